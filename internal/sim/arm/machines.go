@@ -1,0 +1,94 @@
+package arm
+
+import "context"
+
+// Machines runs what virtualMachines resources describe. The emulator calls it
+// and knows nothing of guests; the local plane implements it. Methods must not
+// block: a boot goes on in the background and is seen through View. After a
+// change of what View answers, the implementation calls Server.GuestChanged.
+type Machines interface {
+	// Start powers a VM on. The first Start of an ID boots it from its custom
+	// data; a later one is a reboot of the same disks. When the emulator starts
+	// with state it calls Start once for each VM that was running.
+	Start(vm VM)
+	// Stop powers the VM off and keeps its disks.
+	Stop(id string)
+	// Delete powers the VM off and discards its disks. It returns once nothing
+	// of the guest is left.
+	Delete(ctx context.Context, id string) error
+	// View says how the guest stands.
+	View(id string) View
+	// Run executes a script in the guest, as Run Command and the custom script
+	// extension do, and returns its exit code and output.
+	Run(ctx context.Context, id string, script string) (code int, stdout, stderr string, err error)
+	// Console returns the serial console's text so far.
+	Console(id string) []byte
+}
+
+// View is what the platform can see of a guest.
+type View struct {
+	// Provisioned is what the guest agent reported about its provisioning.
+	Provisioned Provisioning
+	// Message explains a failed provisioning.
+	Message string
+	// AgentReady is true while the guest agent answers.
+	AgentReady bool
+}
+
+// Provisioning is the outcome of the provisioning agent (cloud-init,
+// cloudbase-init), as reported to the platform.
+type Provisioning string
+
+const (
+	ProvisioningPending Provisioning = ""
+	ProvisioningReady   Provisioning = "Ready"
+	ProvisioningFailed  Provisioning = "Failed"
+)
+
+// VM is a virtual machine as the platform hands it to the host that runs it.
+type VM struct {
+	// ID is the VM's ARM resource ID, with the casing of its creation.
+	ID            string
+	Name          string
+	ComputerName  string
+	ResourceGroup string
+	Location      string
+	Zone          string // "" when regional
+	Size          string
+	// Cores and MemoryMiB are what the size has.
+	Cores, MemoryMiB int
+	// OS is "Windows" or "Linux".
+	OS            string
+	Image         Image
+	CustomData    []byte // decoded from base64, as the guest sees it
+	AdminUsername string
+	SSHPublicKeys []string
+	NICs          []NIC
+	// OSDiskGiB and DataDisks are sizes in GiB; data disks by LUN order.
+	OSDiskGiB int
+	DataDisks []DataDisk
+	// Identities are resource IDs of user-assigned identities.
+	Identities []string
+	Tags       map[string]string
+}
+
+// Image names what a VM was created from. ID is set for gallery and community
+// images, the other four for marketplace ones.
+type Image struct {
+	ID, Publisher, Offer, SKU, Version, ExactVersion string
+}
+
+// NIC is one network interface, the primary one first.
+type NIC struct {
+	ID         string
+	SubnetID   string
+	PrivateIPs []string
+	PublicIPID string
+}
+
+// DataDisk is an attached data disk.
+type DataDisk struct {
+	Name    string
+	LUN     int
+	SizeGiB int
+}
