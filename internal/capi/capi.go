@@ -1,0 +1,141 @@
+// Package capi runs Cluster API's own managers inside this process: the core
+// provider, the kubeadm bootstrap provider (CABPK) and the kubeadm control plane
+// provider (KCP), from the same module and code that run in production.
+//
+// It is wiring only and holds no behaviour of its own: what Cluster API does
+// stays Cluster API's. Leader election, metrics and probes are off, because the
+// local plane has one process. Only internal/local may import it.
+package capi
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
+	"sigs.k8s.io/cluster-api/feature"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// Concurrency of every reconciler. Upstream's defaults (up to 100) are for a
+// management cluster of thousands of clusters.
+const workers = 10
+
+// The periods of Cluster API's own defaults (v1.14).
+const (
+	syncPeriod       = 10 * time.Minute
+	connectionGrace  = 50 * time.Second
+	conditionsGrace  = 5 * time.Minute
+	etcdDialTimeout  = 10 * time.Second
+	cacheSyncTimeout = 5 * time.Minute
+)
+
+// connectRetry is how long the cluster cache waits after a failed connection to
+// a workload cluster. Upstream waits 30 s, which a control plane that boots in
+// seconds would mostly spend waiting.
+const connectRetry = 2 * time.Second
+
+// Config says where the managers find their API server and serve webhooks.
+type Config struct {
+	// REST reaches the management API server.
+	REST *rest.Config
+	// WebhookHost is the address that the webhook servers listen on.
+	WebhookHost string
+	// CertDir holds tls.crt and tls.key for WebhookHost.
+	CertDir string
+	// Ports of the three webhook servers.
+	Ports Ports
+}
+
+// Ports are the webhook ports of the three providers.
+type Ports struct {
+	Core, Bootstrap, ControlPlane int
+}
+
+// EnableFeatures sets the feature gates of the local plane. Gates are global to
+// the process in Cluster API, so call it once, before New.
+func EnableFeatures() error {
+	gates := map[string]bool{
+		string(feature.ClusterTopology):        true,
+		string(feature.MachinePool):            true,
+		string(feature.ReconcilerRateLimiting): false,
+	}
+	mutable, ok := feature.Gates.(featuregate.MutableFeatureGate)
+	if !ok {
+		return fmt.Errorf("cluster-api's feature gates cannot be set")
+	}
+	return mutable.SetFromMap(gates)
+}
+
+// New returns the three managers, ready to be started. Their CRDs have to be
+// established before; their webhooks answer once they are started.
+func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
+	var managers []ctrl.Manager
+	for _, p := range []struct {
+		name string
+		make func(context.Context, Config) (ctrl.Manager, error)
+	}{
+		{"core", newCore},
+		{"kubeadm bootstrap", newBootstrap},
+		{"kubeadm control plane", newControlPlane},
+	} {
+		mgr, err := p.make(ctx, cfg)
+		if err != nil {
+			return nil, fmt.Errorf("set up the %s provider: %w", p.name, err)
+		}
+		managers = append(managers, mgr)
+	}
+	return managers, nil
+}
+
+// newManager makes a manager of a provider; port is its webhook port.
+func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int, cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
+	rc := rest.CopyConfig(cfg.REST)
+	rc.UserAgent = userAgent
+	rc.QPS, rc.Burst = 200, 400
+	return ctrl.NewManager(rc, ctrl.Options{
+		Controller: config.Controller{
+			// The same controller names occur in several managers.
+			SkipNameValidation: new(true),
+			UsePriorityQueue:   new(feature.Gates.Enabled(feature.PriorityQueue)),
+			CacheSyncTimeout:   cacheSyncTimeout,
+		},
+		Scheme:                 scheme,
+		HealthProbeBindAddress: "0",
+		PprofBindAddress:       "0",
+		Metrics:                server.Options{BindAddress: "0"},
+		Cache:                  cacheOptions,
+		Client:                 clientOptions,
+		WebhookServer:          webhook.NewServer(webhook.Options{Host: cfg.WebhookHost, Port: port, CertDir: cfg.CertDir}),
+	})
+}
+
+func concurrency(n int) controller.Options {
+	return controller.Options{MaxConcurrentReconciles: n}
+}
+
+// hasten shortens the cluster cache's wait after a failed connection.
+func hasten(clusterCache any) {
+	if c, ok := clusterCache.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
+		c.SetConnectionCreationRetryInterval(connectRetry)
+	}
+}
+
+// scheme collects AddToScheme functions.
+func newScheme(adders ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range adders {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}

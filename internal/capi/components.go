@@ -1,0 +1,115 @@
+package capi
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+//go:generate go run ./generate
+
+// manifests.json.gz holds the CRDs and webhook configurations of the three
+// providers as the cluster-api module publishes them, without descriptions
+// (they cost the API server 200 MB). Made by `go generate`.
+//
+//go:embed manifests.json.gz
+var manifests []byte
+
+// Provider is one provider's manifests.
+type Provider struct {
+	// Name is the value of the provider label, such as cluster-api.
+	Name       string
+	CRDs       []*apiextensionsv1.CustomResourceDefinition
+	Mutating   []*admissionv1.MutatingWebhookConfiguration
+	Validating []*admissionv1.ValidatingWebhookConfiguration
+}
+
+// Manifests returns what the API server must hold, with every webhook and
+// conversion pointed at https://host:port of its provider and trusted through
+// caBundle (PEM).
+func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
+	r, err := gzip.NewReader(bytes.NewReader(manifests))
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded cluster-api manifests: %w", err)
+	}
+	var providers []Provider
+	if err := json.NewDecoder(r).Decode(&providers); err != nil {
+		return nil, fmt.Errorf("read the embedded cluster-api manifests: %w", err)
+	}
+	byName := map[string]int{"cluster-api": ports.Core, "bootstrap-kubeadm": ports.Bootstrap, "control-plane-kubeadm": ports.ControlPlane}
+	for _, p := range providers {
+		base := fmt.Sprintf("https://%s:%d", host, byName[p.Name])
+		for _, crd := range p.CRDs {
+			PointConversion(crd, base, caBundle)
+		}
+		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
+	}
+	return providers, nil
+}
+
+// PointConversion makes crd convert through the webhook server at base and
+// labels it with the contract versions that Cluster API looks for.
+func PointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string, caBundle []byte) {
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(base + "/convert"), CABundle: caBundle},
+		},
+	}
+	if len(crd.Spec.Versions) == 1 {
+		crd.Spec.Conversion = nil
+	}
+}
+
+// PointWebhooks replaces the service references of webhook configurations by
+// URLs below base. prefix makes the names unique, which are the same in all
+// providers.
+func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration, validating []*admissionv1.ValidatingWebhookConfiguration) {
+	point := func(c *admissionv1.WebhookClientConfig) {
+		if c.Service == nil || c.Service.Path == nil {
+			return
+		}
+		*c = admissionv1.WebhookClientConfig{URL: new(base + *c.Service.Path), CABundle: caBundle}
+	}
+	for _, w := range mutating {
+		w.Name = prefix + "-" + w.Name
+		for i := range w.Webhooks {
+			point(&w.Webhooks[i].ClientConfig)
+		}
+	}
+	for _, w := range validating {
+		w.Name = prefix + "-" + w.Name
+		for i := range w.Webhooks {
+			point(&w.Webhooks[i].ClientConfig)
+		}
+	}
+}
+
+// newestVersion returns the newest of the versions in a contract label, which
+// joins them by underscores.
+func newestVersion(label string) string {
+	versions := strings.Split(label, "_")
+	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)
+}
+
+// ContractLabels are the labels of a CRD whose kinds follow both contracts in
+// the given API versions, oldest first.
+func ContractLabels(provider string, v1beta1, v1beta2 []string) map[string]string {
+	labels := map[string]string{clusterv1.ProviderNameLabel: provider}
+	for contractVersion, served := range map[string][]string{"v1beta1": v1beta1, "v1beta2": v1beta2} {
+		if len(served) > 0 {
+			labels[clusterv1.GroupVersion.Group+"/"+contractVersion] = strings.Join(served, "_")
+		}
+	}
+	return labels
+}
