@@ -1,0 +1,288 @@
+package kubeadm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// JoinConfig is the part of kubeadm's JoinConfiguration (v1beta3 or v1beta4)
+// that a join acts on, with kubeadm's defaults filled in.
+type JoinConfig struct {
+	// NodeName is the name to register, lower-cased as kubeadm does.
+	NodeName string
+	// CRISocket is "" when the configuration leaves it to detection.
+	CRISocket string
+	// Taints are the registration taints; kubeadm's default for the role when
+	// the configuration has null.
+	Taints []corev1.Taint
+	// KubeletArgs are the extra arguments in order, as name and value.
+	KubeletArgs []Arg
+	// IgnorePreflight are the checks to make warnings.
+	IgnorePreflight []string
+	Discovery       Discovery
+	// ControlPlane is set for a machine that joins the control plane.
+	ControlPlane *ControlPlane
+	// CACertPath is where the cluster's CA goes in the guest.
+	CACertPath string
+	Timeouts   Timeouts
+}
+
+// Arg is one command line argument.
+type Arg struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Discovery says how to find and trust the cluster.
+type Discovery struct {
+	// Endpoint is host:port of the API server, for discovery by token.
+	Endpoint string
+	// Token signs the cluster information ("abcdef.0123456789abcdef").
+	Token string
+	// CACertHashes are the accepted public key pins, "sha256:<hex>".
+	CACertHashes []string
+	// SkipCAVerification allows discovery without pins.
+	SkipCAVerification bool
+	// File is a guest path to a kubeconfig, for discovery by file.
+	File string
+	// TLSBootstrapToken is the token the kubelet bootstraps with.
+	TLSBootstrapToken string
+}
+
+// ControlPlane is the part of a control plane join.
+type ControlPlane struct {
+	AdvertiseAddress string
+	BindPort         int32
+}
+
+// Timeouts are zero where kubeadm's default holds.
+type Timeouts struct {
+	Discovery, TLSBootstrap time.Duration
+}
+
+// wire is the YAML of JoinConfiguration in both versions.
+type wire struct {
+	APIVersion       string `json:"apiVersion"`
+	Kind             string `json:"kind"`
+	CACertPath       string `json:"caCertPath"`
+	NodeRegistration struct {
+		Name                  string          `json:"name"`
+		CRISocket             string          `json:"criSocket"`
+		Taints                []corev1.Taint  `json:"taints"`
+		KubeletExtraArgs      json.RawMessage `json:"kubeletExtraArgs"`
+		IgnorePreflightErrors []string        `json:"ignorePreflightErrors"`
+	} `json:"nodeRegistration"`
+	Discovery struct {
+		BootstrapToken *struct {
+			Token                    string   `json:"token"`
+			APIServerEndpoint        string   `json:"apiServerEndpoint"`
+			CACertHashes             []string `json:"caCertHashes"`
+			UnsafeSkipCAVerification bool     `json:"unsafeSkipCAVerification"`
+		} `json:"bootstrapToken"`
+		File *struct {
+			KubeConfigPath string `json:"kubeConfigPath"`
+		} `json:"file"`
+		TLSBootstrapToken string `json:"tlsBootstrapToken"`
+		Timeout           string `json:"timeout"`
+	} `json:"discovery"`
+	ControlPlane *struct {
+		LocalAPIEndpoint struct {
+			AdvertiseAddress string `json:"advertiseAddress"`
+			BindPort         int32  `json:"bindPort"`
+		} `json:"localAPIEndpoint"`
+	} `json:"controlPlane"`
+	SkipPhases []string `json:"skipPhases"`
+	Patches    *struct {
+		Directory string `json:"directory"`
+	} `json:"patches"`
+	Timeouts struct {
+		Discovery    string `json:"discovery"`
+		TLSBootstrap string `json:"tlsBootstrap"`
+	} `json:"timeouts"`
+}
+
+const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
+
+// ParseJoin reads the first JoinConfiguration of a YAML stream. The hostname
+// names a node that the configuration does not. Notes tell what was read and is
+// not acted on. An error says which field is wrong; it never quotes a token.
+func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
+	w, notes, err := decode(data)
+	if err != nil {
+		return JoinConfig{}, notes, err
+	}
+	args, err := parseArgs(w.NodeRegistration.KubeletExtraArgs)
+	if err != nil {
+		return JoinConfig{}, notes, err
+	}
+	c := JoinConfig{
+		NodeName:        w.NodeRegistration.Name,
+		CRISocket:       w.NodeRegistration.CRISocket,
+		Taints:          w.NodeRegistration.Taints,
+		KubeletArgs:     args,
+		IgnorePreflight: w.NodeRegistration.IgnorePreflightErrors,
+		CACertPath:      w.CACertPath,
+	}
+	if c.NodeName == "" {
+		c.NodeName = hostname
+	}
+	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
+	if c.CACertPath == "" {
+		c.CACertPath = caCert
+	}
+	if cp := w.ControlPlane; cp != nil {
+		c.ControlPlane = &ControlPlane{AdvertiseAddress: cp.LocalAPIEndpoint.AdvertiseAddress, BindPort: cp.LocalAPIEndpoint.BindPort}
+		if c.Taints == nil {
+			c.Taints = []corev1.Taint{{Key: controlPlaneTaint, Effect: corev1.TaintEffectNoSchedule}}
+		}
+	}
+	if len(w.SkipPhases) > 0 {
+		notes = append(notes, "skipPhases is read and not acted on: every phase runs")
+	}
+	if w.Patches != nil {
+		notes = append(notes, fmt.Sprintf("patches in %q are read and not applied", w.Patches.Directory))
+	}
+	if c.Timeouts.Discovery, err = duration("timeouts.discovery", w.Timeouts.Discovery, w.Discovery.Timeout); err != nil {
+		return c, notes, err
+	}
+	if c.Timeouts.TLSBootstrap, err = duration("timeouts.tlsBootstrap", w.Timeouts.TLSBootstrap); err != nil {
+		return c, notes, err
+	}
+	c.Discovery = w.discovery()
+	return c, notes, errors.Join(c.validate()...)
+}
+
+func (w *wire) discovery() Discovery {
+	d := Discovery{TLSBootstrapToken: w.Discovery.TLSBootstrapToken}
+	if f := w.Discovery.File; f != nil {
+		d.File = f.KubeConfigPath
+	}
+	if b := w.Discovery.BootstrapToken; b != nil {
+		d.Endpoint, d.Token = b.APIServerEndpoint, b.Token
+		d.CACertHashes, d.SkipCAVerification = b.CACertHashes, b.UnsafeSkipCAVerification
+		if d.TLSBootstrapToken == "" {
+			d.TLSBootstrapToken = b.Token
+		}
+	}
+	return d
+}
+
+// decode finds the JoinConfiguration among the documents of the stream.
+func decode(data []byte) (wire, []string, error) {
+	var notes []string
+	docs := slices.DeleteFunc(bytes.Split(append([]byte("\n"), data...), []byte("\n---")), func(doc []byte) bool {
+		return len(bytes.TrimSpace(doc)) == 0
+	})
+	for _, doc := range docs {
+		var w wire
+		if err := yaml.Unmarshal(doc, &w); err != nil {
+			return w, notes, fmt.Errorf("error unmarshaling configuration: %w", plain(err))
+		}
+		if w.Kind != "JoinConfiguration" {
+			notes = append(notes, fmt.Sprintf("ignored document of kind %q", w.Kind))
+			continue
+		}
+		switch w.APIVersion {
+		case "kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4":
+			return w, notes, nil
+		case "kubeadm.k8s.io/v1beta2":
+			notes = append(notes, "kubeadm.k8s.io/v1beta2 is read as v1beta3")
+			return w, notes, nil
+		}
+		return w, notes, fmt.Errorf("your configuration file uses an API spec %q that this kubeadm does not know: use kubeadm.k8s.io/v1beta3 or v1beta4", w.APIVersion)
+	}
+	return wire{}, notes, errors.New("no JoinConfiguration found in the configuration file")
+}
+
+// parseArgs reads kubeletExtraArgs, a map in v1beta3 and a list in v1beta4.
+func parseArgs(raw json.RawMessage) ([]Arg, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var list []Arg
+	if json.Unmarshal(raw, &list) == nil {
+		for i, a := range list {
+			if a.Name == "" {
+				return nil, fmt.Errorf("nodeRegistration.kubeletExtraArgs[%d]: argument has no name", i)
+			}
+		}
+		return list, nil
+	}
+	var byName map[string]string
+	if err := json.Unmarshal(raw, &byName); err != nil {
+		return nil, errors.New("nodeRegistration.kubeletExtraArgs: neither a map of strings (v1beta3) nor a list of name and value (v1beta4)")
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, Arg{Name: name, Value: byName[name]})
+	}
+	return list, nil
+}
+
+var tokenPattern = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
+// validate reports what kubeadm would refuse before it does anything.
+func (c JoinConfig) validate() []error {
+	var errs []error
+	for _, msg := range validation.IsDNS1123Subdomain(c.NodeName) {
+		errs = append(errs, fmt.Errorf("nodeRegistration.name: Invalid value: %q: %s", c.NodeName, msg))
+	}
+	d := c.Discovery
+	switch {
+	case d.File == "" && d.Token == "" && d.Endpoint == "":
+		errs = append(errs, errors.New("discovery: Invalid value: \"\": bootstrapToken or file must be set"))
+	case d.File != "" && d.Token != "":
+		errs = append(errs, errors.New("discovery: Invalid value: \"\": bootstrapToken and file cannot both be set"))
+	case d.File == "":
+		if d.Endpoint == "" {
+			errs = append(errs, errors.New("discovery.bootstrapToken.apiServerEndpoint: Required value: APIServerEndpoint is not set"))
+		}
+		if !tokenPattern.MatchString(d.Token) {
+			errs = append(errs, errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is not of the form [a-z0-9]{6}.[a-z0-9]{16}"))
+		}
+		if len(d.CACertHashes) == 0 && !d.SkipCAVerification {
+			errs = append(errs, errors.New("discovery.bootstrapToken.caCertHashes: Invalid value: \"\": using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file to continue"))
+		}
+	}
+	if d.TLSBootstrapToken != "" && !tokenPattern.MatchString(d.TLSBootstrapToken) && d.TLSBootstrapToken != d.Token {
+		errs = append(errs, errors.New("discovery.tlsBootstrapToken: Invalid value: not of the form [a-z0-9]{6}.[a-z0-9]{16}"))
+	}
+	return errs
+}
+
+// duration parses the first non-empty value.
+func duration(field string, values ...string) (time.Duration, error) {
+	for _, v := range values {
+		if v == "" {
+			continue
+		}
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return 0, fmt.Errorf("%s: Invalid value: %q: not a duration such as 5m0s", field, v)
+		}
+		return d, nil
+	}
+	return 0, nil
+}
+
+// plain keeps a decoder's error to its first line, since the rest may quote the
+// document, and with it the token.
+func plain(err error) error {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	if len(line) > 200 {
+		line = line[:200]
+	}
+	return errors.New(tokenAnywhere.ReplaceAllString(line, "<token>"))
+}
+
+var tokenAnywhere = regexp.MustCompile(`[a-z0-9]{6}\.[a-z0-9]{16}`)

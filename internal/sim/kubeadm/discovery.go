@@ -1,0 +1,260 @@
+package kubeadm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cluster-bootstrap/token/jws"
+)
+
+// discoveryInterval and discoveryLimit are kubeadm's retry pace and bound.
+const (
+	discoveryInterval = 5 * time.Second
+	discoveryLimit    = 5 * time.Minute
+)
+
+const clusterInfoPath = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+
+// cluster is a cluster that discovery has come to trust.
+type cluster struct {
+	server string
+	ca     []byte
+	// token or the user of a discovery file is what the join speaks with.
+	token string
+	user  *kubeconfigUser
+	http  *http.Client
+}
+
+// discover finds the cluster by token or file.
+func (j *join) discover(ctx context.Context) (*cluster, error) {
+	if j.cfg.Discovery.File != "" {
+		return j.discoverByFile()
+	}
+	d := j.cfg.Discovery
+	id, secret, _ := strings.Cut(d.Token, ".")
+	endpoint := "https://" + d.Endpoint
+	j.say("[discovery] Reading cluster information from %s", endpoint)
+	var insecure *kubeconfig
+	var raw string
+	err := j.retry(ctx, func() (err error) {
+		// The first look cannot verify the server; the token's signature and
+		// the pins below do.
+		client := j.client(&tls.Config{InsecureSkipVerify: true})
+		defer client.CloseIdleConnections()
+		raw, insecure, err = clusterInfo(ctx, client, endpoint, id, secret)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
+	}
+	if err := checkPins(insecure.ca, d.CACertHashes); err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
+	}
+	client, err := j.trusting(insecure.ca)
+	if err != nil {
+		return nil, err
+	}
+	err = j.retry(ctx, func() error {
+		again, _, err := clusterInfo(ctx, client, endpoint, id, secret)
+		if err == nil && again != raw {
+			return fatal{errors.New("the second kubeconfig from the cluster-info ConfigMap (using validated TLS) was different from the first")}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: couldn't validate the identity of the API Server: %w", err)
+	}
+	return &cluster{server: insecure.server, ca: insecure.ca, token: d.TLSBootstrapToken, http: client}, nil
+}
+
+// discoverByFile trusts a kubeconfig that the bootstrap data brought along.
+func (j *join) discoverByFile() (*cluster, error) {
+	path := j.cfg.Discovery.File
+	j.say("[discovery] Reading cluster information from %q", path)
+	data, err := j.read(path)
+	if err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: couldn't read %s: it does not exist in the guest", path)
+	}
+	k, err := parseKubeconfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: %s: %w", path, err)
+	}
+	c := &cluster{server: k.server, ca: k.ca, token: j.cfg.Discovery.TLSBootstrapToken}
+	tlsConfig := &tls.Config{}
+	if c.token == "" {
+		c.user = &k.user
+		c.token = k.user.Token
+		if cert, key := k.user.CertData, k.user.KeyData; len(cert) > 0 {
+			pair, err := tls.X509KeyPair(cert, key)
+			if err != nil {
+				return nil, fmt.Errorf("discovery.file.kubeConfigPath: %s: client certificate: %w", path, err)
+			}
+			tlsConfig.Certificates = []tls.Certificate{pair}
+		}
+		if !k.hasCredential() {
+			return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: %s holds no credential and discovery.tlsBootstrapToken is empty: set one of them", path)
+		}
+	}
+	if tlsConfig.RootCAs, err = pool(k.ca); err != nil {
+		return nil, err
+	}
+	c.http = j.client(tlsConfig)
+	return c, nil
+}
+
+// fatal marks an error that no retry can mend.
+type fatal struct{ error }
+
+func (f fatal) Unwrap() error { return f.error }
+
+// retry calls try every five seconds until it succeeds, fails for good or the
+// discovery timeout is over, and returns the last error.
+func (j *join) retry(ctx context.Context, try func() error) error {
+	deadline := j.Clock.Now().Add(j.timeout(j.cfg.Timeouts.Discovery, discoveryLimit))
+	last := ""
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if f, ok := errors.AsType[fatal](err); ok {
+			return f.error
+		}
+		if !j.Clock.Now().Add(discoveryInterval).Before(deadline) {
+			return fmt.Errorf("timed out: %w", err)
+		}
+		if err.Error() != last {
+			last = err.Error()
+			j.say("[discovery] Failed to request cluster info, will try again: %v", err)
+		}
+		if perr := j.pause(ctx, discoveryInterval); perr != nil {
+			return perr
+		}
+	}
+}
+
+// clusterInfo gets the cluster-info ConfigMap and returns its kubeconfig once
+// the signature made with the token is verified.
+func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret string) (string, *kubeconfig, error) {
+	var cm corev1.ConfigMap
+	if err := get(ctx, client, endpoint+clusterInfoPath, "", &cm); err != nil {
+		return "", nil, err
+	}
+	raw := cm.Data["kubeconfig"]
+	if raw == "" {
+		return "", nil, fatal{errors.New("there is no kubeconfig key in the cluster-info ConfigMap: this API server isn't set up for token bootstrapping")}
+	}
+	signature := cm.Data["jws-kubeconfig-"+id]
+	if signature == "" {
+		// The signer may not have come to it yet, so this is worth retrying.
+		return "", nil, fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q: the token is invalid for this cluster or it has expired", id)
+	}
+	if !jws.DetachedTokenIsValid(signature, raw, id, secret) {
+		return "", nil, fatal{errors.New("failed to verify JWS signature of received cluster info object, can't trust this API Server")}
+	}
+	k, err := parseKubeconfig([]byte(raw))
+	if err != nil {
+		return "", nil, fatal{fmt.Errorf("couldn't parse the kubeconfig file in the cluster-info ConfigMap: %w", err)}
+	}
+	return raw, k, nil
+}
+
+// checkPins requires one of the CA certificates to have a pinned public key. No
+// pins accept every CA.
+func checkPins(caPEM []byte, pins []string) error {
+	if len(pins) == 0 {
+		return nil
+	}
+	var seen []string
+	for rest := caPEM; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return fmt.Errorf("failed to parse cluster CA from the cluster-info ConfigMap: %w", err)
+		}
+		sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+		seen = append(seen, "sha256:"+hex.EncodeToString(sum[:]))
+	}
+	if slices.ContainsFunc(seen, func(s string) bool {
+		return slices.ContainsFunc(pins, func(pin string) bool { return strings.EqualFold(pin, s) })
+	}) {
+		return nil
+	}
+	return fmt.Errorf("cluster CA found in cluster-info ConfigMap is invalid: none of the public keys %q are pinned", seen)
+}
+
+func (j *join) trusting(ca []byte) (*http.Client, error) {
+	roots, err := pool(ca)
+	if err != nil {
+		return nil, err
+	}
+	return j.client(&tls.Config{RootCAs: roots}), nil
+}
+
+func pool(ca []byte) (*x509.CertPool, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the cluster's CA holds no certificate")
+	}
+	return roots, nil
+}
+
+func (j *join) client(c *tls.Config) *http.Client {
+	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		DialContext: j.Dial, TLSClientConfig: c, ForceAttemptHTTP2: true,
+	}}
+}
+
+// statusError is an answer other than 200.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.message, e.code) }
+
+// get reads one API object as JSON.
+func get(ctx context.Context, client *http.Client, url, token string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fatal{err}
+	}
+	req.Header.Set("Accept", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		var status struct{ Message string }
+		if json.Unmarshal(body, &status) != nil || status.Message == "" {
+			status.Message = string(bytes.TrimSpace(body[:min(len(body), 200)]))
+		}
+		return &statusError{resp.StatusCode, status.Message}
+	}
+	return json.Unmarshal(body, into)
+}

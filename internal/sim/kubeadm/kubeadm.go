@@ -1,0 +1,265 @@
+// Package kubeadm is `kubeadm join` for a simulated machine: it reads the
+// JoinConfiguration that the bootstrap data wrote, discovers the cluster, trusts
+// it by token and CA pins, writes the files a kubelet starts from and waits for
+// the kubelet's TLS bootstrap. Everything it says to the cluster is real;
+// everything it does to the machine stays below the machine's own root
+// directory.
+//
+// It does not build control planes (that needs kubeadm's own packages), runs no
+// program, and never opens a socket but through the Dial it is given. The
+// simulator (internal/sim, internal/local) may import it; the provider may not.
+package kubeadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Guest paths that kubeadm owns. They are written in POSIX form on Windows too,
+// where they resolve on the system drive.
+const (
+	kubeletConf     = "/etc/kubernetes/kubelet.conf"
+	bootstrapConf   = "/etc/kubernetes/bootstrap-kubelet.conf"
+	caCert          = "/etc/kubernetes/pki/ca.crt"
+	kubeletConfig   = "/var/lib/kubelet/config.yaml"
+	kubeletFlags    = "/var/lib/kubelet/kubeadm-flags.env"
+	instanceConfig  = "/var/lib/kubelet/instance-config.yaml"
+	joinMarker      = "/var/lib/kubelet/kubeadm-join.unfinished"
+	manifestsFolder = "/etc/kubernetes/manifests"
+)
+
+// Dial opens a connection from inside the machine.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Options is what a join needs to know of its machine.
+type Options struct {
+	// Config is the content of the file that --config names.
+	Config []byte
+	// Path maps a guest path to a path on this host and refuses an escape.
+	Path func(guest string) (string, error)
+	// OS is "linux" or "windows".
+	OS string
+	// Hostname is what the machine calls itself.
+	Hostname string
+	// CRISockets are the endpoints at which the machine's container runtime
+	// answers, the default one first, with or without a scheme.
+	CRISockets []string
+	// Version is the version of kubeadm on the image ("v1.34.2").
+	Version string
+	// Dial reaches the cluster; nil refuses every connection.
+	Dial Dial
+	// StartKubelet restarts the machine's kubelet service. It must not wait for
+	// the node to be ready.
+	StartKubelet func(ctx context.Context) error
+	// Resume says that an earlier run on this root was cut off because the
+	// simulator ended, not the machine: its files are no error. A cut that left
+	// its marker is recognised without it.
+	Resume bool
+	// IgnorePreflight are checks made warnings, as --ignore-preflight-errors.
+	IgnorePreflight []string
+	// Out receives the lines that kubeadm prints. Secrets are never among them.
+	Out io.Writer
+	// Clock paces retries; nil is the real one.
+	Clock clock.Clock
+}
+
+// join is one run, with its inputs settled.
+type join struct {
+	Options
+	cfg    JoinConfig
+	resume bool
+}
+
+// Join makes the machine a member of the cluster named by its configuration. It
+// returns nil once the kubelet holds its client certificate, which is before the
+// Node is registered or ready, as kubeadm does. Killed at any point, it can be
+// run again on the same root. For a control plane machine it does the kubelet's
+// part; the control plane itself is the caller's.
+func Join(ctx context.Context, o Options) error {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Dial == nil {
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("network is unreachable")
+		}
+	}
+	j := &join{Options: o}
+	err := j.run(ctx)
+	if err != nil && ctx.Err() == nil {
+		// kubeadm leaves its files behind when it fails, and the next run
+		// stumbles over them. Only a run that was cut off may be resumed.
+		j.remove(joinMarker)
+	}
+	return err
+}
+
+func (j *join) run(ctx context.Context) error {
+	j.say("[preflight] Running pre-flight checks")
+	cfg, notes, err := ParseJoin(j.Config, j.Hostname)
+	for _, note := range notes {
+		j.say("[config] %s", note)
+	}
+	if err != nil {
+		return err
+	}
+	j.cfg = cfg
+	j.resume = j.Resume || j.exists(joinMarker)
+	if err := j.preflight(); err != nil {
+		return err
+	}
+	if err := j.write(joinMarker, nil, 0o600); err != nil {
+		return err
+	}
+	if j.resume && j.bootstrapped() {
+		j.say("[kubelet-start] Resuming: the kubelet already holds its client certificate")
+		if err := j.startKubelet(ctx); err != nil {
+			return err
+		}
+	} else if err := j.enter(ctx); err != nil {
+		return err
+	}
+	j.remove(bootstrapConf)
+	j.remove(joinMarker)
+	j.say("\nThis node has joined the cluster:")
+	j.say("* Certificate signing request was sent to the API server and a response was received.")
+	j.say("* The kubelet was informed of the new secure connection details.")
+	return nil
+}
+
+// enter discovers the cluster and starts a kubelet with what it learned.
+func (j *join) enter(ctx context.Context) error {
+	cluster, err := j.discover(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := j.fetch(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if err := j.refuseTakenName(ctx, cluster); err != nil {
+		return err
+	}
+	if err := j.writeKubeletFiles(cluster, settings); err != nil {
+		return err
+	}
+	if err := j.startKubelet(ctx); err != nil {
+		return err
+	}
+	return j.waitForBootstrap(ctx)
+}
+
+func (j *join) startKubelet(ctx context.Context) error {
+	j.say("[kubelet-start] Starting the kubelet")
+	if j.StartKubelet == nil {
+		return nil
+	}
+	if err := j.StartKubelet(ctx); err != nil {
+		return fmt.Errorf("start the kubelet: %w", err)
+	}
+	return nil
+}
+
+// waitForBootstrap returns when kubelet.conf can be used, at most five minutes
+// later (kubeadm's TLS bootstrap timeout).
+func (j *join) waitForBootstrap(ctx context.Context) error {
+	j.say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap...")
+	limit := j.timeout(j.cfg.Timeouts.TLSBootstrap, 5*time.Minute)
+	deadline := j.Clock.Now().Add(limit)
+	for !j.bootstrapped() {
+		if j.Clock.Now().After(deadline) {
+			return fmt.Errorf("error execution phase kubelet-wait: the kubelet wrote no usable %s within %s: see the kubelet's log, and whether its CertificateSigningRequest was approved", kubeletConf, limit)
+		}
+		if err := j.pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bootstrapped says whether kubelet.conf is there and names a credential.
+func (j *join) bootstrapped() bool {
+	data, err := j.read(kubeletConf)
+	if err != nil {
+		return false
+	}
+	k, err := parseKubeconfig(data)
+	return err == nil && k.hasCredential()
+}
+
+// pause waits on the injected clock.
+func (j *join) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-j.Clock.After(d):
+		return nil
+	}
+}
+
+func (j *join) timeout(asked, fallback time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	return fallback
+}
+
+func (j *join) say(format string, args ...any) {
+	fmt.Fprintf(j.Out, format+"\n", args...)
+}
+
+func (j *join) exists(guest string) bool {
+	p, err := j.Path(guest)
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(p)
+	return err == nil
+}
+
+func (j *join) read(guest string) ([]byte, error) {
+	p, err := j.Path(guest)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(p)
+}
+
+// write replaces a guest file in one step, so that a cut leaves the old or the
+// new content.
+func (j *join) write(guest string, data []byte, mode os.FileMode) error {
+	p, err := j.Path(guest)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", guest, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", guest, err)
+	}
+	tmp := p + ".new"
+	if err := os.WriteFile(tmp, data, mode); err != nil {
+		return fmt.Errorf("write %s: %w", guest, err)
+	}
+	if err := os.Rename(tmp, p); err != nil {
+		return fmt.Errorf("write %s: %w", guest, err)
+	}
+	return nil
+}
+
+// remove deletes a guest file; one that cannot be removed is left, as kubeadm
+// only warns about it.
+func (j *join) remove(guest string) {
+	if p, err := j.Path(guest); err == nil {
+		os.Remove(p)
+	}
+}
