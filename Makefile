@@ -1,0 +1,52 @@
+# Every target is one line of shell; what is longer is Go or a script in hack/.
+KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
+OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
+TOOL := go tool -modfile=hack/tools/go.mod
+
+.DEFAULT_GOAL := help
+
+help: ## Show the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: bin/casement bin/casement-manager bin/casement-kube ## Build the three binaries into bin/
+
+bin/casement bin/casement-manager: FORCE
+	go build -o $@ ./cmd/$(@F)
+
+bin/casement-kube: FORCE
+	go build -ldflags '-s -w $(KUBE_LDFLAGS)' -o $@ ./cmd/$(@F)
+
+demo: build ## From nothing to a Windows cluster that serves a page
+	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
+
+down: ## End the local plane and delete its state
+	bin/casement down --purge
+
+test: build ## Vet, lint, and every test with the race detector
+	go vet $(OWN)
+	$(MAKE) lint
+	go test -race -timeout 30m $(OWN)
+
+lint: ## Static analysis
+	$(TOOL) staticcheck $(OWN)
+
+e2e: build ## The long matrices: crashes, bad input, flavors
+	go test -tags e2e -timeout 85m -v ./test/e2e/...
+
+bench: build ## Print figures and budgets (never a verdict)
+	go run ./test/bench
+
+generate: ## Make everything that is generated
+	hack/generate.sh
+
+verify: generate ## Fail when something generated is stale
+	git diff --exit-code -- api config internal docs cmd go.mod go.sum
+
+release: build ## The release directory dist/
+	hack/release.sh
+
+bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1.36.4
+	hack/bump-k8s.sh $(V)
+
+FORCE:
+.PHONY: help build demo down test lint e2e bench generate verify release bump-k8s FORCE

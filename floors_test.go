@@ -1,0 +1,205 @@
+// Package casement_test holds the fences of the whole module: which package may
+// import which, and what go.mod may say.
+package casement_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "casement.dev/casement/"
+
+// A fence forbids imports and says why. Patterns are path prefixes; those that
+// start without a dot in the first element are relative to the module.
+type fence struct {
+	name string
+	// from are the packages that the fence is for.
+	from []string
+	// except are packages below from that it is not for.
+	except []string
+	// deny are the imports that are forbidden, directly or through others.
+	deny []string
+	why  string
+}
+
+var provider = []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/manager", "cmd/casement-manager"}
+var simulator = []string{"internal/sim"}
+
+var fences = []fence{
+	{
+		name: "the provider does not know the simulator",
+		from: provider, deny: []string{"internal/sim", "internal/local", "internal/capi", "internal/cli", "internal/controlplane"},
+		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
+	},
+	{
+		name: "the simulator does not know the provider",
+		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/manager", "internal/local", "internal/capi", "internal/cli"},
+		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
+	},
+	{
+		name: "the emulator has no SDK models on its data path",
+		from: []string{"internal/sim"}, deny: []string{"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager"},
+		why: "typed models drop fields that other api-versions send, and would share the provider's misunderstandings",
+	},
+	{
+		name: "only casement-kube links Kubernetes",
+		from: []string{"api", "config", "internal", "cmd"}, except: []string{"internal/controlplane", "cmd/casement-kube"},
+		deny: []string{"k8s.io/kubernetes"},
+		why:  "Kubernetes takes minutes to build; casement has to build and relink fast and be small enough to install for lint alone",
+	},
+	{
+		name: "desired is pure",
+		from: []string{"internal/azure/desired"}, deny: []string{"internal/azure/arm", "internal/azure/plan", "sigs.k8s.io/controller-runtime/pkg/manager"},
+		why: "what a spec asks for must not depend on what Azure answers",
+	},
+	{
+		name: "facts about Windows are plain facts",
+		from: []string{"internal/windows"}, deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
+		why: "both sides read them, so they may depend on neither",
+	},
+	{
+		name: "the API is types and constants",
+		from: []string{"api"}, deny: []string{"internal"},
+		why: "others import the types",
+	},
+	{
+		name: "controllers do not assemble",
+		from: []string{"internal/controller", "internal/webhook", "internal/azure"}, deny: []string{"internal/manager"},
+		why: "imports go down only",
+	},
+	{
+		name: "only the assembly knows Cluster API's managers",
+		from: []string{"internal"}, except: []string{"internal/local", "internal/cli", "internal/capi"},
+		deny: []string{"sigs.k8s.io/cluster-api/core/reconcilers", "sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers"},
+		why:  "the managers are linked for the local plane alone",
+	},
+}
+
+type pkg struct {
+	ImportPath string
+	Deps       []string
+}
+
+func TestFloors(t *testing.T) {
+	packages := list(t)
+	for _, f := range fences {
+		t.Run(f.name, func(t *testing.T) {
+			guarded := 0
+			for _, p := range packages {
+				if !within(p.ImportPath, f.from) || within(p.ImportPath, f.except) {
+					continue
+				}
+				guarded++
+				for _, dep := range p.Deps {
+					if within(dep, f.deny) && dep != p.ImportPath {
+						t.Errorf("%s imports %s, directly or through another: %s", strings.TrimPrefix(p.ImportPath, module), strings.TrimPrefix(dep, module), f.why)
+					}
+				}
+			}
+			if guarded == 0 {
+				t.Errorf("the fence guards no package; its paths %v are stale", f.from)
+			}
+		})
+	}
+}
+
+func within(path string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") {
+			p = module + p
+		}
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps=false", "-json=ImportPath,Deps", "./...").Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			t.Fatalf("go list: %s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var packages []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// TestLayout holds the tree to the agreed top level, so that one knows where a
+// thing lives.
+func TestLayout(t *testing.T) {
+	want := map[string]bool{"api": true, "cmd": true, "config": true, "docs": true, "examples": true, "hack": true, "internal": true, "test": true}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" && !want[e.Name()] {
+			t.Errorf("folder %s: the agreed top level is api, cmd, config, docs, examples, hack, internal, test", e.Name())
+		}
+	}
+	for _, bad := range []string{"util", "utils", "common", "helpers", "base", "types"} {
+		for _, root := range []string{"api", "cmd", "internal"} {
+			err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+				if err == nil && d.IsDir() && d.Name() == bad {
+					t.Errorf("package %s: a name that says what it holds, please", path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestModule: a replace or exclude line makes `go install` refuse, and
+// Kubernetes' staging modules have to be of one version with Kubernetes.
+func TestModule(t *testing.T) {
+	out, err := exec.Command("go", "mod", "edit", "-json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mod struct {
+		Require []struct{ Path, Version string }
+		Replace []struct{ Old struct{ Path string } }
+		Exclude []struct{ Path string }
+	}
+	if err := json.Unmarshal(out, &mod); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range mod.Replace {
+		t.Errorf("go.mod replaces %s: go install would refuse the module", r.Old.Path)
+	}
+	for _, e := range mod.Exclude {
+		t.Errorf("go.mod excludes %s", e.Path)
+	}
+	versions := map[string]string{}
+	for _, r := range mod.Require {
+		versions[r.Path] = r.Version
+	}
+	kubernetes := versions["k8s.io/kubernetes"]
+	staging := "v0." + strings.TrimPrefix(kubernetes, "v1.")
+	for _, path := range []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl", "k8s.io/cri-streaming", "k8s.io/sample-apiserver"} {
+		if versions[path] != staging {
+			t.Errorf("%s is %s, but Kubernetes %s goes with %s: use make bump-k8s", path, versions[path], kubernetes, staging)
+		}
+	}
+}

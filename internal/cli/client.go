@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// target is the management cluster that a command asks, by the usual flags.
+type target struct {
+	kubeconfig, context, namespace string
+}
+
+func (t *target) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)")
+	c.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig")
+	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", "namespace of the Cluster API objects")
+}
+
+// managementKubeconfig is the kubeconfig file of the local plane where the user
+// named none.
+func (a *app) managementKubeconfig(explicit string) string {
+	if explicit == "" && os.Getenv("KUBECONFIG") == "" {
+		return a.dir.Kubeconfig()
+	}
+	return explicit
+}
+
+func (a *app) restConfig(t target) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.managementKubeconfig(t.kubeconfig)
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the management cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
+	}
+	cfg.QPS, cfg.Burst = 100, 200
+	cfg.UserAgent = "casement"
+	return cfg, nil
+}
+
+func (a *app) client(t target) (client.Client, error) {
+	cfg, err := a.restConfig(t)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the management cluster %s: %w", cfg.Host, err)
+	}
+	return c, nil
+}

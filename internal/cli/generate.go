@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/local"
+)
+
+// defaultKubernetes is the version of a cluster when none is named: the one that
+// is built in, so that the local plane runs what it shows.
+const defaultKubernetes = "v1.36.3"
+
+func newGenerate(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "generate",
+		Short: "Print manifests to apply",
+		Args:  cobra.NoArgs,
+	}
+	c.AddCommand(newGenerateCluster(a))
+	return c
+}
+
+type generateOptions struct {
+	name, flavor, from, namespace, kubernetes string
+	controlPlanes, workers                    int
+	listVariables, listFlavors                bool
+}
+
+func newGenerateCluster(a *app) *cobra.Command {
+	var o generateOptions
+	c := &cobra.Command{
+		Use:   "cluster NAME",
+		Short: "Fill a cluster template, as clusterctl does",
+		Long: `Fill a flavor, or any clusterctl template given by --from, and print it.
+
+Variables come from flags first, then from the environment, then from the local
+plane when one runs (subscription, tenant, identity), then from the template.`,
+		Example: `  casement generate cluster demo --flavor windows | casement kubectl apply -f -
+  WINDOWS_SERVER_VERSION=windows-2025 casement generate cluster demo --flavor windows
+  casement generate cluster old --from cluster-template-windows-containerd.yaml --kubernetes-version v1.22.1
+  casement generate cluster --list-variables --flavor windows`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.name = args[0]
+			}
+			return a.generateCluster(cmd.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&o.flavor, "flavor", "f", "default", "flavor: "+strings.Join(flavors.List(), ", "))
+	f.StringVar(&o.from, "from", "", "template to fill instead of a flavor: a file, a URL, or - for standard input")
+	f.StringVarP(&o.namespace, "target-namespace", "n", "default", "namespace of the objects")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes version (default $KUBERNETES_VERSION, else "+defaultKubernetes+")")
+	f.IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "control plane machines (default $CONTROL_PLANE_MACHINE_COUNT, else 1)")
+	f.IntVar(&o.workers, "worker-machine-count", -1, "machines per worker group (default $WORKER_MACHINE_COUNT, else 1)")
+	f.BoolVar(&o.listVariables, "list-variables", false, "print the template's variables instead")
+	f.BoolVar(&o.listFlavors, "list-flavors", false, "print the flavors instead")
+	return c
+}
+
+func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
+	if o.listFlavors {
+		_, err := fmt.Fprintln(a.Out, strings.Join(flavors.List(), "\n"))
+		return err
+	}
+	template, err := a.template(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.listVariables {
+		return a.listVariables(template)
+	}
+	if o.name == "" {
+		return usagef("name the cluster: casement generate cluster NAME")
+	}
+	out, _, err := flavors.Fill(template, a.lookup(ctx, o))
+	if err != nil {
+		return err
+	}
+	_, err = a.Out.Write(out)
+	return err
+}
+
+func (a *app) template(ctx context.Context, o generateOptions) ([]byte, error) {
+	switch {
+	case o.from == "":
+		return flavors.Get(o.flavor)
+	case o.from == "-":
+		return io.ReadAll(a.In)
+	case strings.HasPrefix(o.from, "https://") || strings.HasPrefix(o.from, "http://"):
+		return fetch(ctx, o.from)
+	default:
+		return os.ReadFile(o.from)
+	}
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("fetch the template: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fetch the template %s: %s", url, resp.Status)
+	}
+	return io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+}
+
+func (a *app) listVariables(template []byte) error {
+	variables, err := flavors.Variables(template)
+	if err != nil {
+		return err
+	}
+	for _, v := range variables {
+		if v.Default != nil {
+			fmt.Fprintf(a.Out, "%s (default %q)\n", v.Name, *v.Default)
+		} else {
+			fmt.Fprintln(a.Out, v.Name)
+		}
+	}
+	return nil
+}
+
+// lookup finds a variable's value: flags, environment, local plane.
+func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (string, bool) {
+	flags := map[string]string{"CLUSTER_NAME": o.name, "NAMESPACE": o.namespace}
+	if o.kubernetes != "" {
+		flags["KUBERNETES_VERSION"] = o.kubernetes
+	}
+	if o.controlPlanes >= 0 {
+		flags["CONTROL_PLANE_MACHINE_COUNT"] = strconv.Itoa(o.controlPlanes)
+	}
+	if o.workers >= 0 {
+		flags["WORKER_MACHINE_COUNT"] = strconv.Itoa(o.workers)
+	}
+	fallback := map[string]string{
+		"KUBERNETES_VERSION": defaultKubernetes, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
+	}
+	s, err := local.NewClient(a.dir).Status(ctx)
+	switch {
+	case err == nil:
+		for k, v := range local.TemplateVariables(s) {
+			fallback[k] = v
+		}
+	case !errors.Is(err, local.ErrNotRunning):
+		fmt.Fprintf(a.Err, "warning: %v; its values are not filled in\n", err)
+	}
+	return func(name string) (string, bool) {
+		if v, ok := flags[name]; ok {
+			return v, true
+		}
+		if v, ok := os.LookupEnv(name); ok {
+			return v, true
+		}
+		v, ok := fallback[name]
+		return v, ok
+	}
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func newGet(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "get", Short: "Print clusters or a cluster's kubeconfig", Args: cobra.NoArgs}
+	c.AddCommand(newGetClusters(a), newGetKubeconfig(a))
+	return c
+}
+
+func newGetKubeconfig(a *app) *cobra.Command {
+	var t target
+	c := &cobra.Command{
+		Use:     "kubeconfig NAME",
+		Short:   "Print the kubeconfig of a workload cluster",
+		Example: "  casement get kubeconfig demo > demo.kubeconfig\n  kubectl --kubeconfig demo.kubeconfig get nodes -o wide",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			data, err := workloadKubeconfig(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			_, err = a.Out.Write(data)
+			return err
+		},
+	}
+	t.addFlags(c)
+	return c
+}
+
+// workloadKubeconfig reads the admin kubeconfig that Cluster API keeps.
+func workloadKubeconfig(ctx context.Context, c client.Client, cluster client.ObjectKey) ([]byte, error) {
+	s := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cluster %s has no kubeconfig yet; its control plane endpoint is not known before the load balancer exists: casement tree %s", cluster, cluster.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Data[secret.KubeconfigDataName], nil
+}
+
+// clusterRow is a line of get clusters and an item of its JSON.
+type clusterRow struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Phase     string `json:"phase"`
+	Available string `json:"available"`
+	// Endpoint is host:port of the API server.
+	Endpoint     string      `json:"endpoint,omitempty"`
+	ControlPlane string      `json:"controlPlane"`
+	Workers      string      `json:"workers"`
+	Created      metav1.Time `json:"created"`
+	// Problem is the message of the Available condition while it is not True.
+	Problem string `json:"problem,omitempty"`
+}
+
+func newGetClusters(a *app) *cobra.Command {
+	var t target
+	var output string
+	c := &cobra.Command{
+		Use:     "clusters",
+		Short:   "List the workload clusters, problems first",
+		Example: "  casement get clusters\n  casement get clusters -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			var list clusterv1.ClusterList
+			if err := c.List(cmd.Context(), &list); err != nil {
+				return err
+			}
+			rows := clusterRows(list.Items)
+			return a.print(output, rows, func(w *tabwriter.Writer) {
+				fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tAVAILABLE\tCONTROL PLANE\tWORKERS\tENDPOINT\tAGE")
+				for _, r := range rows {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.Phase, r.Available,
+						r.ControlPlane, r.Workers, r.Endpoint, duration.HumanDuration(time.Since(r.Created.Time)))
+				}
+			})
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+func clusterRows(clusters []clusterv1.Cluster) []clusterRow {
+	var good, bad []clusterRow
+	for i := range clusters {
+		cl := &clusters[i]
+		r := clusterRow{Namespace: cl.Namespace, Name: cl.Name, Phase: cl.Status.Phase, Created: cl.CreationTimestamp, Available: "Unknown", ControlPlane: "-", Workers: "-"}
+		if e := cl.Spec.ControlPlaneEndpoint; e.Host != "" {
+			r.Endpoint = fmt.Sprintf("%s:%d", e.Host, e.Port)
+		}
+		if cp := cl.Status.ControlPlane; cp != nil {
+			r.ControlPlane = replicas(cp.ReadyReplicas, cp.DesiredReplicas)
+		}
+		if ws := cl.Status.Workers; ws != nil {
+			r.Workers = replicas(ws.ReadyReplicas, ws.DesiredReplicas)
+		}
+		if cond := conditions.Get(cl, clusterv1.ClusterAvailableCondition); cond != nil {
+			r.Available = string(cond.Status)
+			if cond.Status != metav1.ConditionTrue {
+				r.Problem = cond.Message
+			}
+		}
+		if r.Available == string(metav1.ConditionTrue) {
+			good = append(good, r)
+		} else {
+			bad = append(bad, r)
+		}
+	}
+	return append(bad, good...)
+}
+
+func replicas(ready, desired *int32) string {
+	text := func(n *int32) string {
+		if n == nil {
+			return "?"
+		}
+		return fmt.Sprint(*n)
+	}
+	return text(ready) + "/" + text(desired)
+}
+

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/local"
+)
+
+func newUp(a *app) *cobra.Command {
+	var foreground bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Start the local plane and leave it in the background",
+		Long: `Start the local plane: a management API server with Cluster API and casement's
+controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
+State from an earlier run, clusters included, is taken up again.`,
+		Example: `  casement up
+  casement up --foreground
+  export KUBECONFIG=$(casement status -o kubeconfig)`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if foreground {
+				return a.conduct(cmd.Context(), true)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return a.up(ctx)
+		},
+	}
+	c.Flags().BoolVar(&foreground, "foreground", false, "stay in the foreground and log to the terminal")
+	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
+	return c
+}
+
+func (a *app) up(ctx context.Context) error {
+	client := local.NewClient(a.dir)
+	if s, err := client.Status(ctx); err == nil && s.Phase == local.PhaseReady {
+		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
+		a.next(s)
+		return nil
+	}
+	ended, err := local.Spawn(a.dir, "--state", string(a.dir), "conduct")
+	if err != nil {
+		return err
+	}
+	shown := 0
+	s, err := local.Await(ctx, a.dir, ended, func(s local.Status) { shown = a.showSteps(s, shown) })
+	if err != nil {
+		return err
+	}
+	a.next(s)
+	return nil
+}
+
+// showSteps prints the steps that finished since the last call.
+func (a *app) showSteps(s local.Status, shown int) int {
+	for ; shown < len(s.Steps) && s.Steps[shown].Done; shown++ {
+		fmt.Fprintf(a.Out, "  %-44s %5.1f s\n", s.Steps[shown].Name, s.Steps[shown].Seconds)
+	}
+	return shown
+}
+
+func (a *app) next(s local.Status) {
+	fmt.Fprintf(a.Out, `
+Management API server  %s  (Kubernetes %s)
+Local Azure            %s  (simulated)
+
+Use it:
+  export KUBECONFIG=%s
+  casement generate cluster demo --flavor windows | casement kubectl apply -f -
+  casement wait demo
+`, s.Kubernetes.Server, s.Kubernetes.Version, s.Azure.Endpoint, s.Kubernetes.Kubeconfig)
+}
+
+func newDown(a *app) *cobra.Command {
+	var purge bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "End the local plane",
+		Long: `End the local plane and every process of it. Its state stays, so that up takes
+the clusters up again; --purge deletes the state directory.`,
+		Example: "  casement down\n  casement down --purge",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			err := local.Down(ctx, a.dir)
+			if errors.Is(err, local.ErrNotRunning) {
+				fmt.Fprintln(a.Out, "The local plane is not running.")
+				err = nil
+			} else if err == nil {
+				fmt.Fprintln(a.Out, "The local plane has ended.")
+			}
+			if err == nil && purge {
+				err = os.RemoveAll(string(a.dir))
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&purge, "purge", false, "delete the state directory too")
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "give up after this long (exit code 3)")
+	return c
+}
+
+// newConduct is the process that up leaves in the background.
+func newConduct(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "conduct",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), false) },
+	}
+}
+
+func (a *app) conduct(ctx context.Context, foreground bool) error {
+	opts := local.Options{Dir: a.dir, Log: a.Err}
+	if foreground {
+		shown := 0
+		opts.OnStatus = func(s local.Status) {
+			shown = a.showSteps(s, shown)
+			if s.Phase == local.PhaseReady {
+				a.next(s)
+			}
+		}
+	}
+	return local.Run(ctx, opts)
+}
+
+func newStatus(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:     "status",
+		Short:   "Show what of the local plane runs, and what of it is simulated",
+		Example: "  casement status\n  casement status -o json\n  export KUBECONFIG=$(casement status -o kubeconfig)",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := local.NewClient(a.dir).Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if output == "kubeconfig" {
+				_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
+				return err
+			}
+			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s) })
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json, yaml or kubeconfig (its path)")
+	return c
+}
+
+func statusTable(w *tabwriter.Writer, s local.Status) {
+	fmt.Fprintf(w, "Plane\t%s\tprocess %d, since %s\n", s.Phase, s.PID, s.Started.Format(time.DateTime))
+	if s.Error != "" {
+		fmt.Fprintf(w, "\t%s\n", s.Error)
+	}
+	fmt.Fprintf(w, "Kubernetes\t%s\t%s\n", s.Kubernetes.Version, s.Kubernetes.Server)
+	fmt.Fprintf(w, "Local Azure\tsimulated\t%s\n", s.Azure.Endpoint)
+	fmt.Fprintf(w, "Kubeconfig\t%s\n", s.Kubernetes.Kubeconfig)
+	if len(s.Guests) > 0 {
+		fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
+		for _, g := range s.Guests {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.OS, g.Phase, g.Address, g.Loopback, g.Asked, g.Runs)
+			if g.Message != "" {
+				fmt.Fprintf(w, "\t%s\n", g.Message)
+			}
+		}
+	}
+	if len(s.Listeners) > 0 {
+		fmt.Fprintln(w, "\nLISTENER\tADDRESS\tHEALTHY BACKENDS\tNOTE")
+		for _, l := range s.Listeners {
+			note := ""
+			if l.Instead != "" {
+				note = "instead of " + l.Instead + ", which needs privileges"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Owner, l.Address, l.Healthy, note)
+		}
+	}
+	fmt.Fprintf(w, "\nSimulated: %s\n", strings.Join(s.Simulated, "; "))
+	fmt.Fprintf(w, "Stand-ins: %s\n", strings.Join(s.StandIns, ", "))
+}

@@ -1,0 +1,153 @@
+// Package cli is the command line of casement: one file per command, each with
+// its flags and a run function over streams and clients. It holds no domain
+// logic; what a command knows, a package below knows. Only cmd/casement may
+// import it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"casement.dev/casement/internal/local"
+)
+
+// Exit codes of every command.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitTimeout = 3
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Terminal says whether Out is a terminal, where progress may be drawn over.
+func (s Streams) Terminal() bool {
+	f, ok := s.Out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// usageError is an error of the command line itself.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError carries the exit code of a program that ran in our place.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// Main runs the command line args (with the program's name first) and returns
+// the exit code.
+func Main(args []string, streams Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(streams, programName(args[0]))
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		fmt.Fprintf(streams.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, root.CommandPath())
+		return ExitUsage
+	case errors.Is(err, context.DeadlineExceeded):
+		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
+		return ExitTimeout
+	default:
+		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
+		return ExitFailed
+	}
+}
+
+// programName is how the user called us: as a kubectl plugin the name shown in
+// help is "kubectl casement".
+func programName(arg0 string) string {
+	if filepath.Base(arg0) == "kubectl-casement" {
+		return "kubectl casement"
+	}
+	return "casement"
+}
+
+// app is what the commands share.
+type app struct {
+	Streams
+	dir local.Dir
+}
+
+func newRoot(streams Streams, name string) *cobra.Command {
+	a := &app{Streams: streams}
+	var stateDir string
+	root := &cobra.Command{
+		Use:   "casement",
+		Short: "Windows worker nodes for Kubernetes on Azure, and the same cluster on this machine",
+		Long: `casement declares Windows worker nodes for Kubernetes on Azure with Cluster API,
+and runs the same cluster on one Linux machine with no Azure at all.
+
+The local plane is simulated where it says so: VMs, containers and Azure are
+emulated; etcd, the API servers, Cluster API and casement's controllers are real.`,
+		Example: `  casement up
+  casement generate cluster demo --flavor windows | casement kubectl apply -f -
+  casement wait demo
+  casement get kubeconfig demo > demo.kubeconfig`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if stateDir != "" {
+				abs, err := filepath.Abs(stateDir)
+				a.dir = local.Dir(abs)
+				return err
+			}
+			dir, err := local.DefaultDir()
+			a.dir = dir
+			return err
+		},
+	}
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	root.SetIn(streams.In)
+	root.PersistentFlags().StringVar(&stateDir, "state", "", "state directory of the local plane (default $CASEMENT_HOME or ~/.local/state/casement)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(
+		newUp(a), newDown(a), newStatus(a), newConduct(a),
+		newGenerate(a), newGet(a), newTree(a), newWait(a), newLogs(a), newCalls(a), newKubectl(a),
+		newVersion(a),
+	)
+	for _, c := range root.Commands() {
+		strictArgs(c)
+	}
+	return root
+}
+
+// strictArgs turns wrong positional arguments into usage errors.
+func strictArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		strictArgs(sub)
+	}
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+func newTree(a *app) *cobra.Command {
+	var t target
+	var output string
+	c := &cobra.Command{
+		Use:   "tree NAME",
+		Short: "Show the objects of a cluster, grouped, with what is wrong",
+		Example: `  casement tree demo
+  casement tree demo -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			root, err := readTree(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.print(output, root, func(w *tabwriter.Writer) {
+				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
+				root.write(w, "", "")
+			})
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+// branch is one object of a tree with those it owns.
+type branch struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Ready is True, False or Unknown.
+	Ready  string `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+	// Message explains a Ready that is not True.
+	Message string `json:"message,omitempty"`
+	// Detail is what one wants to know of a healthy object.
+	Detail   string   `json:"detail,omitempty"`
+	Children []branch `json:"children,omitempty"`
+}
+
+// object is any Cluster API object with conditions.
+type object interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+func newBranch(kind string, o object, condition, detail string) branch {
+	b := branch{Kind: kind, Name: o.GetName(), Ready: "Unknown", Detail: detail}
+	for _, c := range o.GetConditions() {
+		if c.Type != condition {
+			continue
+		}
+		b.Ready = string(c.Status)
+		if c.Status != metav1.ConditionTrue {
+			b.Reason, b.Message = c.Reason, c.Message
+		}
+	}
+	return b
+}
+
+func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (branch, error) {
+	cl := &clusterv1.Cluster{}
+	if err := c.Get(ctx, key, cl); err != nil {
+		return branch{}, err
+	}
+	root := newBranch("Cluster", cl, clusterv1.ClusterAvailableCondition, cl.Status.Phase)
+	var azureClusters infrav1.AzureClusterList
+	var controlPlanes controlplanev1.KubeadmControlPlaneList
+	var deployments clusterv1.MachineDeploymentList
+	var machines clusterv1.MachineList
+	var azureMachines infrav1.AzureMachineList
+	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+	for _, list := range []client.ObjectList{&controlPlanes, &deployments, &machines, &azureMachines, &azureClusters} {
+		if err := c.List(ctx, list, ours...); err != nil {
+			return branch{}, err
+		}
+	}
+	infra := map[string]*infrav1.AzureMachine{}
+	for i := range azureMachines.Items {
+		infra[azureMachines.Items[i].Name] = &azureMachines.Items[i]
+	}
+	for i := range azureClusters.Items {
+		ac := &azureClusters.Items[i]
+		root.Children = append(root.Children, newBranch("AzureCluster", ac, clusterv1.ReadyCondition, ac.Spec.Location))
+	}
+	for i := range controlPlanes.Items {
+		k := &controlPlanes.Items[i]
+		b := newBranch("KubeadmControlPlane", k, controlplanev1.KubeadmControlPlaneAvailableCondition, k.Spec.Version)
+		b.Children = machineBranches(machines.Items, infra, func(m *clusterv1.Machine) bool { return metav1.IsControlledBy(m, k) })
+		root.Children = append(root.Children, b)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		b := newBranch("MachineDeployment", d, clusterv1.MachineDeploymentAvailableCondition, d.Spec.Template.Spec.Version)
+		b.Children = machineBranches(machines.Items, infra, func(m *clusterv1.Machine) bool {
+			return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name
+		})
+		root.Children = append(root.Children, b)
+	}
+	return root, nil
+}
+
+// machineBranches are the machines that belong, problems first.
+func machineBranches(machines []clusterv1.Machine, infra map[string]*infrav1.AzureMachine, belongs func(*clusterv1.Machine) bool) []branch {
+	var out []branch
+	for i := range machines {
+		m := &machines[i]
+		if !belongs(m) {
+			continue
+		}
+		b := newBranch("Machine", m, clusterv1.MachineReadyCondition, "node "+m.Status.NodeRef.Name)
+		if a := infra[m.Spec.InfrastructureRef.Name]; a != nil {
+			b.Children = append(b.Children, newBranch("AzureMachine", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize)))
+		}
+		out = append(out, b)
+	}
+	slices.SortStableFunc(out, func(a, b branch) int {
+		return strings.Compare(rank(a.Ready)+a.Name, rank(b.Ready)+b.Name)
+	})
+	return out
+}
+
+func rank(ready string) string {
+	if ready == string(metav1.ConditionTrue) {
+		return "1"
+	}
+	return "0"
+}
+
+// write prints the branch with tree lines; head is the prefix of its own line,
+// tail that of its children.
+func (b branch) write(w io.Writer, head, tail string) {
+	detail := b.Detail
+	if b.Message != "" {
+		detail = b.Reason + ": " + strings.ReplaceAll(strings.TrimSpace(b.Message), "\n", "; ")
+	}
+	fmt.Fprintf(w, "%s%s/%s\t%s\t%s\n", head, b.Kind, b.Name, b.Ready, detail)
+	for i, child := range b.Children {
+		if i == len(b.Children)-1 {
+			child.write(w, tail+"└─", tail+"  ")
+		} else {
+			child.write(w, tail+"├─", tail+"│ ")
+		}
+	}
+}
+

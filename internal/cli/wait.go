@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func newWait(a *app) *cobra.Command {
+	var t target
+	var timeout time.Duration
+	var what string
+	c := &cobra.Command{
+		Use:   "wait NAME",
+		Short: "Wait until a cluster is available and all its nodes are ready",
+		Long: `Wait until the cluster's Available condition is True and every machine that is
+asked for has a Ready node, or with --for deleted until it is gone. Each change is
+one line. The exit code is 3 when the time runs out.`,
+		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if what != "ready" && what != "deleted" {
+				return usagef("--for is ready or deleted, not %q", what)
+			}
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return a.wait(ctx, c, client.ObjectKey{Namespace: t.namespace, Name: args[0]}, what == "deleted")
+		},
+	}
+	t.addFlags(c)
+	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "give up after this long (exit code 3)")
+	c.Flags().StringVar(&what, "for", "ready", "ready or deleted")
+	return c
+}
+
+// progress is what wait shows of a cluster; a change of it is a line.
+type progress struct {
+	phase, infrastructure, controlPlane, workers, available string
+	nodes                                                   int
+}
+
+func (p progress) String() string {
+	return fmt.Sprintf("%-12s infrastructure %-5s  control plane %-5s  workers %-5s  nodes ready %d  available %s",
+		p.phase, p.infrastructure, p.controlPlane, p.workers, p.nodes, p.available)
+}
+
+func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
+	start, tick := time.Now(), time.NewTicker(250*time.Millisecond)
+	defer tick.Stop()
+	var last progress
+	var problem string
+	for {
+		p, done, why, err := look(ctx, c, key)
+		switch {
+		case apierrors.IsNotFound(err) && deleted:
+			fmt.Fprintf(a.Out, "%6.1fs  cluster %s is gone\n", time.Since(start).Seconds(), key.Name)
+			return nil
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no cluster %s", key)
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err == nil:
+			problem = why
+			if p != last {
+				fmt.Fprintf(a.Out, "%6.1fs  %s\n", time.Since(start).Seconds(), p)
+				last = p
+			}
+			if done && !deleted {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cluster %s after %s: %w\n%s", key.Name, time.Since(start).Round(time.Second), ctx.Err(), problem)
+		case <-tick.C:
+		}
+	}
+}
+
+// look reads a cluster's progress; why says what is still missing.
+func look(ctx context.Context, c client.Client, key client.ObjectKey) (p progress, done bool, why string, err error) {
+	cl := &clusterv1.Cluster{}
+	if err := c.Get(ctx, key, cl); err != nil {
+		return p, false, "", err
+	}
+	var machines clusterv1.MachineList
+	if err := c.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}); err != nil {
+		return p, false, "", err
+	}
+	row := clusterRows([]clusterv1.Cluster{*cl})[0]
+	p = progress{phase: row.Phase, controlPlane: row.ControlPlane, workers: row.Workers, available: row.Available, infrastructure: "no"}
+	if cl.Status.Initialization.InfrastructureProvisioned != nil && *cl.Status.Initialization.InfrastructureProvisioned {
+		p.infrastructure = "yes"
+	}
+	for i := range machines.Items {
+		if conditions.IsTrue(&machines.Items[i], clusterv1.MachineNodeReadyCondition) {
+			p.nodes++
+		}
+	}
+	done = row.Available == string(metav1.ConditionTrue) && p.nodes == len(machines.Items) && p.nodes == desiredMachines(cl) && p.nodes > 0
+	return p, done, row.Problem, nil
+}
+
+func desiredMachines(cl *clusterv1.Cluster) int {
+	n := 0
+	if cp := cl.Status.ControlPlane; cp != nil && cp.DesiredReplicas != nil {
+		n += int(*cp.DesiredReplicas)
+	}
+	if ws := cl.Status.Workers; ws != nil && ws.DesiredReplicas != nil {
+		n += int(*ws.DesiredReplicas)
+	}
+	return n
+}

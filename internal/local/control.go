@@ -1,0 +1,175 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+)
+
+// ErrNotRunning is what a Client returns when no plane answers on the control
+// socket.
+var ErrNotRunning = errors.New("the local plane is not running; start it with: casement up")
+
+// Status is what a running plane says of itself.
+type Status struct {
+	// Phase is starting, ready, failed or stopping.
+	Phase string `json:"phase"`
+	// Error is why the phase is failed.
+	Error string `json:"error,omitempty"`
+	// PID is the conductor's process.
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	// Steps are the steps of the start, in order.
+	Steps      []Step     `json:"steps"`
+	Kubernetes Kubernetes `json:"kubernetes"`
+	Azure      Azure      `json:"azure"`
+	Guests     []Guest    `json:"guests"`
+	Listeners  []Listener `json:"listeners"`
+	// StandIns are the programs that small built-in ones stand in for.
+	StandIns []string `json:"standIns"`
+	// Simulated says in plain words what is not real here.
+	Simulated []string `json:"simulated"`
+}
+
+// Step is one step of the start.
+type Step struct {
+	Name    string  `json:"name"`
+	Done    bool    `json:"done"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Kubernetes says where the management API server is.
+type Kubernetes struct {
+	// Version is what the embedded binaries are.
+	Version    string `json:"version"`
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// Azure says where the local Azure is and with what one logs in.
+type Azure struct {
+	Endpoint       string `json:"endpoint"`
+	CAFile         string `json:"caFile"`
+	TenantID       string `json:"tenantID"`
+	SubscriptionID string `json:"subscriptionID"`
+}
+
+// Guest is one simulated VM.
+type Guest struct {
+	// ID is the VM's ARM resource ID.
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	OS       string `json:"os"`
+	Phase    string `json:"phase"`
+	Message  string `json:"message,omitempty"`
+	Address  string `json:"address"`
+	Loopback string `json:"loopback"`
+	// Asked is the Kubernetes version that the VM's image holds; Runs is the one
+	// that the control plane processes on it really are, with emulation noted.
+	Asked string `json:"asked,omitempty"`
+	Runs  string `json:"runs,omitempty"`
+}
+
+// Listener is a load balancer frontend or node port that the plane serves.
+type Listener struct {
+	Owner   string `json:"owner"`
+	Address string `json:"address"`
+	// Instead is the address asked for, when it could not be bound.
+	Instead string `json:"instead,omitempty"`
+	Healthy int    `json:"healthy"`
+}
+
+// Client talks to a running plane through its control socket.
+type Client struct {
+	http *http.Client
+}
+
+// NewClient returns a client of the plane whose state is in dir.
+func NewClient(dir Dir) *Client {
+	return &Client{http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", dir.Socket())
+		},
+	}}}
+}
+
+// Status asks the plane how it is. It returns ErrNotRunning when there is none.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.get(ctx, "/status", &s)
+	return s, err
+}
+
+// Console writes the serial console of the VM with an ARM resource ID to w.
+// With follow it goes on until ctx ends.
+func (c *Client) Console(ctx context.Context, id string, follow bool, w io.Writer) error {
+	q := url.Values{"id": {id}}
+	if follow {
+		q.Set("follow", "true")
+	}
+	body, err := c.do(ctx, http.MethodGet, "/console?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(w, body)
+	return err
+}
+
+// Calls returns the local Azure's call log as JSON.
+func (c *Client) Calls(ctx context.Context) (json.RawMessage, error) {
+	var raw json.RawMessage
+	err := c.get(ctx, "/calls", &raw)
+	return raw, err
+}
+
+// Stop asks the plane to end. It returns when the plane accepted.
+func (c *Client) Stop(ctx context.Context) error {
+	body, err := c.do(ctx, http.MethodPost, "/stop", nil)
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	body, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(into); err != nil {
+		return fmt.Errorf("read the plane's answer to %s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://casement"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, os.ErrPermission) {
+		return nil, ErrNotRunning
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask the local plane for %s: %w", path, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		return nil, fmt.Errorf("the local plane refused %s: %s", path, bytes.TrimSpace(text))
+	}
+	return resp.Body, nil
+}
