@@ -1,0 +1,116 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// simulatedProgram stands where an image has a program.
+const simulatedProgram = "simulated by casement: this file stands for a program of the image\n"
+
+// layImage makes the directories and marker files that the image has, where they
+// are missing.
+func (m *Machine) layImage() error {
+	dirs, files := linuxImage(m.Spec)
+	if m.OS == Windows {
+		dirs, files = windowsImage(m.Spec)
+	}
+	for _, d := range dirs {
+		if err := m.Root.MkdirAll(d); err != nil {
+			return fmt.Errorf("lay the image: %w", err)
+		}
+	}
+	for p, content := range files {
+		if _, err := m.Root.Lstat(p); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("lay the image: %w", err)
+		}
+		if err := m.Root.WriteFile(p, []byte(content), 0o644); err != nil {
+			return fmt.Errorf("lay the image: %w", err)
+		}
+	}
+	return nil
+}
+
+func linuxImage(s Spec) ([]string, map[string]string) {
+	dirs := []string{
+		"/etc/kubernetes/manifests", "/etc/netplan", "/etc/systemd/system", "/etc/cni/net.d", "/etc/containerd", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/ssh",
+		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
+		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
+	}
+	release := fmt.Sprintf("NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=%q\nPRETTY_NAME=%q\n", s.Image.Release, s.Image.Name)
+	return dirs, map[string]string{
+		"/etc/os-release":  release,
+		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",
+		"/etc/passwd":      "root:x:0:0:root:/root:/bin/bash\n",
+		"/usr/bin/kubeadm": simulatedProgram,
+		"/usr/bin/kubelet": simulatedProgram,
+		"/usr/bin/kubectl": simulatedProgram,
+	}
+}
+
+func windowsImage(s Spec) ([]string, map[string]string) {
+	dirs := []string{
+		`C:\k\debug`, `C:\etc\kubernetes\manifests`, `C:\etc\kubernetes\pki`, `C:\etc\cni\net.d`, `C:\opt\cni\bin`,
+		`C:\var\log\kubelet`, `C:\var\lib\kubelet\credential-provider`, `C:\Windows\System32`, `C:\Windows\Temp`, `C:\Users\Public`,
+		`C:\ProgramData\containerd\root`, `C:\ProgramData\containerd\state`, `C:\ProgramData\ssh`, `C:\Program Files\containerd`,
+		`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log`,
+	}
+	files := map[string]string{
+		`C:\k\kubeadm.exe`:                           simulatedProgram,
+		`C:\k\kubelet.exe`:                           simulatedProgram,
+		`C:\k\kubectl.exe`:                           simulatedProgram,
+		`C:\k\debug\hns.psm1`:                        "# simulated by casement\n",
+		`C:\k\debug\collectlogs.ps1`:                 "# simulated by casement\n",
+		`C:\Program Files\containerd\containerd.exe`: simulatedProgram,
+		`C:\image-builder-release.txt`:               "This guest is simulated by casement.\n",
+	}
+	if s.Image.ServiceManager == WindowsService {
+		files[`C:\k\RestartKubelet.ps1`] = "# simulated by casement: makes the kubelet service anew with the flags of kubeadm-flags.env\n"
+	} else {
+		files[`C:\k\nssm.exe`] = simulatedProgram
+		files[`C:\k\StartKubelet.ps1`] = "# simulated by casement: starts kubelet with the flags of kubeadm-flags.env\n"
+	}
+	return dirs, files
+}
+
+// imageServices is the service table of a fresh image.
+func imageServices(s Spec) []Service {
+	if s.OS == Linux {
+		return []Service{
+			{Name: "containerd", Start: Automatic},
+			{Name: "cloud-init", Start: Automatic},
+			{Name: "kubelet", Start: Automatic},
+			{Name: "ssh", Start: Automatic},
+			{Name: "systemd-networkd", Start: Automatic},
+			{Name: "systemd-resolved", Start: Automatic},
+			{Name: "systemd-timesyncd", Start: Automatic},
+			{Name: "walinuxagent", Start: Automatic},
+		}
+	}
+	kubelet := `C:\k\nssm.exe`
+	if s.Image.ServiceManager == WindowsService {
+		kubelet = `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service --cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf --kubeconfig=C:\etc\kubernetes\kubelet.conf`
+	}
+	rows := []Service{
+		{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet},
+		{Name: "cloudbase-init", Display: "Cloud Initialization Service", Start: Automatic},
+		{Name: "hns", Display: "Host Network Service", Start: Manual},
+		{Name: "RdAgent", Display: "RdAgent", Start: Automatic},
+		{Name: "sshd", Display: "OpenSSH SSH Server", Start: Automatic, Path: `C:\Windows\System32\OpenSSH\sshd.exe`},
+		{Name: "TermService", Display: "Remote Desktop Services", Start: Automatic},
+		{Name: "vmcompute", Display: "Hyper-V Host Compute Service", Start: Manual},
+		{Name: "W32Time", Display: "Windows Time", Start: Automatic},
+		{Name: "WindowsAzureGuestAgent", Display: "Windows Azure Guest Agent", Start: Automatic},
+		{Name: "WinRM", Display: "Windows Remote Management (WS-Management)", Start: Automatic},
+	}
+	if strings.HasPrefix(s.Image.Runtime, "docker") {
+		return append(rows,
+			Service{Name: "docker", Display: "Docker Engine", Start: Automatic},
+			Service{Name: "rancher-wins", Display: "Rancher Wins", Start: Automatic})
+	}
+	return append(rows, Service{Name: "containerd", Display: "containerd", Start: Automatic, Path: `"C:\Program Files\containerd\containerd.exe" --run-service`})
+}

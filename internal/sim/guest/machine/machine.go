@@ -1,0 +1,210 @@
+// Package machine is what a simulated guest is made of before anything runs in
+// it: the facts its host knows, a file tree of its own, a service table and a
+// console. It interprets nothing: the agents (cloudinit, cloudbase) and the
+// shell do. The packages below internal/sim/guest import it, and the host's
+// command callbacks see it as Process.Guest.
+package machine
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/utils/clock"
+)
+
+// The operating systems, spelled as Azure's osDisk.osType.
+const (
+	Linux   = "Linux"
+	Windows = "Windows"
+)
+
+// How the kubelet service of a Windows image is managed. Images built before
+// June 2026 use nssm; later ones register kubelet with the service control
+// manager, have no nssm, and ignore kubeadm-flags.env.
+const (
+	NSSM           = "nssm"
+	WindowsService = "windows_service"
+)
+
+// Spec is what the host knows about a VM.
+type Spec struct {
+	// ID is the VM's ARM resource ID.
+	ID string
+	// InstanceID is what the image's agent keys its done-state by. It defaults to
+	// ID; a reimaged VM of the same ID needs another.
+	InstanceID string
+	// Dir is the host directory that holds all of the guest.
+	Dir string
+	// OS is Linux or Windows.
+	OS string
+	// ComputerName is osProfile.computerName, at most 15 characters on Windows.
+	ComputerName  string
+	AdminUsername string
+	// IPs are the VM's private addresses, that of the primary NIC first.
+	IPs []netip.Addr
+	// CustomData is osProfile.customData after base64.
+	CustomData []byte
+	// SSHPublicKeys are osProfile's keys for AdminUsername. They never reach a
+	// Windows guest.
+	SSHPublicKeys []string
+	Image         Image
+	DataDisks     []DataDisk
+}
+
+// Image says what the VM's image holds.
+type Image struct {
+	// Name is the product as the OS prints it ("Windows Server 2022 Datacenter",
+	// "Ubuntu 24.04.2 LTS").
+	Name string
+	// Release is the year or version ("2022", "24.04").
+	Release string
+	// Build is the kernel version ("10.0.20348.2700", "6.8.0-1030-azure").
+	Build             string
+	KubernetesVersion string
+	Runtime           string
+	RuntimeVersion    string
+	// ServiceManager is NSSM (the default) or WindowsService.
+	ServiceManager string
+}
+
+// DataDisk is an attached empty disk.
+type DataDisk struct {
+	LUN    int
+	SizeGB int
+}
+
+// Machine is a guest's body.
+type Machine struct {
+	Spec
+	Root     *Root
+	Services *Services
+	// Console is the serial console. Writes to it are safe from several
+	// goroutines.
+	Console io.Writer
+	Clock   clock.Clock
+	reboot  atomic.Bool
+}
+
+// New makes the guest's file tree as its image has it, or takes up what is there.
+func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	if spec.InstanceID == "" {
+		spec.InstanceID = spec.ID
+	}
+	if spec.Image.ServiceManager == "" {
+		spec.Image.ServiceManager = NSSM
+	}
+	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the guest's directory: %w", err)
+	}
+	root, err := openRoot(spec.Dir, spec.OS)
+	if err != nil {
+		return nil, fmt.Errorf("make the guest's file tree: %w", err)
+	}
+	services, err := loadServices(filepath.Join(spec.Dir, "services.json"), imageServices(spec), onService)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{Spec: spec, Root: root, Services: services, Console: console, Clock: clk}
+	return m, m.layImage()
+}
+
+func (s Spec) check() error {
+	switch {
+	case s.OS != Linux && s.OS != Windows:
+		return fmt.Errorf("guest %s: OS is %q, want %s or %s", s.ID, s.OS, Linux, Windows)
+	case s.Dir == "":
+		return fmt.Errorf("guest %s: no directory", s.ID)
+	case s.ComputerName == "":
+		return fmt.Errorf("guest %s: no computer name", s.ID)
+	case s.OS == Windows && len(s.ComputerName) > 15:
+		return fmt.Errorf("guest %s: computer name %q is longer than the 15 characters of a Windows VM", s.ID, s.ComputerName)
+	}
+	return nil
+}
+
+// Path maps a guest path to the host path that stands for it. It refuses a path
+// that leads out of the guest, by .. or by a link.
+func (m *Machine) Path(guestPath string) (string, error) { return m.Root.Host(guestPath) }
+
+// IsWindows says which of the two OSes runs.
+func (m *Machine) IsWindows() bool { return m.OS == Windows }
+
+// IP returns the primary address, or the zero Addr.
+func (m *Machine) IP() netip.Addr {
+	if len(m.IPs) == 0 {
+		return netip.Addr{}
+	}
+	return m.IPs[0]
+}
+
+// Hostname is the name the OS has. Linux takes it from /etc/hostname.
+func (m *Machine) Hostname() string {
+	if m.OS == Linux {
+		if data, err := m.Root.ReadFile("/etc/hostname"); err == nil {
+			if name := strings.TrimSpace(string(data)); name != "" {
+				return name
+			}
+		}
+	}
+	return m.ComputerName
+}
+
+// RequestReboot asks that the guest restarts when what runs now has ended.
+func (m *Machine) RequestReboot() { m.reboot.Store(true) }
+
+// TakeReboot returns whether a restart was asked for since the last call.
+func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
+
+// MAC is the primary NIC's hardware address: Azure's prefix and the digits of
+// the IPv4 address, as 00:0d:3a:xx:xx:xx.
+func (m *Machine) MAC() string {
+	var last [3]byte
+	if ip := m.IP(); ip.Is4() {
+		b := ip.As4()
+		copy(last[:], b[1:])
+	}
+	return fmt.Sprintf("00:0d:3a:%02x:%02x:%02x", last[0], last[1], last[2])
+}
+
+// Home is the guest directory of a user.
+func (m *Machine) Home(user string) string {
+	switch {
+	case m.OS == Windows:
+		return `C:\Users\` + user
+	case user == "root":
+		return "/root"
+	}
+	return "/home/" + user
+}
+
+// Users are the accounts that have a home directory, sorted.
+func (m *Machine) Users() []string {
+	homes := "/home"
+	if m.OS == Windows {
+		homes = `C:\Users`
+	}
+	entries, err := m.Root.ReadDir(homes)
+	if err != nil {
+		return nil
+	}
+	var users []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != "Public" {
+			users = append(users, e.Name())
+		}
+	}
+	slices.Sort(users)
+	return users
+}
+
+// Close gives back the handles on the file tree.
+func (m *Machine) Close() error { return m.Root.Close() }

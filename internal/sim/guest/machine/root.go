@@ -1,0 +1,367 @@
+package machine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+var (
+	// ErrEscape is returned for a path that leads out of the guest.
+	ErrEscape = errors.New("the path leads out of the guest")
+	// ErrDrive is returned for a Windows drive that the guest has not.
+	ErrDrive = errors.New("the system cannot find the drive specified")
+	// ErrName is returned for a name that the guest's file system refuses.
+	ErrName = errors.New("the filename, directory name, or volume label syntax is incorrect")
+)
+
+// Root is a guest's file tree. Guest paths go in: POSIX ones for Linux; for
+// Windows with or without a drive, with either slash, in any case. A path
+// without a drive is on C:, as it is for a process that an agent starts there.
+// No operation leaves the tree: os.Root sees to links.
+type Root struct {
+	windows bool
+	dir     string
+	drives  map[byte]*os.Root
+}
+
+func openRoot(dir, osType string) (*Root, error) {
+	r := &Root{windows: osType == Windows, dir: dir, drives: map[byte]*os.Root{}}
+	names := map[byte]string{0: "rootfs"}
+	if r.windows {
+		names = map[byte]string{'C': "C", 'D': "D"} // D: is Azure's temporary disk
+	}
+	for letter, name := range names {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			return nil, err
+		}
+		root, err := os.OpenRoot(p)
+		if err != nil {
+			return nil, err
+		}
+		r.drives[letter] = root
+	}
+	return r, nil
+}
+
+// Close gives back the handles.
+func (r *Root) Close() error {
+	var errs []error
+	for _, d := range r.drives {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Abs makes a guest path absolute and clean in the OS's own spelling, against
+// the guest directory cwd.
+func (r *Root) Abs(cwd, p string) string {
+	if !r.windows {
+		if !path.IsAbs(p) {
+			p = path.Join("/", cwd, p)
+		}
+		return path.Clean(p)
+	}
+	drive, rest := splitDrive(p)
+	base, dir := splitDrive(cwd)
+	if drive == 0 {
+		drive = cmp.Or(base, 'C')
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = dir + "/" + rest
+	}
+	return string(drive) + ":" + strings.ReplaceAll(path.Clean("/"+rest), "/", `\`)
+}
+
+// splitDrive takes c:\a\b apart into 'C' and /a/b; without a drive it is 0.
+func splitDrive(p string) (byte, string) {
+	p = strings.ReplaceAll(p, `\`, "/")
+	p = strings.TrimPrefix(p, "//?/")
+	if len(p) >= 2 && p[1] == ':' {
+		if c := p[0] &^ 0x20; c >= 'A' && c <= 'Z' {
+			return c, p[2:]
+		}
+	}
+	return 0, p
+}
+
+// locate finds the drive and the path on it that p means.
+func (r *Root) locate(p string) (*os.Root, string, error) {
+	var drive byte
+	rest := p
+	if r.windows {
+		drive, rest = splitDrive(p)
+		if drive == 0 {
+			drive = 'C'
+		}
+	}
+	root := r.drives[drive]
+	if root == nil {
+		return nil, "", &fs.PathError{Op: "open", Path: p, Err: ErrDrive}
+	}
+	rel, err := r.clean(rest)
+	if err != nil {
+		return nil, "", &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	if r.windows {
+		rel = foldCase(root, rel)
+	}
+	return root, rel, nil
+}
+
+// clean makes p relative to its root, refusing what climbs above it and, on
+// Windows, what NTFS refuses.
+func (r *Root) clean(p string) (string, error) {
+	if strings.ContainsRune(p, 0) {
+		return "", ErrName
+	}
+	rel := path.Clean(strings.TrimLeft(p, "/"))
+	if rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", ErrEscape
+	}
+	if r.windows {
+		if strings.ContainsAny(rel, `<>:"|?*`) {
+			return "", ErrName
+		}
+		parts := strings.Split(rel, "/")
+		for i, part := range parts {
+			if part != "." {
+				parts[i] = strings.TrimRight(part, ". ") // NTFS drops them
+			}
+			if parts[i] == "" {
+				return "", ErrName
+			}
+		}
+		rel = strings.Join(parts, "/")
+	}
+	return rel, nil
+}
+
+// foldCase gives each part of rel the spelling of the entry that exists.
+func foldCase(root *os.Root, rel string) string {
+	if _, err := root.Lstat(rel); err == nil {
+		return rel
+	}
+	parts := strings.Split(rel, "/")
+	at := "."
+	for i, part := range parts {
+		next := path.Join(at, part)
+		if _, err := root.Lstat(next); err != nil {
+			name, ok := findFold(root, at, part)
+			if !ok {
+				return path.Join(append([]string{at}, parts[i:]...)...)
+			}
+			next = path.Join(at, name)
+		}
+		at = next
+	}
+	return at
+}
+
+func findFold(root *os.Root, dir, name string) (string, bool) {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return "", false
+	}
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), name) {
+			return e.Name(), true
+		}
+	}
+	return "", false
+}
+
+// Host returns the host path of a guest path. Every link on the way must stay
+// inside the guest; the last part need not exist.
+func (r *Root) Host(p string) (string, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return "", err
+	}
+	for at := rel; ; at = path.Dir(at) {
+		_, err := root.Stat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", &fs.PathError{Op: "map", Path: p, Err: fmt.Errorf("%w: %w", ErrEscape, errors.Unwrap(err))}
+		}
+		if _, err := root.Lstat(at); err == nil { // a link to nowhere
+			return "", &fs.PathError{Op: "map", Path: p, Err: ErrEscape}
+		}
+		if at == "." {
+			break
+		}
+	}
+	return filepath.Join(root.Name(), filepath.FromSlash(rel)), nil
+}
+
+// OpenFile opens a file with os flags.
+func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(rel, flag, perm)
+	return f, rename(err, p)
+}
+
+// ReadFile returns a file's content.
+func (r *Root) ReadFile(p string) ([]byte, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	data, err := root.ReadFile(rel)
+	return data, rename(err, p)
+}
+
+// WriteFile replaces a file. The parent must exist.
+func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
+	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+}
+
+// AppendFile writes at a file's end, making it if need be.
+func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
+	return r.write(p, data, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+}
+
+func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
+	f, err := r.OpenFile(p, flag, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// MkdirAll makes a directory and its parents.
+func (r *Root) MkdirAll(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil || rel == "." {
+		return err
+	}
+	return rename(root.MkdirAll(rel, 0o755), p)
+}
+
+// Stat describes what p leads to.
+func (r *Root) Stat(p string) (fs.FileInfo, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Stat(rel)
+	return info, rename(err, p)
+}
+
+// Lstat describes p itself.
+func (r *Root) Lstat(p string) (fs.FileInfo, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	info, err := root.Lstat(rel)
+	return info, rename(err, p)
+}
+
+// Exists says whether p leads to something.
+func (r *Root) Exists(p string) bool { _, err := r.Stat(p); return err == nil }
+
+// IsDir says whether p leads to a directory.
+func (r *Root) IsDir(p string) bool {
+	info, err := r.Stat(p)
+	return err == nil && info.IsDir()
+}
+
+// ReadDir lists a directory by name.
+func (r *Root) ReadDir(p string) ([]fs.DirEntry, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(root.FS(), rel)
+	return entries, rename(err, p)
+}
+
+// Remove removes a file or an empty directory.
+func (r *Root) Remove(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Remove(rel), p)
+}
+
+// RemoveAll removes p and all below it. What is not there is no error. The root
+// of a drive is refused.
+func (r *Root) RemoveAll(p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	if rel == "." {
+		return &fs.PathError{Op: "remove", Path: p, Err: fs.ErrPermission}
+	}
+	return rename(root.RemoveAll(rel), p)
+}
+
+// Rename moves from to to, on one drive.
+func (r *Root) Rename(from, to string) error {
+	a, relA, err := r.locate(from)
+	if err != nil {
+		return err
+	}
+	b, relB, err := r.locate(to)
+	if err != nil {
+		return err
+	}
+	if a != b {
+		return &fs.PathError{Op: "rename", Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
+	}
+	return rename(a.Rename(relA, relB), from)
+}
+
+// Symlink makes the link p, whose target must not be absolute.
+func (r *Root) Symlink(target, p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	if path.IsAbs(target) {
+		at, err := filepath.Rel(path.Join("/", path.Dir(rel)), target)
+		if err != nil {
+			return err
+		}
+		target = at
+	}
+	return rename(root.Symlink(target, rel), p)
+}
+
+// Chmod sets permission bits. The file stays readable and writable by the
+// simulator; on Windows only the read-only bit matters.
+func (r *Root) Chmod(p string, mode fs.FileMode) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Chmod(rel, mode.Perm()), p)
+}
+
+// rename puts the guest's path for the host's into an error.
+func rename(err error, p string) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return &fs.PathError{Op: pe.Op, Path: p, Err: pe.Err}
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return &fs.PathError{Op: le.Op, Path: p, Err: le.Err}
+	}
+	return err
+}

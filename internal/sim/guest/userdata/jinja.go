@@ -1,0 +1,218 @@
+package userdata
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/builtins"
+	"github.com/nikolalohinski/gonja/v2/config"
+	"github.com/nikolalohinski/gonja/v2/exec"
+	"github.com/nikolalohinski/gonja/v2/loaders"
+	"github.com/nikolalohinski/gonja/v2/tokens"
+)
+
+// Missing is what both agents print before the name of a variable that the
+// instance data lacks.
+const Missing = "CI_MISSING_JINJA_VAR/"
+
+// missingFilter is the name of the filter that prints Missing; no document can
+// have it.
+const missingFilter = "casement_missing"
+
+// TemplateError says where a template is wrong. It holds nothing of the template,
+// which may carry secrets.
+type TemplateError struct {
+	// Line counts from 1 after the marker line; 0 when it is not known.
+	Line   int
+	Reason string
+	// Syntax tells an error of the template from one of its data.
+	Syntax bool
+}
+
+func (e *TemplateError) Error() string {
+	kind := "jinja: "
+	if e.Syntax {
+		kind = "jinja syntax: "
+	}
+	if e.Line == 0 {
+		return kind + e.Reason
+	}
+	return kind + e.Reason + " at line " + strconv.Itoa(e.Line)
+}
+
+var (
+	marker   = regexp.MustCompile(`(?i)^##\s*template:(.*)$`)
+	position = regexp.MustCompile(`(?:Line: |at line )(\d+)`)
+	offset   = regexp.MustCompile(`Pos=(\d+)`)
+)
+
+// Marker splits off a first line of the form "## template: ENGINE".
+func Marker(data []byte) (engine string, rest []byte, ok bool) {
+	line, after, _ := strings.Cut(string(data), "\n")
+	m := marker.FindStringSubmatch(strings.TrimRight(line, "\r"))
+	if m == nil {
+		return "", data, false
+	}
+	return strings.ToLower(strings.TrimSpace(m[1])), []byte(after), true
+}
+
+// Render renders a Jinja template, its marker line already off, with the instance
+// data vars. A missing last-level variable prints Missing and its name; a missing
+// parent is an error. Includes find nothing: a template sees its data alone.
+// Errors are *TemplateError.
+func Render(source []byte, vars map[string]any) (out []byte, err error) {
+	defer func() { // the engine panics on some malformed input
+		if recover() != nil {
+			out, err = nil, &TemplateError{Reason: "the template cannot be parsed", Syntax: true}
+		}
+	}()
+	cfg := config.New()
+	cfg.TrimBlocks = true
+	text := mark(string(source), cfg)
+	loader, err := loaders.NewMemoryLoader(map[string]string{"/document": text})
+	if err != nil {
+		return nil, fmt.Errorf("jinja: %w", err)
+	}
+	env := &exec.Environment{
+		Context:           exec.EmptyContext().Update(builtins.GlobalFunctions).Update(builtins.GlobalVariables),
+		Filters:           exec.NewFilterSet(map[string]exec.FilterFunction{missingFilter: missing}).Update(builtins.Filters),
+		Tests:             builtins.Tests,
+		ControlStructures: builtins.ControlStructures,
+		Methods:           builtins.Methods,
+	}
+	tpl, err := exec.NewTemplate("/document", cfg, loader, env)
+	if err != nil {
+		return nil, templateError(err, text, true)
+	}
+	out, err = tpl.ExecuteToBytes(exec.NewContext(maps.Clone(vars)))
+	if err != nil {
+		return nil, templateError(err, text, false)
+	}
+	return out, nil
+}
+
+func missing(_ *exec.Evaluator, in *exec.Value, params *exec.VarArgs) *exec.Value {
+	if !in.IsNil() || len(params.Args) == 0 {
+		return in
+	}
+	return exec.AsValue(Missing + params.Args[0].String())
+}
+
+// mark puts the missing filter behind each plain variable that is printed, so
+// that the engine, which prints nothing for a missing one, prints what the agents
+// print. A variable that goes into default is left alone.
+func mark(source string, cfg *config.Config) string {
+	stream := tokens.LexAll(source, cfg)
+	normal := tokens.NewLexer(source, cfg).Input // positions refer to it
+	var out strings.Builder
+	from := 0
+	for !stream.End() {
+		if stream.Next().Type != tokens.VariableBegin {
+			continue
+		}
+		name, end := chain(stream)
+		if name == "" || end == nil || end.Pos > len(normal) {
+			continue
+		}
+		out.WriteString(normal[from:end.Pos])
+		fmt.Fprintf(&out, "|%s(%q) ", missingFilter, name)
+		from = end.Pos
+	}
+	out.WriteString(normal[from:])
+	if !cfg.KeepTrailingNewline {
+		// Lexing took one newline off already; give it back for the second time.
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// chain reads name(.name|["name"])* and returns the last name and the token
+// behind, or nothing when the expression is something else.
+func chain(s *tokens.Stream) (string, *tokens.Token) {
+	last, ok := take(s, tokens.Name)
+	switch last {
+	case "true", "false", "none", "True", "False", "None", "not", "loop", "self":
+		return "", nil
+	}
+	for ok && !s.End() {
+		switch tok := s.Current(); tok.Type {
+		case tokens.Dot:
+			s.Next()
+			last, ok = take(s, tokens.Name)
+		case tokens.LeftBracket:
+			s.Next()
+			if last, ok = take(s, tokens.String); ok {
+				_, ok = take(s, tokens.RightBracket)
+			}
+		case tokens.VariableEnd:
+			return last, tok
+		case tokens.Pipe:
+			if next := s.Peek(); next != nil && (next.Val == "default" || next.Val == "d") {
+				return "", nil
+			}
+			return last, tok
+		default:
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// take consumes a token of a type.
+func take(s *tokens.Stream, t tokens.Type) (string, bool) {
+	if s.End() || s.Current().Type != t {
+		return "", false
+	}
+	return s.Next().Val, true
+}
+
+// templateError keeps of the engine's error the place and the kind only: its text
+// quotes the template.
+func templateError(err error, text string, syntax bool) error {
+	full := err.Error()
+	// The engine quotes the whole template first; what it complains of comes last.
+	tail := full
+	if i := strings.LastIndex(full, text); i >= 0 {
+		tail = full[i+len(text):]
+	} else if len(tail) > 400 {
+		tail = tail[len(tail)-400:]
+	}
+	e := &TemplateError{Syntax: syntax, Reason: reason(tail, syntax)}
+	if m := position.FindStringSubmatch(tail); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+	}
+	if m := offset.FindStringSubmatch(tail); m != nil && e.Line == 0 {
+		if at, err := strconv.Atoi(m[1]); err == nil && at <= len(text) {
+			e.Line = strings.Count(text[:at], "\n") + 1
+		}
+	}
+	return e
+}
+
+func reason(tail string, syntax bool) string {
+	switch {
+	case strings.Contains(tail, "unclosed comment"):
+		return "missing end of comment tag: {# opens a comment, which bash's ${#array[@]} does too"
+	case strings.Contains(tail, "expected tag"):
+		return "unexpected end of template: a block is not closed"
+	case strings.Contains(tail, "ontrolStructure"):
+		return "unknown tag behind {%"
+	case strings.Contains(tail, "filter") && strings.Contains(tail, "not found"):
+		return "unknown filter"
+	case syntax:
+		return "{{ or {% opens something that is no expression; embedded scripts and Go templates must be wrapped in {% raw %}"
+	case strings.Contains(tail, "on None"):
+		return "a parent of a variable is not in the instance data"
+	}
+	return "the template cannot be rendered with the instance data"
+}
+
+// IsTemplateError says whether err is one of the template or its data.
+func IsTemplateError(err error) bool {
+	_, ok := errors.AsType[*TemplateError](err)
+	return ok
+}

@@ -1,0 +1,124 @@
+// Package userdata takes custom data apart as far as both image agents do it
+// alike: gzip, MIME parts and Jinja. It is pure: bytes in, bytes out. What a part
+// means is the agents' affair (cloudinit, cloudbase), and so is where they differ.
+package userdata
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"path"
+	"strings"
+)
+
+// maxSize bounds what a compressed document may grow to. Azure takes 64 KiB of
+// custom data, so this is generous.
+const maxSize = 16 << 20
+
+// maxDepth bounds multipart documents inside each other.
+const maxDepth = 8
+
+// IsGzip tells gzip by its magic number.
+func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+// Gunzip undoes gzip, up to 16 MiB.
+func Gunzip(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("gunzip: %w", err)
+	}
+	out, err := io.ReadAll(io.LimitReader(r, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("gunzip: %w", err)
+	}
+	if len(out) > maxSize {
+		return nil, fmt.Errorf("gunzip: the data grows beyond %d bytes", maxSize)
+	}
+	return out, nil
+}
+
+// Part is one leaf of a MIME document.
+type Part struct {
+	// Type is the media type without parameters, in lower case.
+	Type     string
+	Filename string
+	Body     []byte
+}
+
+// Split returns the leaves of a MIME message in document order, with their
+// transfer encoding undone.
+func Split(data []byte) ([]Part, error) {
+	msg, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("read the MIME headers: %w", err)
+	}
+	return split(header(msg.Header), msg.Body, 0)
+}
+
+type header map[string][]string
+
+func (h header) get(name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func split(h header, body io.Reader, depth int) ([]Part, error) {
+	if depth > maxDepth {
+		return nil, errors.New("multipart documents are nested too deep")
+	}
+	kind, params, err := mime.ParseMediaType(h.get("Content-Type"))
+	if err != nil && kind == "" {
+		kind = "text/plain"
+	}
+	if !strings.HasPrefix(kind, "multipart/") {
+		data, err := decode(h.get("Content-Transfer-Encoding"), body)
+		if err != nil {
+			return nil, err
+		}
+		_, disposition, err := mime.ParseMediaType(h.get("Content-Disposition"))
+		name := ""
+		if err == nil {
+			name = path.Base(strings.ReplaceAll(disposition["filename"], `\`, "/"))
+		}
+		return []Part{{Type: kind, Filename: name, Body: data}}, nil
+	}
+	var parts []Part
+	mr := multipart.NewReader(body, params["boundary"])
+	for {
+		p, err := mr.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return parts, nil
+		}
+		if err != nil {
+			return parts, fmt.Errorf("read part %d of the multipart document: %w", len(parts)+1, err)
+		}
+		inner, err := split(header(p.Header), p, depth+1)
+		if err != nil {
+			return parts, err
+		}
+		parts = append(parts, inner...)
+	}
+}
+
+func decode(encoding string, body io.Reader) ([]byte, error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "base64":
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	case "quoted-printable":
+		body = quotedprintable.NewReader(body)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxSize))
+	if err != nil {
+		return nil, fmt.Errorf("undo the transfer encoding of a MIME part: %w", err)
+	}
+	return data, nil
+}
