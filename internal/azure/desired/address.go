@@ -1,0 +1,94 @@
+//go:build wip
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// wantsNatGateway says whether a subnet has a NAT gateway that casement makes.
+func (b *clusterBuilder) wantsNatGateway(s infrav1.SubnetSpec) bool {
+	return s.NatGateway.Name != ""
+}
+
+func (b *clusterBuilder) natGatewayID(s infrav1.SubnetSpec) string {
+	return b.group.Network("natGateways", s.NatGateway.Name)
+}
+
+func (b *clusterBuilder) natGateways() {
+	for i, subnet := range b.allSubnets() {
+		if !b.wantsNatGateway(subnet) {
+			continue
+		}
+		gateway, field := subnet.NatGateway, fmt.Sprintf("spec.networkSpec.subnets[%d].natGateway", i)
+		ip := gateway.NatGatewayIP
+		ip.Name = cmp.Or(ip.Name, "pip-"+gateway.Name)
+		b.publicIP(ip, gateway.Zones, field+".ip")
+		b.network(b.natGatewayID(subnet), armnetwork.NatGateway{
+			Location: &b.spec.Location,
+			SKU:      &armnetwork.NatGatewaySKU{Name: new(armnetwork.NatGatewaySKUNameStandard)},
+			Tags:     b.tags(gateway.Name, ""),
+			Zones:    pointers(gateway.Zones),
+			Properties: &armnetwork.NatGatewayPropertiesFormat{
+				PublicIPAddresses: []*armnetwork.SubResource{{ID: new(b.publicIPID(ip.Name))}},
+			},
+		}, infrav1.NATGatewaysReadyCondition, field, b.group.ID(), b.publicIPID(ip.Name))
+	}
+}
+
+func (b *clusterBuilder) publicIPID(name string) string {
+	return b.group.Network("publicIPAddresses", name)
+}
+
+// publicIP adds a Standard, static address. A name in ip.DNSName is a full name
+// whose first label Azure is asked for.
+func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field string) {
+	p := &armnetwork.PublicIPAddressPropertiesFormat{
+		PublicIPAddressVersion:   new(armnetwork.IPVersionIPv4),
+		PublicIPAllocationMethod: new(armnetwork.IPAllocationMethodStatic),
+	}
+	if label, _, _ := strings.Cut(ip.DNSName, "."); label != "" {
+		p.DNSSettings = &armnetwork.PublicIPAddressDNSSettings{DomainNameLabel: &label}
+	}
+	for _, t := range ip.IPTags {
+		p.IPTags = append(p.IPTags, &armnetwork.IPTag{IPTagType: &t.Type, Tag: &t.Tag})
+	}
+	b.network(b.publicIPID(ip.Name), armnetwork.PublicIPAddress{
+		Location:         &b.spec.Location,
+		ExtendedLocation: b.extendedLocation(),
+		SKU:              &armnetwork.PublicIPAddressSKU{Name: new(armnetwork.PublicIPAddressSKUNameStandard)},
+		Tags:             b.tags(ip.Name, ""),
+		Zones:            pointers(zones),
+		Properties:       p,
+	}, infrav1.PublicIPsReadyCondition, field, b.group.ID())
+}
+
+// APIServerDNSLabel is the domain name label of the API server's public IP. The
+// hash keeps it free of other people's clusters of the same name in the region.
+func APIServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s/%s/%s", c.Spec.SubscriptionID, c.Spec.ResourceGroup, ipName)
+	return fmt.Sprintf("%s-%x", strings.ToLower(clusterName), h.Sum32())
+}
+
+// APIServerPublicIPID is the ID of the public IP that the API server answers on,
+// and "" for a private cluster and one whose control plane is not ours.
+func APIServerPublicIPID(c *infrav1.AzureCluster) string {
+	lb := c.Spec.NetworkSpec.APIServerLB
+	if lb == nil || lb.Type == infrav1.Internal || !c.Spec.ControlPlaneEnabled {
+		return ""
+	}
+	for _, f := range lb.FrontendIPs {
+		if f.PublicIP != nil {
+			return ClusterGroup(c).Network("publicIPAddresses", f.PublicIP.Name)
+		}
+	}
+	return ""
+}

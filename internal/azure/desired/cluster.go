@@ -1,0 +1,175 @@
+//go:build wip
+
+package desired
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resources/armresources"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// ClusterInput is all that the resources of a cluster depend on.
+type ClusterInput struct {
+	// Cluster is the AzureCluster with its admission defaults.
+	Cluster *infrav1.AzureCluster
+	// ClusterName is the name of the owning Cluster; names and tags follow it.
+	ClusterName string
+	// APIServerPort is the port that the load balancer serves; 0 means 6443.
+	APIServerPort int32
+	// Zones are put on public IPs of load balancers that name none themselves.
+	Zones []string
+	// ForeignVNet says that the virtual network exists and does not carry this
+	// cluster's ownership tag. It and its subnets are then only looked at, and
+	// the NSGs, route tables and NAT gateways that would hang on them are left
+	// out.
+	ForeignVNet bool
+}
+
+// InvalidError says that a spec cannot become Azure resources until a field of
+// it changes.
+type InvalidError struct {
+	Field, Reason, Fix string
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s: %s; %s", e.Field, e.Reason, e.Fix)
+}
+
+// Cluster returns every Azure resource of a cluster, needs before dependants.
+// The error, when there is one, is an *InvalidError.
+func Cluster(in ClusterInput) ([]Resource, error) {
+	if err := checkCluster(in); err != nil {
+		return nil, err
+	}
+	b := newClusterBuilder(in)
+	b.resourceGroups()
+	if !in.ForeignVNet {
+		b.securityGroups()
+		b.routeTables()
+		b.natGateways()
+	}
+	b.virtualNetwork()
+	b.subnets()
+	b.peerings()
+	b.loadBalancers()
+	b.privateDNS()
+	b.privateEndpoints()
+	b.bastion()
+	return b.resources, nil
+}
+
+func checkCluster(in ClusterInput) error {
+	spec := &in.Cluster.Spec
+	switch {
+	case spec.SubscriptionID == "":
+		return &InvalidError{"spec.subscriptionID", "is empty", "set the ID of the Azure subscription to use"}
+	case spec.ResourceGroup == "":
+		return &InvalidError{"spec.resourceGroup", "is empty", "set the name of the resource group to use"}
+	case spec.NetworkSpec.Vnet.Name == "":
+		return &InvalidError{"spec.networkSpec.vnet.name", "is empty", "set the name of the virtual network"}
+	}
+	return nil
+}
+
+// clusterBuilder gathers resources; each of its methods adds one kind.
+type clusterBuilder struct {
+	ClusterInput
+	tagger
+	spec      *infrav1.AzureClusterSpec
+	group     Group
+	vnetGroup Group
+	resources []Resource
+}
+
+func newClusterBuilder(in ClusterInput) *clusterBuilder {
+	spec := &in.Cluster.Spec
+	in.APIServerPort = cmp.Or(in.APIServerPort, 6443)
+	return &clusterBuilder{
+		ClusterInput: in,
+		tagger:       tagger{cluster: in.ClusterName, additional: spec.AdditionalTags},
+		spec:         spec,
+		group:        ClusterGroup(in.Cluster),
+		vnetGroup:    VNetGroup(in.Cluster),
+	}
+}
+
+// ClusterGroup is the resource group of a cluster.
+func ClusterGroup(c *infrav1.AzureCluster) Group {
+	return Group{Subscription: c.Spec.SubscriptionID, Name: c.Spec.ResourceGroup}
+}
+
+// VNetGroup is the resource group of a cluster's virtual network, its subnets,
+// security groups and route tables.
+func VNetGroup(c *infrav1.AzureCluster) Group {
+	name := cmp.Or(c.Spec.NetworkSpec.Vnet.ResourceGroup, c.Spec.ResourceGroup)
+	return Group{Subscription: c.Spec.SubscriptionID, Name: name}
+}
+
+// VNetID is the ID of a cluster's virtual network.
+func VNetID(c *infrav1.AzureCluster) string {
+	return VNetGroup(c).Network("virtualNetworks", c.Spec.NetworkSpec.Vnet.Name)
+}
+
+// add appends a resource unless its ID is there already: two subnets may share
+// one security group, and it is still one PUT.
+func (b *clusterBuilder) add(r Resource) {
+	if slices.ContainsFunc(b.resources, func(o Resource) bool { return sameID(o.ID, r.ID) }) {
+		return
+	}
+	if r.Policy == "" {
+		r.Policy = Manage
+	}
+	b.resources = append(b.resources, r)
+}
+
+// network adds a managed Microsoft.Network resource.
+func (b *clusterBuilder) network(id string, body any, condition, field string, needs ...string) {
+	b.add(Resource{ID: id, APIVersion: NetworkAPIVersion, Body: body, Condition: condition, Field: field, Needs: needs})
+}
+
+func (b *clusterBuilder) resourceGroups() {
+	b.resourceGroup(b.group, "spec.resourceGroup")
+	if !b.ForeignVNet {
+		b.resourceGroup(b.vnetGroup, "spec.networkSpec.vnet.resourceGroup")
+	}
+}
+
+func (b *clusterBuilder) resourceGroup(g Group, field string) {
+	b.add(Resource{
+		ID:         g.ID(),
+		APIVersion: ResourcesAPIVersion,
+		Body: armresources.ResourceGroup{
+			Location: &b.spec.Location,
+			Tags:     b.tags(g.Name, roleCommon),
+		},
+		Condition: infrav1.ResourceGroupReadyCondition,
+		Field:     field,
+	})
+}
+
+// extendedLocation is nil outside edge zones.
+func (b *clusterBuilder) extendedLocation() *armnetwork.ExtendedLocation {
+	if b.spec.ExtendedLocation == nil {
+		return nil
+	}
+	return &armnetwork.ExtendedLocation{
+		Name: &b.spec.ExtendedLocation.Name,
+		Type: new(armnetwork.ExtendedLocationTypesEdgeZone),
+	}
+}
+
+func pointers[T any](values []T) []*T {
+	if len(values) == 0 {
+		return nil
+	}
+	out := make([]*T, len(values))
+	for i := range values {
+		out[i] = &values[i]
+	}
+	return out
+}

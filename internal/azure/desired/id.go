@@ -1,0 +1,84 @@
+//go:build wip
+
+package desired
+
+import (
+	"strings"
+)
+
+// API versions sent with every call, one per resource provider. Each is the
+// version of the SDK models in this package.
+const (
+	NetworkAPIVersion       = "2025-05-01"
+	ComputeAPIVersion       = "2026-04-01"
+	ResourcesAPIVersion     = "2021-04-01"
+	PrivateDNSAPIVersion    = "2024-06-01"
+	AuthorizationAPIVersion = "2022-04-01"
+	IdentityAPIVersion      = "2024-11-30"
+)
+
+// APIVersion returns the api-version that this package's models of a resource
+// type have, and "" for a type whose namespace it does not know.
+func APIVersion(resourceType string) string {
+	namespace, kind, _ := strings.Cut(strings.ToLower(resourceType), "/")
+	switch namespace {
+	case "microsoft.network":
+		if strings.HasPrefix(kind, "privatednszones") {
+			return PrivateDNSAPIVersion
+		}
+		return NetworkAPIVersion
+	case "microsoft.compute":
+		return ComputeAPIVersion
+	case "microsoft.resources":
+		return ResourcesAPIVersion
+	case "microsoft.authorization":
+		return AuthorizationAPIVersion
+	case "microsoft.managedidentity":
+		return IdentityAPIVersion
+	}
+	return ""
+}
+
+// Group is a resource group of one subscription: where resource IDs begin.
+type Group struct {
+	Subscription string
+	Name         string
+}
+
+// ID is the resource group's own ID.
+func (g Group) ID() string {
+	return "/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Name
+}
+
+// Network is the ID of a Microsoft.Network resource: kind is the ARM type
+// without namespace, name its name; further pairs go down to a child.
+func (g Group) Network(kind, name string, child ...string) string {
+	return join(g.ID()+"/providers/Microsoft.Network", kind, name, child)
+}
+
+// Compute is the ID of a Microsoft.Compute resource, as Network is for networks.
+func (g Group) Compute(kind, name string, child ...string) string {
+	return join(g.ID()+"/providers/Microsoft.Compute", kind, name, child)
+}
+
+func join(prefix, kind, name string, child []string) string {
+	return strings.Join(append([]string{prefix, kind, name}, child...), "/")
+}
+
+// ProviderID is the Kubernetes provider ID of a virtual machine: its ARM ID with
+// the resource group in lower case, which is how cloud-provider-azure writes it
+// on the Node.
+func ProviderID(vmID string) string {
+	parts := strings.Split(vmID, "/")
+	for i, part := range parts {
+		if strings.EqualFold(part, "resourceGroups") && i+1 < len(parts) {
+			parts[i+1] = strings.ToLower(parts[i+1])
+		}
+	}
+	return "azure://" + strings.Join(parts, "/")
+}
+
+// LastSegment is the name at the end of a resource ID.
+func LastSegment(id string) string {
+	return id[strings.LastIndex(id, "/")+1:]
+}

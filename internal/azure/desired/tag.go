@@ -1,0 +1,74 @@
+//go:build wip
+
+package desired
+
+import (
+	"maps"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// The tags that mark who owns a resource and what it is for. They are CAPZ's, so
+// that a cluster can change hands between the two providers.
+const (
+	ownershipTagPrefix     = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
+	roleTag                = "sigs.k8s.io_cluster-api-provider-azure_role"
+	nameTag                = "Name"
+	cloudProviderTagPrefix = "kubernetes.io_cluster_"
+
+	// Owned is the value of the ownership tag on what casement made.
+	Owned = "owned"
+)
+
+// Values of the role tag.
+const (
+	roleCommon               = "common"
+	roleAPIServer            = "apiserver"
+	roleNodeOutbound         = "nodeOutbound"
+	roleControlPlaneOutbound = "controlPlaneOutbound"
+	roleControlPlane         = "control-plane"
+	roleNode                 = "node"
+	roleBastion              = "Bastion"
+)
+
+// OwnershipTag is the key of the tag that marks a resource as owned by a cluster;
+// its value is Owned.
+func OwnershipTag(clusterName string) string { return ownershipTagPrefix + clusterName }
+
+// IsOwned says whether tags mark a resource as made for the cluster.
+func IsOwned(tags map[string]string, clusterName string) bool {
+	return tags[OwnershipTag(clusterName)] == Owned
+}
+
+// tagger writes the tags of one cluster's resources.
+type tagger struct {
+	cluster    string
+	additional infrav1.Tags
+}
+
+// tags are those of the resource called name; role may be empty. Later extra
+// maps win over earlier ones, and ownership wins over all.
+func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*string {
+	all := maps.Clone(map[string]string(t.additional))
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, m := range extra {
+		maps.Copy(all, m)
+	}
+	all[OwnershipTag(t.cluster)] = Owned
+	all[nameTag] = name
+	if role != "" {
+		all[roleTag] = role
+	}
+	out := make(map[string]*string, len(all))
+	for k, v := range all {
+		out[k] = &v
+	}
+	return out
+}
+
+// cloudProviderTags mark a resource for cloud-provider-azure.
+func (t tagger) cloudProviderTags() infrav1.Tags {
+	return infrav1.Tags{cloudProviderTagPrefix + t.cluster: Owned}
+}
