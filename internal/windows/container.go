@@ -1,0 +1,105 @@
+package windows
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CanRun says whether a host of one build runs a container image of another with
+// process isolation, which is all that Kubernetes has on Windows; where it does
+// not, the runtime says that "the operating system of the container does not
+// match the operating system of the host". HostProcess containers are exempt.
+// Both builds are versions such as "10.0.17763" or "10.0.17763.6293", or bare
+// build numbers; an unreadable one cannot run.
+//
+// Before Windows Server 2022 the builds have to be equal. From then on a host runs
+// what lies between the last long-term release before its own and itself.
+// Source: hcsshim osversion, and
+// https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.
+func CanRun(hostBuild, imageBuild string) bool {
+	const ltsc2022, ltsc2025 = 20348, 26100
+	host, image := buildNumber(hostBuild), buildNumber(imageBuild)
+	switch {
+	case host == 0 || image == 0:
+		return false
+	case host < ltsc2022:
+		return host == image
+	case host > ltsc2025:
+		return image >= ltsc2025 && image <= host
+	}
+	return image >= ltsc2022 && image <= host
+}
+
+// buildNumber is the third part of a version, or a bare number; 0 when there is
+// none.
+func buildNumber(build string) int {
+	parts := strings.Split(build, ".")
+	number := parts[0]
+	if len(parts) > 2 {
+		number = parts[2]
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || len(parts) == 2 {
+		return 0
+	}
+	return n
+}
+
+// ImageRelease finds the Windows release that a container image is made for, from
+// its reference alone. It is not ok for images that do not name one: those of
+// Linux, and manifest lists for several releases.
+func ImageRelease(reference string) (Release, bool) {
+	repository, tag := splitImage(reference)
+	if build := regexp.MustCompile(`\b10\.0\.\d{5}\b`).FindString(tag); build != "" {
+		return ReleaseByBuild(build)
+	}
+	tokens := strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' })
+	windows := isWindowsRepository(repository) || slices.ContainsFunc(tokens, isWindowsToken)
+	for _, token := range slices.Backward(tokens) {
+		ltsc := strings.HasPrefix(token, "ltsc")
+		if !windows && !ltsc {
+			continue
+		}
+		if r, ok := find(func(r Release) bool { return slices.Contains(r.Tags, token) }); ok {
+			return r, true
+		}
+	}
+	return Release{}, false
+}
+
+// IsWindowsImage says whether a container image's reference shows that it is made
+// for Windows, of whatever release.
+func IsWindowsImage(reference string) bool {
+	repository, tag := splitImage(reference)
+	if _, ok := ImageRelease(reference); ok {
+		return true
+	}
+	return isWindowsRepository(repository) ||
+		slices.ContainsFunc(strings.FieldsFunc(tag, func(r rune) bool { return r == '-' || r == '_' }), isWindowsToken)
+}
+
+func isWindowsToken(token string) bool {
+	return token == "windows" || token == "nanoserver" || token == "windowsservercore" || token == "servercore"
+}
+
+// isWindowsRepository knows Microsoft's own base images and what is named after
+// them.
+func isWindowsRepository(repository string) bool {
+	return strings.HasPrefix(repository, "mcr.microsoft.com/windows") ||
+		slices.ContainsFunc(strings.FieldsFunc(repository, func(r rune) bool { return r == '/' || r == '-' }), func(s string) bool {
+			return s == "nanoserver" || s == "windowsservercore" || s == "servercore"
+		})
+}
+
+// splitImage cuts a reference into repository and tag, in lower case, and drops a
+// digest.
+func splitImage(reference string) (repository, tag string) {
+	name, _, _ := strings.Cut(strings.ToLower(reference), "@")
+	colon := strings.LastIndex(name, ":")
+	if colon < 0 || strings.Contains(name[colon:], "/") {
+		return name, ""
+	}
+	return name[:colon], name[colon+1:]
+}

@@ -1,0 +1,94 @@
+package windows
+
+import (
+	"crypto/sha256"
+	"strings"
+)
+
+// Longest names that Windows and Azure accept. A computer name is a NetBIOS name;
+// Azure adds six characters to a scale set's prefix.
+const (
+	MaxComputerName = 15
+	MaxScaleSetName = 9
+)
+
+const (
+	nameHead = 9 // characters kept from the front
+	nameTail = 5 // characters kept from the end, or of the hash
+)
+
+// maxNameTries bounds the search for a free name. There are 36^5 tails, so a
+// second try is rare already.
+const maxNameTries = 100
+
+// ComputerName is the name of a Windows virtual machine: at once its Azure
+// resource name, computer name and node name.
+//
+// Up to 15 characters a machine name is kept. A longer one becomes its first nine
+// characters without a trailing hyphen, a hyphen and its last five: the names that
+// CAPZ gives. Where CAPZ would fail later (the name is taken, has a dot, or is all
+// digits), the tail is a hash of the full name instead, so that the same machine
+// always gets the same name. taken may be nil and must not count the machine
+// itself; it should compare without regard to case.
+func ComputerName(machineName string, taken func(name string) bool) string {
+	name := machineName
+	if len(name) > MaxComputerName {
+		name = strings.TrimSuffix(machineName[:nameHead], "-") + "-" + tailOf(machineName)
+	}
+	if usable(name, taken) {
+		return name
+	}
+	head := strings.ReplaceAll(machineName, ".", "-")
+	head = strings.TrimSuffix(head[:min(len(head), nameHead)], "-") + "-"
+	return hashed(head, machineName, taken)
+}
+
+// ScaleSetName is the name of a Windows scale set and the prefix of its
+// computers' names: the pool's name up to nine characters, "win-" and the last
+// five of a longer one, as CAPZ has it. Where two pools would share a name, or
+// Windows would refuse it, the five characters are a hash of the pool's name.
+// taken is as for ComputerName.
+func ScaleSetName(poolName string, taken func(name string) bool) string {
+	name := poolName
+	if len(name) > MaxScaleSetName {
+		name = "win-" + tailOf(poolName)
+	}
+	if usable(name, taken) {
+		return name
+	}
+	return hashed("win-", poolName, taken)
+}
+
+func tailOf(name string) string { return name[len(name)-nameTail:] }
+
+// usable says whether Windows accepts a name and nobody has it. Windows refuses
+// dots and names of digits alone.
+// Source: https://learn.microsoft.com/troubleshoot/windows-server/active-directory/naming-conventions-for-computer-domain-site-ou.
+func usable(name string, taken func(string) bool) bool {
+	if strings.Contains(name, ".") || strings.Trim(name, "0123456789") == "" {
+		return false
+	}
+	return taken == nil || !taken(name)
+}
+
+func hashed(head, fullName string, taken func(string) bool) string {
+	name := ""
+	for try := range maxNameTries {
+		name = head + hash(fullName, try)
+		if usable(name, taken) {
+			break
+		}
+	}
+	return name
+}
+
+// hash is five base-36 characters of a name; another try gives others.
+func hash(name string, try int) string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256(append([]byte(name), byte(try)))
+	out := make([]byte, nameTail)
+	for i := range out {
+		out[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(out)
+}

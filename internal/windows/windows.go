@@ -1,0 +1,108 @@
+// Package windows holds what is true of Windows Server as a Kubernetes node:
+// releases and builds, container tags and what runs on what, names that a Windows
+// computer may have, and the reference images of Cluster API.
+//
+// It is facts and pure functions over them. It refuses to do I/O, to know a
+// Kubernetes or Azure client, and to import anything but the standard library.
+// The provider, the linter and the simulator may all import it.
+package windows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// OS names as Kubernetes resources and Azure's osType spell them.
+const (
+	OSWindows = "Windows"
+	OSLinux   = "Linux"
+)
+
+// Release is one release of Windows Server.
+type Release struct {
+	// Name is the year ("2019") or the annual channel's version ("23H2").
+	Name string
+	// Build is major, minor and build: the value of the node label
+	// node.kubernetes.io/windows-build.
+	Build string
+	// UBR is the update build revision of a patch level that reference images
+	// were built with; it makes the fourth part of the kernel version.
+	UBR int
+	// OSImage is the ProductName in the registry, which kubelet reports as the
+	// node's osImage.
+	OSImage string
+	// Tags are the container image tags of the release's base images, newest
+	// spelling first. Source: https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/base-image-lifecycle.
+	Tags []string
+	// Publisher, Offer and SKU are the marketplace image that Kubernetes images
+	// are built from; empty where there is none. Source: image-builder's
+	// packer configuration for Azure.
+	Publisher, Offer, SKU string
+	// EndOfSupport is the last day of (extended) support.
+	// Source: https://learn.microsoft.com/lifecycle/products/export/.
+	EndOfSupport time.Time
+	// Node says whether Kubernetes nodes of this release are built; the others
+	// are only known as container images.
+	Node bool
+}
+
+// KernelVersion is the four-part version that kubelet reports for a node.
+func (r Release) KernelVersion() string { return fmt.Sprintf("%s.%d", r.Build, r.UBR) }
+
+// SupportedAt says whether Microsoft still mends the release at a time.
+func (r Release) SupportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.AddDate(0, 0, 1)) }
+
+// DefaultRelease is the release of images that are chosen without one being asked
+// for.
+const DefaultRelease = "2022"
+
+// Releases are the releases that can be Kubernetes nodes, oldest first.
+func Releases() []Release {
+	return slices.DeleteFunc(allReleases(), func(r Release) bool { return !r.Node })
+}
+
+// ReleaseByName finds the release with a name: a year or "23H2".
+func ReleaseByName(name string) (Release, bool) {
+	return find(func(r Release) bool { return strings.EqualFold(r.Name, name) })
+}
+
+// ReleaseByBuild finds the release of a version: "10.0.17763", the four-part
+// "10.0.17763.6293" or the bare build number "17763".
+func ReleaseByBuild(build string) (Release, bool) {
+	number := buildNumber(build)
+	return find(func(r Release) bool { return number != 0 && buildNumber(r.Build) == number })
+}
+
+func find(match func(Release) bool) (Release, bool) {
+	for _, r := range allReleases() {
+		if match(r) {
+			return r, true
+		}
+	}
+	return Release{}, false
+}
+
+// allReleases is the table. A new release is one row.
+func allReleases() []Release {
+	const server = "MicrosoftWindowsServer"
+	return []Release{
+		{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter", Tags: []string{"ltsc2016", "1607"}, EndOfSupport: date(2027, 1, 12)},
+		{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter", Tags: []string{"ltsc2019", "1809"}, EndOfSupport: date(2029, 1, 9), Node: true,
+			Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
+		{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"}, EndOfSupport: date(2020, 12, 8)},
+		{Name: "1909", Build: "10.0.18363", UBR: 1556, OSImage: "Windows Server Datacenter", Tags: []string{"1909"}, EndOfSupport: date(2021, 5, 11)},
+		{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"}, EndOfSupport: date(2021, 12, 14)},
+		{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"}, EndOfSupport: date(2022, 8, 9)},
+		{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter", Tags: []string{"ltsc2022"}, EndOfSupport: date(2031, 10, 14), Node: true,
+			Publisher: server, Offer: "windowsserver2022", SKU: "2022-Datacenter-Core-smalldisk"},
+		{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"}, EndOfSupport: date(2025, 10, 24), Node: true},
+		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter", Tags: []string{"ltsc2025"}, EndOfSupport: date(2034, 11, 14), Node: true,
+			Publisher: server, Offer: "WindowsServer", SKU: "2025-Datacenter-Core-smalldisk"},
+	}
+}
+
+func date(year int, month time.Month, day int) time.Time {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
