@@ -40,7 +40,7 @@ func ParseImage(reference string) (Contents, bool) {
 		return Contents{}, false
 	}
 	if year, windows := windowsDefinitionYear(definition); windows {
-		return windowsContents(v, year, strings.HasSuffix(definition, Containerd) || strings.Contains(definition, Containerd+"-"))
+		return windowsContents(v, year, strings.Contains(definition, Containerd) || !v.less(version{1, 24, 0, ""}))
 	}
 	return linuxContents(v, definition)
 }

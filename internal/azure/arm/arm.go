@@ -1,0 +1,272 @@
+// Package arm speaks to Azure Resource Manager: get, list, put, patch, delete and
+// post by resource ID over the official SDK's pipeline, long-running operations
+// that are begun and polled but never waited for, a gate that throttling closes,
+// error classes and a count of calls.
+//
+// It refuses to know any resource type, to retry and to sleep. Azure's thought
+// (plan, catalog) and the controllers use it; the simulator must not.
+package arm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	armpolicy "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/policy"
+	armruntime "github.com/Azure/azure-sdk-for-go/sdk/azcore/arm/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/go-logr/logr"
+)
+
+// callTimeout bounds one request and its answer.
+const callTimeout = time.Minute
+
+// Config says which Azure a Client speaks to, and as whom.
+type Config struct {
+	// Cloud has the endpoint and audience of the resource manager; zero is the
+	// public cloud.
+	Cloud cloud.Configuration
+	// SubscriptionID is what calls are made in; TenantID is kept for messages.
+	SubscriptionID, TenantID string
+	// Credential gives the tokens.
+	Credential azcore.TokenCredential
+	// Transport sends requests; nil is the SDK's own.
+	Transport policy.Transporter
+	// Log gets one line per call at V(4), without bodies, where the context has no
+	// logger.
+	Log logr.Logger
+	// Observe is told of every call when it is not nil. It must not block.
+	Observe func(Call)
+}
+
+// Client is one pipeline to one subscription as one identity. All that speak to
+// that subscription share it, so that throttling of one spares the others and
+// the count of calls is honest. It is safe for concurrent use.
+type Client struct {
+	pipeline       runtime.Pipeline
+	endpoint       *url.URL
+	subscriptionID string
+	gate           gate
+	counter        counter
+	registrations  registrations
+}
+
+// New makes a client. Clients are kept and shared; see the identity package.
+func New(c Config) (*Client, error) {
+	if c.SubscriptionID == "" {
+		return nil, errors.New("make an Azure client: no subscription ID: set spec.subscriptionID")
+	}
+	if len(c.Cloud.Services) == 0 {
+		c.Cloud = cloud.AzurePublic
+	}
+	endpoint, err := url.Parse(c.Cloud.Services[cloud.ResourceManager].Endpoint)
+	if err != nil || endpoint.Host == "" {
+		return nil, fmt.Errorf("make an Azure client: resource manager endpoint %q is not an absolute URL", c.Cloud.Services[cloud.ResourceManager].Endpoint)
+	}
+	client := &Client{endpoint: endpoint, subscriptionID: c.SubscriptionID, counter: counter{observe: c.Observe}}
+	options := &armpolicy.ClientOptions{
+		ClientOptions: policy.ClientOptions{
+			Cloud:     c.Cloud,
+			Transport: c.Transport,
+			// The reconcile loop retries, at the time that it chooses.
+			Retry:           policy.RetryOptions{MaxRetries: -1},
+			Telemetry:       policy.TelemetryOptions{ApplicationID: "casement"},
+			PerCallPolicies: []policy.Policy{sameHost{endpoint}, correlate{}, &client.gate, &recorder{&client.counter, c.Log}},
+		},
+		// The SDK would wait inside the call until the provider is registered.
+		DisableRPRegistration: true,
+	}
+	client.pipeline, err = armruntime.NewPipeline("casement", "v0", c.Credential, runtime.PipelineOptions{}, options)
+	if err != nil {
+		return nil, fmt.Errorf("make an Azure client: %w", err)
+	}
+	return client, nil
+}
+
+// SubscriptionID is the subscription that the client's calls are counted in.
+func (c *Client) SubscriptionID() string { return c.subscriptionID }
+
+// Result is what a changing call led to. Operation is nil when it is complete, and
+// then Body is the resource (null after a delete).
+type Result struct {
+	Body      json.RawMessage
+	Operation *Operation
+}
+
+// Operation is a long-running operation that Azure is at work on.
+type Operation struct {
+	// Token lets any process poll the operation later.
+	Token string
+	// RetryAfter is how long Azure asks to wait before the next poll, or 0.
+	RetryAfter time.Duration
+}
+
+// Option changes a call.
+type Option func(*http.Request)
+
+// Query adds a query parameter, such as $expand.
+func Query(name, value string) Option {
+	return func(r *http.Request) {
+		q := r.URL.Query()
+		q.Set(name, value)
+		r.URL.RawQuery = q.Encode()
+	}
+}
+
+// Header sets a request header, such as If-Match.
+func Header(name, value string) Option {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+// Get reads one resource. The class of the error is NotFound when there is none.
+func (c *Client) Get(ctx context.Context, id, apiVersion string, options ...Option) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodGet, id, apiVersion, nil, options)
+	if err != nil {
+		return nil, err
+	}
+	return payload(resp, id)
+}
+
+// List reads a collection, page after page, as the loop asks for more. The last
+// pair has the error, if any.
+func (c *Client) List(ctx context.Context, collection, apiVersion string, options ...Option) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		next := ""
+		for {
+			page, err := c.page(ctx, collection, apiVersion, next, options)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range page.Value {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if page.NextLink == "" || page.NextLink == next {
+				return
+			}
+			next = page.NextLink
+		}
+	}
+}
+
+type page struct {
+	Value    []json.RawMessage `json:"value"`
+	NextLink string            `json:"nextLink"`
+}
+
+func (c *Client) page(ctx context.Context, collection, apiVersion, next string, options []Option) (page, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	target := collection
+	if next != "" {
+		// The link is whole: version and filter are in it.
+		target, apiVersion, options = next, "", nil
+	}
+	resp, err := c.do(ctx, http.MethodGet, target, apiVersion, nil, options)
+	if err != nil {
+		return page{}, err
+	}
+	body, err := payload(resp, collection)
+	if err != nil {
+		return page{}, err
+	}
+	var p page
+	// Catalogues of images answer with a bare array.
+	if strings.HasPrefix(strings.TrimSpace(string(body)), "[") {
+		err = json.Unmarshal(body, &p.Value)
+	} else {
+		err = json.Unmarshal(body, &p)
+	}
+	if err != nil {
+		return page{}, fmt.Errorf("list %s: %w", collection, err)
+	}
+	return p, nil
+}
+
+// Put creates or replaces a resource. body is marshalled as JSON.
+func (c *Client) Put(ctx context.Context, id, apiVersion string, body any, options ...Option) (Result, error) {
+	return c.begin(ctx, http.MethodPut, id, apiVersion, body, options)
+}
+
+// Patch changes the parts of a resource that body has.
+func (c *Client) Patch(ctx context.Context, id, apiVersion string, body any, options ...Option) (Result, error) {
+	return c.begin(ctx, http.MethodPatch, id, apiVersion, body, options)
+}
+
+// Delete removes a resource; one that does not exist is removed already.
+func (c *Client) Delete(ctx context.Context, id, apiVersion string, options ...Option) (Result, error) {
+	result, err := c.begin(ctx, http.MethodDelete, id, apiVersion, nil, options)
+	if ClassOf(err) == NotFound {
+		return Result{}, nil
+	}
+	return result, err
+}
+
+// Post asks a resource for an action, which is the last segment of id. body may
+// be nil.
+func (c *Client) Post(ctx context.Context, id, apiVersion string, body any, options ...Option) (Result, error) {
+	return c.begin(ctx, http.MethodPost, id, apiVersion, body, options)
+}
+
+// do sends one request. Answers that are not a success become an *Error.
+func (c *Client) do(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*http.Response, error) {
+	req, err := c.request(ctx, method, target, apiVersion, body, options)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.pipeline.Do(req)
+	if err != nil {
+		return nil, transportError(method, target, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		failure := responseError(method, target, resp)
+		c.registerProvider(ctx, target, failure)
+		return nil, failure
+	}
+	return resp, nil
+}
+
+func (c *Client) request(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*policy.Request, error) {
+	if strings.HasPrefix(target, "/") {
+		target = strings.TrimSuffix(c.endpoint.String(), "/") + (&url.URL{Path: target}).EscapedPath()
+	}
+	req, err := runtime.NewRequest(ctx, method, target)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, target, err)
+	}
+	req.Raw().Header.Set("Accept", "application/json")
+	if apiVersion != "" {
+		Query("api-version", apiVersion)(req.Raw())
+	}
+	for _, option := range options {
+		option(req.Raw())
+	}
+	if body == nil {
+		return req, nil
+	}
+	if err := runtime.MarshalAsJSON(req, body); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, target, err)
+	}
+	return req, nil
+}
+
+func payload(resp *http.Response, id string) (json.RawMessage, error) {
+	body, err := runtime.Payload(resp)
+	if err != nil {
+		return nil, &Error{Class: Transient, Method: resp.Request.Method, ID: id, StatusCode: resp.StatusCode, Message: "the answer broke off", err: err}
+	}
+	return body, nil
+}

@@ -1,0 +1,155 @@
+package arm
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// Class is what an error means to whoever has to go on.
+type Class string
+
+const (
+	// NotFound: the resource, its group or its parent does not exist.
+	NotFound Class = "NotFound"
+	// Conflict: the request does not fit the resource's present state; later it
+	// may.
+	Conflict Class = "Conflict"
+	// Busy: another operation is at work on the resource or on one beside it.
+	Busy Class = "Busy"
+	// Throttled: too many calls; Error.RetryAfter says how long to make none.
+	Throttled Class = "Throttled"
+	// Quota: the subscription's limit is reached; somebody has to raise it.
+	Quota Class = "Quota"
+	// Denied: the identity is not allowed to, a policy or a lock forbids it, or
+	// signing in failed.
+	Denied Class = "Denied"
+	// Invalid: the request will never be accepted as it is.
+	Invalid Class = "Invalid"
+	// SKUNotAvailable: the size is not offered in the location or zone.
+	SKUNotAvailable Class = "SKUNotAvailable"
+	// Capacity: Azure has no room for the size right now.
+	Capacity Class = "Capacity"
+	// InUse: other resources hold on to the one to be deleted.
+	InUse Class = "InUse"
+	// Failed: Azure tried and the resource came to nothing, such as a guest that
+	// did not provision.
+	Failed Class = "Failed"
+	// Transient: the way or the service faltered.
+	Transient Class = "Transient"
+	// Unknown: none of these.
+	Unknown Class = "Unknown"
+)
+
+// ClassOf returns the class of an error, "" for none and Unknown for errors that
+// are not Azure's.
+func ClassOf(err error) Class {
+	if err == nil {
+		return ""
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Class
+	}
+	return Unknown
+}
+
+// classify sets the class by code and, where the code says nothing, by status.
+func (e *Error) classify() {
+	e.Class = classOfCode(e.Code, e.Message)
+	if e.Class == "" {
+		e.Class = classOfStatus(e.StatusCode)
+	}
+	// A refusal to one resource is not a call to the whole subscription to slow
+	// down, though some providers send it as 429.
+	if e.StatusCode == http.StatusTooManyRequests && e.Class != Busy && e.Class != Quota {
+		e.Class = Throttled
+	}
+}
+
+func classOfStatus(status int) Class {
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
+		return NotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return Conflict
+	case http.StatusTooManyRequests:
+		return Throttled
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Denied
+	case http.StatusRequestTimeout:
+		return Transient
+	}
+	switch {
+	case status >= 500:
+		return Transient
+	case status/100 == 4:
+		return Invalid
+	}
+	return Unknown
+}
+
+// classOfCode is the table of ARM error codes; "" for a code it does not have. One
+// code stands for several things and is told apart by its message.
+// Source: reference of ARM common errors,
+// https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors.
+func classOfCode(code, message string) Class {
+	switch code {
+	case "NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "SubscriptionNotFound",
+		"GalleryImageNotFound", "ImageNotFound", "PlatformImageNotFound":
+		return NotFound
+	case "AnotherOperationInProgress", "RetryableError", "RetryableErrorDueToAnotherOperation",
+		"CanceledAndSupersededDueToAnotherOperation", "ReferencedResourceNotProvisioned", "ResourceGroupBeingDeleted",
+		"NicReservedForAnotherVm", "OperationPreempted", "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
+		"MissingSubscriptionRegistration", "MissingRegistrationForResourceProvider", "SubscriptionNotRegistered",
+		"InvalidResourceReference", "PrincipalNotFound":
+		return Busy
+	case "TooManyRequests", "SubscriptionRequestsThrottled":
+		return Throttled
+	case "QuotaExceeded", "PublicIPCountLimitReached", "ResourceQuotaExceeded":
+		return Quota
+	case "AuthorizationFailed", "LinkedAuthorizationFailed", "AuthenticationFailed", "InvalidAuthenticationToken",
+		"ExpiredAuthenticationToken", "InvalidAuthenticationTokenTenant", "RequestDisallowedByPolicy", "ScopeLocked",
+		"ReadOnlyDisabledSubscription", "MarketplacePurchaseEligibilityFailed":
+		return Denied
+	case "SkuNotAvailable":
+		return SKUNotAvailable
+	case "AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "OverconstrainedZonalAllocationRequest":
+		return Capacity
+	case "InUseSubnetCannotBeDeleted", "InUseNetworkSecurityGroupCannotBeDeleted", "InUseRouteTableCannotBeDeleted",
+		"PublicIPAddressCannotBeDeleted", "PublicIPPrefixCannotBeDeleted", "NicInUse", "LoadBalancerInUseByVirtualMachineScaleSet",
+		"NetworkSecurityGroupInUseByVirtualMachineScaleSet", "CannotDeleteNatGatewayAssociatedToSubnet", "CannotDeleteResource",
+		"InUseNatGatewayCannotBeDeleted", "ResourceGroupDeletionBlocked":
+		return InUse
+	case "OSProvisioningTimedOut", "OSProvisioningClientError", "OSProvisioningInternalError", "VMExtensionProvisioningError",
+		"VMAgentStatusCommunicationError", "VMExtensionHandlerNonTransientError", "VMStartTimedOut":
+		return Failed
+	case "InvalidParameter", "InvalidRequestContent", "InvalidRequestFormat", "InvalidTemplate", "InvalidResourceName",
+		"LocationRequired", "LocationNotAvailableForResourceType", "InvalidResourceLocation", "InvalidResourceGroupLocation",
+		"PropertyChangeNotAllowed", "InvalidSubscriptionId", "MissingApiVersionParameter", "InvalidApiVersionParameter",
+		"NoRegisteredProviderFound", "InvalidResourceType", "NetcfgSubnetRangesOverlap", "NetcfgInvalidSubnet",
+		"PrivateIPAddressNotInSubnet", "PrivateIPAddressInUse", "SubnetIsFull", "SecurityRuleConflict", "VMMarketplaceInvalidInput",
+		"RoleAssignmentExists", "VnetAddressSpaceOverlapsWithAlreadyPeeredVnet":
+		return Invalid
+	case "InternalServerError", "ServerTimeout", "InternalExecutionError", "NetworkingInternalOperationError", "GatewayTimeout",
+		"InternalOperationError", "ServiceUnavailable":
+		return Transient
+	case "PreconditionFailed":
+		return Conflict
+	case "OperationNotAllowed":
+		return operationNotAllowed(message)
+	}
+	return ""
+}
+
+// operationNotAllowed tells Compute's uses of one code apart: family quota, a disk
+// or availability set that is still in use, and a state that has to pass.
+func operationNotAllowed(message string) Class {
+	m := strings.ToLower(message)
+	switch {
+	case strings.Contains(m, "quota"):
+		return Quota
+	case strings.Contains(m, "attached"), strings.Contains(m, "in use"), strings.Contains(m, "still has"), strings.Contains(m, "contains"):
+		return InUse
+	}
+	return Conflict
+}

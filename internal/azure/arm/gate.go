@@ -1,0 +1,194 @@
+package arm
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+const (
+	// closedFor is how long a 429 without Retry-After closes the gate.
+	closedFor = 15 * time.Second
+	// lowQuota is the rest of a bucket below which calls are spaced out, in calls.
+	// ARM's buckets hold 200 or 250.
+	lowQuota = 20
+	// lowResourceQuota is the same for the small buckets of a resource type.
+	lowResourceQuota = 2
+	// longestPace is the wait beyond which a call is refused instead of held.
+	longestPace = time.Second
+)
+
+// gate stands before the whole pipeline. A 429 closes it for every call until
+// Azure's Retry-After; calls made meanwhile fail at once as Throttled, without a
+// request. When the headers say that a bucket runs low, calls that draw on it are
+// spaced out to the rate at which Azure refills it.
+type gate struct {
+	mu          sync.Mutex
+	closedUntil time.Time
+	pace        map[string]pace
+}
+
+// pace is the spacing of the calls that draw on one bucket.
+type pace struct {
+	interval time.Duration
+	next     time.Time
+}
+
+func (g *gate) Do(req *policy.Request) (*http.Response, error) {
+	keys := bucketsOf(req.Raw())
+	if err := g.enter(req.Raw().Context(), keys); err != nil {
+		return nil, err
+	}
+	resp, err := req.Next()
+	if resp != nil {
+		g.learn(resp, keys)
+	}
+	return resp, err
+}
+
+// buckets are the names of the quotas that a call draws on.
+type buckets struct {
+	subscription string // reads, writes or deletes
+	resource     string // method and resource type
+}
+
+func bucketsOf(r *http.Request) buckets {
+	kind := "writes"
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		kind = "reads"
+	case http.MethodDelete:
+		kind = "deletes"
+	}
+	return buckets{kind, r.Method + " " + strings.ToLower(TypeOf(r.URL.Path))}
+}
+
+// enter waits for the call's turn, or refuses it.
+func (g *gate) enter(ctx context.Context, keys buckets) error {
+	wait, refused := g.reserve(time.Now(), keys)
+	if refused != nil {
+		return refused
+	}
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) reserve(now time.Time, keys buckets) (time.Duration, *Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if left := g.closedUntil.Sub(now); left > 0 {
+		return 0, &Error{Class: Throttled, Code: "ThrottledLocally", RetryAfter: left,
+			Message: fmt.Sprintf("Azure throttled the subscription; no calls for another %s", left.Round(time.Second))}
+	}
+	var wait time.Duration
+	for _, key := range []string{keys.subscription, keys.resource} {
+		wait = max(wait, g.pace[key].next.Sub(now))
+	}
+	if wait > longestPace {
+		return 0, &Error{Class: Throttled, Code: "ThrottledLocally", RetryAfter: wait,
+			Message: "the subscription's quota of calls runs low; calls are spaced out"}
+	}
+	wait = max(wait, 0)
+	for _, key := range []string{keys.subscription, keys.resource} {
+		if p, ok := g.pace[key]; ok {
+			p.next = now.Add(wait + p.interval)
+			g.pace[key] = p
+		}
+	}
+	return wait, nil
+}
+
+// learn closes the gate on a 429 and reads the remaining quotas.
+func (g *gate) learn(resp *http.Response, keys buckets) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if resp.StatusCode == http.StatusTooManyRequests && closesGate(resp) {
+		wait := retryAfter(resp.Header)
+		if wait == 0 {
+			wait = closedFor
+		}
+		if until := now.Add(wait); until.After(g.closedUntil) {
+			g.closedUntil = until
+		}
+	}
+	if left, ok := remaining(resp.Header, "x-ms-ratelimit-remaining-subscription-"+keys.subscription); ok {
+		g.setPace(keys.subscription, left < lowQuota, refill(keys.subscription), now)
+	}
+	if left, ok := remainingResource(resp.Header); ok {
+		g.setPace(keys.resource, left <= lowResourceQuota, longestPace/2, now)
+	}
+}
+
+func (g *gate) setPace(key string, low bool, interval time.Duration, now time.Time) {
+	if !low {
+		delete(g.pace, key)
+		return
+	}
+	if g.pace == nil {
+		g.pace = map[string]pace{}
+	}
+	if _, ok := g.pace[key]; !ok {
+		g.pace[key] = pace{interval: interval, next: now.Add(interval)}
+	}
+}
+
+// closesGate tells throttling from a provider's refusal to one busy resource,
+// which some send as 429 too.
+func closesGate(resp *http.Response) bool {
+	e := responseError("", "", resp)
+	return e.Class == Throttled
+}
+
+// refill is the time in which Azure puts one call back into a bucket: 25 reads and
+// 10 writes or deletes a second.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/request-limits-and-throttling.
+func refill(kind string) time.Duration {
+	if kind == "reads" {
+		return time.Second / 25
+	}
+	return time.Second / 10
+}
+
+func remaining(h http.Header, name string) (int, bool) {
+	n, err := strconv.Atoi(h.Get(name))
+	return n, err == nil
+}
+
+// remainingResource is the smallest rest in a header such as
+// "Microsoft.Compute/PutVM3Min;238,Microsoft.Compute/PutVM30Min;1197".
+func remainingResource(h http.Header) (int, bool) {
+	least, found := 0, false
+	for _, value := range h.Values("x-ms-ratelimit-remaining-resource") {
+		for part := range strings.SplitSeq(value, ",") {
+			_, count, _ := strings.Cut(part, ";")
+			n, err := strconv.Atoi(strings.TrimSpace(count))
+			if err == nil && (!found || n < least) {
+				least, found = n, true
+			}
+		}
+	}
+	return least, found
+}
+
+// Throttled is how long the client will make no calls, or 0.
+func (c *Client) Throttled() time.Duration {
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	return max(0, time.Until(c.gate.closedUntil))
+}

@@ -1,0 +1,71 @@
+package arm
+
+import (
+	"net/url"
+	"strings"
+)
+
+// TypeOf is the resource type of a resource ID, collection path or action path,
+// such as "Microsoft.Compute/virtualMachines": what follows the last "providers"
+// without the names. Resource groups are "Microsoft.Resources/resourceGroups".
+func TypeOf(id string) string {
+	segments := split(id)
+	at := lastIndexFold(segments, "providers")
+	if at < 0 || at+1 >= len(segments) {
+		if len(segments) >= 3 {
+			return "Microsoft.Resources/resourceGroups"
+		}
+		return "Microsoft.Resources/subscriptions"
+	}
+	parts := []string{segments[at+1]}
+	for i := at + 2; i < len(segments); i += 2 {
+		parts = append(parts, segments[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// NameOf is the last segment of a resource ID.
+func NameOf(id string) string { return id[strings.LastIndex(id, "/")+1:] }
+
+// GroupOf is the ID of the resource group that a resource is in, or "".
+func GroupOf(id string) string {
+	segments := split(id)
+	if len(segments) < 4 || !strings.EqualFold(segments[2], "resourceGroups") {
+		return ""
+	}
+	return "/" + strings.Join(segments[:4], "/")
+}
+
+// ParentOf is the ID of the resource that a child resource is part of, or "" for
+// one directly in a group or subscription.
+func ParentOf(id string) string {
+	segments := split(id)
+	at := lastIndexFold(segments, "providers")
+	// namespace, type, name, child type, child name
+	if at < 0 || len(segments)-at < 6 {
+		return ""
+	}
+	return "/" + strings.Join(segments[:len(segments)-2], "/")
+}
+
+// Key folds a resource ID for comparison: Azure does not tell case apart.
+func Key(id string) string { return strings.ToLower(strings.TrimSuffix(id, "/")) }
+
+func split(id string) []string { return strings.Split(strings.Trim(id, "/"), "/") }
+
+func lastIndexFold(segments []string, s string) int {
+	for i := len(segments) - 1; i >= 0; i-- {
+		if strings.EqualFold(segments[i], s) {
+			return i
+		}
+	}
+	return -1
+}
+
+// pathOf is the path of a URL, and what is no URL as it is.
+func pathOf(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.Host != "" {
+		return u.Path
+	}
+	return raw
+}

@@ -1,0 +1,110 @@
+package arm
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+)
+
+// begin makes a changing call and returns its end or the operation it started.
+func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body any, options []Option) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.do(ctx, method, id, apiVersion, body, options)
+	if err != nil {
+		return Result{}, err
+	}
+	first, err := payload(resp, id)
+	if err != nil {
+		return Result{}, err
+	}
+	poller, err := runtime.NewPoller[json.RawMessage](resp, c.pipeline, nil)
+	if err != nil {
+		return Result{}, operationError(method, id, err)
+	}
+	if !poller.Done() {
+		return unfinished(poller, method, id, retryAfter(resp.Header))
+	}
+	if succeeded(first) {
+		// The SDK would read the resource again.
+		return Result{Body: first}, nil
+	}
+	return finished(ctx, poller, method, id)
+}
+
+// Poll asks once how an operation stands. Result.Operation is set while it goes
+// on, with a token that replaces the one given. An operation that failed in Azure
+// is an *Error that says so; OperationEnded tells it from a poll that could not
+// be made, after which the token is still good.
+func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	method, id := describe(token)
+	poller, err := runtime.NewPollerFromResumeToken[json.RawMessage](token, c.pipeline, nil)
+	if err != nil {
+		return Result{}, &Error{Class: Invalid, Method: method, ID: id, Code: CodeBadToken, Message: "the stored resume token cannot be read; the operation has to be begun again", ended: true, err: err}
+	}
+	resp, err := poller.Poll(ctx)
+	if err != nil {
+		return Result{}, pollError(method, id, err)
+	}
+	if !poller.Done() {
+		return unfinished(poller, method, id, retryAfter(resp.Header))
+	}
+	return finished(ctx, poller, method, id)
+}
+
+func unfinished(poller *runtime.Poller[json.RawMessage], method, id string, wait time.Duration) (Result, error) {
+	token, err := poller.ResumeToken()
+	if err != nil {
+		return Result{}, operationError(method, id, err)
+	}
+	return Result{Operation: &Operation{Token: token, RetryAfter: wait}}, nil
+}
+
+func finished(ctx context.Context, poller *runtime.Poller[json.RawMessage], method, id string) (Result, error) {
+	body, err := poller.Result(ctx)
+	if err != nil {
+		return Result{}, operationError(method, id, err)
+	}
+	return Result{Body: body}, nil
+}
+
+// succeeded says whether a first answer already has the end state.
+func succeeded(body json.RawMessage) bool {
+	var resource struct {
+		Properties struct {
+			ProvisioningState string `json:"provisioningState"`
+		} `json:"properties"`
+	}
+	if len(body) == 0 {
+		return true
+	}
+	if json.Unmarshal(body, &resource) != nil {
+		// Arrays and other answers of actions carry no state.
+		return true
+	}
+	state := resource.Properties.ProvisioningState
+	return state == "" || strings.EqualFold(state, "Succeeded")
+}
+
+// describe reads method and resource from a resume token, for messages. The SDK
+// keeps them for operations with an Azure-AsyncOperation header only.
+func describe(token string) (method, id string) {
+	var t struct {
+		Token struct {
+			Method  string `json:"method"`
+			OrigURL string `json:"origURL"`
+		} `json:"token"`
+	}
+	// An unreadable token describes nothing; Poll reports it.
+	_ = json.Unmarshal([]byte(token), &t)
+	if t.Token.Method == "" {
+		t.Token.Method = http.MethodGet
+	}
+	return t.Token.Method, pathOf(t.Token.OrigURL)
+}

@@ -1,0 +1,42 @@
+package arm
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// sameHost refuses requests to any host but the resource manager's: polling URLs
+// and links come from answers and from an object's status, and the token must not
+// follow them elsewhere.
+type sameHost struct{ endpoint *url.URL }
+
+func (p sameHost) Do(req *policy.Request) (*http.Response, error) {
+	host, own := strings.ToLower(req.Raw().URL.Host), strings.ToLower(p.endpoint.Host)
+	if host != own && !strings.HasSuffix(host, "."+own) {
+		return nil, fmt.Errorf("refused to send a request to %s instead of %s: %w", host, own, errForeignHost)
+	}
+	return req.Next()
+}
+
+type correlationKey struct{}
+
+// WithCorrelationID makes every call of the context carry an ID that Azure keeps
+// in its activity log. It has to be a UUID.
+func WithCorrelationID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, correlationKey{}, id)
+}
+
+// correlate sends the context's correlation ID.
+type correlate struct{}
+
+func (correlate) Do(req *policy.Request) (*http.Response, error) {
+	if id, ok := req.Raw().Context().Value(correlationKey{}).(string); ok {
+		req.Raw().Header.Set("x-ms-correlation-request-id", id)
+	}
+	return req.Next()
+}

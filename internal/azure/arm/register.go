@@ -1,0 +1,63 @@
+package arm
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// registrationAPIVersion is of Microsoft.Resources.
+	registrationAPIVersion = "2021-04-01"
+	// registrationWait is how long a provider takes to register, more or less.
+	registrationWait = 15 * time.Second
+	// registrationPause is the time before a provider is asked to register again.
+	registrationPause = 5 * time.Minute
+)
+
+// registrations remembers when providers were asked to register.
+type registrations struct {
+	mu    sync.Mutex
+	asked map[string]time.Time
+}
+
+// registerProvider asks Azure to register the provider that a call lacked, once in
+// a while, and makes the error say so. It does not wait: the caller tries again.
+func (c *Client) registerProvider(ctx context.Context, target string, failure *Error) {
+	switch failure.Code {
+	case "MissingSubscriptionRegistration", "MissingRegistrationForResourceProvider", "SubscriptionNotRegistered":
+	default:
+		return
+	}
+	namespace, _, _ := strings.Cut(TypeOf(pathOf(target)), "/")
+	failure.RetryAfter = registrationWait
+	if !c.registrations.due(namespace, time.Now()) {
+		return
+	}
+	path := "/subscriptions/" + c.subscriptionID + "/providers/" + namespace + "/register"
+	if resp, err := c.do(ctx, http.MethodPost, path, registrationAPIVersion, nil, nil); err != nil {
+		failure.err = errors.Join(failure.err, err)
+		failure.Message += "; registering it failed: " + oneLine(err.Error())
+	} else {
+		// Nothing of the answer is needed, and the SDK has read it already.
+		_ = resp.Body.Close()
+		failure.Message += "; casement asked Azure to register it"
+	}
+}
+
+func (r *registrations) due(namespace string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := strings.ToLower(namespace)
+	if last, ok := r.asked[key]; ok && now.Sub(last) < registrationPause {
+		return false
+	}
+	if r.asked == nil {
+		r.asked = map[string]time.Time{}
+	}
+	r.asked[key] = now
+	return true
+}
