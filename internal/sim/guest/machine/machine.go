@@ -84,11 +84,10 @@ type Machine struct {
 	Spec
 	Root     *Root
 	Services *Services
-	// Console is the serial console. Writes to it are safe from several
-	// goroutines.
-	Console io.Writer
-	Clock   clock.Clock
-	reboot  atomic.Bool
+	Console  *Console
+	Journal  *Journal
+	Clock    clock.Clock
+	reboot   atomic.Bool
 }
 
 // New makes the guest's file tree as its image has it, or takes up what is there.
@@ -105,6 +104,10 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the guest's directory: %w", err)
 	}
+	journal, err := OpenJournal(spec.Dir, spec.InstanceID)
+	if err != nil {
+		return nil, err
+	}
 	root, err := openRoot(spec.Dir, spec.OS)
 	if err != nil {
 		return nil, fmt.Errorf("make the guest's file tree: %w", err)
@@ -113,7 +116,7 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Spec: spec, Root: root, Services: services, Console: console, Clock: clk}
+	m := &Machine{Spec: spec, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
 	return m, m.layImage()
 }
 
@@ -146,17 +149,33 @@ func (m *Machine) IP() netip.Addr {
 	return m.IPs[0]
 }
 
-// Hostname is the name the OS has. Linux takes it from /etc/hostname.
+// Hostname is the name the OS has: that of /etc/hostname on Linux, the one last
+// set on Windows, or the computer name.
 func (m *Machine) Hostname() string {
-	if m.OS == Linux {
-		if data, err := m.Root.ReadFile("/etc/hostname"); err == nil {
-			if name := strings.TrimSpace(string(data)); name != "" {
-				return name
-			}
-		}
+	data, err := m.readHostname()
+	if name := strings.TrimSpace(string(data)); err == nil && name != "" {
+		return name
 	}
 	return m.ComputerName
 }
+
+func (m *Machine) readHostname() ([]byte, error) {
+	if m.OS == Windows {
+		return os.ReadFile(m.hostnameFile())
+	}
+	return m.Root.ReadFile("/etc/hostname")
+}
+
+// SetHostname renames the OS.
+func (m *Machine) SetHostname(name string) error {
+	if m.OS == Windows {
+		return os.WriteFile(m.hostnameFile(), []byte(name+"\n"), 0o600)
+	}
+	return m.Root.WriteFile("/etc/hostname", []byte(name+"\n"), 0o644)
+}
+
+// hostnameFile stands for the registry's ComputerName.
+func (m *Machine) hostnameFile() string { return filepath.Join(m.Dir, "hostname") }
 
 // RequestReboot asks that the guest restarts when what runs now has ended.
 func (m *Machine) RequestReboot() { m.reboot.Store(true) }

@@ -1,0 +1,222 @@
+package cloudbase
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/shell"
+	"casement.dev/casement/internal/sim/guest/userdata"
+)
+
+const userDataModule = "cloudbaseinit.plugins.common.userdata"
+
+// The exit codes by which a user's script asks for something. Any other is done.
+const (
+	rebootDone  = 1001
+	runAgain    = 1002
+	rebootAgain = 1003
+)
+
+// result of an exit code.
+func result(code int) outcome {
+	switch code {
+	case rebootDone:
+		return outcome{reboot: true}
+	case runAgain:
+		return outcome{again: true}
+	case rebootAgain:
+		return outcome{again: true, reboot: true}
+	}
+	return outcome{}
+}
+
+var (
+	batchMark      = regexp.MustCompile(`^rem cmd\s`)
+	pythonMark     = regexp.MustCompile(`^#!\s*/usr/bin/env\s+python\s`)
+	bashMark       = regexp.MustCompile(`^#!`)
+	powershellMark = regexp.MustCompile(`^#ps1(?:_sysnative|_x86)?\s`)
+	ec2Mark        = regexp.MustCompile(`(?s)<(script|powershell)>(.*?)</(?:script|powershell)>`)
+)
+
+// userData tells custom data apart by its bytes as they come: nothing is
+// decompressed, and neither a byte order mark nor a blank is skipped.
+func (a *agent) userData(ctx context.Context) (outcome, error) {
+	data := a.m.CustomData
+	if len(data) == 0 {
+		a.infof(userDataModule, "No user data")
+		return outcome{}, nil
+	}
+	a.debugf(userDataModule, "User data content length: %d", len(data))
+	head, _, _ := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n\n")
+	if strings.Contains(head, "Content-Type: multipart") {
+		return a.multipart(ctx, data)
+	}
+	return a.single(ctx, data)
+}
+
+func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
+	if engine, rest, ok := userdata.Marker(data); ok {
+		if engine != "jinja" {
+			return outcome{}, fmt.Errorf("template engine %q is not supported", engine)
+		}
+		a.debugf(userDataModule, "Using template engine 'jinja' to render the user data")
+		out, err := userdata.Render(rest, a.instanceData())
+		if err != nil {
+			return outcome{}, err
+		}
+		if i := strings.Index(string(out), userdata.Missing); i >= 0 {
+			a.warnf(userDataModule, "a template variable is missing in the instance data and renders as %s...", userdata.Missing)
+		}
+		data = out
+	}
+	text := string(data)
+	switch {
+	case strings.HasPrefix(text, "#cloud-config"):
+		return a.cloudConfig(ctx, data)
+	case strings.HasPrefix(text, "-----BEGIN CERTIFICATE-----"):
+		a.debugf(userDataModule, "Found X509 certificate in userdata")
+		return outcome{}, nil
+	}
+	code, ok := a.script(ctx, text)
+	if !ok {
+		a.unsupported(data)
+		return outcome{}, nil
+	}
+	return a.ended(code), nil
+}
+
+// unsupported is a warning only: the plugin counts as done, the VM as provisioned,
+// and nothing was run.
+func (a *agent) unsupported(data []byte) {
+	hint := ""
+	switch {
+	case userdata.IsGzip(data):
+		hint = " (it is gzip, which is not undone on Azure)"
+	case strings.HasPrefix(string(data), "\ufeff"):
+		hint = " (it starts with a byte order mark)"
+	case strings.HasPrefix(strings.TrimSpace(string(data)), "#cloud-config"), strings.HasPrefix(strings.TrimSpace(string(data)), "## template:"):
+		hint = " (blanks stand before its first line)"
+	}
+	text := "unsupported user data format" + hint + ": nothing of it was run"
+	a.res.Problems = append(a.res.Problems, text)
+	a.warnf(userDataModule, "%s", text)
+}
+
+// script runs a script by its first line. It reports whether there was one.
+func (a *agent) script(ctx context.Context, text string) (int, bool) {
+	switch {
+	case batchMark.MatchString(text):
+		return a.batch(ctx, text), true
+	case pythonMark.MatchString(text):
+		a.warnf(userDataModule, "simulated: not executed: a python script")
+		return 0, true
+	case bashMark.MatchString(text):
+		a.problemf(userDataModule, "the user data is a script for bash, which this Windows has not")
+		return 1, true
+	case powershellMark.MatchString(text):
+		return a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}), true
+	}
+	blocks := ec2Mark.FindAllStringSubmatch(text, -1)
+	if len(blocks) == 0 {
+		return 0, false
+	}
+	sum := 0
+	for _, kind := range []string{"script", "powershell"} { // in this order, codes added up
+		for _, b := range blocks {
+			switch {
+			case b[1] != kind:
+			case kind == "script":
+				sum += a.batch(ctx, b[2])
+			default:
+				sum += a.sh.PowerShell(ctx, b[2], shell.Session{Stdout: a.log, Stderr: a.log})
+			}
+		}
+	}
+	return sum, true
+}
+
+// batch runs text from a file of its own, through cmd.exe, and deletes it.
+func (a *agent) batch(ctx context.Context, text string) int {
+	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`})
+}
+
+func (a *agent) ended(code int) outcome {
+	a.infof(userDataModule, "User data script ended with return code: %d", code)
+	a.res.ExitCode = code
+	return result(code)
+}
+
+// multipart runs the parts in order. The last one decides the state; a reboot
+// request ends it. Errors in a part are swallowed, and no part is a template.
+func (a *agent) multipart(ctx context.Context, data []byte) (outcome, error) {
+	parts, err := userdata.Split(data)
+	if err != nil {
+		return outcome{}, err
+	}
+	var out outcome
+	for _, p := range parts {
+		out, err = a.part(ctx, p)
+		if err != nil {
+			a.problemf(userDataModule, "error in part %q (%s): %v", p.Filename, p.Type, err)
+			out = outcome{}
+		}
+		if out.reboot {
+			break
+		}
+	}
+	return out, nil
+}
+
+func (a *agent) part(ctx context.Context, p userdata.Part) (outcome, error) {
+	switch p.Type {
+	case "text/cloud-config":
+		return a.cloudConfig(ctx, p.Body)
+	case "text/x-shellscript":
+		return a.shellPart(ctx, p), nil
+	case "text/x-cfninitdata":
+		return a.single(ctx, p.Body)
+	case "text/part-handler":
+		a.warnf(userDataModule, "simulated: not executed: a part handler")
+	case "text/cloud-boothook":
+		a.infof(userDataModule, "cloud-boothook parts are not supported")
+	default:
+		a.infof(userDataModule, "Unsupported MIME part %q of type %s is skipped", p.Filename, p.Type)
+	}
+	return outcome{}, nil
+}
+
+func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
+	text := string(p.Body)
+	switch strings.ToLower(path.Ext(p.Filename)) {
+	case ".cmd":
+		return a.ended(a.batch(ctx, text))
+	case ".ps1":
+		return a.ended(a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}))
+	case ".py", ".exe", ".sh":
+		a.warnf(userDataModule, "simulated: not executed: part %q", p.Filename)
+		return outcome{}
+	}
+	code, ok := a.script(ctx, text)
+	if !ok {
+		a.warnf(userDataModule, "part %q is in no supported script format", p.Filename)
+		return outcome{}
+	}
+	return a.ended(code)
+}
+
+// instanceData is what a template sees. Names that cloud-init has and this agent
+// has not (local_ipv4, vm_id) are missing on purpose.
+func (a *agent) instanceData() map[string]any {
+	ids := map[string]any{"instance-id": a.m.InstanceID, "local-hostname": a.m.ComputerName}
+	meta := userdata.Alias(ids)
+	meta["hostname"] = a.m.ComputerName
+	v1 := userdata.Alias(ids)
+	v1["public_ssh_keys"] = []any{}
+	return map[string]any{
+		"ds": map[string]any{"meta_data": meta}, "v1": v1,
+		"instance_id": a.m.InstanceID, "local_hostname": a.m.ComputerName, "public_ssh_keys": []any{},
+	}
+}

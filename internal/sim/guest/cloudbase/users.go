@@ -1,0 +1,75 @@
+package cloudbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/userdata"
+)
+
+const usersModule = cloudConfigModule + "plugins.users"
+
+// maxPassword is the longest password the agent sets. A Unix hash is longer.
+const maxPassword = 20
+
+// users makes accounts one by one; one that fails is skipped with a warning.
+func (a *agent) users(_ context.Context, v any) (bool, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return false, errors.New("users is no list")
+	}
+	for i, entry := range list {
+		item, ok := entry.(map[string]any)
+		if !ok {
+			a.debugf(usersModule, "Entry %d is no mapping and is skipped", i+1)
+			continue
+		}
+		if err := a.user(item); err != nil {
+			text := fmt.Sprintf("an error occurred during user '%s' creation: %v", userdata.String(item["name"]), err)
+			a.res.Problems = append(a.res.Problems, text)
+			a.warnf(usersModule, "%s", text)
+		}
+	}
+	return false, nil
+}
+
+func (a *agent) user(item map[string]any) error {
+	name := userdata.String(item["name"])
+	if name == "" {
+		return errors.New("there is no name")
+	}
+	if n := len(userdata.String(item["passwd"])); n > maxPassword {
+		return fmt.Errorf("passwd has %d characters; Windows takes a plain text of at most %d, not a Unix hash. The user and its SSH keys are skipped", n, maxPassword)
+	}
+	keys := userdata.Strings(item["ssh_authorized_keys"])
+	inactive, _ := item["inactive"].(bool)
+	if inactive && (len(keys) > 0 || item["homedir"] != nil) {
+		return errors.New("an inactive user can have neither SSH keys nor a home directory")
+	}
+	exists := a.m.HasUser(name)
+	if _, err := a.m.AddUser(name, "", ""); err != nil {
+		return err
+	}
+	switch {
+	case exists:
+		a.infof(usersModule, "User '%s' already exists; its password is set anew", name)
+	case userdata.String(item["passwd"]) == "":
+		a.infof(usersModule, "Created user '%s' with a random password", name)
+	default:
+		a.infof(usersModule, "Created user '%s'", name)
+	}
+	groups := strings.Join([]string{userdata.String(item["groups"]), userdata.String(item["primary_group"])}, ", ")
+	for _, g := range userdata.Strings(groups) {
+		a.debugf(usersModule, "Added user '%s' to group '%s'", name, g)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := a.m.SetAuthorizedKeys(name, keys); err != nil {
+		return err
+	}
+	a.infof(usersModule, "Wrote %d SSH keys to %s", len(keys), a.m.AuthorizedKeys(name))
+	return nil
+}

@@ -1,0 +1,309 @@
+// Package cloudinit boots a simulated Linux guest as cloud-init does on Azure: it
+// takes custom data apart, applies the cloud-config modules that bootstrap data
+// uses in their fixed order, keeps a semaphore per module and instance, and runs
+// runcmd as one sh script at the end. It stays in the guest's file tree. Only
+// internal/sim/guest imports it.
+package cloudinit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+	"casement.dev/casement/internal/sim/guest/userdata"
+)
+
+// Where the guest keeps what cloud-init says and runs.
+const (
+	logPath    = "/var/log/cloud-init.log"
+	outputPath = "/var/log/cloud-init-output.log"
+	scripts    = "/var/lib/cloud/instance/scripts"
+)
+
+// Result is how a run ended.
+type Result struct {
+	// ExitCode is that of the first user script that failed.
+	ExitCode int
+	// Problems say in order what of the custom data could not be used.
+	Problems []string
+}
+
+type agent struct {
+	m       *machine.Machine
+	sh      *shell.Shell
+	log     io.WriteCloser
+	output  io.Writer
+	config  map[string]any
+	scripts []script
+	boot    []string // boothooks
+	res     Result
+}
+
+type script struct{ name, body string }
+
+// Run does one boot. ready is called when the agent tells Azure that the VM is
+// provisioned, which cloud-init does before it looks at user data: nothing in it
+// can fail provisioning. The error is one of the simulator or of ctx.
+func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
+	log, err := m.Root.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return Result{}, err
+	}
+	defer log.Close()
+	output, err := m.Root.OpenFile(outputPath, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return Result{}, err
+	}
+	defer output.Close()
+	a := &agent{m: m, sh: sh, log: log, output: io.MultiWriter(output, m.Console)}
+	a.infof("cloud-init starts (simulated by casement: no program runs outside of this guest's file tree)")
+	a.infof("datasource Azure, instance %s, hostname %s", m.InstanceID, m.ComputerName)
+	if err := a.once("set_hostname", a.setHostname); err != nil {
+		return a.res, err
+	}
+	a.infof("reported ready to Azure")
+	ready()
+	a.read()
+	for _, mod := range a.modules() {
+		if err := ctx.Err(); err != nil {
+			return a.res, err
+		}
+		if err := mod.run(ctx); err != nil {
+			return a.res, err
+		}
+	}
+	a.infof("cloud-init finished")
+	m.Console.Flush()
+	return a.res, ctx.Err()
+}
+
+type module struct {
+	name string
+	run  func(context.Context) error
+}
+
+// modules in cloud-init's order: its init, config and final stages.
+func (a *agent) modules() []module {
+	perInstance := func(name string, f func() error) module {
+		return module{name, func(context.Context) error { return a.once(name, f) }}
+	}
+	return []module{
+		{"boothooks", a.boothooks},
+		{"bootcmd", a.bootcmd},
+		perInstance("write_files", func() error { return a.writeFiles(false) }),
+		perInstance("disk_setup", a.diskSetup),
+		perInstance("mounts", a.mounts),
+		perInstance("users_groups", a.users),
+		perInstance("ntp", a.ntp),
+		perInstance("unknown", a.others),
+		perInstance("runcmd", a.runcmd),
+		perInstance("write_files_deferred", func() error { return a.writeFiles(true) }),
+		{"scripts_user", func(ctx context.Context) error {
+			return a.once("scripts_user", func() error { return a.userScripts(ctx) })
+		}},
+	}
+}
+
+// once runs a module unless its semaphore stands, and sets it. A module that
+// fails is logged and not run again, as cloud-init's are.
+func (a *agent) once(name string, f func() error) error {
+	if a.m.Journal.Done(name) {
+		return nil
+	}
+	if err := f(); err != nil {
+		a.problemf("module %s failed: %v", name, err)
+	}
+	return a.m.Journal.Mark(name)
+}
+
+func (a *agent) infof(format string, args ...any) { a.line("INFO", format, args...) }
+func (a *agent) warnf(format string, args ...any) { a.line("WARNING", format, args...) }
+
+func (a *agent) problemf(format string, args ...any) {
+	a.res.Problems = append(a.res.Problems, fmt.Sprintf(format, args...))
+	a.line("ERROR", format, args...)
+}
+
+// line writes to the log and the console. Neither can fail the boot.
+func (a *agent) line(level, format string, args ...any) {
+	text := machine.Redact(fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.log, "%s - cloudinit[%s]: %s\n", a.m.Clock.Now().UTC().Format("2006-01-02 15:04:05,000"), level, text)
+	fmt.Fprintf(a.m.Console, "cloud-init[%s]: %s\n", level, text)
+}
+
+func (a *agent) setHostname() error { return a.m.SetHostname(a.m.ComputerName) }
+
+// read takes the custom data apart into the merged cloud-config and scripts.
+func (a *agent) read() {
+	a.config = map[string]any{}
+	data := a.m.CustomData
+	if userdata.IsGzip(data) {
+		plain, err := userdata.Gunzip(data)
+		if err != nil {
+			a.problemf("user data: %v", err)
+			return
+		}
+		data = plain
+	}
+	if len(data) == 0 {
+		a.infof("no user data")
+		return
+	}
+	head := strings.ToLower(string(data[:min(len(data), 4096)]))
+	if strings.Contains(head, "mime-version:") {
+		parts, err := userdata.Split(data)
+		if err != nil {
+			a.problemf("user data: %v", err)
+		}
+		for i, p := range parts {
+			a.part(p.Type, cmpName(p.Filename, i), p.Body)
+		}
+		return
+	}
+	a.part("", "part-001", data)
+}
+
+func cmpName(name string, i int) string {
+	if name != "" {
+		return name
+	}
+	return fmt.Sprintf("part-%03d", i+1)
+}
+
+// part handles one leaf. The first characters tell the kind; those that say
+// nothing leave it to the declared type.
+func (a *agent) part(declared, name string, body []byte) {
+	if userdata.IsGzip(body) {
+		if plain, err := userdata.Gunzip(body); err == nil {
+			body = plain
+		}
+	}
+	kind := sniff(body)
+	if kind == "" {
+		kind = declared
+	}
+	switch kind {
+	case "text/jinja2":
+		a.template(name, body)
+	case "text/cloud-config":
+		a.merge(body)
+	case "text/x-shellscript":
+		a.scripts = append(a.scripts, script{name, string(body)})
+	case "text/cloud-boothook":
+		_, rest, _ := strings.Cut(string(body), "\n")
+		a.boot = append(a.boot, rest)
+	case "text/x-include-url", "text/x-include-once-url":
+		a.warnf("part %s: simulated: #include fetches nothing", name)
+	case "text/part-handler", "text/cloud-config-archive":
+		a.warnf("part %s: simulated: %s is not handled", name, kind)
+	default:
+		a.problemf("part %s: unhandled user data: it starts with none of #cloud-config, #!, ## template: jinja, and is no MIME message", name)
+	}
+}
+
+// sniff knows cloud-init's markers: after blanks, in any case.
+func sniff(body []byte) string {
+	head := strings.ToLower(strings.TrimLeft(string(body[:min(len(body), 256)]), " \t\r\n\f\v"))
+	for _, m := range []struct{ prefix, kind string }{
+		{"## template: jinja", "text/jinja2"},
+		{"#cloud-config-archive", "text/cloud-config-archive"},
+		{"#cloud-config", "text/cloud-config"},
+		{"#cloud-boothook", "text/cloud-boothook"},
+		{"#include-once", "text/x-include-once-url"},
+		{"#include", "text/x-include-url"},
+		{"#part-handler", "text/part-handler"},
+		{"#!", "text/x-shellscript"},
+	} {
+		if strings.HasPrefix(head, m.prefix) {
+			return m.kind
+		}
+	}
+	return ""
+}
+
+func (a *agent) template(name string, body []byte) {
+	engine, rest, ok := userdata.Marker([]byte(strings.TrimLeft(string(body), " \t\r\n")))
+	if !ok || engine != "jinja" {
+		a.problemf("part %s: unknown template engine %q", name, engine)
+		return
+	}
+	out, err := userdata.Render(rest, a.instanceData())
+	if err != nil {
+		a.problemf("part %s cannot be rendered and is ignored as a whole: %v", name, err)
+		return
+	}
+	if i := strings.Index(string(out), userdata.Missing); i >= 0 {
+		name, _, _ := strings.Cut(string(out[i:]), "\n")
+		a.warnf("could not render a jinja template variable: %s", firstToken(name))
+	}
+	a.part("", name, out)
+}
+
+func firstToken(s string) string {
+	end := strings.IndexFunc(s, func(r rune) bool {
+		return !(r == '/' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+	})
+	if end < 0 {
+		return s
+	}
+	return s[:end]
+}
+
+// instanceData is what templates see: the datasource's data below ds, the
+// standard names below v1 and at the top.
+func (a *agent) instanceData() map[string]any {
+	m := a.m
+	v1 := userdata.Alias(map[string]any{
+		"cloud-name": "azure", "cloud_id": "azure", "platform": "azure", "subplatform": "imds (simulated)", "distro": "ubuntu", "distro_version": m.Image.Release,
+		"instance-id": m.InstanceID, "local-hostname": m.ComputerName, "kernel_release": m.Image.Build, "machine": "x86_64", "system_platform": "Linux", "userdata": "redacted for non-root user",
+	})
+	vars := map[string]any{
+		"ds": map[string]any{"meta_data": userdata.Alias(map[string]any{"instance-id": m.InstanceID, "local-hostname": m.ComputerName,
+			"imds": map[string]any{"compute": map[string]any{"name": m.ComputerName, "resourceId": m.ID, "vmId": m.InstanceID, "osType": machine.Linux},
+				"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{"ipAddress": []any{map[string]any{"privateIpAddress": m.IP().String(), "publicIpAddress": ""}}}}}}}})},
+		"v1": v1,
+	}
+	for k, v := range v1 {
+		vars[k] = v
+	}
+	return vars
+}
+
+func (a *agent) merge(body []byte) {
+	v, err := userdata.Load(body)
+	if err != nil {
+		a.problemf("cloud-config cannot be read and is ignored as a whole: %v", err)
+		return
+	}
+	config, ok := v.(map[string]any)
+	if !ok {
+		if v != nil {
+			a.problemf("cloud-config is no mapping and is ignored")
+		}
+		return
+	}
+	for k, v := range config {
+		a.config[k] = v
+	}
+}
+
+// others names the keys that have no simulated effect.
+func (a *agent) others() error {
+	known := []string{"bootcmd", "write_files", "disk_setup", "fs_setup", "mounts", "users", "groups", "ntp", "runcmd", "hostname", "ssh_authorized_keys"}
+	var rest []string
+	for k := range a.config {
+		if !slices.Contains(known, k) {
+			rest = append(rest, k)
+		}
+	}
+	slices.Sort(rest)
+	for _, k := range rest {
+		a.warnf("%s: simulated: no effect", k)
+	}
+	return nil
+}

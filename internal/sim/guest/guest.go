@@ -1,0 +1,300 @@
+// Package guest is a virtual machine's inside, simulated: it boots, reads custom
+// data as its image's agent would, interprets it into a file tree of its own and
+// runs the one script in it through a small shell whose commands are Go functions.
+// It executes nothing on the real machine and says in its own log that it is
+// simulated. The host (the local plane) registers commands such as kubeadm, hears
+// of services that start and stop, and serves SSH and RDP on listeners it gives.
+// It knows nothing of ARM, of Kubernetes or of the provider.
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/guest/cloudbase"
+	"casement.dev/casement/internal/sim/guest/cloudinit"
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// The parts of the seam that the packages below define.
+type (
+	// Machine is what the host knows about the VM.
+	Machine = machine.Spec
+	// Image says what the VM's image holds.
+	Image = machine.Image
+	// DataDisk is an attached empty disk.
+	DataDisk = machine.DataDisk
+	// Process is one run of a Command; its Guest maps paths and holds services.
+	Process = shell.Process
+	// Command is a program of the guest.
+	Command = shell.Command
+	// Action is what happened to a service.
+	Action = machine.Action
+	// Service is a row of the service table.
+	Service = machine.Service
+)
+
+// The operating systems and service actions.
+const (
+	Linux          = machine.Linux
+	Windows        = machine.Windows
+	NSSM           = machine.NSSM
+	WindowsService = machine.WindowsService
+	Started        = machine.Started
+	Stopped        = machine.Stopped
+)
+
+// Sentinel is the file, in both OSes' spelling, that says that kubeadm succeeded.
+const Sentinel = "/run/cluster-api/bootstrap-success.complete"
+
+// maxReboots bounds the reboots of one boot. A guest that asks for more never
+// gets ready, and Azure gives up on it.
+const maxReboots = 5
+
+// Phase is where a guest stands.
+type Phase string
+
+// The phases of a guest. Failed means that it runs and its bootstrap did not
+// succeed.
+const (
+	PhaseOff     Phase = "Off"
+	PhaseBooting Phase = "Booting"
+	PhaseRunning Phase = "Running"
+	PhaseFailed  Phase = "Failed"
+)
+
+// Provisioned is what the guest's agent has reported to Azure.
+type Provisioned string
+
+// What an agent reports.
+const (
+	ProvisionedPending Provisioned = "pending"
+	ProvisionedReady   Provisioned = "ready"
+	ProvisionedFailed  Provisioned = "failed"
+)
+
+// Status is how a guest is.
+type Status struct {
+	Phase       Phase
+	Provisioned Provisioned
+	// Message says in a sentence what went wrong, or nothing.
+	Message string
+	// ExitCode is that of the user's script, runcmd's or another.
+	ExitCode int
+	// LastLines are the console's last lines, without secrets.
+	LastLines []string
+	// Sentinel says whether kubeadm's success file is there.
+	Sentinel bool
+	// Boots counts boots and reboots since the guest was made by New.
+	Boots int
+}
+
+// Config is a guest and what its host does for it.
+type Config struct {
+	Machine Machine
+	// Commands come in front of the default table, by name in lower case and
+	// without .exe; kubeadm has no default.
+	Commands map[string]Command
+	// Log is the serial console. Nil is none.
+	Log io.Writer
+	// Clock defaults to the real one.
+	Clock clock.Clock
+	// OnChange hears each new status, from the goroutine that changed it.
+	OnChange func(Status)
+	// OnService hears of each service that starts or stops. kubelet starts with the
+	// OS, configured or not, and again by kubeadm.
+	OnService func(name string, action Action)
+}
+
+// Guest is one virtual machine's inside. Its methods are safe for use from
+// several goroutines.
+type Guest struct {
+	m        *machine.Machine
+	sh       *shell.Shell
+	onChange func(Status)
+	booting  sync.Mutex
+
+	mu     sync.Mutex
+	status Status
+}
+
+// New makes a guest, or takes up the one in the machine's directory. A guest
+// whose last boot did not end starts from nothing.
+func New(c Config) (*Guest, error) {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	m, err := machine.New(c.Machine, c.Log, c.Clock, c.OnService)
+	if err != nil {
+		return nil, fmt.Errorf("make guest %s: %w", c.Machine.ComputerName, err)
+	}
+	g := &Guest{m: m, sh: shell.New(m, c.Commands), onChange: c.OnChange}
+	g.status = Status{Phase: PhaseOff, Provisioned: ProvisionedPending}
+	if provisioned, code, message, ok := m.Journal.Finished(); ok {
+		g.status.Provisioned, g.status.ExitCode, g.status.Message = Provisioned(provisioned), code, message
+	}
+	return g, nil
+}
+
+// Machine is the guest's body: paths, services, users.
+func (g *Guest) Machine() *machine.Machine { return g.m }
+
+// Path maps a guest path to the host path that stands for it. It refuses paths
+// that lead out of the guest.
+func (g *Guest) Path(guestPath string) (string, error) { return g.m.Path(guestPath) }
+
+// Services is the guest's service table.
+func (g *Guest) Services() *machine.Services { return g.m.Services }
+
+// Status returns how the guest is.
+func (g *Guest) Status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.status
+	s.Sentinel = g.m.Root.Exists(Sentinel)
+	s.LastLines = g.m.Console.Last()
+	return s
+}
+
+func (g *Guest) set(edit func(*Status)) {
+	g.mu.Lock()
+	edit(&g.status)
+	g.mu.Unlock()
+	if g.onChange != nil {
+		g.onChange(g.Status())
+	}
+}
+
+// Boot starts the guest and returns when its agent has ended, well or not: see
+// Status. What a bootstrap that ended has done is not done again at a later boot.
+// The error is ctx's or one of the simulator, never one of the custom data.
+func (g *Guest) Boot(ctx context.Context) error {
+	g.booting.Lock()
+	defer g.booting.Unlock()
+	_, _, _, again := g.m.Journal.Finished()
+	for reboots := 0; ; reboots++ {
+		if err := g.m.Journal.Begin(); err != nil {
+			return err
+		}
+		g.m.TakeReboot()
+		g.banner(reboots)
+		g.set(func(s *Status) { s.Phase = PhaseBooting; s.Boots++ })
+		g.m.Services.StartAutomatic()
+		reboot, err := g.runAgent(ctx)
+		if err != nil {
+			return fmt.Errorf("boot guest %s: %w", g.m.ComputerName, err)
+		}
+		if !reboot {
+			break
+		}
+		if reboots == maxReboots {
+			g.stuck()
+			break
+		}
+		fmt.Fprintf(g.m.Console, "guest: restarting\n")
+		g.m.Services.StopAll()
+	}
+	return g.finish(again)
+}
+
+func (g *Guest) banner(reboots int) {
+	word := "boots"
+	if reboots > 0 {
+		word = "boots again"
+	}
+	fmt.Fprintf(g.m.Console, "guest: %s %s: %s, Kubernetes %s (simulated by casement)\n", g.m.ComputerName, word, g.m.Image.Name, g.m.Image.KubernetesVersion)
+}
+
+// runAgent runs the image's agent and says whether the guest restarts.
+func (g *Guest) runAgent(ctx context.Context) (bool, error) {
+	if g.m.OS == Windows {
+		res, err := cloudbase.Run(ctx, g.m, g.sh)
+		if err != nil {
+			return false, err
+		}
+		provisioned := ProvisionedReady
+		if res.Failed {
+			provisioned = ProvisionedFailed
+		}
+		reboot := res.Reboot || g.m.TakeReboot()
+		g.set(func(s *Status) {
+			if !reboot {
+				s.Provisioned = provisioned
+			}
+			s.note(res.ExitCode, res.Problems)
+		})
+		return reboot, nil
+	}
+	res, err := cloudinit.Run(ctx, g.m, g.sh, func() { g.set(func(s *Status) { s.Provisioned = ProvisionedReady }) })
+	if err != nil {
+		return false, err
+	}
+	g.set(func(s *Status) { s.note(res.ExitCode, res.Problems) })
+	return g.m.TakeReboot(), nil
+}
+
+// note takes a run's findings into the status. A boot that found nothing leaves
+// what an earlier one found.
+func (s *Status) note(code int, problems []string) {
+	if code != 0 {
+		s.ExitCode = code
+	}
+	if len(problems) > 0 {
+		s.Message = strings.Join(problems, "; ")
+	} else if code != 0 {
+		s.Message = fmt.Sprintf("the user's script ended with code %d", code)
+	}
+}
+
+// stuck ends a guest that restarts for ever: Azure's provisioning times out.
+func (g *Guest) stuck() {
+	g.set(func(s *Status) {
+		s.Provisioned = ProvisionedFailed
+		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of 1001 or 1003 in runcmd makes all of the user data run again; provisioning times out", maxReboots)
+	})
+	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
+}
+
+// finish keeps the result. again tells a guest whose bootstrap had ended before.
+func (g *Guest) finish(again bool) error {
+	s := g.Status()
+	failed := s.Provisioned == ProvisionedFailed || (!s.Sentinel && (s.ExitCode != 0 || s.Message != ""))
+	g.set(func(s *Status) {
+		s.Phase = PhaseRunning
+		if failed {
+			s.Phase = PhaseFailed
+		}
+	})
+	if again && !failed {
+		fmt.Fprintf(g.m.Console, "guest: %s is up\n", g.m.ComputerName)
+	}
+	return g.m.Journal.Finish(string(s.Provisioned), s.ExitCode, machine.Redact(s.Message))
+}
+
+// Exec runs a script in the guest's shell, bash or PowerShell, as Run Command, an
+// extension or SSH does, and returns its exit code. Streams may be nil.
+func (g *Guest) Exec(ctx context.Context, script string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return g.sh.Run(ctx, script, shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr})
+}
+
+// Stop powers the guest off: its services stop. The bootstrap must have ended or
+// its context be done.
+func (g *Guest) Stop() {
+	g.booting.Lock()
+	defer g.booting.Unlock()
+	g.m.Services.StopAll()
+	g.set(func(s *Status) { s.Phase = PhaseOff })
+}
+
+// Close stops the guest and gives back its handles. Its directory stays.
+func (g *Guest) Close() error {
+	g.Stop()
+	return errors.Join(g.m.Close())
+}

@@ -1,0 +1,92 @@
+package machine
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+)
+
+// keptLines is how many of the console's last lines are held for a status.
+const keptLines = 20
+
+// Console is a line buffer in front of the host's console. It lets no secret of
+// bootstrap data through and remembers the last lines. It is safe for use from
+// several goroutines.
+type Console struct {
+	mu   sync.Mutex
+	out  io.Writer
+	part []byte
+	last []string
+}
+
+// NewConsole writes lines to out, which may be nil.
+func NewConsole(out io.Writer) *Console {
+	if out == nil {
+		out = io.Discard
+	}
+	return &Console{out: out}
+}
+
+var secrets = []*regexp.Regexp{
+	regexp.MustCompile(`\b([a-z0-9]{6}\.)[a-z0-9]{16}\b`), // bootstrap tokens
+	regexp.MustCompile(`(?i)((?:--token|--certificate-key|--discovery-token)[= ]+)\S+`),
+	regexp.MustCompile(`(?i)((?:pass(?:word|wd)?|secret|client_?secret|account_?key|sas_?token)["']?\s*[:=]\s*)\S+`),
+	regexp.MustCompile(`(?i)(-(?:password|asplaintext)\s+)\S+`),
+	regexp.MustCompile(`(?i)(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}`),
+}
+
+// Redact blots out what looks like a secret.
+func Redact(line string) string {
+	for _, re := range secrets {
+		line = re.ReplaceAllString(line, "${1}<redacted>")
+	}
+	return line
+}
+
+// Write passes whole lines on. It never fails: a console nobody reads stops no
+// machine.
+func (c *Console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.part = append(c.part, b...)
+	for {
+		i := bytes.IndexByte(c.part, '\n')
+		if i < 0 {
+			if len(c.part) > 64<<10 {
+				c.emit(string(c.part))
+				c.part = nil
+			}
+			return len(b), nil
+		}
+		c.emit(string(bytes.TrimRight(c.part[:i], "\r")))
+		c.part = c.part[i+1:]
+	}
+}
+
+// Flush passes an unfinished line on.
+func (c *Console) Flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.part) > 0 {
+		c.emit(string(c.part))
+		c.part = nil
+	}
+}
+
+func (c *Console) emit(line string) {
+	line = Redact(line)
+	_, _ = io.WriteString(c.out, line+"\n") // see Write
+	c.last = append(c.last, line)
+	if len(c.last) > keptLines {
+		c.last = slices.Delete(c.last, 0, len(c.last)-keptLines)
+	}
+}
+
+// Last returns the last lines, at most 20.
+func (c *Console) Last() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.last)
+}

@@ -1,0 +1,116 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Journal is what a guest's agent has done, kept beside its file tree: the
+// semaphores of cloud-init, the plugin states of cloudbase-init. It belongs to
+// one instance ID and is empty for another.
+type Journal struct {
+	mu   sync.Mutex
+	file string
+	data journalData
+}
+
+type journalData struct {
+	Instance string `json:"instance"`
+	// Done holds the steps that need no second run.
+	Done map[string]bool `json:"done,omitempty"`
+	// Finished is set when the agent came to its end, well or not.
+	Finished bool `json:"finished"`
+	// Boots counts.
+	Boots int `json:"boots"`
+	// Provisioned, ExitCode and Message survive a restart of the host.
+	Provisioned string `json:"provisioned,omitempty"`
+	ExitCode    int    `json:"exitCode,omitempty"`
+	Message     string `json:"message,omitempty"`
+}
+
+func journalFile(dir string) string { return filepath.Join(dir, "journal.json") }
+
+// OpenJournal reads the journal in dir. When the last boot of the instance did
+// not come to its end, the process that simulated it has died, not the VM: what
+// it left in dir is removed, so that the boot is replayed from the start.
+func OpenJournal(dir, instance string) (*Journal, error) {
+	j := &Journal{file: journalFile(dir), data: journalData{Instance: instance, Done: map[string]bool{}}}
+	raw, err := os.ReadFile(j.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the guest's journal: %w", err)
+	}
+	var old journalData
+	if err := json.Unmarshal(raw, &old); err != nil {
+		return nil, fmt.Errorf("read the guest's journal %s: %w", j.file, err)
+	}
+	if old.Instance == instance && old.Finished {
+		if old.Done == nil {
+			old.Done = map[string]bool{}
+		}
+		j.data = old
+		return j, nil
+	}
+	for _, name := range []string{"rootfs", "C", "D", "services.json", "hostname", "journal.json"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			return nil, fmt.Errorf("clear a guest whose boot did not end: %w", err)
+		}
+	}
+	return j, nil
+}
+
+// Done says whether a step needs no run.
+func (j *Journal) Done(step string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.data.Done[step]
+}
+
+// Mark keeps that a step is done.
+func (j *Journal) Mark(step string) error {
+	return j.update(func(d *journalData) { d.Done[step] = true })
+}
+
+// Begin counts a boot.
+func (j *Journal) Begin() error {
+	return j.update(func(d *journalData) { d.Boots++ })
+}
+
+// Finish keeps how the agent ended.
+func (j *Journal) Finish(provisioned string, exitCode int, message string) error {
+	return j.update(func(d *journalData) {
+		d.Finished, d.Provisioned, d.ExitCode, d.Message = true, provisioned, exitCode, message
+	})
+}
+
+// Finished returns whether and how an agent has ended before.
+func (j *Journal) Finished() (provisioned string, exitCode int, message string, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.data.Provisioned, j.data.ExitCode, j.data.Message, j.data.Finished
+}
+
+func (j *Journal) update(edit func(*journalData)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	edit(&j.data)
+	raw, err := json.Marshal(j.data)
+	if err != nil {
+		return err
+	}
+	tmp := j.file + ".new"
+	if err := os.WriteFile(tmp, raw, 0o600); err != nil {
+		return fmt.Errorf("keep the guest's journal: %w", err)
+	}
+	if err := os.Rename(tmp, j.file); err != nil {
+		return fmt.Errorf("keep the guest's journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Sh runs a script as Ubuntu's /bin/sh, which knows POSIX only, without -e.
+func (s *Shell) Sh(ctx context.Context, script string, o Session) int {
+	if o.Name == "" {
+		o.Name = "sh"
+	}
+	return s.sh(ctx, syntax.LangPOSIX, script, o)
+}
+
+// Bash runs a script as bash.
+func (s *Shell) Bash(ctx context.Context, script string, o Session) int {
+	if o.Name == "" {
+		o.Name = "bash"
+	}
+	return s.sh(ctx, syntax.LangBash, script, o)
+}
+
+func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
+	o = s.complete(o)
+	runner, err := s.runner(o)
+	if err != nil {
+		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
+		return 2
+	}
+	// A shell reads as it goes: what stands before a syntax error has run when it
+	// finds the error.
+	var failure error
+	parser := syntax.NewParser(syntax.Variant(lang))
+	for stmt, err := range parser.StmtsSeq(strings.NewReader(script)) {
+		if err != nil {
+			fmt.Fprintf(o.Stderr, "%s: %s\n", o.Name, syntaxError(err))
+			return 2
+		}
+		if hasProcessSubstitution(stmt) {
+			fmt.Fprintf(o.Stderr, "%s: process substitution is not simulated\n", o.Name)
+			return 2
+		}
+		failure = runner.Run(ctx, stmt)
+		if runner.Exited() || ctx.Err() != nil {
+			break
+		}
+	}
+	if status, ok := interp.IsExitStatus(failure); ok {
+		return int(status)
+	}
+	if failure != nil {
+		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, failure)
+		return 1
+	}
+	return 0
+}
+
+func syntaxError(err error) string {
+	if pe, ok := errors.AsType[syntax.ParseError](err); ok {
+		return fmt.Sprintf("%d: Syntax error: %s", pe.Pos.Line(), pe.Text)
+	}
+	return "Syntax error"
+}
+
+// hasProcessSubstitution finds <( ), for which the interpreter would make pipes
+// in the real machine's temporary directory.
+func hasProcessSubstitution(n syntax.Node) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if _, ok := n.(*syntax.ProcSubst); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (s *Shell) runner(o Session) (*interp.Runner, error) {
+	var env []string
+	for k, v := range o.Env {
+		env = append(env, k+"="+v)
+	}
+	r, err := interp.New(
+		interp.Env(expand.ListEnviron(env...)),
+		interp.StdIO(o.Stdin, o.Stdout, o.Stderr),
+		interp.Params(append([]string{"--"}, o.Args...)...),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+			return func(ctx context.Context, args []string) error { return s.execute(ctx, o.Name, args) }
+		}),
+		interp.CallHandler(call),
+		interp.OpenHandler(s.open),
+		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) { return s.guest.Root.ReadDir(p) }),
+		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
+			if follow {
+				return s.guest.Root.Stat(p)
+			}
+			return s.guest.Root.Lstat(p)
+		}),
+		interp.AccessHandler(func(ctx context.Context, p string, mode interp.AccessMode) error {
+			_, err := s.guest.Root.Stat(p)
+			return err
+		}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	r.Reset()
+	r.Dir = o.Dir
+	return r, nil
+}
+
+// call turns the builtins that would look at the real machine's files into
+// commands of ours.
+func call(_ context.Context, args []string) ([]string, error) {
+	switch {
+	case args[0] == "command" && len(args) > 1 && (args[1] == "-v" || args[1] == "-V"):
+		return append([]string{"which"}, args[2:]...), nil
+	case args[0] == "type" || args[0] == "hash":
+		return append([]string{"which"}, args[1:]...), nil
+	case args[0] == "pwd":
+		return args[:1], nil
+	case args[0] == "logout", args[0] == "times", args[0] == "ulimit":
+		return []string{"true"}, nil
+	}
+	return args, nil
+}
+
+func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
+	h := interp.HandlerCtx(ctx)
+	switch p = s.guest.Root.Abs(h.Dir, p); p {
+	case "/dev/null":
+		return device{}, nil
+	case "/dev/stdout", "/dev/console", "/dev/tty", "/dev/kmsg":
+		return device{h.Stdout}, nil
+	case "/dev/stderr":
+		return device{h.Stderr}, nil
+	}
+	return s.guest.Root.OpenFile(p, flag, perm|0o600)
+}
+
+// device is a file that is a stream.
+type device struct{ w io.Writer }
+
+func (d device) Read([]byte) (int, error) { return 0, io.EOF }
+func (d device) Close() error             { return nil }
+func (d device) Write(b []byte) (int, error) {
+	if d.w == nil {
+		return len(b), nil
+	}
+	return d.w.Write(b)
+}
+
+// execute runs what is no builtin: a command of the table or a script file.
+func (s *Shell) execute(ctx context.Context, shell string, args []string) error {
+	h := interp.HandlerCtx(ctx)
+	p := &Process{Args: args, Stdin: h.Stdin, Stdout: h.Stdout, Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env)}
+	return status(s.launch(ctx, p, fmt.Sprintf("%s: %d", shell, h.Pos.Line())))
+}
+
+func status(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return interp.NewExitStatus(uint8(code)) // a shell keeps the low byte
+}
+
+func exported(env expand.Environ) map[string]string {
+	out := map[string]string{}
+	for name, v := range env.Each {
+		if v.Exported && v.Kind == expand.String {
+			out[name] = v.Str
+		}
+	}
+	return out
+}
+
+// launch starts p on Linux as execvp would; where names the caller in errors.
+func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
+	name := p.Args[0]
+	if strings.Contains(name, "/") {
+		file := s.guest.Root.Abs(p.Dir, name)
+		data, err := s.guest.Root.ReadFile(file)
+		if err == nil && !isProgram(data) {
+			return s.launchFile(ctx, p, file, data, where)
+		}
+		if err != nil && !isBin(file) {
+			return p.Fail(127, "%s: %s: not found", where, name)
+		}
+	}
+	c := s.find(name)
+	if c == nil {
+		return p.Fail(127, "%s: %s: not found", where, name)
+	}
+	return s.start(ctx, c, p)
+}
+
+// isProgram tells the image's stand-in for a program from a script.
+func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
+
+func isBin(file string) bool {
+	switch path.Dir(file) {
+	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin":
+		return true
+	}
+	return false
+}
+
+// launchFile runs a script file by its first line.
+func (s *Shell) launchFile(ctx context.Context, p *Process, file string, data []byte, where string) int {
+	if info, err := s.guest.Root.Stat(file); err == nil && info.Mode()&0o111 == 0 {
+		return p.Fail(126, "%s: %s: Permission denied", where, p.Args[0])
+	}
+	return s.script(ctx, p, p.Args[0], p.Args[1:], data, where)
+}
+
+// script runs the content of a file as its #! says.
+func (s *Shell) script(ctx context.Context, p *Process, name string, args []string, data []byte, where string) int {
+	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: name, Args: args}
+	first, _, _ := strings.Cut(string(data), "\n")
+	line, ok := strings.CutPrefix(first, "#!")
+	fields := strings.Fields(line)
+	if ok && strings.HasSuffix(first, "\r") {
+		return p.Fail(127, "%s: %s: not found", where, name) // the kernel looks for "sh\r"
+	}
+	if !ok || len(fields) == 0 {
+		return s.Sh(ctx, string(data), o)
+	}
+	interpreter := path.Base(fields[0])
+	if interpreter == "env" && len(fields) > 1 {
+		interpreter = fields[1]
+	}
+	switch interpreter {
+	case "sh", "dash":
+		return s.Sh(ctx, string(data), o)
+	case "bash":
+		return s.Bash(ctx, string(data), o)
+	}
+	p.Printf("simulated: not executed: a script for %s\n", interpreter)
+	return 0
+}

@@ -1,0 +1,162 @@
+// Package shell runs scripts in a simulated guest: POSIX sh and bash on Linux,
+// batch and a recognised part of PowerShell on Windows. Commands are Go functions
+// of a table; nothing is ever executed on the real machine, and files are those of
+// the guest's tree alone. What the table lacks fails as in the real shell. Only the
+// packages below internal/sim/guest and the commands that a host registers import it.
+package shell
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// Process is one run of a command.
+type Process struct {
+	// Args holds the command's name first.
+	Args   []string
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    map[string]string
+	// Dir is the current directory, a guest path.
+	Dir   string
+	Guest *machine.Machine
+
+	shell *Shell
+}
+
+// Abs makes a guest path absolute against the process's directory.
+func (p *Process) Abs(name string) string { return p.Guest.Root.Abs(p.Dir, name) }
+
+// Arg returns Args[i], or "".
+func (p *Process) Arg(i int) string {
+	if i < len(p.Args) {
+		return p.Args[i]
+	}
+	return ""
+}
+
+// Printf writes to standard output. A failed write is the reader's affair.
+func (p *Process) Printf(format string, a ...any) { fmt.Fprintf(p.Stdout, format, a...) }
+
+// Fail writes a line to standard error and returns code.
+func (p *Process) Fail(code int, format string, a ...any) int {
+	fmt.Fprintf(p.Stderr, format+"\n", a...)
+	return code
+}
+
+// Command is a program of the guest. It returns the exit code.
+type Command func(ctx context.Context, p *Process) int
+
+// Table is commands by name, in lower case and without .exe.
+type Table map[string]Command
+
+// Session is what a script runs with. Its zero value is no input, output to
+// nowhere and the agent's own directory and environment.
+type Session struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Env    map[string]string
+	Dir    string
+	// Name is how the script names itself in errors; Args are its arguments.
+	Name string
+	Args []string
+	// User is who runs it; root or SYSTEM when empty.
+	User string
+	// Echo starts a batch with echo off.
+	EchoOff bool
+}
+
+// Shell runs scripts in one guest. It is safe for use from several goroutines.
+type Shell struct {
+	guest    *machine.Machine
+	commands Table
+}
+
+// New returns a shell whose commands are those that the guest's image has and, in
+// front of them, the host's.
+func New(m *machine.Machine, host Table) *Shell {
+	table := linuxCommands()
+	if m.IsWindows() {
+		table = windowsCommands(m.Image)
+	}
+	maps.Copy(table, host)
+	return &Shell{guest: m, commands: table}
+}
+
+// complete fills in what a session leaves out.
+func (s *Shell) complete(o Session) Session {
+	if o.Stdin == nil {
+		o.Stdin = bytes.NewReader(nil)
+	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	env := map[string]string{}
+	if s.guest.IsWindows() {
+		user := o.User
+		if user == "" {
+			user = "cloudbase-init"
+		}
+		maps.Copy(env, map[string]string{
+			"COMPUTERNAME": strings.ToUpper(s.guest.ComputerName), "SYSTEMDRIVE": "C:", "SYSTEMROOT": `C:\Windows`, "WINDIR": `C:\Windows`,
+			"TEMP": `C:\Windows\Temp`, "TMP": `C:\Windows\Temp`, "USERNAME": user, "USERPROFILE": `C:\Users\` + user,
+			"PROGRAMFILES": `C:\Program Files`, "PROGRAMDATA": `C:\ProgramData`, "PATH": `C:\Windows\system32;C:\Windows;C:\k`, "OS": "Windows_NT",
+			"COMSPEC": `C:\Windows\system32\cmd.exe`, "HOMEDRIVE": "C:", "PROCESSOR_ARCHITECTURE": "AMD64",
+		})
+		if o.Dir == "" {
+			o.Dir = `C:\Windows\System32`
+		}
+	} else {
+		user := o.User
+		if user == "" {
+			user = "root"
+		}
+		maps.Copy(env, map[string]string{
+			"HOME": s.guest.Home(user), "USER": user, "LOGNAME": user, "HOSTNAME": s.guest.Hostname(), "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TMPDIR": "/tmp",
+			"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "UID": "0", "EUID": "0", "GID": "0",
+		})
+		if user != "root" {
+			env["UID"], env["EUID"], env["GID"] = "1000", "1000", "1000"
+		}
+		if o.Dir == "" {
+			o.Dir = "/"
+		}
+	}
+	maps.Copy(env, o.Env)
+	o.Env = env
+	return o
+}
+
+// Run runs a script in the OS's own shell: bash on Linux, PowerShell on Windows.
+func (s *Shell) Run(ctx context.Context, script string, o Session) int {
+	if s.guest.IsWindows() {
+		return s.PowerShell(ctx, script, o)
+	}
+	return s.Bash(ctx, script, o)
+}
+
+// find returns the command that args[0] names: by name, by the path of a program
+// of the image, or nil.
+func (s *Shell) find(name string) Command {
+	base := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
+	base = strings.TrimSuffix(base, ".exe")
+	return s.commands[base]
+}
+
+// start runs a command of the table.
+func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
+	p.shell, p.Guest = s, s.guest
+	return c(ctx, p)
+}
