@@ -1,0 +1,201 @@
+//go:build wip
+
+// Package azurecluster makes and unmakes the Azure network of a cluster: from
+// AzureCluster to resource groups, virtual network, load balancers and the
+// control plane's endpoint.
+//
+// It knows no virtual machine and no wire format. Only package manager imports it.
+package azurecluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// Reconciler reconciles AzureClusters.
+type Reconciler struct {
+	Client   client.Client
+	Opener   *cloud.Opener
+	Recorder events.EventRecorder
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
+	// objects need to be looked at; "" means all.
+	WatchFilter string
+	// Resync is how long a settled cluster waits for its next comparison with
+	// Azure.
+	Resync time.Duration
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azureclusters,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azureclusters/status;azureclusters/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities/status;azureclusteridentities/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;clusters/status,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets;namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// SetupWithManager registers the controller and what it watches.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := mgr.GetLogger()
+	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"), mgr.GetClient(), &infrav1.AzureCluster{})
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.AzureCluster{}).
+		WithOptions(options).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster),
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+		Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.ofIdentity)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
+		Complete(r)
+}
+
+// ofIdentity finds the clusters that use an identity.
+func (r *Reconciler) ofIdentity(ctx context.Context, identity client.Object) []reconcile.Request {
+	var all infrav1.AzureClusterList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if cloud.IdentityKey(&all.Items[i]) == client.ObjectKeyFromObject(identity) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
+
+// ofSecret finds the clusters whose identity keeps its credentials in a secret.
+func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	var all infrav1.AzureClusterIdentityList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		identity := &all.Items[i]
+		ref := identity.Spec.ClientSecret
+		if (types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) == client.ObjectKeyFromObject(secret) {
+			requests = append(requests, r.ofIdentity(ctx, identity)...)
+		}
+	}
+	return requests
+}
+
+// scope is what the steps of one reconcile share.
+type scope struct {
+	cluster      *clusterv1.Cluster
+	azureCluster *infrav1.AzureCluster
+	azure        *cloud.Session
+	foreignVNet  bool
+}
+
+// step is one part of a reconcile. A step that returns a result other than zero
+// ends the pass.
+type step func(*Reconciler, context.Context, *scope) (ctrl.Result, error)
+
+// Reconcile brings Azure closer to one AzureCluster.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	azureCluster := &infrav1.AzureCluster{}
+	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get the owner of AzureCluster %s: %w", request, err)
+	}
+	if cluster == nil {
+		return ctrl.Result{}, nil // the Cluster controller sets the owner, and that is an event
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	if azureCluster.DeletionTimestamp.IsZero() {
+		// The write itself brings the object back.
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, azureCluster, infrav1.ClusterFinalizer); err != nil || added {
+			return ctrl.Result{}, err
+		}
+	}
+	helper, err := patch.NewHelper(azureCluster, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := slices.Clone(azureCluster.Status.Conditions)
+	defer func() {
+		err = errors.Join(err, r.save(ctx, helper, azureCluster, before))
+	}()
+	s := &scope{cluster: cluster, azureCluster: azureCluster}
+	if !azureCluster.DeletionTimestamp.IsZero() {
+		return r.delete(ctx, s)
+	}
+	for _, step := range []step{(*Reconciler).open, (*Reconciler).failureDomains, (*Reconciler).network, (*Reconciler).endpoint} {
+		if result, err := step(r, ctx, s); err != nil || !result.IsZero() {
+			return result, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: cloud.Jitter(r.Resync, string(azureCluster.UID))}, nil
+}
+
+// save summarises and writes what the pass changed, and tells of transitions.
+func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, azureCluster *infrav1.AzureCluster, before []metav1.Condition) error {
+	if err := condition.Summarise(azureCluster, table()); err != nil {
+		return err
+	}
+	condition.Emit(r.Recorder, azureCluster, before)
+	err := helper.Patch(ctx, azureCluster, patch.WithOwnedConditions{Conditions: table().Owned()})
+	if !azureCluster.DeletionTimestamp.IsZero() {
+		err = client.IgnoreNotFound(err)
+	}
+	return err
+}
+
+// table lists the conditions of an AzureCluster in the order in which they become
+// true.
+func table() condition.Table {
+	return condition.Table{
+		Required: []string{
+			infrav1.NetworkInfrastructureReadyCondition,
+			infrav1.ResourceGroupReadyCondition,
+			infrav1.VNetReadyCondition,
+			infrav1.SubnetsReadyCondition,
+		},
+		Optional: []string{
+			infrav1.SecurityGroupsReadyCondition,
+			infrav1.RouteTablesReadyCondition,
+			infrav1.PublicIPsReadyCondition,
+			infrav1.NATGatewaysReadyCondition,
+			infrav1.VnetPeeringReadyCondition,
+			infrav1.LoadBalancersReadyCondition,
+			infrav1.PrivateDNSZoneReadyCondition,
+			infrav1.PrivateDNSLinkReadyCondition,
+			infrav1.PrivateDNSRecordReadyCondition,
+			infrav1.PrivateEndpointsReadyCondition,
+			infrav1.BastionHostReadyCondition,
+		},
+	}
+}

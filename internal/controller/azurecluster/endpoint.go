@@ -1,0 +1,88 @@
+//go:build wip
+
+package azurecluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+const (
+	defaultAPIServerPort       = 6443
+	waitingForEndpoint         = "WaitingForControlPlaneEndpoint"
+	externallyManagedEndpoint  = "ExternallyManagedControlPlane"
+	externallyManagedGuideline = "spec.controlPlaneEnabled is false and spec.controlPlaneEndpoint is empty: set the host and port of the control plane that somebody else runs"
+)
+
+// endpoint fills in where the API server answers and, with that, declares the
+// cluster's infrastructure provisioned. An endpoint that is set is never changed.
+func (r *Reconciler) endpoint(ctx context.Context, s *scope) (ctrl.Result, error) {
+	endpoint := &s.azureCluster.Spec.ControlPlaneEndpoint
+	if endpoint.Host == "" {
+		host, err := r.host(ctx, s)
+		if err != nil {
+			return s.waitFor(err, infrav1.NetworkInfrastructureReadyCondition, "read the API server's public IP")
+		}
+		if host == "" {
+			return ctrl.Result{RequeueAfter: r.Resync}, nil
+		}
+		endpoint.Host = host
+	}
+	endpoint.Port = cmp.Or(endpoint.Port, s.cluster.Spec.ClusterNetwork.APIServerPort, defaultAPIServerPort)
+	s.azureCluster.Status.Initialization.Provisioned = new(true)
+	s.azureCluster.Status.Ready = true
+	return ctrl.Result{}, nil
+}
+
+// host is the name or address of the API server, and "" while there is none, with
+// a condition that says why.
+func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
+	if !s.azureCluster.Spec.ControlPlaneEnabled {
+		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
+		return "", nil
+	}
+	ip := desired.APIServerPublicIPID(s.azureCluster)
+	if ip == "" {
+		// In mode None of the zone too: the user makes the name resolve.
+		return desired.APIServerRecord + "." + desired.PrivateZone(s.azureCluster, s.cluster.Name), nil
+	}
+	live, err := s.azure.Live(ctx, ip)
+	if err != nil {
+		return "", err
+	}
+	host, err := publicHost(live)
+	if err != nil {
+		return "", fmt.Errorf("public IP %s: %w", ip, err)
+	}
+	if host == "" {
+		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint, "public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
+	}
+	return host, nil
+}
+
+// publicHost is the name that Azure gave a public IP, else its address.
+func publicHost(live json.RawMessage) (string, error) {
+	if live == nil {
+		return "", nil
+	}
+	var ip struct {
+		Properties struct {
+			IPAddress   string `json:"ipAddress"`
+			DNSSettings struct {
+				FQDN string `json:"fqdn"`
+			} `json:"dnsSettings"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &ip); err != nil {
+		return "", err
+	}
+	return cmp.Or(ip.Properties.DNSSettings.FQDN, ip.Properties.IPAddress), nil
+}

@@ -1,0 +1,101 @@
+//go:build wip
+
+package azurecluster
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// appliedRulesAnnotation holds, per security group, the names of the rules that
+// casement wrote, so that one that leaves the spec leaves Azure too while rules of
+// others stay.
+const appliedRulesAnnotation = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules"
+
+// dropRules deletes the security rules that casement wrote and the spec no longer
+// has, and writes down those that it has now.
+func (r *Reconciler) dropRules(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.foreignVNet {
+		return ctrl.Result{}, nil
+	}
+	wanted := wantedRules(s.azureCluster)
+	dropped := droppedRules(s.azureCluster, wanted)
+	if len(dropped) > 0 {
+		outcome := s.azure.Delete(ctx, s.cluster.Name, dropped, s.azureCluster.Status.LongRunningOperationStates)
+		s.azureCluster.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+		if outcome.State != plan.Done {
+			condition.False(s.azureCluster, infrav1.SecurityGroupsReadyCondition, "Updating", cloud.Explain(outcome))
+			return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+		}
+	}
+	return ctrl.Result{}, recordRules(s.azureCluster, wanted)
+}
+
+// wantedRules are the names of the spec's rules by security group ID.
+func wantedRules(c *infrav1.AzureCluster) map[string][]string {
+	wanted := map[string][]string{}
+	for _, subnet := range c.Spec.NetworkSpec.Subnets {
+		if subnet.SecurityGroup.Name == "" {
+			continue
+		}
+		id := desired.VNetGroup(c).Network("networkSecurityGroups", subnet.SecurityGroup.Name)
+		for _, rule := range subnet.SecurityGroup.SecurityRules {
+			if !slices.Contains(wanted[id], rule.Name) {
+				wanted[id] = append(wanted[id], rule.Name)
+			}
+		}
+	}
+	return wanted
+}
+
+// droppedRules are those of the annotation that are not wanted. An annotation
+// that cannot be read, such as one of another provider, drops nothing.
+func droppedRules(c *infrav1.AzureCluster, wanted map[string][]string) []desired.Resource {
+	var applied map[string][]string
+	if json.Unmarshal([]byte(c.Annotations[appliedRulesAnnotation]), &applied) != nil {
+		return nil
+	}
+	var dropped []desired.Resource
+	for group, names := range applied {
+		for _, name := range names {
+			if !slices.Contains(wanted[group], name) {
+				dropped = append(dropped, desired.Resource{
+					ID: group + "/securityRules/" + name, APIVersion: desired.NetworkAPIVersion, Policy: desired.Manage,
+					Condition: infrav1.SecurityGroupsReadyCondition, Field: "spec.networkSpec.subnets",
+				})
+			}
+		}
+	}
+	slices.SortFunc(dropped, func(a, b desired.Resource) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return dropped
+}
+
+func recordRules(c *infrav1.AzureCluster, wanted map[string][]string) error {
+	if len(wanted) == 0 {
+		delete(c.Annotations, appliedRulesAnnotation)
+		return nil
+	}
+	data, err := json.Marshal(wanted)
+	if err != nil {
+		return err
+	}
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[appliedRulesAnnotation] = string(data)
+	return nil
+}

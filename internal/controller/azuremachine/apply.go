@@ -1,0 +1,180 @@
+//go:build wip
+
+package azuremachine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+const (
+	creating = "Creating"
+	vmFailed = "VMProvisionFailed"
+
+	// Values of status.failureReason, as CAPZ has them.
+	createError = "CreateError"
+	updateError = "UpdateError"
+
+	stateSucceeded = "Succeeded"
+	stateFailed    = "Failed"
+	stateDeleted   = "Deleted"
+)
+
+// liveVM is what casement reads of a virtual machine.
+type liveVM struct {
+	ID       string            `json:"id"`
+	Tags     map[string]string `json:"tags"`
+	Zones    []string          `json:"zones"`
+	Identity struct {
+		PrincipalID            string                     `json:"principalId"`
+		UserAssignedIdentities map[string]json.RawMessage `json:"userAssignedIdentities"`
+	} `json:"identity"`
+	Properties struct {
+		ProvisioningState string `json:"provisioningState"`
+	} `json:"properties"`
+}
+
+func parseVM(live json.RawMessage) (*liveVM, error) {
+	if live == nil {
+		return nil, nil
+	}
+	vm := &liveVM{}
+	if err := json.Unmarshal(live, vm); err != nil {
+		return nil, fmt.Errorf("read the virtual machine: %w", err)
+	}
+	return vm, nil
+}
+
+// look reads the virtual machine. One that somebody deleted is not made again: its
+// disk is gone and its bootstrap token used.
+func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
+	live, err := s.azure.Live(ctx, desired.VMID(s.azureCluster, s.vmName))
+	if err != nil {
+		return s.retry(err, "read the virtual machine "+s.vmName)
+	}
+	if s.vm, err = parseVM(live); err != nil {
+		return ctrl.Result{}, err
+	}
+	switch {
+	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil:
+		s.azureMachine.Status.VMState = new(infrav1.ProvisioningState(stateDeleted))
+		s.azureMachine.Status.Ready = false
+		s.fail(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
+	case s.vm != nil && !desired.IsOwned(s.vm.Tags, s.cluster.Name):
+		return s.hold(invalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+			s.vmName, s.azureCluster.Spec.ResourceGroup), r.Resync)
+	}
+	return ctrl.Result{}, nil
+}
+
+// apply compares the machine's resources with Azure and begins what is due.
+func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
+	resources, result, err := s.resources(ctx)
+	if err != nil || !result.IsZero() {
+		return result, err
+	}
+	outcome := s.azure.Apply(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
+	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	condition.Fold(s.azureMachine, outcome)
+	if err := s.report(outcome); err != nil {
+		return ctrl.Result{}, err
+	}
+	if outcome.State == plan.Done {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+}
+
+// resources are the desired ones of the machine.
+func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result, error) {
+	port, err := s.sshPort(ctx)
+	if err != nil {
+		result, err := s.retry(err, "read the API server's load balancer")
+		return nil, result, err
+	}
+	in := desired.MachineInput{
+		Cluster: s.azureCluster, Machine: s.azureMachine, ClusterName: s.cluster.Name,
+		VMName: s.vmName, ControlPlane: util.IsControlPlaneMachine(s.machine), Zone: s.zone(),
+		Image: s.input.image, BootstrapData: s.input.bootstrapData, AdminPassword: s.input.password,
+		AcceleratedNetworking: s.input.size.AcceleratedNetworking, ARM64: s.input.size.ARM64,
+		AvailabilitySet: s.availabilitySet(), SSHPort: port,
+	}
+	if s.vm != nil {
+		in.PrincipalID = s.vm.Identity.PrincipalID
+	}
+	resources, err := desired.Machine(in)
+	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
+		result, err := s.hold(invalidConfiguration, invalid.Error(), hourly)
+		return nil, result, err
+	}
+	return resources, ctrl.Result{}, err
+}
+
+// report writes what Azure shows of the machine into its status.
+func (s *scope) report(outcome plan.Outcome) error {
+	id := desired.VMID(s.azureCluster, s.vmName)
+	vm, err := parseVM(liveOf(outcome, id))
+	if err != nil || vm == nil {
+		return err
+	}
+	status := &s.azureMachine.Status
+	state := vm.Properties.ProvisioningState
+	status.VMState = new(infrav1.ProvisioningState(state))
+	s.azureMachine.Spec.ProviderID = new(desired.ProviderID(id))
+	if status.Addresses, err = addresses(s, outcome); err != nil {
+		return err
+	}
+	if len(vm.Zones) > 0 {
+		status.FailureDomain = vm.Zones[0]
+	}
+	switch state {
+	case stateSucceeded:
+		status.Initialization.Provisioned = new(true)
+		status.Ready = true
+		condition.True(s.azureMachine, infrav1.VMRunningCondition, condition.Provisioned)
+	case stateFailed:
+		s.reportFailed(outcome, id)
+	default:
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, creating, fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
+	}
+	return nil
+}
+
+// reportFailed gives up a machine that never ran. One that did is only reported:
+// somebody may mend it by hand.
+func (s *scope) reportFailed(outcome plan.Outcome, id string) {
+	message := "Azure failed to provision virtual machine " + s.vmName
+	for _, r := range outcome.Resources {
+		if strings.EqualFold(r.ID, id) && r.Message != "" {
+			message = r.Message
+		}
+	}
+	s.azureMachine.Status.Ready = false
+	if p := s.azureMachine.Status.Initialization.Provisioned; p != nil && *p {
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, vmFailed, message)
+		return
+	}
+	s.fail(createError, message)
+}
+
+// liveOf finds a resource by its ID, in any case of letters.
+func liveOf(outcome plan.Outcome, id string) json.RawMessage {
+	for key, live := range outcome.Live {
+		if strings.EqualFold(key, id) {
+			return live
+		}
+	}
+	return nil
+}

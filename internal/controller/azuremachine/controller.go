@@ -1,0 +1,240 @@
+//go:build wip
+
+// Package azuremachine makes and unmakes the virtual machine behind an
+// AzureMachine, with what belongs to it alone: interfaces, disks, address, NAT
+// rule, extensions.
+//
+// It knows no network of the cluster beyond IDs and no wire format. Only package
+// manager imports it.
+package azuremachine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// Reconciler reconciles AzureMachines.
+type Reconciler struct {
+	Client   client.Client
+	Opener   *cloud.Opener
+	Recorder events.EventRecorder
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
+	// objects need to be looked at; "" means all.
+	WatchFilter string
+	// Resync is how long a settled machine waits for its next comparison with
+	// Azure.
+	Resync time.Duration
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachines/status;azuremachines/finalizers,verbs=get;update;patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines;machines/status,verbs=get;list;watch
+
+// SetupWithManager registers the controller and what it watches.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := mgr.GetLogger()
+	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.AzureMachine{}).
+		WithOptions(options).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
+			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine")))).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
+		Complete(r)
+}
+
+// pending finds the machines of an object's cluster that have no virtual machine
+// yet: a change of the AzureCluster or of bootstrap data may be what they wait
+// for. Settled machines are left in peace.
+func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	var all infrav1.AzureMachineList
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if all.Items[i].Spec.ProviderID == nil || !all.Items[i].DeletionTimestamp.IsZero() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
+
+// scope is what the steps of one reconcile share.
+type scope struct {
+	cluster      *clusterv1.Cluster
+	machine      *clusterv1.Machine
+	azureCluster *infrav1.AzureCluster
+	azureMachine *infrav1.AzureMachine
+	azure        *cloud.Session
+	// vmName is the computer name, vm what Azure shows of it, nil for none.
+	vmName string
+	vm     *liveVM
+	input  inputs
+}
+
+// step is one part of a reconcile. A step that returns a result other than zero
+// ends the pass.
+type step func(*Reconciler, context.Context, *scope) (ctrl.Result, error)
+
+// steps are run in this order.
+func steps() []step {
+	return []step{
+		(*Reconciler).wait,
+		(*Reconciler).refuse,
+		(*Reconciler).open,
+		(*Reconciler).name,
+		(*Reconciler).look,
+		(*Reconciler).prepare,
+		(*Reconciler).apply,
+	}
+}
+
+// Reconcile brings Azure closer to one AzureMachine.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+	s, err := r.load(ctx, request)
+	if err != nil || s == nil {
+		return ctrl.Result{}, err
+	}
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "Machine", klog.KObj(s.machine)))
+	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil || isPaused || requeue {
+		return ctrl.Result{}, err
+	}
+	if s.azureMachine.DeletionTimestamp.IsZero() {
+		// The write itself brings the object back.
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.azureMachine, infrav1.MachineFinalizer); err != nil || added {
+			return ctrl.Result{}, err
+		}
+	}
+	helper, err := patch.NewHelper(s.azureMachine, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	before := slices.Clone(s.azureMachine.Status.Conditions)
+	defer func() {
+		err = errors.Join(err, r.save(ctx, helper, s.azureMachine, before))
+	}()
+	if !s.azureMachine.DeletionTimestamp.IsZero() {
+		return r.delete(ctx, s)
+	}
+	if s.azureMachine.Status.FailureReason != nil {
+		return ctrl.Result{}, nil // only a new machine helps
+	}
+	for _, step := range steps() {
+		if result, err := step(r, ctx, s); err != nil || !result.IsZero() || s.azureMachine.Status.FailureReason != nil {
+			return result, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: cloud.Jitter(r.Resync, string(s.azureMachine.UID))}, nil
+}
+
+// load reads the machine and what it hangs on. It returns nil when there is
+// nothing to do yet; each missing link is an event when it comes.
+func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
+	s := &scope{azureMachine: &infrav1.AzureMachine{}, azureCluster: &infrav1.AzureCluster{}}
+	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	var err error
+	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, s.azureMachine.ObjectMeta); err != nil {
+		return nil, fmt.Errorf("get the owner of AzureMachine %s: %w", request, err)
+	}
+	if s.machine == nil {
+		return nil, nil
+	}
+	if s.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, s.machine.ObjectMeta); err != nil {
+		return nil, fmt.Errorf("get the cluster of AzureMachine %s: %w", request, err)
+	}
+	key := client.ObjectKey{Namespace: s.azureMachine.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
+	err = r.Client.Get(ctx, key, s.azureCluster)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get the AzureCluster of AzureMachine %s: %w", request, err)
+	}
+	if err != nil {
+		s.azureCluster = nil
+	}
+	return s, nil
+}
+
+// save summarises and writes what the pass changed, and tells of transitions.
+func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
+	if err := condition.Summarise(m, table()); err != nil {
+		return err
+	}
+	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, creating)
+	err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: table().Owned()})
+	if !m.DeletionTimestamp.IsZero() {
+		err = client.IgnoreNotFound(err)
+	}
+	return err
+}
+
+// table lists the conditions of an AzureMachine in the order in which they become
+// true.
+func table() condition.Table {
+	return condition.Table{
+		Required: []string{infrav1.VMRunningCondition},
+		Optional: []string{
+			infrav1.PublicIPsReadyCondition,
+			infrav1.InboundNATRulesReadyCondition,
+			infrav1.NetworkInterfaceReadyCondition,
+			infrav1.AvailabilitySetReadyCondition,
+			infrav1.RoleAssignmentReadyCondition,
+			infrav1.BootstrapSucceededCondition,
+		},
+	}
+}
+
+// fail gives the machine up: only a changed spec, which means another machine,
+// can help.
+func (s *scope) fail(reason, message string) {
+	message = condition.Short(message)
+	s.azureMachine.Status.FailureReason = &reason
+	s.azureMachine.Status.FailureMessage = &message
+	condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
+}
+
+// hold ends the pass with a condition that says what has to change first.
+func (s *scope) hold(reason, message string, again time.Duration) (ctrl.Result, error) {
+	if conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition) {
+		return ctrl.Result{RequeueAfter: again}, nil // the machine runs; what waits is not about it
+	}
+	condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
+	return ctrl.Result{RequeueAfter: again}, nil
+}

@@ -1,0 +1,171 @@
+//go:build wip
+
+package azuremachine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+const (
+	deleting = "Deleting"
+
+	hourly = time.Hour
+)
+
+// delete removes from Azure what was made for the machine, then the finalizer.
+// The virtual machine takes its interfaces and disks along.
+func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.azureCluster == nil || cloud.Abandoned(s.azureCluster) || cloud.Abandoned(s.azureMachine) {
+		return s.forget()
+	}
+	session, err := r.Opener.Open(ctx, s.azureCluster)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		return r.deleteWithoutIdentity(s, refused)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s.azure = session
+	if result, err := r.name(ctx, s); err != nil || !result.IsZero() {
+		return result, err
+	}
+	resources, err := s.doomed(ctx)
+	if err != nil {
+		after, reason := cloud.RetryOf(err)
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
+	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	if outcome.State != plan.Done {
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, deleting, cloud.Explain(outcome))
+		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+	}
+	return s.forget()
+}
+
+// deleteWithoutIdentity handles a machine whose cluster's credentials are gone:
+// with nothing ever made there is nothing to call, otherwise somebody has to bring
+// them back or give the resources up.
+func (r *Reconciler) deleteWithoutIdentity(s *scope, refused *cloud.IdentityError) (ctrl.Result, error) {
+	if s.azureMachine.Spec.ProviderID == nil && len(s.azureMachine.Status.LongRunningOperationStates) == 0 {
+		return s.forget()
+	}
+	condition.False(s.azureMachine, infrav1.VMRunningCondition, refused.Reason, refused.Message+
+		". The machine's Azure resources cannot be deleted without it; to leave them in Azure, annotate the AzureMachine or its AzureCluster with "+cloud.AbandonAnnotation+"=true")
+	return ctrl.Result{RequeueAfter: r.Resync}, nil
+}
+
+func (s *scope) forget() (ctrl.Result, error) {
+	controllerutil.RemoveFinalizer(s.azureMachine, infrav1.MachineFinalizer)
+	return ctrl.Result{}, nil
+}
+
+// doomed are the resources to delete. When the whole cluster goes, with a resource
+// group of its own, only what lies outside of the group does: the group takes the
+// rest along.
+func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
+	live, err := s.azure.Live(ctx, desired.VMID(s.azureCluster, s.vmName))
+	if err != nil {
+		return nil, err
+	}
+	if s.vm, err = parseVM(live); err != nil {
+		return nil, err
+	}
+	port, err := s.sshPort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := desired.MachineInput{
+		Cluster: s.azureCluster, Machine: s.azureMachine, ClusterName: s.cluster.Name,
+		VMName: s.vmName, ControlPlane: util.IsControlPlaneMachine(s.machine), SSHPort: port,
+		// Any image does for naming what has to go.
+		Image: infrav1.Image{ID: new("deleted")},
+	}
+	if s.vm != nil {
+		in.PrincipalID = s.vm.Identity.PrincipalID
+	}
+	if in.AvailabilitySet, err = s.lastOfSet(ctx); err != nil {
+		return nil, err
+	}
+	resources, err := desired.Machine(in)
+	if err != nil {
+		return nil, err
+	}
+	group := desired.ClusterGroup(s.azureCluster).ID()
+	whole, err := s.groupGoes(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
+		inGroup := strings.HasPrefix(strings.ToLower(r.ID), strings.ToLower(group)+"/")
+		// Extensions go with their machine.
+		return whole && inGroup || strings.Contains(strings.ToLower(r.ID), "/extensions/")
+	}), nil
+}
+
+// groupGoes says whether the cluster is being deleted and its resource group is
+// the cluster's own.
+func (s *scope) groupGoes(ctx context.Context, group string) (bool, error) {
+	if s.cluster.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	live, err := s.azure.Live(ctx, group)
+	if err != nil {
+		return false, err
+	}
+	if live == nil {
+		return true, nil
+	}
+	var body struct {
+		Tags map[string]string `json:"tags"`
+	}
+	if err := json.Unmarshal(live, &body); err != nil {
+		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
+	}
+	return desired.IsOwned(body.Tags, s.cluster.Name), nil
+}
+
+// lastOfSet is the machine's availability set when no other machine is in it.
+func (s *scope) lastOfSet(ctx context.Context) (*desired.AvailabilitySet, error) {
+	set := s.availabilitySet()
+	if set == nil {
+		return nil, nil
+	}
+	live, err := s.azure.Live(ctx, desired.ClusterGroup(s.azureCluster).Compute("availabilitySets", set.Name))
+	if err != nil || live == nil {
+		return nil, err
+	}
+	var body struct {
+		Properties struct {
+			VirtualMachines []struct {
+				ID string `json:"id"`
+			} `json:"virtualMachines"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &body); err != nil {
+		return nil, fmt.Errorf("availability set %s: %w", set.Name, err)
+	}
+	for _, vm := range body.Properties.VirtualMachines {
+		if !strings.EqualFold(desired.LastSegment(vm.ID), s.vmName) {
+			return nil, nil
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,196 @@
+//go:build wip
+
+package azuremachine
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// Reasons of VMRunning for what is found before a virtual machine is paid for.
+const (
+	invalidBootstrapData = "InvalidBootstrapData"
+	imageNotFound        = "ImageNotFound"
+)
+
+// inputs are what a new virtual machine is made of, beyond the specs. It holds
+// secrets and lives for one pass.
+type inputs struct {
+	image         infrav1.Image
+	size          cloud.Size
+	bootstrapData []byte
+	password      string
+}
+
+// prepare gathers what a new virtual machine needs and checks what can be checked
+// for free. It does nothing once there is one.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.vm != nil {
+		return ctrl.Result{}, nil
+	}
+	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
+		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
+			return result, err
+		}
+	}
+	if !s.windows() {
+		return ctrl.Result{}, nil
+	}
+	var err error
+	s.input.password, err = password()
+	return ctrl.Result{}, err
+}
+
+// size checks the VM size against what the location offers.
+func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
+	size, err := s.azure.Size(ctx, s.azureCluster, s.azureMachine, s.zone())
+	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
+		return s.hold(invalidConfiguration, invalid.Error(), r.Resync)
+	}
+	if err != nil {
+		return s.retry(err, "read what VM sizes location "+s.azureCluster.Spec.Location+" offers")
+	}
+	s.input.size = size
+	return ctrl.Result{}, nil
+}
+
+// image resolves the image and asks whether there is such a one.
+func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
+	image, err := cloud.Image(s.azureMachine, s.machine.Spec.Version)
+	if err != nil {
+		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+	}
+	found, err := s.azure.ImageExists(ctx, s.azureCluster, image)
+	if err != nil {
+		return s.retry(err, "look for the image "+cloud.ImageName(image))
+	}
+	if !found {
+		field := "spec.image"
+		if s.azureMachine.Spec.Image == nil {
+			field = "spec.version of Machine " + s.machine.Name
+		}
+		return s.hold(imageNotFound, fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+			cloud.ImageName(image), s.azureCluster.Spec.Location, field), r.Resync)
+	}
+	s.input.image = image
+	return ctrl.Result{}, nil
+}
+
+// bootstrapData reads what the guest will run and refuses what it could not. The
+// secret is watched, so that mending it brings the machine back.
+func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
+	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("read the bootstrap data of AzureMachine %s: %w", s.azureMachine.Name, err)
+	} else if err != nil {
+		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s with the bootstrap data does not exist", key), r.Resync)
+	}
+	data, ok := secret.Data["value"]
+	if !ok {
+		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
+	}
+	if problem := cloud.CheckBootstrapData(data, s.azureMachine.Spec.OSDisk.OSType); problem != "" {
+		return s.hold(invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
+	}
+	s.input.bootstrapData = data
+	return ctrl.Result{}, nil
+}
+
+// retry ends a pass that failed to read from Azure, until Azure says to ask again.
+func (s *scope) retry(err error, doing string) (ctrl.Result, error) {
+	after, reason := cloud.RetryOf(err)
+	return s.hold(reason, fmt.Sprintf("cannot %s: %v", doing, err), after)
+}
+
+// zone is where the machine goes: the Machine's failure domain wins.
+func (s *scope) zone() string {
+	zone := s.machine.Spec.FailureDomain
+	if zone == "" && s.azureMachine.Spec.FailureDomain != nil {
+		zone = *s.azureMachine.Spec.FailureDomain
+	}
+	return zone
+}
+
+// availabilitySet is where the machine goes in a region without zones.
+func (s *scope) availabilitySet() *desired.AvailabilitySet {
+	spec := &s.azureMachine.Spec
+	if len(s.azureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil || s.azureCluster.Spec.ExtendedLocation != nil {
+		return nil
+	}
+	name := desired.AvailabilitySetName(s.cluster.Name, util.IsControlPlaneMachine(s.machine),
+		s.machine.Labels[clusterv1.MachineDeploymentNameLabel], s.machine.Labels[clusterv1.MachineSetNameLabel])
+	if name == "" {
+		return nil
+	}
+	return &desired.AvailabilitySet{Name: name, FaultDomains: cmp.Or(s.input.size.FaultDomains, 2)}
+}
+
+// sshPort is the frontend port of the machine's NAT rule: the one that it has, or
+// the first free one.
+func (s *scope) sshPort(ctx context.Context) (int32, error) {
+	lb := desired.SSHRuleLB(s.azureCluster)
+	if lb == "" || !util.IsControlPlaneMachine(s.machine) {
+		return 0, nil
+	}
+	live, err := s.azure.Live(ctx, lb)
+	if err != nil || live == nil {
+		return 0, err
+	}
+	var body struct {
+		Properties struct {
+			InboundNATRules []struct {
+				Name       string `json:"name"`
+				Properties struct {
+					FrontendPort int32 `json:"frontendPort"`
+				} `json:"properties"`
+			} `json:"inboundNatRules"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &body); err != nil {
+		return 0, fmt.Errorf("load balancer %s: %w", desired.LastSegment(lb), err)
+	}
+	taken := map[int32]bool{}
+	for _, rule := range body.Properties.InboundNATRules {
+		if strings.EqualFold(rule.Name, s.vmName) {
+			return rule.Properties.FrontendPort, nil
+		}
+		taken[rule.Properties.FrontendPort] = true
+	}
+	return desired.FreeSSHPort(taken), nil
+}
+
+// Windows wants a password to make the administrator with. The image's agent
+// replaces it at the first boot, and nobody ever learns this one.
+const (
+	passwordLength  = 123
+	passwordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]"
+)
+
+func password() (string, error) {
+	var b strings.Builder
+	for range passwordLength {
+		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(passwordLetters))))
+		if err != nil {
+			return "", fmt.Errorf("make an administrator password: %w", err)
+		}
+		b.WriteByte(passwordLetters[i.Int64()])
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,46 @@
+//go:build wip
+
+package cloud
+
+import (
+	"fmt"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/windows"
+)
+
+// Image is what a machine boots: the image of its spec or the default one for its
+// Kubernetes version, operating system and annotations. The error names the field
+// or annotation that is wrong.
+func Image(m *infrav1.AzureMachine, kubernetesVersion string) (infrav1.Image, error) {
+	if m.Spec.Image != nil {
+		return *m.Spec.Image, nil
+	}
+	image, err := windows.DefaultImage(kubernetesVersion, m.Spec.OSDisk.OSType, m.Annotations)
+	if err != nil {
+		return infrav1.Image{}, err
+	}
+	if image.Gallery != "" {
+		return infrav1.Image{ComputeGallery: &infrav1.AzureComputeGalleryImage{Gallery: image.Gallery, Name: image.Name, Version: image.Version}}, nil
+	}
+	return infrav1.Image{Marketplace: &infrav1.AzureMarketplaceImage{
+		ImagePlan: infrav1.ImagePlan{Publisher: image.Publisher, Offer: image.Offer, SKU: image.SKU},
+		Version:   image.Version,
+	}}, nil
+}
+
+// ImageName is an image as messages name it.
+func ImageName(image infrav1.Image) string {
+	switch {
+	case image.ID != nil:
+		return *image.ID
+	case image.Marketplace != nil:
+		m := image.Marketplace
+		return fmt.Sprintf("%s:%s:%s:%s", m.Publisher, m.Offer, m.SKU, m.Version)
+	case image.SharedGallery != nil:
+		return fmt.Sprintf("%s/%s/%s", image.SharedGallery.Gallery, image.SharedGallery.Name, image.SharedGallery.Version)
+	case image.ComputeGallery != nil:
+		return fmt.Sprintf("%s/%s/%s", image.ComputeGallery.Gallery, image.ComputeGallery.Name, image.ComputeGallery.Version)
+	}
+	return "(none)"
+}
