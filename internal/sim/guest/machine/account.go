@@ -8,7 +8,7 @@ import (
 // AddUser makes an account and its home, if it is not there. Reports whether it
 // was made.
 func (m *Machine) AddUser(name, gecos, shell string) (bool, error) {
-	if name == "" || strings.ContainsAny(name, "/\\:\x00\n") || name == "." || name == ".." {
+	if !validUser(name) {
 		return false, fmt.Errorf("%q is no user name", name)
 	}
 	home := m.Home(name)
@@ -25,13 +25,21 @@ func (m *Machine) AddUser(name, gecos, shell string) (bool, error) {
 	return made, nil
 }
 
+// validUser keeps names apart from paths and lines.
+func validUser(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\:*?\"<>|\x00\r\n")
+}
+
 // HasUser says whether an account exists.
 func (m *Machine) HasUser(name string) bool {
+	if !validUser(name) {
+		return false
+	}
 	if m.OS == Windows {
-		return name != "" && !strings.ContainsAny(name, `/\`) && m.Root.IsDir(m.Home(name))
+		return m.Root.IsDir(m.Home(name))
 	}
 	data, err := m.Root.ReadFile("/etc/passwd")
-	return err == nil && (strings.HasPrefix(string(data), name+":") || strings.Contains(string(data), "\n"+name+":"))
+	return err == nil && strings.Contains("\n"+string(data), "\n"+name+":")
 }
 
 // AuthorizedKeys is the guest path of a user's SSH keys.

@@ -251,8 +251,15 @@ func (ps *powershell) command(ctx context.Context, st string) {
 	if name == "sc" { // the alias of Set-Content hides sc.exe
 		c = setContent
 	}
-	if strings.HasSuffix(name, ".ps1") {
+	switch {
+	case strings.HasSuffix(name, ".ps1"):
 		ps.file(ctx, args)
+		return
+	case name == "cd" || name == "set-location" || name == "sl" || name == "chdir":
+		ps.chdir(args)
+		return
+	case name == "pwd" || name == "get-location" || name == "gl":
+		fmt.Fprintf(ps.o.Stdout, "%s\r\n", ps.o.Dir)
 		return
 	}
 	if c == nil || strings.ContainsAny(line, "@$") && strings.HasPrefix(name, "new-hns") {
@@ -280,6 +287,19 @@ func (ps *powershell) command(ctx context.Context, st string) {
 	}
 	p.Args = args
 	ps.code = min(max(ps.shell.start(ctx, c, p), 0), 1)
+}
+
+func (ps *powershell) chdir(args []string) {
+	to := operand(args[1:])
+	if len(to) == 0 {
+		return
+	}
+	if dir := ps.path(to[0]); ps.shell.guest.Root.IsDir(dir) {
+		ps.o.Dir = dir
+		return
+	}
+	fmt.Fprintf(ps.o.Stderr, "Set-Location : Cannot find path '%s' because it does not exist.\r\n", to[0])
+	ps.code = 1
 }
 
 // looksNative tells the name of a program from that of a cmdlet or an expression.

@@ -115,7 +115,6 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Reset()
 	r.Dir = o.Dir
 	return r, nil
 }

@@ -1,0 +1,159 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/term"
+
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// pipe copies both ways until one side has ended and the other was told.
+func pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
+	stop := context.AfterFunc(ctx, func() { conn.Close(); ch.Close() })
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _ = io.Copy(conn, ch) // an end is all that an error tells here
+		if half, ok := conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // the peer may be gone
+		} else {
+			conn.Close()
+		}
+	})
+	_, _ = io.Copy(ch, conn)
+	_ = ch.CloseWrite()
+	wg.Wait()
+}
+
+// session is one channel of a logged-in user: a command, a shell or SFTP.
+func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
+	ch, requests, err := nc.Accept()
+	if err != nil {
+		return
+	}
+	defer ch.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a client that is gone ends what it ran
+	pty, started := false, false
+	run := func(f func() int) {
+		started = true
+		wg.Go(func() {
+			code := f()
+			_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)})) // or the client is gone
+			ch.Close()
+		})
+	}
+	for req := range requests {
+		ok := true
+		switch {
+		case req.Type == "pty-req":
+			pty = true
+		case req.Type == "env" || req.Type == "window-change":
+		case started:
+			ok = false
+		case req.Type == "exec":
+			var cmd struct{ Line string }
+			if ok = ssh.Unmarshal(req.Payload, &cmd) == nil; ok {
+				run(func() int { return g.command(ctx, user, cmd.Line, ch) })
+			}
+		case req.Type == "shell":
+			run(func() int { return g.login(ctx, user, ch, pty) })
+		case req.Type == "subsystem" && strings.HasSuffix(string(req.Payload), "sftp"):
+			run(func() int { return g.sftp(user, ch) })
+		default:
+			ok = false
+		}
+		if req.WantReply {
+			_ = req.Reply(ok, nil) // or the client is gone
+		}
+	}
+}
+
+func (g *Guest) shellOf(user string) shell.Session {
+	return shell.Session{User: user, Dir: g.m.Home(user)}
+}
+
+func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) int {
+	o := g.shellOf(user)
+	o.Stdin, o.Stdout, o.Stderr = ch, ch, ch.Stderr()
+	return g.sh.Run(ctx, line, o)
+}
+
+// login is a shell that reads lines, edited on a terminal or plain.
+func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, pty bool) int {
+	o := g.shellOf(user)
+	out := io.Writer(ch)
+	readLine := plainLines(ch)
+	var terminal *term.Terminal
+	if pty {
+		terminal = term.NewTerminal(ch, "")
+		out = terminal
+		readLine = terminal.ReadLine
+		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", g.m.Image.Name)
+	}
+	o.Stdout, o.Stderr = out, out
+	if !pty {
+		o.Stderr = ch.Stderr()
+	}
+	sh, err := g.sh.Interactive(o)
+	if err != nil {
+		fmt.Fprintf(ch.Stderr(), "%v\n", err)
+		return 1
+	}
+	code := 0
+	for {
+		if terminal != nil {
+			terminal.SetPrompt(sh.Prompt())
+		}
+		line, err := readLine()
+		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
+			return code
+		}
+		var done bool
+		if code, done = sh.Line(ctx, line); done {
+			return code
+		}
+	}
+}
+
+// plainLines reads lines without swallowing what follows them.
+func plainLines(r io.Reader) func() (string, error) {
+	return func() (string, error) {
+		var line []byte
+		var b [1]byte
+		for {
+			n, err := r.Read(b[:])
+			if n == 1 && b[0] == '\n' {
+				return strings.TrimSuffix(string(line), "\r"), nil
+			}
+			line = append(line, b[:n]...)
+			if err != nil {
+				if len(line) > 0 {
+					return string(line), nil
+				}
+				return "", err
+			}
+		}
+	}
+}
+
+func (g *Guest) sftp(user string, ch ssh.Channel) int {
+	t := &tree{g.m}
+	server := sftp.NewRequestServer(ch, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t}, sftp.WithStartDirectory(t.wire(g.m.Home(user))))
+	defer server.Close()
+	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
+		return 1
+	}
+	return 0
+}

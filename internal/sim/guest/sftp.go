@@ -1,0 +1,122 @@
+package guest
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/pkg/sftp"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// tree serves a guest's files. Its wire paths are POSIX; a drive is /C:.
+type tree struct{ m *machine.Machine }
+
+// local turns a wire path into a guest path.
+func (t *tree) local(wire string) string {
+	clean := path.Clean("/" + wire)
+	if t.m.OS == machine.Windows {
+		return strings.TrimPrefix(clean, "/")
+	}
+	return clean
+}
+
+// wire turns a guest path into a wire path.
+func (t *tree) wire(local string) string {
+	return path.Clean("/" + strings.ReplaceAll(local, `\`, "/"))
+}
+
+// Fileread opens a file.
+func (t *tree) Fileread(r *sftp.Request) (io.ReaderAt, error) {
+	return t.m.Root.OpenFile(t.local(r.Filepath), os.O_RDONLY, 0)
+}
+
+// Filewrite makes or opens a file.
+func (t *tree) Filewrite(r *sftp.Request) (io.WriterAt, error) {
+	return t.OpenFile(r)
+}
+
+// OpenFile opens a file for reading and writing.
+func (t *tree) OpenFile(r *sftp.Request) (sftp.WriterAtReaderAt, error) {
+	want := r.Pflags()
+	flag := os.O_RDWR
+	for _, f := range []struct {
+		on   bool
+		flag int
+	}{{want.Creat, os.O_CREATE}, {want.Trunc, os.O_TRUNC}, {want.Excl, os.O_EXCL}} {
+		if f.on {
+			flag |= f.flag
+		}
+	}
+	return t.m.Root.OpenFile(t.local(r.Filepath), flag, 0o644)
+}
+
+// Filecmd changes the tree.
+func (t *tree) Filecmd(r *sftp.Request) error {
+	name := t.local(r.Filepath)
+	switch r.Method {
+	case "Setstat":
+		if r.AttrFlags().Permissions {
+			return t.m.Root.Chmod(name, r.Attributes().FileMode()|0o600)
+		}
+		return nil
+	case "Rename":
+		return t.m.Root.Rename(name, t.local(r.Target))
+	case "Rmdir", "Remove":
+		return t.m.Root.Remove(name)
+	case "Mkdir":
+		if t.m.Root.Exists(name) {
+			return fs.ErrExist
+		}
+		return t.m.Root.MkdirAll(name)
+	}
+	return sftp.ErrSSHFxOpUnsupported
+}
+
+// PosixRename is a rename over what is there.
+func (t *tree) PosixRename(r *sftp.Request) error {
+	return t.m.Root.Rename(t.local(r.Filepath), t.local(r.Target))
+}
+
+// Filelist lists a directory or describes a file.
+func (t *tree) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	name := t.local(r.Filepath)
+	if r.Method != "List" {
+		info, err := t.m.Root.Stat(name)
+		return infos{info}, err
+	}
+	entries, err := t.m.Root.ReadDir(name)
+	if err != nil {
+		return nil, err
+	}
+	var list infos
+	for _, e := range entries {
+		if i, err := e.Info(); err == nil {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+// Lstat describes a link itself.
+func (t *tree) Lstat(r *sftp.Request) (sftp.ListerAt, error) {
+	info, err := t.m.Root.Lstat(t.local(r.Filepath))
+	return infos{info}, err
+}
+
+type infos []fs.FileInfo
+
+// ListAt copies from an offset.
+func (l infos) ListAt(out []fs.FileInfo, offset int64) (int, error) {
+	if offset >= int64(len(l)) {
+		return 0, io.EOF
+	}
+	n := copy(out, l[offset:])
+	if n < len(out) {
+		return n, io.EOF
+	}
+	return n, nil
+}

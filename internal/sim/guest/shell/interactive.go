@@ -1,0 +1,90 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Interactive is a shell that takes lines and keeps its directory and variables
+// between them: bash on Linux, PowerShell on Windows. One goroutine uses it.
+type Interactive struct {
+	shell   *Shell
+	o       Session
+	pending string
+
+	sh     *interp.Runner
+	parser *syntax.Parser
+	ps     *powershell
+}
+
+// Interactive starts a shell.
+func (s *Shell) Interactive(o Session) (*Interactive, error) {
+	o = s.complete(o)
+	i := &Interactive{shell: s, o: o}
+	if s.guest.IsWindows() {
+		i.ps = &powershell{shell: s, o: o}
+		return i, nil
+	}
+	i.o.Name = "-bash"
+	runner, err := s.runner(i.o)
+	if err != nil {
+		return nil, fmt.Errorf("start a shell: %w", err)
+	}
+	i.sh, i.parser = runner, syntax.NewParser(syntax.Variant(syntax.LangBash))
+	return i, nil
+}
+
+// Prompt is what the shell shows before it reads.
+func (i *Interactive) Prompt() string {
+	switch {
+	case i.ps != nil:
+		return "PS " + i.ps.o.Dir + "> "
+	case i.pending != "":
+		return "> "
+	}
+	sign := "$"
+	if i.o.Env["USER"] == "root" {
+		sign = "#"
+	}
+	dir := i.sh.Dir
+	if home := i.o.Env["HOME"]; dir == home || strings.HasPrefix(dir, home+"/") {
+		dir = "~" + strings.TrimPrefix(dir, home)
+	}
+	return fmt.Sprintf("%s@%s:%s%s ", i.o.Env["USER"], i.shell.guest.Hostname(), dir, sign)
+}
+
+// Line runs a line. It returns the exit code so far and whether the shell has
+// ended.
+func (i *Interactive) Line(ctx context.Context, line string) (code int, done bool) {
+	if i.ps != nil {
+		i.ps.block(ctx, line, 0)
+		return i.ps.code, i.ps.done
+	}
+	i.pending += line + "\n"
+	file, err := i.parser.Parse(strings.NewReader(i.pending), "")
+	if err != nil && syntax.IsIncomplete(err) {
+		return 0, false
+	}
+	i.pending = ""
+	if err != nil {
+		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
+		return 2, false
+	}
+	if hasProcessSubstitution(file) {
+		fmt.Fprintf(i.o.Stderr, "-bash: process substitution is not simulated\n")
+		return 2, false
+	}
+	for _, stmt := range file.Stmts {
+		err := i.sh.Run(ctx, stmt)
+		status, _ := interp.IsExitStatus(err)
+		code = int(status)
+		if i.sh.Exited() {
+			return code, true
+		}
+	}
+	return code, false
+}

@@ -1,0 +1,181 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// Dial connects from the guest to host:port in its network, as the host has laid
+// it out.
+type Dial func(ctx context.Context, address string) (net.Conn, error)
+
+// ServeSSH is the guest's SSH server on l until ctx is done or l is closed; then
+// it closes l and every connection, and returns. Keys are those in the guest's
+// own authorized_keys; there are no passwords. It runs commands and shells in the
+// simulated guest, serves SFTP in its tree and forwards connections through dial,
+// so that ProxyJump, -W and -L work; dial may be nil. While the guest's SSH
+// service does not run, it closes connections at once.
+func (g *Guest) ServeSSH(ctx context.Context, l net.Listener, dial Dial) error {
+	key, err := hostKey(g.m.Dir)
+	if err != nil {
+		return err
+	}
+	config := &ssh.ServerConfig{ServerVersion: "SSH-2.0-casement_simulated", PublicKeyCallback: g.authorize}
+	config.AddHostKey(key)
+	service := "ssh"
+	if g.m.OS == machine.Windows {
+		service = "sshd"
+	}
+	return g.serve(ctx, l, service, func(ctx context.Context, c net.Conn) { g.handleSSH(ctx, c, config, dial) })
+}
+
+// serve accepts connections for a service of the guest.
+func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handle func(context.Context, net.Conn)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	context.AfterFunc(ctx, func() { l.Close() })
+	for {
+		c, err := l.Accept()
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s of guest %s: %w", service, g.m.ComputerName, err)
+		}
+		wg.Go(func() {
+			defer c.Close()
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			defer stop()
+			if row, ok := g.m.Services.Get(service); ok && row.Running {
+				handle(ctx, c)
+			}
+		})
+	}
+}
+
+// hostKey reads the guest's key, or makes it.
+func hostKey(dir string) (ssh.Signer, error) {
+	file := filepath.Join(dir, "ssh_host_ed25519_key")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, err = newHostKey(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("SSH host key: %w", err)
+	}
+	key, err := ssh.ParsePrivateKey(data)
+	if err != nil {
+		return nil, fmt.Errorf("SSH host key %s: %w", file, err)
+	}
+	return key, nil
+}
+
+func newHostKey(file string) ([]byte, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		return nil, err
+	}
+	data := pem.EncodeToMemory(block)
+	return data, os.WriteFile(file, data, 0o600)
+}
+
+// authorize looks for the key in the user's file in the guest. On Windows that
+// file exists only if cloudbase-init wrote it: the VM's sshPublicKey does not get
+// there.
+func (g *Guest) authorize(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	refused := fmt.Errorf("user %q has no such key in guest %s", c.User(), g.m.ComputerName)
+	if !g.m.HasUser(c.User()) {
+		return nil, refused
+	}
+	rest, err := g.m.Root.ReadFile(g.m.AuthorizedKeys(c.User()))
+	if err != nil {
+		return nil, refused
+	}
+	for len(rest) > 0 {
+		have, _, _, next, err := ssh.ParseAuthorizedKey(rest)
+		if err != nil {
+			return nil, refused
+		}
+		if bytes.Equal(have.Marshal(), key.Marshal()) {
+			return &ssh.Permissions{}, nil
+		}
+		rest = next
+	}
+	return nil, refused
+}
+
+func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerConfig, dial Dial) {
+	conn, channels, requests, err := ssh.NewServerConn(c, config)
+	if err != nil {
+		return // the client has heard it
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	defer conn.Close()
+	go ssh.DiscardRequests(requests) // ends with the connection
+	for ch := range channels {
+		switch ch.ChannelType() {
+		case "session":
+			wg.Go(func() { g.session(ctx, conn.User(), ch) })
+		case "direct-tcpip":
+			wg.Go(func() { forward(ctx, ch, dial) })
+		default:
+			_ = ch.Reject(ssh.UnknownChannelType, "not served by a simulated guest") // or the connection is gone
+		}
+	}
+}
+
+// forward carries a connection that the client wants made from the guest.
+func forward(ctx context.Context, ch ssh.NewChannel, dial Dial) {
+	var to struct {
+		Host       string
+		Port       uint32
+		OriginHost string
+		OriginPort uint32
+	}
+	if err := ssh.Unmarshal(ch.ExtraData(), &to); err != nil || to.Port > 65535 {
+		_ = ch.Reject(ssh.ConnectionFailed, "malformed request") // or the connection is gone
+		return
+	}
+	if dial == nil {
+		_ = ch.Reject(ssh.Prohibited, "this guest forwards nothing")
+		return
+	}
+	address := net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port)))
+	conn, err := dial(ctx, address)
+	if err != nil {
+		_ = ch.Reject(ssh.ConnectionFailed, fmt.Sprintf("connect to %s: %v", address, err))
+		return
+	}
+	defer conn.Close()
+	channel, requests, err := ch.Accept()
+	if err != nil {
+		return
+	}
+	defer channel.Close()
+	go ssh.DiscardRequests(requests)
+	pipe(ctx, channel, conn)
+}
