@@ -1,0 +1,240 @@
+//go:build wip
+
+// Package azurejson writes the secrets with the configuration of
+// cloud-provider-azure that bootstrap data puts on a node's disk: one per
+// AzureMachineTemplate, and one per AzureMachine that no template made.
+//
+// It refuses to touch a secret of that name that is not its own. Only package
+// manager imports it.
+package azurejson
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// Keys of a secret. All hold the same; templates of different ages ask for
+// different ones.
+const (
+	controlPlaneKey = "control-plane-azure.json"
+	workerKey       = "worker-node-azure.json"
+	nodeKey         = "azure.json"
+
+	nameSuffix = "-azure-json"
+)
+
+// Reconciler writes the secrets of both kinds.
+type Reconciler struct {
+	Client   client.Client
+	Opener   *cloud.Opener
+	Recorder events.EventRecorder
+	// WatchFilter is as in the other controllers.
+	WatchFilter string
+	// Resync is how long to wait before asking again what no event tells of.
+	Resync time.Duration
+}
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates;azuremachines,verbs=get;list;watch
+
+// SetupWithManager registers one controller per kind.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("azurejsontemplate").
+		For(&infrav1.AzureMachineTemplate{}).
+		WithOptions(options).
+		WithEventFilter(filter).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates)).
+		Complete(reconcile.Func(r.reconcileTemplate))
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("azurejsonmachine").
+		For(&infrav1.AzureMachine{}).
+		WithOptions(options).
+		WithEventFilter(filter).
+		Complete(reconcile.Func(r.reconcileMachine))
+}
+
+// templates finds the templates of an AzureCluster's cluster.
+func (r *Reconciler) templates(ctx context.Context, c client.Object) []reconcile.Request {
+	var all infrav1.AzureMachineTemplateList
+	if err := r.Client.List(ctx, &all, client.InNamespace(c.GetNamespace())); err != nil {
+		return nil
+	}
+	owner, ok := clusterOwner(c)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if name, ok := clusterOwner(&all.Items[i]); ok && name == owner {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
+
+func clusterOwner(o client.Object) (string, bool) {
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "Cluster" {
+			return ref.Name, true
+		}
+	}
+	return "", false
+}
+
+func (r *Reconciler) reconcileTemplate(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	template := &infrav1.AzureMachineTemplate{}
+	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
+	if err != nil || cluster == nil {
+		return ctrl.Result{}, err // the owner is an event when it comes
+	}
+	return r.reconcile(ctx, template, cluster, &template.Spec.Template.Spec)
+}
+
+func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	machine := &infrav1.AzureMachine{}
+	if err := r.Client.Get(ctx, request.NamespacedName, machine); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if _, cloned := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]; cloned || machine.Labels[clusterv1.ClusterNameLabel] == "" {
+		return ctrl.Result{}, nil
+	}
+	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, machine.ObjectMeta)
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	return r.reconcile(ctx, machine, cluster, &machine.Spec)
+}
+
+// reconcile writes the secret of one object.
+func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster *clusterv1.Cluster, spec *infrav1.AzureMachineSpec) (ctrl.Result, error) {
+	if annotations.IsPaused(cluster, owner) || !owner.GetDeletionTimestamp().IsZero() || cluster.Spec.InfrastructureRef.Kind != "AzureCluster" {
+		return ctrl.Result{}, nil
+	}
+	azureCluster := &infrav1.AzureCluster{}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+	if err := r.Client.Get(ctx, key, azureCluster); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	in, err := r.input(ctx, azureCluster, spec)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		ctrl.LoggerFrom(ctx).V(2).Info("No cloud provider configuration yet", "reason", refused.Message)
+		return ctrl.Result{RequeueAfter: r.Resync}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("cloud provider configuration of %s: %w", owner.GetName(), err)
+	}
+	data, err := render(in)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("cloud provider configuration of %s: %w", owner.GetName(), err)
+	}
+	changed, err := r.write(ctx, owner, cluster.Name, data)
+	if changed && in.clientSecret != "" {
+		r.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, "VMIdentityNone", "Reconcile",
+			"identity is None: the service principal and its secret are written in clear text to the disk of every node; use identity UserAssigned")
+	}
+	return ctrl.Result{}, err
+}
+
+// input reads what the configuration needs beyond the specs.
+func (r *Reconciler) input(ctx context.Context, c *infrav1.AzureCluster, spec *infrav1.AzureMachineSpec) (input, error) {
+	in := input{cluster: c, identity: spec.Identity}
+	credentials, err := r.Opener.Credentials(ctx, c)
+	if err != nil {
+		return in, err
+	}
+	in.tenantID = credentials.TenantID
+	switch {
+	case spec.Identity == infrav1.VMIdentityUserAssigned && len(spec.UserAssignedIdentities) > 0:
+		session, err := r.Opener.Open(ctx, c)
+		if err != nil {
+			return in, err
+		}
+		id := desired.IdentityID(spec.UserAssignedIdentities[0].ProviderID)
+		live, err := session.Live(ctx, id)
+		if err != nil {
+			return in, err
+		}
+		in.userAssignedClientID, err = clientIDOf(live)
+		if err != nil {
+			return in, fmt.Errorf("spec.userAssignedIdentities[0]: identity %s: %w", id, err)
+		}
+	case spec.Identity != infrav1.VMIdentitySystemAssigned:
+		in.clientID, in.clientSecret = credentials.ClientID, credentials.ClientSecret
+	}
+	return in, nil
+}
+
+func clientIDOf(live json.RawMessage) (string, error) {
+	if live == nil {
+		return "", errors.New("does not exist; create it or name another")
+	}
+	var identity struct {
+		Properties struct {
+			ClientID string `json:"clientId"`
+		} `json:"properties"`
+	}
+	err := json.Unmarshal(live, &identity)
+	return identity.Properties.ClientID, err
+}
+
+// write creates the secret or changes what differs, and says whether it did. A
+// secret without the cluster's label is the user's.
+func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName string, data []byte) (bool, error) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName() + nameSuffix}}
+	wanted := map[string][]byte{controlPlaneKey: data, workerKey: data, nodeKey: data}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		secret.Labels = map[string]string{clusterName: desired.Owned}
+		secret.Data = wanted
+		if err := controllerutil.SetControllerReference(owner, secret, r.Client.Scheme()); err != nil {
+			return false, err
+		}
+		return true, r.Client.Create(ctx, secret)
+	case err != nil:
+		return false, err
+	case secret.Labels[clusterName] != desired.Owned:
+		return false, nil
+	}
+	same := maps.EqualFunc(secret.Data, wanted, func(a, b []byte) bool { return string(a) == string(b) })
+	if same && metav1.IsControlledBy(secret, owner) {
+		return false, nil
+	}
+	before := secret.DeepCopy()
+	secret.Data = wanted
+	if err := controllerutil.SetControllerReference(owner, secret, r.Client.Scheme()); err != nil {
+		return false, err
+	}
+	return true, r.Client.Patch(ctx, secret, client.MergeFrom(before))
+}

@@ -1,0 +1,114 @@
+//go:build wip
+
+// Package azuremachinetemplate tells the cluster autoscaler what a node of a
+// template will be like, so that it can scale a group up from nothing.
+//
+// Only package manager imports it.
+package azuremachinetemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// Reconciler fills in the status of AzureMachineTemplates.
+type Reconciler struct {
+	Client client.Client
+	Opener *cloud.Opener
+	// WatchFilter is as in the other controllers.
+	WatchFilter string
+	// Resync is how long to wait before asking again what no event tells of.
+	Resync time.Duration
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates/status,verbs=get;update;patch
+
+// SetupWithManager registers the controller.
+func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&infrav1.AzureMachineTemplate{}).
+		WithOptions(options).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)).
+		Complete(r)
+}
+
+// Reconcile fills in the status of one template. The size's facts never change, so
+// it is done once.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	template := &infrav1.AzureMachineTemplate{}
+	if err := r.Client.Get(ctx, request.NamespacedName, template); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	cluster, err := util.GetOwnerCluster(ctx, r.Client, template.ObjectMeta)
+	if err != nil || cluster == nil || annotations.IsPaused(cluster, template) || !template.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, err // the owner is an event when it comes
+	}
+	size, found, err := r.size(ctx, cluster, template)
+	if err != nil || !found {
+		return ctrl.Result{RequeueAfter: r.Resync}, err
+	}
+	before := template.DeepCopy()
+	describe(template, size)
+	if equality.Semantic.DeepEqual(before.Status, template.Status) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, r.Client.Status().Patch(ctx, template, client.MergeFrom(before))
+}
+
+// size looks the template's VM size up. Not found means that nobody can tell now;
+// the machines of the template say why.
+func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
+	azureCluster := &infrav1.AzureCluster{}
+	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+	if err := r.Client.Get(ctx, key, azureCluster); err != nil {
+		return cloud.Size{}, false, client.IgnoreNotFound(err)
+	}
+	session, err := r.Opener.Open(ctx, azureCluster)
+	if _, refused := errors.AsType[*cloud.IdentityError](err); refused {
+		return cloud.Size{}, false, nil
+	}
+	if err != nil {
+		return cloud.Size{}, false, fmt.Errorf("AzureMachineTemplate %s: %w", template.Name, err)
+	}
+	machine := &infrav1.AzureMachine{Spec: template.Spec.Template.Spec}
+	size, err := session.Size(ctx, azureCluster, machine, "")
+	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
+		return cloud.Size{}, false, nil
+	}
+	return size, err == nil, err
+}
+
+// describe writes what a node of the size will have.
+func describe(template *infrav1.AzureMachineTemplate, size cloud.Size) {
+	template.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(size.CPUs, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(size.MemoryMiB<<20, resource.BinarySI),
+	}
+	architecture := "amd64"
+	if size.ARM64 {
+		architecture = "arm64"
+	}
+	template.Status.NodeInfo = &infrav1.NodeInfo{
+		Architecture:    infrav1.Architecture(architecture),
+		OperatingSystem: infrav1.OperatingSystem(strings.ToLower(template.Spec.Template.Spec.OSDisk.OSType)),
+	}
+}

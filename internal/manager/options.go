@@ -1,0 +1,155 @@
+//go:build wip
+
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Options say how a manager runs. The zero value is not useful: see Defaults.
+type Options struct {
+	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
+	MetricsAddress string
+	HealthAddress  string
+	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
+	// are served, and from which tls.crt and tls.key. Port 0 serves none.
+	WebhookHost    string
+	WebhookPort    int
+	WebhookCertDir string
+	// Namespace limits what is watched; "" is all.
+	Namespace string
+	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
+	// objects need to be looked at; "" is all.
+	WatchFilter string
+	// LeaderElection lets one of several replicas work; LeaderElectionNamespace
+	// holds the lease and is found by itself in a cluster.
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	// SyncPeriod is how often all objects are gone through again, Resync how long
+	// a settled object waits for its next comparison with Azure.
+	SyncPeriod time.Duration
+	Resync     time.Duration
+	// Concurrency is how many objects of a kind are worked on at once.
+	Concurrency Concurrency
+	// Azure overrides where Azure is.
+	Azure Azure
+	// SkipNameValidation allows several managers with the same controller names in
+	// one process.
+	SkipNameValidation bool
+}
+
+// Concurrency is how many objects of each kind are worked on at once.
+type Concurrency struct {
+	AzureCluster         int
+	AzureMachine         int
+	AzureMachineTemplate int
+	AzureJSON            int
+}
+
+// Azure says where Azure is, for a cloud that is not one of Microsoft's: a local
+// Azure or an Azure Stack. Empty fields leave what the cluster's azureEnvironment
+// says.
+type Azure struct {
+	// AuthorityHost issues tokens, such as https://login.microsoftonline.com/.
+	AuthorityHost string
+	// ResourceManagerEndpoint answers the calls.
+	ResourceManagerEndpoint string
+	// ResourceManagerAudience is what tokens are asked for; it defaults to the
+	// endpoint.
+	ResourceManagerAudience string
+	// CAFile has the certificate authorities, in PEM, to trust beside the
+	// system's.
+	CAFile string
+}
+
+// Environment variables that set Azure's defaults.
+const (
+	envAuthorityHost           = "AZURE_AUTHORITY_HOST"
+	envResourceManagerEndpoint = "AZURE_RESOURCE_MANAGER_ENDPOINT"
+	envResourceManagerAudience = "AZURE_RESOURCE_MANAGER_AUDIENCE"
+	envCAFile                  = "AZURE_CA_FILE"
+)
+
+// Defaults are the options of a production manager.
+func Defaults() Options {
+	return Options{
+		MetricsAddress: ":8443",
+		HealthAddress:  ":9440",
+		WebhookPort:    9443,
+		WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
+		SyncPeriod:     10 * time.Hour,
+		Resync:         10 * time.Minute,
+		Concurrency:    Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachineTemplate: 2, AzureJSON: 2},
+	}
+}
+
+// AddFlags binds the options to flags. What they hold already is the default;
+// where Azure is also comes from the environment.
+func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, `address that serves metrics; "0" turns it off`)
+	flags.StringVar(&o.HealthAddress, "health-addr", o.HealthAddress, `address that serves /healthz and /readyz; "0" turns it off`)
+	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
+	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")
+	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace to watch; empty is all")
+	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease; found by itself in a cluster")
+	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
+	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
+	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
+	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
+	flags.StringVar(&o.Azure.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
+	flags.StringVar(&o.Azure.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
+	flags.StringVar(&o.Azure.ResourceManagerAudience, "azure-resource-manager-audience", getenv(envResourceManagerAudience), "audience of tokens for the resource manager ("+envResourceManagerAudience+")")
+	flags.StringVar(&o.Azure.CAFile, "azure-ca-file", getenv(envCAFile), "certificate authorities to trust beside the system's, in PEM ("+envCAFile+")")
+}
+
+// Validate names every option that cannot be used.
+func (o *Options) Validate() error {
+	var errs []error
+	for _, u := range []struct{ flag, value string }{
+		{"azure-authority-host", o.Azure.AuthorityHost},
+		{"azure-resource-manager-endpoint", o.Azure.ResourceManagerEndpoint},
+	} {
+		if u.value == "" {
+			continue
+		}
+		if parsed, err := url.Parse(u.value); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
+			errs = append(errs, fmt.Errorf("--%s: %q is not an https URL", u.flag, u.value))
+		}
+	}
+	if o.Azure.CAFile != "" {
+		if _, err := os.Stat(o.Azure.CAFile); err != nil {
+			errs = append(errs, fmt.Errorf("--azure-ca-file: %w", err))
+		}
+	}
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}} {
+		if d.value <= 0 {
+			errs = append(errs, fmt.Errorf("--%s: %s is not a positive duration", d.flag, d.value))
+		}
+	}
+	for _, c := range []struct {
+		flag  string
+		value int
+	}{
+		{"azurecluster-concurrency", o.Concurrency.AzureCluster}, {"azuremachine-concurrency", o.Concurrency.AzureMachine},
+	} {
+		if c.value < 1 {
+			errs = append(errs, fmt.Errorf("--%s: %d is less than 1", c.flag, c.value))
+		}
+	}
+	if o.WebhookPort < 0 || o.WebhookPort > 65535 {
+		errs = append(errs, fmt.Errorf("--webhook-port: %d is no port", o.WebhookPort))
+	}
+	return errors.Join(errs...)
+}
