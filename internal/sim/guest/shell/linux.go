@@ -30,14 +30,14 @@ func linuxCommands() Table {
 		"curl": refuseNetwork(6), "wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
 	for _, name := range []string{"sync", "modprobe", "sysctl", "swapoff", "swapon", "mount", "umount", "iptables", "ip6tables", "update-ca-certificates", "ufw", "setenforce", "apparmor_parser", "ldconfig", "logger", "udevadm", "timedatectl", "passwd", "chpasswd", "usermod", "mkfs.ext4", "fdisk", "parted", "blkid"} {
-		t[name] = noEffect(name)
+		t[name] = noEffect
 	}
 	return t
 }
 
 // noEffect accepts a command whose effect the guest has no use for, and says so.
-func noEffect(name string) Command {
-	return func(_ context.Context, p *Process) int { return p.Fail(0, "%s: simulated: no effect", name) }
+func noEffect(_ context.Context, p *Process) int {
+	return p.Fail(0, "%s: simulated: no effect", p.Args[0])
 }
 
 // quiet refuses a program that only a real node can answer for.

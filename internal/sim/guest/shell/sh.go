@@ -40,21 +40,23 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 	}
 	// A shell reads as it goes: what stands before a syntax error has run when it
 	// finds the error.
-	var failure error
-	parser := syntax.NewParser(syntax.Variant(lang))
-	for stmt, err := range parser.StmtsSeq(strings.NewReader(script)) {
+	file := &syntax.File{Name: o.Name}
+	complaint := ""
+	for stmt, err := range syntax.NewParser(syntax.Variant(lang)).StmtsSeq(strings.NewReader(script)) {
 		if err != nil {
-			fmt.Fprintf(o.Stderr, "%s: %s\n", o.Name, syntaxError(err))
-			return 2
-		}
-		if hasProcessSubstitution(stmt) {
-			fmt.Fprintf(o.Stderr, "%s: process substitution is not simulated\n", o.Name)
-			return 2
-		}
-		failure = runner.Run(ctx, stmt)
-		if runner.Exited() || ctx.Err() != nil {
+			complaint = syntaxError(err)
 			break
 		}
+		if hasProcessSubstitution(stmt) {
+			complaint = "process substitution is not simulated"
+			break
+		}
+		file.Stmts = append(file.Stmts, stmt)
+	}
+	failure := runner.Run(ctx, file)
+	if complaint != "" && !runner.Exited() {
+		fmt.Fprintf(o.Stderr, "%s: %s\n", o.Name, complaint)
+		return 2
 	}
 	if status, ok := interp.IsExitStatus(failure); ok {
 		return int(status)
@@ -87,9 +89,11 @@ func hasProcessSubstitution(n syntax.Node) bool {
 }
 
 func (s *Shell) runner(o Session) (*interp.Runner, error) {
-	var env []string
+	env := []string{"TMPDIR=" + noTemp}
 	for k, v := range o.Env {
-		env = append(env, k+"="+v)
+		if k != "TMPDIR" {
+			env = append(env, k+"="+v)
+		}
 	}
 	r, err := interp.New(
 		interp.Env(expand.ListEnviron(env...)),
@@ -116,7 +120,21 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 		return nil, err
 	}
 	r.Dir = o.Dir
-	return r, nil
+	// The interpreter opens files of its own, by their name below TMPDIR, past our
+	// handlers. No file can be below this one.
+	return r, forget(r)
+}
+
+// noTemp is a directory that cannot exist.
+const noTemp = "/dev/null/none"
+
+// forget hides noTemp from scripts.
+func forget(r *interp.Runner) error {
+	file, err := syntax.NewParser().Parse(strings.NewReader("unset TMPDIR"), "")
+	if err != nil {
+		return err
+	}
+	return r.Run(context.Background(), file)
 }
 
 // call turns the builtins that would look at the real machine's files into
@@ -145,7 +163,15 @@ func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) 
 	case "/dev/stderr":
 		return device{h.Stderr}, nil
 	}
-	return s.guest.Root.OpenFile(p, flag, perm|0o600)
+	f, err := s.guest.Root.OpenFile(p, flag, perm|0o600)
+	if err != nil {
+		op := "cannot open"
+		if flag&os.O_CREATE != 0 {
+			op = "cannot create"
+		}
+		return nil, &os.PathError{Op: op, Path: p, Err: errors.New(reason(err))}
+	}
+	return f, nil
 }
 
 // device is a file that is a stream.

@@ -27,14 +27,14 @@ func windowsCommands(image machine.Image) Table {
 		"invoke-webrequest": refuseNetwork(1), "iwr": refuseNetwork(1), "wget": refuseNetwork(1), "curl": refuseNetwork(6), "invoke-restmethod": refuseNetwork(1), "irm": refuseNetwork(1), "start-bitstransfer": refuseNetwork(1), "ping": refuseNetwork(1),
 	}
 	for _, name := range []string{"add-mppreference", "set-mppreference", "netsh", "ipmo", "import-module", "icacls", "attrib", "reg", "set-itemproperty", "new-itemproperty", "new-netfirewallrule", "set-netfirewallprofile", "set-executionpolicy", "w32tm", "wevtutil", "fsutil", "route", "new-netroute", "dism", "enable-windowsoptionalfeature", "install-windowsfeature", "certutil", "schtasks", "wmic", "net1", "bcdedit", "sc.failure", "set-netipinterface", "disable-netadapterchecksumoffload", "get-netipinterface", "setx"} {
-		t[name] = noEffect(name)
+		t[name] = noEffect
 	}
 	if image.ServiceManager == machine.NSSM {
 		t["nssm"] = nssm
 	}
 	if strings.HasPrefix(image.Runtime, "docker") {
-		t["docker"] = noEffect("docker")
-		t["wins"] = noEffect("wins")
+		t["docker"] = noEffect
+		t["wins"] = noEffect
 	}
 	return t
 }
