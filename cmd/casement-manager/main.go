@@ -1,0 +1,19 @@
+//go:build wip
+
+// Command casement-manager runs casement's controllers and webhooks beside a
+// management cluster's Cluster API.
+package main
+
+import (
+	"os"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"casement.dev/casement/internal/manager"
+)
+
+func main() {
+	if err := manager.Run(ctrl.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stderr); err != nil {
+		os.Exit(1)
+	}
+}

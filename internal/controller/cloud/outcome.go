@@ -1,0 +1,107 @@
+//go:build wip
+
+package cloud
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+// serviceName marks the operation states that are casement's. Those of another
+// provider are dropped: live state tells more than a token of unknown making.
+const serviceName = "casement"
+
+// States writes tokens as an object's status keeps them.
+func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
+	var states []infrav1.LongRunningOperationState
+	for _, t := range tokens {
+		data, err := json.Marshal(t)
+		if err != nil {
+			continue // a token has only text, numbers and times
+		}
+		states = append(states, infrav1.LongRunningOperationState{
+			Type: string(t.Verb), Name: arm.NameOf(t.ID), ResourceGroup: arm.NameOf(arm.GroupOf(t.ID)),
+			ServiceName: serviceName, Data: string(data),
+		})
+	}
+	return states
+}
+
+// Tokens reads what States wrote. What cannot be read is left out, and Azure is
+// asked instead.
+func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
+	var tokens []plan.Token
+	for _, s := range states {
+		var t plan.Token
+		if s.ServiceName == serviceName && json.Unmarshal([]byte(s.Data), &t) == nil {
+			tokens = append(tokens, t)
+		}
+	}
+	return tokens
+}
+
+// Explain is one line on what an outcome waits for or failed at.
+func Explain(outcome plan.Outcome) string {
+	for _, state := range []plan.State{plan.Failed, plan.Waiting} {
+		var messages []string
+		for _, r := range outcome.Resources {
+			// What waits for another resource is explained by that one.
+			if r.State == state && r.Reason != waitingForNeeds && r.Message != "" {
+				messages = append(messages, r.Message)
+			}
+		}
+		if len(messages) > 0 {
+			return strings.Join(messages, "; ")
+		}
+	}
+	return "waits for Azure"
+}
+
+const waitingForNeeds = "WaitingForNeeds"
+
+// Requeue is when an outcome that is not done wants another pass; what nothing but
+// a changed spec mends is looked at again with the resync.
+func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
+	if outcome.RequeueAfter > 0 {
+		return outcome.RequeueAfter
+	}
+	return resync
+}
+
+// What to wait before asking again where Azure does not say.
+const (
+	transientWait = 15 * time.Second
+	deniedWait    = 2 * time.Minute
+)
+
+// RetryOf says when to ask again after a read failed, and the reason for a
+// condition.
+func RetryOf(err error) (time.Duration, string) {
+	class := arm.ClassOf(err)
+	wait := arm.RetryAfter(err)
+	switch {
+	case wait > 0:
+	case class == arm.Denied || class == arm.Invalid:
+		wait = deniedWait
+	default:
+		wait = transientWait
+	}
+	if class == arm.Unknown {
+		return wait, "AzureUnreachable"
+	}
+	return wait, string(class)
+}
+
+// Jitter spreads the resync of many objects over time: the same object always has
+// the same share, up to a tenth more than the period.
+func Jitter(period time.Duration, key string) time.Duration {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return period + time.Duration(float64(period)/10*float64(h.Sum32())/(1<<32))
+}

@@ -1,0 +1,151 @@
+//go:build wip
+
+// Package manager assembles casement's controllers and webhooks into one
+// controller manager, for production and for the local plane alike.
+//
+// It holds no logic of its own. cmd/casement-manager and the local plane import
+// it.
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/azurecluster"
+	"casement.dev/casement/internal/controller/azurejson"
+	"casement.dev/casement/internal/controller/azuremachine"
+	"casement.dev/casement/internal/controller/azuremachinetemplate"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/webhook"
+)
+
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// leaderElectionID is the name of the lease that replicas share.
+const leaderElectionID = "casement-manager-leader.infrastructure.cluster.x-k8s.io"
+
+// Scheme knows the types that the manager reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// New makes a manager with all controllers and webhooks; it does nothing until it
+// is started. Errors say which part could not be set up.
+func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, fmt.Errorf("make the scheme: %w", err)
+	}
+	mgr, err := ctrl.NewManager(cfg, managerOptions(o, scheme))
+	if err != nil {
+		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if err := setUpControllers(mgr, o); err != nil {
+		return nil, err
+	}
+	if o.WebhookPort != 0 {
+		if err := webhook.SetupWithManager(mgr); err != nil {
+			return nil, fmt.Errorf("set up the webhooks: %w", err)
+		}
+	}
+	return mgr, setUpChecks(mgr, o)
+}
+
+func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
+	options := ctrl.Options{
+		Scheme: scheme,
+		Metrics: metricsserver.Options{
+			BindAddress: o.MetricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false},
+		Controller:                    config.Controller{SkipNameValidation: &o.SkipNameValidation},
+		// Secrets are read one at a time; a copy of all of them stays out of memory.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if o.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	}
+	if o.WebhookPort != 0 {
+		options.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir})
+	}
+	return options
+}
+
+// setUpControllers registers every controller.
+func setUpControllers(mgr ctrl.Manager, o Options) error {
+	opener, err := cloud.NewOpener(mgr.GetClient(), cloud.Overrides(o.Azure))
+	if err != nil {
+		return fmt.Errorf("set up access to Azure: %w", err)
+	}
+	ctx := context.Background()
+	for _, c := range []struct {
+		name   string
+		atOnce int
+		setUp  func(context.Context, ctrl.Manager, controller.Options) error
+	}{
+		{"AzureCluster", o.Concurrency.AzureCluster, (&azurecluster.Reconciler{
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurecluster"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+		}).SetupWithManager},
+		{"AzureMachine", o.Concurrency.AzureMachine, (&azuremachine.Reconciler{
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+		}).SetupWithManager},
+		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, (&azuremachinetemplate.Reconciler{
+			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,
+		}).SetupWithManager},
+		{"azure.json", o.Concurrency.AzureJSON, (&azurejson.Reconciler{
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+		}).SetupWithManager},
+	} {
+		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce}); err != nil {
+			return fmt.Errorf("set up the %s controller: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func setUpChecks(mgr ctrl.Manager, o Options) error {
+	check := healthz.Checker(healthz.Ping)
+	if o.WebhookPort != 0 {
+		check = mgr.GetWebhookServer().StartedChecker()
+	}
+	if err := mgr.AddReadyzCheck("webhook", check); err != nil {
+		return fmt.Errorf("set up /readyz: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("set up /healthz: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+//go:build wip
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Run is the program casement-manager: it reads flags and the environment and
+// works until ctx ends. Its error has been told on stderr already.
+func Run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
+	o := Defaults()
+	logging := logsapi.NewLoggingConfiguration()
+	flags := pflag.NewFlagSet("casement-manager", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	o.AddFlags(flags, getenv)
+	logsapi.AddFlags(logging, flags)
+	err := flags.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil
+	}
+	if err == nil {
+		err = run(ctx, o, logging)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "casement-manager: %v\n", err)
+	}
+	return err
+}
+
+func run(ctx context.Context, o Options, logging *logsapi.LoggingConfiguration) error {
+	logs.InitLogs()
+	defer logs.FlushLogs()
+	if err := logsapi.ValidateAndApply(logging, nil); err != nil {
+		return err
+	}
+	ctrl.SetLogger(klog.Background())
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the management cluster: %w", err)
+	}
+	mgr, err := New(cfg, o)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
