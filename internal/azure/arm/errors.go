@@ -252,3 +252,11 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	return 0
 }
+
+// CodeOf is Azure's code of an error, or "".
+func CodeOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}

@@ -1,0 +1,283 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
+)
+
+// applyOne brings one resource as far as it gets in this pass.
+func (p *Planner) applyOne(ctx context.Context, it *item) {
+	if it.token.Resume != "" && p.poll(ctx, it) {
+		return
+	}
+	live, err := p.reader.read(ctx, it.ID, it.APIVersion)
+	if err != nil {
+		it.unread(err)
+		return
+	}
+	it.live = live
+	if live == nil {
+		p.missing(ctx, it)
+		return
+	}
+	p.existing(ctx, it)
+}
+
+// missing creates what is not there.
+func (p *Planner) missing(ctx context.Context, it *item) {
+	if it.Policy == desired.Observe {
+		it.set(Failed, "NotFound", fmt.Sprintf("%s names %s, which does not exist in Azure: create it, or change the field", it.Field, it.ID))
+		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
+		return
+	}
+	if p.heldBack(it, Put, hashOf(it.Body)) {
+		return
+	}
+	p.begin(ctx, it, Put, it.Body)
+}
+
+// existing leaves alone, mends or updates what is there.
+func (p *Planner) existing(ctx context.Context, it *item) {
+	have, err := document(it.live)
+	if err != nil {
+		it.unread(fmt.Errorf("read %s: %w", describe(it.ID), err))
+		return
+	}
+	state, _ := dig(have, "properties", "provisioningState").(string)
+	if inTransition(state) && !it.untouched(have, state) {
+		p.reader.forget(it.ID)
+		it.set(Waiting, state, fmt.Sprintf("%s is %s", describe(it.ID), strings.ToLower(state)))
+		it.status.RetryAfter = transitionPause
+		return
+	}
+	if it.Policy == desired.Observe {
+		it.done("")
+		return
+	}
+	want, err := document(it.Body)
+	if err != nil {
+		it.set(Failed, "InvalidBody", fmt.Sprintf("%s: %v", it.Field, err))
+		it.status.Terminal = true
+		return
+	}
+	it.status.Diff = it.differences(have, want)
+	switch {
+	case !it.owned(have, want):
+		it.done("Unmanaged")
+		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is used as it is", describe(it.ID), it.owner.Key, it.owner.Value)
+	case strings.EqualFold(state, "Failed"):
+		p.mend(ctx, it, have, want)
+	case len(it.status.Diff) == 0:
+		it.token = Token{}
+		it.done("")
+	default:
+		p.update(ctx, it, have, want)
+	}
+}
+
+// differences are those that casement would write: of what is created once, only
+// the tags.
+func (it *item) differences(have, want map[string]any) []string {
+	if it.Policy == desired.CreateOnly {
+		have, want = map[string]any{"tags": have["tags"]}, map[string]any{"tags": want["tags"]}
+	}
+	return diff(have, want)
+}
+
+// owned says whether the resource is casement's to change: it has the owner's tag
+// or, for a kind that has no tags, is planned as casement's.
+func (it *item) owned(have, want map[string]any) bool {
+	if tagsOf(have)[it.owner.Key] == it.owner.Value {
+		return true
+	}
+	untagged := tagsOf(want) == nil && (arm.ParentOf(it.ID) != "" || strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.authorization/"))
+	return untagged && it.Policy != desired.Observe
+}
+
+// update writes the differences.
+func (p *Planner) update(ctx context.Context, it *item, have, want map[string]any) {
+	hash := hashOf(it.Body)
+	if it.token.Class == "" && it.token.Hash == hash && p.now().Before(it.token.NotBefore) {
+		// It was written like this, and Azure made something else of it.
+		it.done("NotSettled")
+		it.status.Message = fmt.Sprintf("Azure keeps %s different from %s: %s", describe(it.ID), it.Field, strings.Join(it.status.Diff, ", "))
+		return
+	}
+	verb, body := Put, any(merge(have, want))
+	if it.Policy == desired.CreateOnly {
+		verb, body = Patch, map[string]any{"tags": mergedTags(have, want)}
+	}
+	if p.heldBack(it, verb, hash) {
+		return
+	}
+	logr.FromContextOrDiscard(ctx).V(2).Info("Azure resource differs", "resource", it.ID, "differences", it.status.Diff)
+	p.begin(ctx, it, verb, body)
+}
+
+func mergedTags(have, want map[string]any) map[string]any {
+	tags := map[string]any{}
+	maps.Copy(tags, tagsOf(have))
+	maps.Copy(tags, tagsOf(want))
+	return tags
+}
+
+// mend puts a resource again that Azure failed to provision. A virtual machine is
+// put again only if the reason passes; its guest would not start anew.
+func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any) {
+	compute := strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.compute/")
+	retry := it.token.Class != "" && !terminal(it.token.Class)
+	if compute && it.Policy == desired.CreateOnly && !retry {
+		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")),
+			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its state; its activity log has one", describe(it.ID))))
+		it.status.Class, it.status.Terminal = arm.Failed, true
+		return
+	}
+	if p.heldBack(it, Put, hashOf(it.Body)) {
+		return
+	}
+	body := any(merge(have, want))
+	if it.Policy == desired.CreateOnly {
+		body = it.Body
+	}
+	p.begin(ctx, it, Put, body)
+}
+
+// begin sends a write and takes in what came of it.
+func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
+	hash := hashOf(it.Body)
+	if it.token.Hash != hash {
+		it.token = Token{}
+	}
+	it.writes++
+	p.reader.forget(it.ID)
+	logr.FromContextOrDiscard(ctx).V(0).Info("Writing Azure resource", "verb", verb, "resource", it.ID)
+	var result arm.Result
+	var err error
+	switch verb {
+	case Put:
+		result, err = p.client.Put(ctx, it.ID, it.APIVersion, body)
+	case Patch:
+		result, err = p.client.Patch(ctx, it.ID, it.APIVersion, body)
+	case Delete:
+		result, err = p.client.Delete(ctx, it.ID, it.APIVersion)
+	}
+	switch {
+	case err != nil:
+		p.failed(it, verb, hash, err)
+	case result.Operation != nil:
+		it.token.ID, it.token.Verb, it.token.Hash, it.token.Begun = it.ID, verb, hash, p.now()
+		p.open(it, result.Operation)
+	default:
+		p.succeeded(it, verb, hash, result.Body)
+	}
+}
+
+// open keeps an operation that goes on.
+func (p *Planner) open(it *item, op *arm.Operation) {
+	wait := op.RetryAfter
+	if wait == 0 {
+		// Azure leaves it to us: look often at first, rarely later.
+		wait = min(max(p.now().Sub(it.token.Begun)/4, shortestPoll), longestPoll)
+	}
+	it.token.Resume, it.token.NotBefore = op.Token, p.now().Add(wait)
+	p.underWay(it)
+}
+
+func (p *Planner) underWay(it *item) {
+	what := map[Verb]string{Put: "Creating", Patch: "Updating", Delete: "Deleting"}[it.token.Verb]
+	if it.live != nil && it.token.Verb == Put {
+		what = "Updating"
+	}
+	age := p.now().Sub(it.token.Begun).Round(time.Second)
+	it.set(Waiting, what, fmt.Sprintf("%s %s, begun %s ago", strings.ToLower(what), describe(it.ID), age))
+	it.status.RetryAfter = max(it.token.NotBefore.Sub(p.now()), 0)
+	if it.status.RetryAfter == 0 {
+		it.status.RetryAfter = shortestPoll
+	}
+}
+
+// poll asks once how the item's operation stands. It returns true when nothing
+// more is to be done in this pass.
+func (p *Planner) poll(ctx context.Context, it *item) bool {
+	if p.now().Before(it.token.NotBefore) {
+		p.underWay(it)
+		return true
+	}
+	result, err := p.client.Poll(ctx, it.token.Resume)
+	verb, hash := it.token.Verb, it.token.Hash
+	switch {
+	case err != nil && !arm.OperationEnded(err):
+		it.pollLater(p.now(), err)
+		return true
+	case err != nil && lost(err):
+		it.token = Token{}
+		p.reader.forget(it.ID)
+		return false
+	case err != nil:
+		it.token.Resume = ""
+		p.reader.forget(it.ID)
+		p.failed(it, verb, hash, err)
+		return false
+	case result.Operation != nil:
+		p.open(it, result.Operation)
+		return true
+	}
+	it.token.Resume = ""
+	p.succeeded(it, verb, hash, result.Body)
+	return true
+}
+
+// succeeded takes in the end of a write.
+func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessage) {
+	before := it.token
+	it.token = Token{}
+	if verb == Delete {
+		p.gone(it)
+		return
+	}
+	if len(body) == 0 {
+		p.reader.forget(it.ID)
+		it.done("")
+		return
+	}
+	it.live = p.reader.store(it.ID, body).body
+	it.done("")
+	have, errHave := document(body)
+	want, errWant := document(it.Body)
+	if errHave != nil || errWant != nil {
+		return
+	}
+	if it.status.Diff = it.differences(have, want); len(it.status.Diff) > 0 {
+		// To write the same again would go on for ever.
+		it.token = Token{ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), Attempts: before.Attempts + 1}
+		it.token.NotBefore = p.now().Add(backoff(it.token.Attempts, settlePause, longestPause))
+	}
+}
+
+func (it *item) done(reason string) { it.set(Done, reason, "") }
+
+// untouched says that somebody else has Azure update the resource, in ways that
+// are not casement's: that is no reason to call it unready.
+func (it *item) untouched(have map[string]any, state string) bool {
+	want, err := document(it.Body)
+	return err == nil && strings.EqualFold(state, "Updating") && len(it.differences(have, want)) == 0
+}
+
+// inTransition says whether Azure is at work on a resource.
+func inTransition(state string) bool {
+	switch strings.ToLower(state) {
+	case "", "succeeded", "failed", "canceled", "cancelled":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"cmp"
+	"strings"
+	"time"
+	"unicode"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// How long to wait, and how often to try.
+const (
+	shortestPoll    = time.Second
+	longestPoll     = 15 * time.Second
+	transitionPause = 10 * time.Second
+	missingPause    = time.Minute
+	firstPause      = 5 * time.Second
+	slowPause       = time.Minute
+	settlePause     = 10 * time.Minute
+	longestPause    = 15 * time.Minute
+	// patience is how many failures of a passing kind are called waiting.
+	patience = 8
+)
+
+// backoff doubles a pause with each attempt.
+func backoff(attempts int, first, longest time.Duration) time.Duration {
+	pause := first
+	for range attempts - 1 {
+		if pause *= 2; pause >= longest {
+			return longest
+		}
+	}
+	return pause
+}
+
+// verdict says what a failure means: whether to wait or to call it failed, and
+// when to try again (0: only with another spec).
+func verdict(class arm.Class, attempts int) (State, time.Duration) {
+	switch class {
+	case arm.Throttled:
+		return Waiting, longestPoll
+	case arm.InUse:
+		return Waiting, backoff(attempts, firstPause, slowPause)
+	case arm.Capacity, arm.Quota, arm.Denied, arm.NotFound:
+		return Failed, backoff(attempts, slowPause, longestPause)
+	}
+	if terminal(class) {
+		return Failed, 0
+	}
+	state := Waiting
+	if attempts >= patience {
+		state = Failed
+	}
+	return state, backoff(attempts, firstPause, longestPause)
+}
+
+// terminal says that the same request would fail again.
+func terminal(class arm.Class) bool {
+	return class == arm.Invalid || class == arm.SKUNotAvailable || class == arm.Failed
+}
+
+// failed takes in a write that came to nothing and remembers it.
+func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
+	class, attempts := arm.ClassOf(err), 1
+	if it.token.Hash == hash && it.token.Verb == verb {
+		attempts += it.token.Attempts
+	}
+	if class == arm.Throttled {
+		attempts--
+	}
+	_, wait := verdict(class, attempts)
+	if wait > 0 {
+		wait = max(wait, arm.RetryAfter(err))
+	}
+	if class == arm.Throttled && arm.RetryAfter(err) > 0 {
+		wait = arm.RetryAfter(err)
+	}
+	it.token = Token{
+		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts,
+		Class: class, Code: arm.CodeOf(err), Message: err.Error(),
+	}
+	it.report(p.now())
+}
+
+// heldBack reports a remembered failure while it is too early, or of no use, to
+// try the same again.
+func (p *Planner) heldBack(it *item, verb Verb, hash string) bool {
+	t := it.token
+	if t.Class == "" || t.Verb != verb || t.Hash != hash {
+		return false
+	}
+	if !terminal(t.Class) && !p.now().Before(t.NotBefore) {
+		return false
+	}
+	it.report(p.now())
+	return true
+}
+
+// report sets the status from the remembered failure.
+func (it *item) report(now time.Time) {
+	t := it.token
+	state, _ := verdict(t.Class, t.Attempts)
+	it.set(state, reason(cmp.Or(t.Code, string(t.Class))), t.Message)
+	it.status.Class, it.status.Terminal = t.Class, terminal(t.Class)
+	if !it.status.Terminal {
+		it.status.RetryAfter = max(t.NotBefore.Sub(now), shortestPoll)
+	}
+}
+
+// unread is a resource that could not be read; nothing has to be remembered, as a
+// read is repeated at no risk.
+func (it *item) unread(err error) {
+	class := arm.ClassOf(err)
+	state, wait := verdict(class, 1)
+	it.set(state, reason(cmp.Or(arm.CodeOf(err), string(class))), err.Error())
+	it.status.Class = class
+	it.status.RetryAfter = cmp.Or(arm.RetryAfter(err), wait, slowPause)
+}
+
+// pollLater keeps an operation whose state could not be asked for.
+func (it *item) pollLater(now time.Time, err error) {
+	class := arm.ClassOf(err)
+	state, wait := verdict(class, 1)
+	wait = cmp.Or(arm.RetryAfter(err), wait, slowPause)
+	it.token.NotBefore = now.Add(wait)
+	it.set(state, reason(cmp.Or(arm.CodeOf(err), string(class))), err.Error())
+	it.status.Class, it.status.RetryAfter = class, wait
+}
+
+// reason makes an ARM code fit for a condition's reason.
+func reason(code string) string {
+	keep := func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return -1
+	}
+	r := strings.Map(keep, code)
+	if r == "" || !unicode.IsLetter(rune(r[0])) {
+		return "AzureError" + r
+	}
+	return r
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// merge is the body of an update: live with want laid over it. A PUT drops what it
+// leaves out, and others (the cloud provider, people) own parts of what casement
+// made: rules of a load balancer or security group, subnets, tags.
+func merge(live, want map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range live {
+		if !serverOnly(k) {
+			out[k] = strip(v)
+		}
+	}
+	for k, w := range want {
+		out[k] = overlay(out[k], w)
+	}
+	return out
+}
+
+func overlay(live, want any) any {
+	switch w := want.(type) {
+	case map[string]any:
+		l, _ := live.(map[string]any)
+		return merge(l, w)
+	case []any:
+		l, _ := live.([]any)
+		return overlayList(l, w)
+	}
+	return want
+}
+
+// overlayList replaces a list, but of one whose elements have keys it keeps the
+// elements that want does not have.
+func overlayList(live, want []any) []any {
+	if len(want) > 0 && keyOf(want[0]) == "" {
+		return want
+	}
+	out := slices.Clone(live)
+	for _, w := range want {
+		i := slices.IndexFunc(out, func(l any) bool { return strings.EqualFold(keyOf(l), keyOf(w)) })
+		if i < 0 {
+			out = append(out, w)
+		} else {
+			out[i] = overlay(out[i], w)
+		}
+	}
+	return out
+}
+
+// serverOnly are fields that Azure writes and that would be stale in a PUT.
+func serverOnly(key string) bool {
+	switch key {
+	case "etag", "provisioningState", "resourceGuid", "systemData":
+		return true
+	}
+	return false
+}
+
+func strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return merge(v, nil)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = strip(e)
+		}
+		return out
+	}
+	return v
+}
+
+// tagsOf are a resource's tags.
+func tagsOf(doc map[string]any) map[string]any {
+	tags, _ := doc["tags"].(map[string]any)
+	return tags
+}

@@ -1,0 +1,240 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// reader answers reads of single resources from lists: one list per resource type
+// and group serves every object. What casement wrote itself is known without a
+// list. Only what no list shows is read by itself.
+type reader struct {
+	client Client
+	ttl    time.Duration
+	now    func() time.Time
+
+	mu    sync.Mutex
+	lists map[string]*listing
+	own   map[string]entry
+}
+
+// entry is one resource as last seen or written by casement.
+type entry struct {
+	at   time.Time
+	body json.RawMessage // nil: it does not exist
+	// stale means that it was changed and the outcome is not known.
+	stale bool
+}
+
+// listing is one collection. Its lock is held while it is read, so that it is
+// read once.
+type listing struct {
+	mu    sync.Mutex
+	at    time.Time
+	items map[string]json.RawMessage
+}
+
+func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
+	return &reader{client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}}
+}
+
+// read returns a resource, or nil when it does not exist.
+func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessage, error) {
+	e, err := r.find(ctx, id, apiVersion)
+	return e.body, err
+}
+
+func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error) {
+	if own, ok := r.fresh(id); ok && !own.stale {
+		return own, nil
+	} else if ok || alone(id) {
+		return r.get(ctx, id, apiVersion)
+	}
+	if parent := arm.ParentOf(id); parent != "" && inline(id) {
+		return r.fromParent(ctx, id, parent, apiVersion)
+	}
+	return r.fromList(ctx, id, apiVersion)
+}
+
+// fresh is what casement knows by itself, while it is young enough. A list that
+// was read later knows better.
+func (r *reader) fresh(id string) (entry, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own, ok := r.own[arm.Key(id)]
+	if !ok || own.stale {
+		return own, ok
+	}
+	if r.now().Sub(own.at) > r.ttl {
+		delete(r.own, arm.Key(id))
+		return entry{}, false
+	}
+	return own, true
+}
+
+func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) {
+	body, err := r.client.Get(ctx, id, apiVersion)
+	if arm.ClassOf(err) == arm.NotFound {
+		body, err = nil, nil
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	return r.store(id, body), nil
+}
+
+func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, error) {
+	l := r.listing(collectionOf(id))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.items == nil || r.now().Sub(l.at) > r.ttl {
+		at := r.now()
+		items, err := r.list(ctx, collectionOf(id), apiVersion)
+		if err != nil {
+			return entry{}, err
+		}
+		l.at, l.items = at, items
+	}
+	return entry{at: l.at, body: l.items[arm.Key(id)]}, nil
+}
+
+func (r *reader) listing(collection string) *listing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := arm.Key(collection)
+	if r.lists[key] == nil {
+		r.lists[key] = &listing{}
+	}
+	return r.lists[key]
+}
+
+func (r *reader) list(ctx context.Context, collection, apiVersion string) (map[string]json.RawMessage, error) {
+	items := map[string]json.RawMessage{}
+	for item, err := range r.client.List(ctx, collection, apiVersion) {
+		if arm.ClassOf(err) == arm.NotFound {
+			// Neither the group nor the parent is there.
+			return map[string]json.RawMessage{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var head struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(item, &head); err == nil && head.ID != "" {
+			items[arm.Key(head.ID)] = item
+		}
+	}
+	return items, nil
+}
+
+// fromParent finds a child in its parent's body.
+func (r *reader) fromParent(ctx context.Context, id, parent, apiVersion string) (entry, error) {
+	found, err := r.find(ctx, parent, apiVersion)
+	if err != nil || found.body == nil {
+		return entry{at: found.at}, err
+	}
+	var body struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var children []json.RawMessage
+	if err := json.Unmarshal(found.body, &body); err != nil {
+		return r.get(ctx, id, apiVersion)
+	}
+	for key, value := range body.Properties {
+		if strings.EqualFold(key, kindOf(id)) {
+			if err := json.Unmarshal(value, &children); err != nil {
+				return r.get(ctx, id, apiVersion)
+			}
+		}
+	}
+	for _, child := range children {
+		var head struct {
+			Name string `json:"name"`
+		}
+		if err := json.Unmarshal(child, &head); err == nil && strings.EqualFold(head.Name, arm.NameOf(id)) {
+			return entry{at: found.at, body: child}, nil
+		}
+	}
+	return entry{at: found.at}, nil
+}
+
+// store keeps what an answer said of a resource; nil for one that is gone.
+func (r *reader) store(id string, body json.RawMessage) entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := entry{at: r.now(), body: body}
+	r.own[arm.Key(id)] = e
+	if body == nil && alone(id) {
+		r.dropGroup(arm.Key(id))
+	}
+	r.prune()
+	return e
+}
+
+// forget makes the next read ask Azure for the resource alone.
+func (r *reader) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own[arm.Key(id)] = entry{at: r.now(), stale: true}
+}
+
+// dropGroup forgets all that is known of a resource group that is gone.
+func (r *reader) dropGroup(group string) {
+	for key := range r.lists {
+		if strings.HasPrefix(key, group+"/") {
+			delete(r.lists, key)
+		}
+	}
+	for key := range r.own {
+		if strings.HasPrefix(key, group+"/") {
+			delete(r.own, key)
+		}
+	}
+}
+
+// prune drops old entries now and then, so that the cache does not grow with
+// machines that come and go.
+func (r *reader) prune() {
+	const many = 4096
+	if len(r.own) < many {
+		return
+	}
+	for key, e := range r.own {
+		if r.now().Sub(e.at) > r.ttl {
+			delete(r.own, key)
+		}
+	}
+}
+
+// alone says that a resource is read by itself: groups, and what is assigned to a
+// scope, whose lists cover far more than casement's own.
+func alone(id string) bool {
+	group := arm.GroupOf(id)
+	if group == "" || arm.Key(group) == arm.Key(id) {
+		return true
+	}
+	return strings.HasPrefix(strings.ToLower(arm.TypeOf(id)), "microsoft.authorization/")
+}
+
+// inline says that a child is part of its parent's body.
+func inline(id string) bool {
+	switch strings.ToLower(arm.TypeOf(id)) {
+	case "microsoft.network/virtualnetworks/subnets", "microsoft.network/virtualnetworks/virtualnetworkpeerings",
+		"microsoft.network/networksecuritygroups/securityrules", "microsoft.network/routetables/routes",
+		"microsoft.network/loadbalancers/backendaddresspools", "microsoft.network/loadbalancers/inboundnatrules":
+		return true
+	}
+	return false
+}
+
+// collectionOf is the path that lists a resource and its neighbours.
+func collectionOf(id string) string { return id[:strings.LastIndex(id, "/")] }
+
+// kindOf is the last part of the resource type.
+func kindOf(id string) string { return arm.NameOf(collectionOf(id)) }

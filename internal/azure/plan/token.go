@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// Verb is what an operation does to a resource.
+type Verb string
+
+const (
+	Put    Verb = "PUT"
+	Patch  Verb = "PATCH"
+	Delete Verb = "DELETE"
+)
+
+// Token is what a pass has to remember about one resource until the next: an open
+// operation, or the last failure and when to try again. It has no secrets.
+type Token struct {
+	// ID is the resource's, and Verb what was done to it.
+	ID   string `json:"id"`
+	Verb Verb   `json:"verb"`
+	// Resume is the SDK's resume token of an open operation, or "".
+	Resume string `json:"resume,omitempty"`
+	// Begun is when the operation began or failed.
+	Begun time.Time `json:"begun"`
+	// NotBefore is when Azure may be asked again.
+	NotBefore time.Time `json:"notBefore"`
+	// Hash is of what was sent, so that another spec is tried at once.
+	Hash string `json:"hash,omitempty"`
+	// Attempts counts tries that failed one after the other.
+	Attempts int `json:"attempts,omitempty"`
+	// Class, Code and Message are of the last failure.
+	Class   arm.Class `json:"class,omitempty"`
+	Code    string    `json:"code,omitempty"`
+	Message string    `json:"message,omitempty"`
+}
+
+// forgetAfter is the age at which a token is dropped whose resource nobody plans
+// any more. Azure forgets operations after some hours.
+const forgetAfter = 24 * time.Hour
+
+func (t Token) empty() bool { return t.Verb == "" }
+
+func compareTokens(a, b Token) int { return cmp.Compare(arm.Key(a.ID), arm.Key(b.ID)) }
+
+// sortTokens parts the tokens of the planned resources from the others.
+func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Token) {
+	planned = map[string]Token{}
+	for _, r := range in.Resources {
+		planned[arm.Key(r.ID)] = Token{}
+	}
+	for _, t := range in.Tokens {
+		if _, ok := planned[arm.Key(t.ID)]; ok {
+			planned[arm.Key(t.ID)] = t
+		} else if p.now().Sub(t.Begun) < forgetAfter {
+			foreign = append(foreign, t)
+		}
+	}
+	return planned, foreign
+}
+
+// hashOf is of a body without what is new in every pass.
+func hashOf(body any) string {
+	doc, err := document(body)
+	if err != nil {
+		return ""
+	}
+	if os, ok := dig(doc, "properties", "osProfile").(map[string]any); ok {
+		delete(os, "adminPassword")
+	}
+	// Keys of maps are marshalled in order; a document has no other types.
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// document is a value as plain JSON: maps, slices, strings, numbers and booleans.
+// SDK models have marshallers of their own, which leave out what is not set.
+func document(v any) (map[string]any, error) {
+	data, ok := v.(json.RawMessage)
+	if !ok {
+		var err error
+		if data, err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	var doc map[string]any
+	err := json.Unmarshal(data, &doc)
+	return doc, err
+}
+
+// dig follows keys down a document; nil where there is nothing.
+func dig(doc any, keys ...string) any {
+	for _, k := range keys {
+		m, ok := doc.(map[string]any)
+		if !ok {
+			return nil
+		}
+		doc = m[k]
+	}
+	return doc
+}
