@@ -1,0 +1,231 @@
+// Package process runs child processes that must not outlive their parent: it
+// starts them, logs their output to a file, restarts them when asked to and ends
+// them in good order.
+//
+// It knows nothing of what it runs and keeps no state of its own. internal/kube
+// and internal/local use it; everything that starts a program should.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// maxLog is the size in bytes at which a log is put aside as NAME.1 before a
+// start, so that a crash loop cannot fill the disk.
+const maxLog = 16 << 20
+
+// Spec is a program to run.
+type Spec struct {
+	// Name is for messages.
+	Name string
+	// Argv is the command line with the program's path first. argv[0] may be
+	// another name: see Path.
+	Argv []string
+	// Path is the program's file; empty means Argv[0].
+	Path string
+	// Env is added to the parent's environment.
+	Env []string
+	// Dir is the working directory; empty means the parent's.
+	Dir string
+	// Log is the file that gets standard output and error; empty discards them.
+	Log string
+	// Restart makes the process start again when it ends by itself, at first at
+	// once and then with a growing pause up to MaxBackoff.
+	Restart bool
+	// OnChange, when set, is told when the process runs and when it has ended.
+	OnChange func(State)
+}
+
+// MaxBackoff is the longest pause between two starts of a process that fails,
+// shorter than a kubelet's five minutes because a person waits.
+const MaxBackoff = 10 * time.Second
+
+// State is how a process stands.
+type State struct {
+	Running bool
+	PID     int
+	// Restarts counts the starts after the first.
+	Restarts int
+	// ExitCode is of the last end; -1 when a signal ended it.
+	ExitCode int
+}
+
+// Process is a supervised program.
+type Process struct {
+	spec Spec
+	done chan struct{}
+
+	mu       sync.Mutex
+	state    State
+	cmd      *exec.Cmd
+	stopping bool
+	wake     chan struct{}
+}
+
+// Start starts the program. The first start has happened when it returns, so a
+// program that cannot be started is an error here.
+func Start(spec Spec) (*Process, error) {
+	p := &Process{spec: spec, done: make(chan struct{}), wake: make(chan struct{})}
+	started := make(chan error, 1)
+	go p.supervise(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	return p, nil
+}
+
+// State returns how the process stands now.
+func (p *Process) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
+
+// Done is closed when the process has ended and is not started again.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// supervise runs on one locked thread: the parent-death signal is sent when the
+// thread that forked ends (prctl(2), PR_SET_PDEATHSIG).
+func (p *Process) supervise(started chan<- error) {
+	runtime.LockOSThread()
+	defer close(p.done)
+	pause := 100 * time.Millisecond
+	for first := true; ; first = false {
+		begun := time.Now()
+		if ran := p.run(first, started); !ran && first {
+			return
+		}
+		p.mu.Lock()
+		again := p.spec.Restart && !p.stopping
+		p.mu.Unlock()
+		if !again {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			pause = 100 * time.Millisecond
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-p.wake:
+			timer.Stop()
+			return
+		}
+		pause = min(2*pause, MaxBackoff)
+	}
+}
+
+// run starts the program once and waits for its end. It returns false when the
+// program did not start.
+func (p *Process) run(first bool, started chan<- error) (ran bool) {
+	cmd, log, err := p.command()
+	if err == nil {
+		p.mu.Lock()
+		if p.stopping {
+			err = errors.New("stopped before it started")
+		} else {
+			err = cmd.Start()
+		}
+		if err == nil {
+			p.cmd = cmd
+			p.state.Running, p.state.PID = true, cmd.Process.Pid
+			if !first {
+				p.state.Restarts++
+			}
+		}
+		p.mu.Unlock()
+	}
+	if first {
+		started <- err
+	}
+	if log != nil {
+		defer log.Close()
+	}
+	if err != nil {
+		return false
+	}
+	p.changed()
+	_ = cmd.Wait() // ProcessState below says how it ended
+	p.mu.Lock()
+	p.cmd = nil
+	p.state.Running, p.state.PID, p.state.ExitCode = false, 0, cmd.ProcessState.ExitCode()
+	p.mu.Unlock()
+	p.changed()
+	return true
+}
+
+func (p *Process) changed() {
+	if p.spec.OnChange != nil {
+		p.spec.OnChange(p.State())
+	}
+}
+
+func (p *Process) command() (*exec.Cmd, *os.File, error) {
+	path := p.spec.Path
+	if path == "" {
+		path = p.spec.Argv[0]
+	}
+	cmd := exec.Command(path)
+	cmd.Args = p.spec.Argv
+	cmd.Dir = p.spec.Dir
+	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if p.spec.Log == "" {
+		return cmd, nil, nil
+	}
+	if info, err := os.Stat(p.spec.Log); err == nil && info.Size() > maxLog {
+		if err := os.Rename(p.spec.Log, p.spec.Log+".1"); err != nil {
+			return nil, nil, err
+		}
+	}
+	log, err := os.OpenFile(p.spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd, log, nil
+}
+
+// Stop ends the process: SIGTERM, and SIGKILL to its group once ctx ends. It
+// returns when the process is gone and is not started again.
+func (p *Process) Stop(ctx context.Context) {
+	p.mu.Lock()
+	if !p.stopping {
+		p.stopping = true
+		close(p.wake)
+	}
+	p.signal(syscall.SIGTERM)
+	p.mu.Unlock()
+	select {
+	case <-p.done:
+		return
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	p.signal(syscall.SIGKILL)
+	p.mu.Unlock()
+	<-p.done
+}
+
+// Kill ends the process at once and does not start it again.
+func (p *Process) Kill() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.Stop(ctx)
+}
+
+// signal is called with the lock held.
+func (p *Process) signal(s syscall.Signal) {
+	if p.cmd != nil && p.cmd.Process != nil {
+		// The group is the process's own (Setpgid), so its children go too.
+		_ = syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}

@@ -1,0 +1,116 @@
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary play the child: a program that is there on every
+// machine.
+func TestMain(m *testing.M) {
+	switch os.Getenv("PROCESS_TEST_CHILD") {
+	case "":
+		os.Exit(m.Run())
+	case "fail":
+		os.Stdout.WriteString("failing\n")
+		os.Exit(3)
+	case "stubborn":
+		ignore := make(chan os.Signal, 1)
+		notify(ignore)
+		os.Stdout.WriteString("ready\n")
+		select {}
+	case "sleep":
+		os.Stdout.WriteString("ready\n")
+		time.Sleep(time.Hour)
+	}
+}
+
+func child(t *testing.T, kind string, spec Spec) (Spec, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Name, spec.Argv, spec.Env = kind, []string{self}, []string{"PROCESS_TEST_CHILD=" + kind}
+	spec.Log = filepath.Join(t.TempDir(), "log")
+	return spec, spec.Log
+}
+
+func awaitLog(t *testing.T, log, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		data, _ := os.ReadFile(log)
+		if strings.Contains(string(data), want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("log %q never held %q", data, want)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func TestStopEndsAProcess(t *testing.T) {
+	for _, kind := range []string{"sleep", "stubborn"} {
+		t.Run(kind, func(t *testing.T) {
+			spec, log := child(t, kind, Spec{Restart: true})
+			p, err := Start(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			awaitLog(t, log, "ready")
+			pid := p.State().PID
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			p.Stop(ctx)
+			if err := syscall.Kill(pid, 0); err == nil {
+				t.Errorf("process %d is still there", pid)
+			}
+			if s := p.State(); s.Running || s.Restarts != 0 {
+				t.Errorf("after Stop: %+v", s)
+			}
+		})
+	}
+}
+
+func TestRestart(t *testing.T) {
+	states := make(chan State, 64)
+	spec, _ := child(t, "fail", Spec{Restart: true, OnChange: func(s State) { states <- s }})
+	p, err := Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	for s := range states {
+		if !s.Running && s.ExitCode != 3 {
+			t.Fatalf("exit code %d, want 3", s.ExitCode)
+		}
+		if s.Running && s.Restarts == 2 {
+			return
+		}
+	}
+}
+
+func TestEndsOnceWithoutRestart(t *testing.T) {
+	spec, log := child(t, "fail", Spec{})
+	p, err := Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if s := p.State(); s.Running || s.ExitCode != 3 || s.Restarts != 0 {
+		t.Errorf("state %+v", s)
+	}
+	awaitLog(t, log, "failing")
+}
+
+func TestStartFails(t *testing.T) {
+	if _, err := Start(Spec{Name: "nothing", Argv: []string{"/nonexistent/program"}}); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("error %v does not name the program", err)
+	}
+}
