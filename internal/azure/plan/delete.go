@@ -84,8 +84,8 @@ func tagged(body any) bool {
 // gone takes in that the resource does not exist, and with a virtual machine what
 // Azure deletes with it.
 func (p *Planner) gone(it *item) {
-	if it.live != nil {
-		if doc, err := document(it.live); err == nil {
+	if last := p.reader.last(it.ID); last != nil {
+		if doc, err := document(last); err == nil {
 			for _, id := range deletedWith(doc) {
 				p.reader.store(id, nil)
 			}

@@ -58,7 +58,7 @@ func (d *differ) value(path string, have, want any) {
 	case nil:
 	case map[string]any:
 		h, ok := have.(map[string]any)
-		if !ok && len(w) > 0 {
+		if !ok && have != nil {
 			d.differ(path, have, want)
 			return
 		}

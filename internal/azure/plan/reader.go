@@ -181,7 +181,20 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 func (r *reader) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.own[arm.Key(id)] = entry{at: r.now(), stale: true}
+	r.own[arm.Key(id)] = entry{at: r.now(), body: r.own[arm.Key(id)].body, stale: true}
+}
+
+// last is what was known of a resource, however old; nil when nothing was.
+func (r *reader) last(id string) json.RawMessage {
+	r.mu.Lock()
+	own, l := r.own[arm.Key(id)].body, r.lists[arm.Key(collectionOf(id))]
+	r.mu.Unlock()
+	if own != nil || l == nil {
+		return own
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.items[arm.Key(id)]
 }
 
 // dropGroup forgets all that is known of a resource group that is gone.

@@ -1,0 +1,388 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
+)
+
+const (
+	group = "/subscriptions/s/resourceGroups/g"
+	nets  = group + "/providers/Microsoft.Network/"
+	vms   = group + "/providers/Microsoft.Compute/virtualMachines/"
+)
+
+var owner = Owner{Key: "cluster", Value: "owned"}
+
+func managed(id string, properties map[string]any, needs ...string) desired.Resource {
+	return desired.Resource{
+		ID: id, APIVersion: "1", Policy: desired.Manage, Condition: "NetworkReady", Field: "spec.x", Needs: needs,
+		Body: map[string]any{"location": "westeurope", "tags": map[string]any{"cluster": "owned"}, "properties": properties},
+	}
+}
+
+func createOnly(r desired.Resource) desired.Resource {
+	r.Policy = desired.CreateOnly
+	return r
+}
+
+// states prints an outcome in one line.
+func states(o Outcome) string {
+	var out []string
+	for _, r := range o.Resources {
+		out = append(out, strings.TrimSuffix(arm.NameOf(r.ID)+" "+string(r.State)+" "+r.Reason, " "))
+	}
+	return strings.Join(out, ", ")
+}
+
+func expect(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got  %s\n want %s", what, got, want)
+	}
+}
+
+func TestApplyInOnePass(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	in := Input{Owner: owner, Resources: []desired.Resource{
+		managed(group, nil),
+		managed(nets+"virtualNetworks/v", map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}, group),
+		createOnly(managed(nets+"networkInterfaces/n", nil, nets+"virtualNetworks/v", "/elsewhere")),
+		createOnly(managed(vms+"m", map[string]any{"osProfile": map[string]any{"adminPassword": "x", "computerName": "m"}}, nets+"networkInterfaces/n")),
+	}}
+	out := p.Apply(t.Context(), in)
+	expect(t, "states", states(out), "g Done, v Done, n Done, m Done")
+	expect(t, "calls", a.took(), "GET g, GET networkInterfaces, GET virtualMachines, GET virtualNetworks, PUT g, PUT m, PUT n, PUT v")
+	if out.State != Done || out.RequeueAfter != 0 || len(out.Tokens) != 0 || len(out.Live) != 4 || out.Writes != 4 {
+		t.Errorf("outcome %+v", out)
+	}
+	out = p.Apply(t.Context(), in)
+	expect(t, "second states", states(out), "g Done, v Done, n Done, m Done")
+	expect(t, "second calls", a.took(), "")
+}
+
+func TestOperationsArePolledOnceAndResumed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 2
+		in := Input{Owner: owner, Resources: []desired.Resource{
+			managed(nets+"publicIPAddresses/a", nil),
+			managed(nets+"publicIPAddresses/b", nil),
+			managed(nets+"loadBalancers/lb", nil, nets+"publicIPAddresses/a"),
+		}}
+		out := newPlanner(t, a).Apply(t.Context(), in)
+		expect(t, "begun", states(out), "a Waiting Creating, b Waiting Creating, lb Waiting WaitingForNeeds")
+		expect(t, "calls", a.took(), "GET publicIPAddresses, PUT a, PUT b")
+		if out.RequeueAfter != 3*time.Second || len(out.Tokens) != 2 {
+			t.Fatalf("requeue %v, %d tokens", out.RequeueAfter, len(out.Tokens))
+		}
+		// Another process takes over with the tokens alone.
+		stored, err := json.Marshal(out.Tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(stored, &in.Tokens); err != nil {
+			t.Fatal(err)
+		}
+		p := newPlanner(t, a)
+		out = p.Apply(t.Context(), in)
+		expect(t, "too early", a.took(), "")
+		later(out.RequeueAfter)
+		in.Tokens = out.Tokens
+		out = p.Apply(t.Context(), in)
+		expect(t, "first poll", a.took(), "POLL, POLL")
+		later(out.RequeueAfter)
+		in.Tokens = out.Tokens
+		out = p.Apply(t.Context(), in)
+		expect(t, "second poll", states(out), "a Done, b Done, lb Waiting Creating")
+		expect(t, "calls at the end", a.took(), "GET a, GET b, GET loadBalancers, POLL, POLL, PUT lb")
+	})
+}
+
+func TestDifferencesAreMendedAndOthersPartsKept(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	id := nets + "networkSecurityGroups/nsg"
+	rule := func(name, port string) map[string]any {
+		return map[string]any{"name": name, "properties": map[string]any{"destinationPortRange": port}}
+	}
+	a.docs[arm.Key(id)] = map[string]any{
+		"id": id, "name": "nsg", "location": "West Europe", "etag": "1", "tags": map[string]any{"cluster": "owned", "theirs": "1"},
+		"properties": map[string]any{"provisioningState": "Succeeded", "securityRules": []any{rule("allow_ssh", "2222"), rule("theirs", "1")}},
+	}
+	out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{
+		managed(id, map[string]any{"securityRules": []any{rule("allow_ssh", "22")}}),
+	}})
+	expect(t, "states", states(out), "nsg Done")
+	expect(t, "calls", a.took(), "GET networkSecurityGroups, PUT nsg")
+	expect(t, "document", marshal(a.docs[arm.Key(id)]["properties"]),
+		`{"provisioningState":"Succeeded","securityRules":[{"name":"allow_ssh","properties":{"destinationPortRange":"22"}},{"name":"theirs","properties":{"destinationPortRange":"1"}}]}`)
+	expect(t, "tags", marshal(a.docs[arm.Key(id)]["tags"]), `{"cluster":"owned","theirs":"1"}`)
+}
+
+func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	id := nets + "virtualNetworks/v"
+	a.docs[arm.Key(id)] = map[string]any{"id": id, "location": "westeurope", "properties": map[string]any{"provisioningState": "Succeeded"}}
+	in := Input{Owner: owner, Resources: []desired.Resource{managed(id, map[string]any{"flowTimeoutInMinutes": 4})}}
+	out := p.Apply(t.Context(), in)
+	expect(t, "apply", states(out), "v Done Unmanaged")
+	expect(t, "difference", strings.Join(out.Resources[0].Diff, "; "), "properties.flowTimeoutInMinutes: none -> 4; tags.cluster: none -> owned")
+	out = p.Delete(t.Context(), in)
+	expect(t, "delete", states(out), "v Done Unmanaged")
+	expect(t, "calls", a.took(), "GET virtualNetworks")
+}
+
+func TestCreateOnlyChangesTagsAlone(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	a.docs[arm.Key(vms+"m")] = map[string]any{
+		"id": vms + "m", "location": "westeurope", "tags": map[string]any{"cluster": "owned", "old": "1"},
+		"properties": map[string]any{"provisioningState": "Succeeded", "size": "small"},
+	}
+	vm := createOnly(managed(vms+"m", map[string]any{"size": "big"}))
+	expect(t, "unchanged", states(p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}})), "m Done")
+	expect(t, "calls", a.took(), "GET virtualMachines")
+	vm.Body.(map[string]any)["tags"] = map[string]any{"cluster": "owned", "new": "1"}
+	expect(t, "tagged", states(p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}})), "m Done")
+	expect(t, "calls", a.took(), "PATCH m")
+	expect(t, "tags", marshal(a.docs[arm.Key(vms+"m")]["tags"]), `{"cluster":"owned","new":"1","old":"1"}`)
+}
+
+func TestObserve(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	in := Input{Resources: []desired.Resource{{ID: nets + "virtualNetworks/v", APIVersion: "1", Policy: desired.Observe, Field: "spec.networkSpec.vnet"}}}
+	out := p.Apply(t.Context(), in)
+	if r := out.Resources[0]; r.State != Failed || r.Reason != "NotFound" || !strings.Contains(r.Message, "spec.networkSpec.vnet") || r.RetryAfter == 0 {
+		t.Errorf("missing: %+v", r)
+	}
+	a.docs[arm.Key(nets+"virtualNetworks/v")] = map[string]any{"id": nets + "virtualNetworks/v"}
+	p.Forget(nets + "virtualNetworks/v")
+	expect(t, "present", states(p.Apply(t.Context(), in)), "v Done")
+}
+
+func TestChildrenAreReadFromTheirParent(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	vnet := nets + "virtualNetworks/v"
+	a.docs[arm.Key(vnet)] = map[string]any{"id": vnet, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{
+		"subnets": []any{map[string]any{"name": "S1", "id": vnet + "/subnets/S1", "properties": map[string]any{"addressPrefix": "10.0.0.0/16", "provisioningState": "Succeeded"}}},
+	}}
+	subnet := func(name, prefix string) desired.Resource {
+		return desired.Resource{ID: vnet + "/subnets/" + name, APIVersion: "1", Policy: desired.Manage, Body: map[string]any{"properties": map[string]any{"addressPrefix": prefix}}}
+	}
+	out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{subnet("s1", "10.0.0.0/16"), subnet("s2", "10.1.0.0/16")}})
+	expect(t, "states", states(out), "s1 Done, s2 Done")
+	expect(t, "calls", a.took(), "GET virtualNetworks, PUT s2")
+}
+
+func TestFailures(t *testing.T) {
+	vm := createOnly(managed(vms+"m", nil))
+	for _, tc := range []struct {
+		name     string
+		answer   answer
+		state    State
+		reason   string
+		terminal bool
+		again    bool // tried again after RetryAfter
+	}{
+		{"invalid", refusal(400, "InvalidParameter", "no such image"), Failed, "InvalidParameter", true, false},
+		{"size", refusal(409, "SkuNotAvailable", "not here"), Failed, "SkuNotAvailable", true, false},
+		{"quota", refusal(409, "OperationNotAllowed", "exceeding approved Cores quota"), Failed, "OperationNotAllowed", false, true},
+		{"denied", refusal(403, "AuthorizationFailed", "no"), Failed, "AuthorizationFailed", false, true},
+		{"busy", refusal(429, "RetryableErrorDueToAnotherOperation", "busy"), Waiting, "RetryableErrorDueToAnotherOperation", false, true},
+		{"server", refusal(500, "", "oops"), Waiting, "Transient", false, true},
+		{"throttled", answer{status: 429, body: `{"error":{"code":"TooManyRequests"}}`, header: map[string]string{"Retry-After": "7"}}, Waiting, "TooManyRequests", false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newAzure()
+				p := newPlanner(t, a)
+				a.refuse["PUT m"] = []answer{tc.answer}
+				out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}})
+				r := out.Resources[0]
+				if r.State != tc.state || r.Reason != tc.reason || r.Terminal != tc.terminal || r.Message == "" {
+					t.Fatalf("first: %+v", r)
+				}
+				a.took()
+				second := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}, Tokens: out.Tokens})
+				if s := second.Resources[0]; s.State != tc.state || strings.Contains(a.took(), "PUT") {
+					t.Errorf("tried again at once: %+v", s)
+				}
+				later(out.RequeueAfter + time.Hour)
+				third := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}, Tokens: second.Tokens})
+				if tried := strings.Contains(a.took(), "PUT m"); tried != tc.again {
+					t.Errorf("tried again: %v", tried)
+				}
+				if tc.again {
+					expect(t, "in the end", states(third), "m Done")
+				}
+				changed := createOnly(managed(vms+"m", map[string]any{"size": "other"}))
+				expect(t, "with another spec", states(p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{changed}, Tokens: third.Tokens})), "m Done")
+			})
+		})
+	}
+}
+
+func TestPassingFailuresAreNotWaitedForForever(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"natGateways/n", nil)}}
+		for range patience {
+			a.refuse["PUT n"] = append(a.refuse["PUT n"], refusal(503, "ServerTimeout", "later"))
+		}
+		var out Outcome
+		for range patience {
+			out = p.Apply(t.Context(), in)
+			in.Tokens = out.Tokens
+			later(out.RequeueAfter)
+		}
+		expect(t, "after many tries", states(out), "n Failed ServerTimeout")
+		expect(t, "mended", states(p.Apply(t.Context(), in)), "n Done")
+	})
+}
+
+func TestAFailedOperationIsReportedWithAzuresWords(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 1
+		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut","message":"did not finish in the allotted time"}}`}
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", nil))}}
+		out := p.Apply(t.Context(), in)
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		for range 3 {
+			later(time.Minute)
+			in.Tokens = out.Tokens
+			out = p.Apply(t.Context(), in)
+			r := out.Resources[0]
+			if r.State != Failed || r.Reason != "OSProvisioningTimedOut" || !r.Terminal || !strings.Contains(r.Message, "allotted time") {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if calls := a.took(); strings.Count(calls, "PUT") != 1 {
+			t.Errorf("calls: %s", calls)
+		}
+		// Somebody mends it by hand.
+		a.docs[arm.Key(vms+"m")]["properties"] = map[string]any{"provisioningState": "Succeeded"}
+		later(2 * time.Minute)
+		in.Tokens = out.Tokens
+		expect(t, "mended", states(p.Apply(t.Context(), in)), "m Done")
+	})
+}
+
+func TestAnotherTokenOrOperationIsNotTrusted(t *testing.T) {
+	a := newAzure()
+	p := newPlanner(t, a)
+	id := nets + "natGateways/n"
+	for _, resume := range []string{
+		"{}", "nonsense",
+		`{"type":"RawMessage","token":{"asyncURL":"https://evil.test/op","locURL":"","origURL":"https://evil.test/x","method":"PUT","finalState":"","state":"InProgress"}}`,
+		`{"type":"RawMessage","token":{"asyncURL":"https://arm.test/subscriptions/s/providers/x/locations/l/operations/gone?api-version=1","locURL":"","origURL":"https://arm.test/x","method":"PUT","finalState":"","state":"InProgress"}}`,
+	} {
+		delete(a.docs, arm.Key(id))
+		p.Forget(id)
+		out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{managed(id, nil)}, Tokens: []Token{{ID: id, Verb: Put, Resume: resume}}})
+		expect(t, resume, states(out), "n Done")
+	}
+}
+
+func TestAzureKeepsSomethingElse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.overwrite = map[string]any{"idleTimeoutInMinutes": 30}
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"natGateways/n", map[string]any{"idleTimeoutInMinutes": 4})}}
+		puts := 0
+		for range 60 {
+			out := p.Apply(t.Context(), in)
+			in.Tokens = out.Tokens
+			if out.State != Done {
+				t.Fatalf("%+v", out)
+			}
+			puts += strings.Count(a.took(), "PUT")
+			later(time.Minute)
+		}
+		if puts > 6 {
+			t.Errorf("%d puts in an hour", puts)
+		}
+	})
+}
+
+func TestDeleteInReverse(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{
+			managed(nets+"virtualNetworks/v", nil),
+			managed(nets+"publicIPAddresses/ip", nil),
+			createOnly(managed(nets+"networkInterfaces/n", nil, nets+"virtualNetworks/v")),
+			createOnly(managed(vms+"m", map[string]any{"networkProfile": map[string]any{"networkInterfaces": []any{
+				map[string]any{"id": nets + "networkInterfaces/n", "properties": map[string]any{"deleteOption": "Delete"}},
+			}}}, nets+"networkInterfaces/n")),
+		}}
+		if out := p.Apply(t.Context(), in); out.State != Done {
+			t.Fatalf("%+v", out)
+		}
+		a.took()
+		a.lasts = 1
+		a.refuse["DELETE ip"] = []answer{refusal(400, "PublicIPAddressCannotBeDeleted", "still allocated")}
+		out := p.Delete(t.Context(), in)
+		expect(t, "first", states(out), "v Waiting WaitingForNeeds, ip Waiting PublicIPAddressCannotBeDeleted, n Waiting WaitingForNeeds, m Waiting Deleting")
+		expect(t, "calls", a.took(), "DELETE ip, DELETE m")
+		delete(a.docs, arm.Key(nets+"networkInterfaces/n")) // Azure, with the machine
+		for i := 0; out.State != Done && i < 10; i++ {
+			later(out.RequeueAfter)
+			in.Tokens = out.Tokens
+			out = p.Delete(t.Context(), in)
+		}
+		expect(t, "last", states(out), "v Done Deleted, ip Done Deleted, n Done Deleted, m Done Deleted")
+		if len(a.docs) != 0 || len(out.Tokens) != 0 {
+			t.Errorf("left: %v, %v", a.docs, out.Tokens)
+		}
+		if calls := a.took(); strings.Contains(calls, "DELETE n") {
+			t.Errorf("the interface goes with its machine: %s", calls)
+		}
+	})
+}
+
+func TestTokensOfOthersAreKept(t *testing.T) {
+	p := newPlanner(t, newAzure())
+	theirs := Token{ID: vms + "other", Verb: Put, Resume: "x", Begun: time.Now()}
+	old := Token{ID: vms + "old", Verb: Put, Resume: "x", Begun: time.Now().Add(-48 * time.Hour)}
+	out := p.Delete(t.Context(), Input{Owner: owner, Tokens: []Token{theirs, old}})
+	if len(out.Tokens) != 1 || out.Tokens[0].ID != theirs.ID {
+		t.Errorf("tokens %+v", out.Tokens)
+	}
+}
+
+// A thousand machines cost one list, whoever asks first.
+func TestReadsAreShared(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		inputs := make([]Input, 1000)
+		for i := range inputs {
+			id := vms + "m" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)
+			inputs[i] = Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(id, nil))}}
+			if out := p.Apply(context.Background(), inputs[i]); out.State != Done {
+				t.Fatalf("%+v", out)
+			}
+		}
+		a.took()
+		later(10 * time.Minute)
+		for _, in := range inputs {
+			p.Apply(context.Background(), in)
+		}
+		expect(t, "calls", a.took(), "GET virtualMachines")
+	})
+}
