@@ -228,7 +228,9 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 			if !reboot {
 				s.Provisioned = provisioned
 			}
-			s.note(res.ExitCode, res.Problems)
+			if res.Ran {
+				s.note(res.ExitCode, cloudbase.Asks(res.ExitCode), res.Problems)
+			}
 		})
 		return reboot, nil
 	}
@@ -236,19 +238,17 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	g.set(func(s *Status) { s.note(res.ExitCode, res.Problems) })
+	if res.Ran {
+		g.set(func(s *Status) { s.note(res.ExitCode, false, res.Problems) })
+	}
 	return g.m.TakeReboot(), nil
 }
 
-// note takes a run's findings into the status. A boot that found nothing leaves
-// what an earlier one found.
-func (s *Status) note(code int, problems []string) {
-	if code != 0 {
-		s.ExitCode = code
-	}
-	if len(problems) > 0 {
-		s.Message = strings.Join(problems, "; ")
-	} else if code != 0 {
+// note takes a run's findings into the status. asks tells an exit code that is a
+// request and no failure.
+func (s *Status) note(code int, asks bool, problems []string) {
+	s.ExitCode, s.Message = code, strings.Join(problems, "; ")
+	if code != 0 && !asks && s.Message == "" {
 		s.Message = fmt.Sprintf("the user's script ended with code %d", code)
 	}
 }
@@ -265,7 +265,7 @@ func (g *Guest) stuck() {
 // finish keeps the result. again tells a guest whose bootstrap had ended before.
 func (g *Guest) finish(again bool) error {
 	s := g.Status()
-	failed := s.Provisioned == ProvisionedFailed || (!s.Sentinel && (s.ExitCode != 0 || s.Message != ""))
+	failed := s.Provisioned == ProvisionedFailed || (!s.Sentinel && s.Message != "")
 	g.set(func(s *Status) {
 		s.Phase = PhaseRunning
 		if failed {

@@ -28,6 +28,8 @@ type Result struct {
 	Failed bool
 	// Reboot is set when a plugin asked for one. Nothing is reported to Azure then.
 	Reboot bool
+	// Ran is set when user data was looked at in this boot.
+	Ran bool
 	// ExitCode is what the user's script returned, runcmd's batch or another.
 	ExitCode int
 	// Problems say in order what of the custom data could not be used.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -133,7 +132,7 @@ func (a *agent) writeFile(item map[string]any) error {
 		write = root.AppendFile
 	}
 	if info, err := root.Stat(name); err == nil && info.Mode()&0o200 == 0 {
-		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+		return fmt.Errorf("open %s: Access is denied: it is read-only", name)
 	}
 	if err := write(name, content, 0o644); err != nil {
 		return err

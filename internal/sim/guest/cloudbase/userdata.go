@@ -20,6 +20,10 @@ const (
 	rebootAgain = 1003
 )
 
+// Asks says whether an exit code asks the agent for something, and so tells no
+// failure.
+func Asks(code int) bool { return result(code) != outcome{} }
+
 // result of an exit code.
 func result(code int) outcome {
 	switch code {
@@ -44,6 +48,7 @@ var (
 // userData tells custom data apart by its bytes as they come: nothing is
 // decompressed, and neither a byte order mark nor a blank is skipped.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
+	a.res.Ran = true
 	data := a.m.CustomData
 	if len(data) == 0 {
 		a.infof(userDataModule, "No user data")

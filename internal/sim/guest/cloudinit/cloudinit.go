@@ -27,6 +27,8 @@ const (
 
 // Result is how a run ended.
 type Result struct {
+	// Ran is set when the user's scripts were not done before this boot.
+	Ran bool
 	// ExitCode is that of the first user script that failed.
 	ExitCode int
 	// Problems say in order what of the custom data could not be used.
@@ -61,6 +63,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	}
 	defer output.Close()
 	a := &agent{m: m, sh: sh, log: log, output: io.MultiWriter(output, m.Console)}
+	a.res.Ran = !m.Journal.Done("scripts_user")
 	a.infof("cloud-init starts (simulated by casement: no program runs outside of this guest's file tree)")
 	a.infof("datasource Azure, instance %s, hostname %s", m.InstanceID, m.ComputerName)
 	if err := a.once("set_hostname", a.setHostname); err != nil {
