@@ -1,0 +1,38 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// AllowedNamespaces has the fields of AzureClusterIdentity's
+// spec.allowedNamespaces, so that one converts to the other.
+type AllowedNamespaces struct {
+	NamespaceList []string
+	Selector      *metav1.LabelSelector
+}
+
+// Allowed says whether clusters of a namespace may use an identity: nil allows no
+// namespace and an empty value all; otherwise the list or the selector has to
+// match, and a selector without requirements matches nothing. The identity's own
+// namespace is no exception. The error is a selector that cannot be read.
+func Allowed(a *AllowedNamespaces, namespace string, namespaceLabels map[string]string) (bool, error) {
+	switch {
+	case a == nil:
+		return false, nil
+	case len(a.NamespaceList) == 0 && a.Selector == nil:
+		return true, nil
+	case slices.Contains(a.NamespaceList, namespace):
+		return true, nil
+	case a.Selector == nil:
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(a.Selector)
+	if err != nil {
+		return false, fmt.Errorf("spec.allowedNamespaces.selector: %w", err)
+	}
+	return !selector.Empty() && selector.Matches(labels.Set(namespaceLabels)), nil
+}
