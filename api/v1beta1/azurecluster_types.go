@@ -1,0 +1,328 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ClusterFinalizer keeps an AzureCluster until its Azure resources are gone.
+const ClusterFinalizer = "azurecluster.infrastructure.cluster.x-k8s.io"
+
+// Tags are Azure tags: at most 50 a resource, names to 512 and values to 256
+// characters.
+type Tags map[string]string
+
+// BastionHostSkuName is the SKU of a bastion host.
+type BastionHostSkuName string
+
+// AzureClusterSpec is what a cluster asks of Azure: its network, load balancers and identity.
+type AzureClusterSpec struct {
+	AzureClusterClassSpec `json:",inline"`
+
+	// ResourceGroup: default = AzureCluster name.
+	// +optional
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+
+	// NetworkSpec is the network spec.
+	// +optional
+	NetworkSpec NetworkSpec `json:"networkSpec,omitempty"`
+
+	// BastionSpec is the bastion spec.
+	// +optional
+	BastionSpec BastionSpec `json:"bastionSpec,omitempty"`
+
+	// ControlPlaneEndpoint: API server address used by Cluster API; filled by the controller when empty, left alone when set.
+	// +optional
+	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+
+	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP, NSG rules; the endpoint must then be filled in by another actor.
+	// +kubebuilder:default=true
+	// +optional
+	ControlPlaneEnabled bool `json:"controlPlaneEnabled"`
+}
+
+// AzureClusterClassSpec is the part of an AzureCluster that a ClusterClass may carry.
+type AzureClusterClassSpec struct {
+	// SubscriptionID: default: env AZURE_SUBSCRIPTION_ID of the manager.
+	// +optional
+	SubscriptionID string `json:"subscriptionID,omitempty"`
+
+	// Location: Azure region.
+	// +required
+	Location string `json:"location"`
+
+	// ExtendedLocation: place resources in an Azure edge zone; refused unless feature gate EdgeZone is on.
+	// +optional
+	ExtendedLocation *ExtendedLocationSpec `json:"extendedLocation,omitempty"`
+
+	// AdditionalTags: extra tags put on every Azure resource of the cluster; a machine or pool tag with the same key wins.
+	// +optional
+	AdditionalTags Tags `json:"additionalTags,omitempty"`
+
+	// IdentityRef: reference to the AzureClusterIdentity used for all ARM calls of this cluster; mandatory in v1.26, optional (falls back to manager env vars) in v1.0.0.
+	// +optional
+	IdentityRef *corev1.ObjectReference `json:"identityRef,omitempty"`
+
+	// AzureEnvironment: cloud: AzurePublicCloud, AzureChinaCloud, AzureUSGovernmentCloud (AzureGermanCloud only half supported).
+	// +optional
+	AzureEnvironment string `json:"azureEnvironment,omitempty"`
+
+	// FailureDomains: only used to mark a zone as not usable by control planes (controlPlane: false); zones themselves are discovered.
+	// +optional
+	FailureDomains map[string]FailureDomainSpec `json:"failureDomains,omitempty"`
+
+	// CloudProviderConfigOverrides: rate-limit and back-off values merged into the generated azure.json.
+	// +optional
+	CloudProviderConfigOverrides *CloudProviderConfigOverrides `json:"cloudProviderConfigOverrides,omitempty"`
+}
+
+// ExtendedLocationSpec is the extended location part of a spec.
+type ExtendedLocationSpec struct {
+	// Name is the name.
+	// +required
+	Name string `json:"name"`
+
+	// Type is the type.
+	// +kubebuilder:validation:Enum=EdgeZone
+	// +required
+	Type string `json:"type"`
+}
+
+// FailureDomainSpec is the failure domain part of a spec.
+type FailureDomainSpec struct {
+	// ControlPlane: may control-plane machines be placed in this zone.
+	// +optional
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+}
+
+// CloudProviderConfigOverrides is the cloud provider config overrides part of a spec.
+type CloudProviderConfigOverrides struct {
+	// RateLimits: per API family client rate limits of cloud-provider-azure.
+	// +optional
+	RateLimits []RateLimitSpec `json:"rateLimits,omitempty"`
+
+	// BackOffs: retry back-off of cloud-provider-azure.
+	// +optional
+	BackOffs BackOffConfig `json:"backOffs,omitempty"`
+}
+
+// RateLimitSpec is the rate limit part of a spec.
+type RateLimitSpec struct {
+	// Name: which API family the limit is for.
+	// +kubebuilder:validation:Enum=defaultRateLimit;routeRateLimit;subnetsRateLimit;interfaceRateLimit;routeTableRateLimit;loadBalancerRateLimit;publicIPAddressRateLimit;securityGroupRateLimit;virtualMachineRateLimit;storageAccountRateLimit;diskRateLimit;snapshotRateLimit;virtualMachineScaleSetRateLimit;virtualMachineSizesRateLimit;availabilitySetRateLimit
+	// +required
+	Name string `json:"name"`
+
+	// Config is the config.
+	// +optional
+	Config RateLimitConfig `json:"config,omitempty"`
+}
+
+// RateLimitConfig is the rate limit config part of a spec.
+type RateLimitConfig struct {
+	// CloudProviderRateLimit: turns the limiter on.
+	// +optional
+	CloudProviderRateLimit bool `json:"cloudProviderRateLimit,omitempty"`
+
+	// CloudProviderRateLimitQPS: read calls per second (decimal quantity).
+	// +optional
+	CloudProviderRateLimitQPS *resource.Quantity `json:"cloudProviderRateLimitQPS,omitempty"`
+
+	// CloudProviderRateLimitBucket: read burst.
+	// +optional
+	CloudProviderRateLimitBucket int `json:"cloudProviderRateLimitBucket,omitempty"`
+
+	// CloudProviderRateLimitQPSWrite: write calls per second.
+	// +optional
+	CloudProviderRateLimitQPSWrite *resource.Quantity `json:"cloudProviderRateLimitQPSWrite,omitempty"`
+
+	// CloudProviderRateLimitBucketWrite: write burst.
+	// +optional
+	CloudProviderRateLimitBucketWrite int `json:"cloudProviderRateLimitBucketWrite,omitempty"`
+}
+
+// BackOffConfig is the back off config part of a spec.
+type BackOffConfig struct {
+	// CloudProviderBackoff is the cloud provider backoff.
+	// +optional
+	CloudProviderBackoff bool `json:"cloudProviderBackoff,omitempty"`
+
+	// CloudProviderBackoffRetries is the cloud provider backoff retries.
+	// +optional
+	CloudProviderBackoffRetries int `json:"cloudProviderBackoffRetries,omitempty"`
+
+	// CloudProviderBackoffExponent is the cloud provider backoff exponent.
+	// +optional
+	CloudProviderBackoffExponent *resource.Quantity `json:"cloudProviderBackoffExponent,omitempty"`
+
+	// CloudProviderBackoffDuration is the cloud provider backoff duration.
+	// +optional
+	CloudProviderBackoffDuration int `json:"cloudProviderBackoffDuration,omitempty"`
+
+	// CloudProviderBackoffJitter is the cloud provider backoff jitter.
+	// +optional
+	CloudProviderBackoffJitter *resource.Quantity `json:"cloudProviderBackoffJitter,omitempty"`
+}
+
+// BastionSpec is the bastion part of a spec.
+type BastionSpec struct {
+	// AzureBastion: if set, an Azure Bastion host is made; may be added later, never changed or removed.
+	// +optional
+	AzureBastion *AzureBastion `json:"azureBastion,omitempty"`
+}
+
+// AzureBastion is the azure bastion part of a spec.
+type AzureBastion struct {
+	// Name: Bastion resource name; default <cluster>-azure-bastion.
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// Subnet: subnet of the Bastion; Azure demands the name AzureBastionSubnet.
+	// +optional
+	Subnet SubnetSpec `json:"subnet,omitempty"`
+
+	// PublicIP: public IP of the Bastion; name defaults to <cluster>-azure-bastion-pip.
+	// +optional
+	PublicIP PublicIPSpec `json:"publicIP,omitempty"`
+
+	// Sku is the sku.
+	// +kubebuilder:validation:Enum=Basic;Standard
+	// +kubebuilder:default=Basic
+	// +optional
+	Sku BastionHostSkuName `json:"sku,omitempty"`
+
+	// EnableTunneling: native-client tunnelling; needs sku Standard.
+	// +kubebuilder:default=false
+	// +optional
+	EnableTunneling bool `json:"enableTunneling,omitempty"`
+}
+
+// AzureClusterStatus is what was seen of the cluster in Azure.
+type AzureClusterStatus struct {
+	// Ready: the network and the API server's endpoint exist. Cluster API's v1beta1
+	// contract reads it.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// Initialization is what the v1beta2 contract reads of a first provisioning.
+	// +optional
+	Initialization AzureClusterInitializationStatus `json:"initialization,omitempty"`
+
+	// FailureDomains are the zones of the location that some VM size is offered in.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+
+	// Conditions are the observations of the object's state.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// LongRunningOperationStates are the Azure operations under way, so that they
+	// are taken up again after a restart.
+	// +optional
+	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
+}
+
+// AzureClusterInitializationStatus is part of the v1beta2 contract.
+type AzureClusterInitializationStatus struct {
+	// Provisioned is true once the infrastructure has been complete; it never
+	// becomes false again.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// LongRunningOperationState is an operation that Azure has not finished.
+type LongRunningOperationState struct {
+	// Type is PUT, PATCH, POST or DELETE.
+	Type string `json:"type"`
+
+	// Name is the resource ID that the operation is about.
+	Name string `json:"name"`
+
+	// ResourceGroup is the group of the resource.
+	// +optional
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+
+	// ServiceName is the type of the resource.
+	ServiceName string `json:"serviceName"`
+
+	// Data is the resume token, base64.
+	Data string `json:"data"`
+}
+
+// AzureCluster is the Azure part of a Cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=azureclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1beta1","cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-azure"}
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:printcolumn:name="Resource Group",type="string",JSONPath=".spec.resourceGroup",priority=1
+// +kubebuilder:printcolumn:name="Location",type="string",JSONPath=".spec.location",priority=1
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host",priority=1
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].message",priority=1
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type AzureCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   AzureClusterSpec   `json:"spec,omitempty"`
+	Status AzureClusterStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions.
+func (c *AzureCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (c *AzureCluster) SetConditions(conditions []metav1.Condition) { c.Status.Conditions = conditions }
+
+// AzureClusterList is a list of AzureClusters.
+//
+// +kubebuilder:object:root=true
+type AzureClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AzureCluster `json:"items"`
+}
+
+// AzureClusterTemplateSpec is the wish for AzureClusters made from a template.
+type AzureClusterTemplateSpec struct {
+	Template AzureClusterTemplateResource `json:"template"`
+}
+
+// AzureClusterTemplateResource is what an AzureCluster is made from.
+type AzureClusterTemplateResource struct {
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+	Spec       AzureClusterSpec     `json:"spec"`
+}
+
+// AzureClusterTemplate is a template of AzureClusters, for ClusterClasses.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=azureclustertemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1beta1","cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-azure"}
+type AzureClusterTemplate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec AzureClusterTemplateSpec `json:"spec,omitempty"`
+}
+
+// AzureClusterTemplateList is a list of AzureClusterTemplates.
+//
+// +kubebuilder:object:root=true
+type AzureClusterTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AzureClusterTemplate `json:"items"`
+}

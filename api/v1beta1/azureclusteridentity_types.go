@@ -1,0 +1,113 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IdentityType is the kind of credential of an AzureClusterIdentity.
+type IdentityType string
+
+// Kinds of credentials.
+const (
+	ServicePrincipal               IdentityType = "ServicePrincipal"
+	ManualServicePrincipal         IdentityType = "ManualServicePrincipal"
+	ServicePrincipalCertificate    IdentityType = "ServicePrincipalCertificate"
+	UserAssignedMSI                IdentityType = "UserAssignedMSI"
+	WorkloadIdentity               IdentityType = "WorkloadIdentity"
+	UserAssignedIdentityCredential IdentityType = "UserAssignedIdentityCredential"
+)
+
+// AzureClusterIdentitySpec is with what casement logs in to Azure.
+type AzureClusterIdentitySpec struct {
+	// Type: authentication kind; immutable; ManualServicePrincipal is deprecated (same as ServicePrincipal).
+	// +kubebuilder:validation:Enum=ServicePrincipal;UserAssignedMSI;ManualServicePrincipal;ServicePrincipalCertificate;WorkloadIdentity;UserAssignedIdentityCredential
+	// +required
+	Type IdentityType `json:"type"`
+
+	// AllowedNamespaces: nil = no namespace; {} = all; else list or selector match.
+	// +optional
+	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
+
+	// ResourceID: deprecated; only legal for UserAssignedMSI.
+	// +optional
+	ResourceID string `json:"resourceID,omitempty"`
+
+	// ClientID: application (client) id.
+	// +required
+	ClientID string `json:"clientID"`
+
+	// ClientSecret: Secret ref; key clientSecret (ServicePrincipal; also read for the certificate), keys certificate+password for the ASO secret.
+	// +optional
+	ClientSecret corev1.SecretReference `json:"clientSecret,omitempty"`
+
+	// TenantID: Entra tenant.
+	// +required
+	TenantID string `json:"tenantID"`
+
+	// CertPath: certificate file on the manager pod (ServicePrincipalCertificate).
+	// +optional
+	CertPath string `json:"certPath,omitempty"`
+
+	// UserAssignedIdentityCredentialsPath: file with MSI data-plane credentials (UserAssignedIdentityCredential).
+	// +optional
+	UserAssignedIdentityCredentialsPath string `json:"userAssignedIdentityCredentialsPath,omitempty"`
+
+	// UserAssignedIdentityCredentialsCloudType: public, china or usgovernment.
+	// +optional
+	UserAssignedIdentityCredentialsCloudType string `json:"userAssignedIdentityCredentialsCloudType,omitempty"`
+}
+
+// AllowedNamespaces is the allowed namespaces part of a spec.
+type AllowedNamespaces struct {
+	// NamespaceList: namespace names allowed.
+	// +optional
+	NamespaceList []string `json:"list,omitempty"`
+
+	// Selector: label selector over Namespaces; an empty selector matches nothing.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// AzureClusterIdentityStatus is what was seen of the identity.
+type AzureClusterIdentityStatus struct {
+	// Conditions are the observations of the object's state.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AzureClusterIdentity is with what clusters log in to Azure.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=azureclusteridentities,scope=Namespaced,categories=cluster-api
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels={"cluster.x-k8s.io/v1beta1=v1beta1","cluster.x-k8s.io/v1beta2=v1beta1","cluster.x-k8s.io/provider=infrastructure-azure"}
+// +kubebuilder:printcolumn:name="Type",type="string",JSONPath=".spec.type"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"
+type AzureClusterIdentity struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   AzureClusterIdentitySpec   `json:"spec,omitempty"`
+	Status AzureClusterIdentityStatus `json:"status,omitempty"`
+}
+
+// GetConditions returns the conditions.
+func (i *AzureClusterIdentity) GetConditions() []metav1.Condition { return i.Status.Conditions }
+
+// SetConditions replaces the conditions.
+func (i *AzureClusterIdentity) SetConditions(conditions []metav1.Condition) {
+	i.Status.Conditions = conditions
+}
+
+// AzureClusterIdentityList is a list of AzureClusterIdentities.
+//
+// +kubebuilder:object:root=true
+type AzureClusterIdentityList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AzureClusterIdentity `json:"items"`
+}

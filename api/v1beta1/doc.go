@@ -1,0 +1,33 @@
+// Package v1beta1 is the API group infrastructure.cluster.x-k8s.io/v1beta1: the
+// kinds with which a cluster's Azure part is declared. Specs are field-for-field
+// those of CAPZ v1.26 for self-managed clusters; status follows Cluster API's
+// v1beta2 contract.
+//
+// It holds types and constants only: no defaulting, no validation, no behaviour.
+// Everybody may import it.
+//
+// +kubebuilder:object:generate=true
+// +groupName=infrastructure.cluster.x-k8s.io
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the kinds here.
+var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1"}
+
+// AddToScheme registers the kinds.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion,
+		&AzureCluster{}, &AzureClusterList{},
+		&AzureClusterTemplate{}, &AzureClusterTemplateList{},
+		&AzureMachine{}, &AzureMachineList{},
+		&AzureMachineTemplate{}, &AzureMachineTemplateList{},
+		&AzureClusterIdentity{}, &AzureClusterIdentityList{},
+	)
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
