@@ -1,0 +1,241 @@
+package fabric
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// claimPort is the port on which a held loopback address is claimed. It lies above
+// the range that Linux gives out by itself (32768-60999). Nothing is served there.
+const claimPort = 61999
+
+// publicRange is where public addresses come from.
+var publicRange = netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 20, 0, 0}), 16)
+
+// reserved are loopback addresses that others are known to use: the host itself
+// and systemd-resolved.
+func reserved(a netip.Addr) bool {
+	b := a.As4()
+	switch b {
+	case [4]byte{127, 0, 0, 0}, [4]byte{127, 0, 0, 1}, [4]byte{127, 0, 0, 53}, [4]byte{127, 0, 0, 54},
+		[4]byte{127, 0, 1, 1}, [4]byte{127, 255, 255, 255}:
+		return true
+	}
+	return false
+}
+
+// addresses maps keys to loopback addresses. An address is held by a listener on
+// claimPort, which the kernel gives to one process on the host only.
+type addresses struct {
+	file string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	closed bool
+	byKey  map[string]netip.Addr
+	byAddr map[netip.Addr]string
+	claims map[netip.Addr]net.Listener
+	// synced are the keys of the last model; all those of an earlier run until
+	// there is one.
+	synced map[string]bool
+}
+
+func vnetKey(vnetID string, ip netip.Addr) string {
+	return "vnet " + fold(vnetID) + " " + ip.Unmap().String()
+}
+
+func publicKey(id string) string { return "public " + fold(id) }
+
+func openAddresses(dir string, log *slog.Logger) (*addresses, error) {
+	a := &addresses{
+		file: filepath.Join(dir, "addresses.json"), log: log,
+		byKey: map[string]netip.Addr{}, byAddr: map[netip.Addr]string{},
+		claims: map[netip.Addr]net.Listener{}, synced: map[string]bool{},
+	}
+	data, err := os.ReadFile(a.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the address mapping: %w", err)
+	}
+	if err := json.Unmarshal(data, &a.byKey); err != nil {
+		return nil, fmt.Errorf("read the address mapping %s: %w; remove the file to start with a new one", a.file, err)
+	}
+	for key, addr := range a.byKey {
+		if !addr.Is4() || !addr.IsLoopback() || reserved(addr) || a.byAddr[addr] != "" {
+			delete(a.byKey, key)
+			continue
+		}
+		a.byAddr[addr] = key
+		a.synced[key] = true
+		if !a.claim(addr) {
+			log.Warn("an address of the earlier run is taken on this host", "address", addr, "for", key)
+		}
+	}
+	return a, nil
+}
+
+// claim tries to hold addr; a.mu is held or not yet shared.
+func (a *addresses) claim(addr netip.Addr) bool {
+	if a.claims[addr] != nil {
+		return true
+	}
+	l, err := net.Listen("tcp4", netip.AddrPortFrom(addr, claimPort).String())
+	if err != nil {
+		return false
+	}
+	a.claims[addr] = l
+	return true
+}
+
+func (a *addresses) vnet(vnetID string, ip netip.Addr) (netip.Addr, error) {
+	ip = ip.Unmap()
+	if !ip.Is4() {
+		return netip.Addr{}, fmt.Errorf("address %s of %s: the local plane carries IPv4 alone", ip, vnetID)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := vnetKey(vnetID, ip)
+	if addr, ok := a.byKey[key]; ok {
+		if a.claim(addr) {
+			return addr, nil
+		}
+		a.forget(key)
+	}
+	d := ip.As4()
+	for k := range 256 {
+		// 37 is odd, so that the probe visits each value of the second digit once.
+		addr := netip.AddrFrom4([4]byte{127, byte(int(d[1]) + 37*k), d[2], d[3]})
+		if publicRange.Contains(addr) {
+			continue
+		}
+		if ok, err := a.take(key, addr); ok || err != nil {
+			return addr, err
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("no free loopback address for %s of %s: port %d is taken on all of 127.*.%d.%d; see `ss -ltn sport = %d`",
+		ip, vnetID, claimPort, d[2], d[3], claimPort)
+}
+
+func (a *addresses) public(id string) (netip.Addr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := publicKey(id)
+	if addr, ok := a.byKey[key]; ok {
+		if a.claim(addr) {
+			return addr, nil
+		}
+		return netip.Addr{}, fmt.Errorf("address %s of public IP %s is taken on this host, probably by another local plane: stop that one", addr, id)
+	}
+	for addr := publicRange.Addr().Next(); publicRange.Contains(addr); addr = addr.Next() {
+		if ok, err := a.take(key, addr); ok || err != nil {
+			return addr, err
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("no free address in %s for public IP %s", publicRange, id)
+}
+
+// take maps key to addr if nobody has it.
+func (a *addresses) take(key string, addr netip.Addr) (bool, error) {
+	if a.closed {
+		return false, errClosed
+	}
+	if reserved(addr) || a.byAddr[addr] != "" || !a.claim(addr) {
+		return false, nil
+	}
+	a.byKey[key], a.byAddr[addr] = addr, key
+	return true, a.save()
+}
+
+func (a *addresses) release(key string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.byKey[key]; !ok {
+		return nil
+	}
+	a.forget(key)
+	return a.save()
+}
+
+// sync releases what the last model had and this one has not.
+func (a *addresses) sync(keys map[string]bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed := false
+	for key := range a.synced {
+		if _, held := a.byKey[key]; held && !keys[key] {
+			a.forget(key)
+			changed = true
+		}
+	}
+	a.synced = keys
+	if !changed {
+		return nil
+	}
+	return a.save()
+}
+
+func (a *addresses) forget(key string) {
+	addr := a.byKey[key]
+	delete(a.byKey, key)
+	delete(a.byAddr, addr)
+	if l := a.claims[addr]; l != nil {
+		l.Close()
+		delete(a.claims, addr)
+	}
+}
+
+// lookup returns the address that a key has, and gives out none.
+func (a *addresses) lookup(key string) (netip.Addr, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	addr, ok := a.byKey[key]
+	return addr, ok
+}
+
+// vnetOf returns what a loopback address stands for.
+func (a *addresses) vnetOf(addr netip.Addr) (vnetID string, ip netip.Addr, ok bool) {
+	a.mu.Lock()
+	key := a.byAddr[addr]
+	a.mu.Unlock()
+	f := strings.Fields(key)
+	if len(f) != 3 || f[0] != "vnet" {
+		return "", netip.Addr{}, false
+	}
+	ip, err := netip.ParseAddr(f[2])
+	return f[1], ip, err == nil
+}
+
+func (a *addresses) save() error {
+	data, err := json.MarshalIndent(a.byKey, "", " ")
+	if err != nil {
+		return err
+	}
+	tmp := a.file + ".new"
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return fmt.Errorf("write the address mapping: %w", err)
+	}
+	return os.Rename(tmp, a.file)
+}
+
+func (a *addresses) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	var errs []error
+	for addr, l := range a.claims {
+		errs = append(errs, l.Close())
+		delete(a.claims, addr)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,216 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// Cluster is the network inside one Kubernetes cluster: pods, services and the
+// kube-proxies of its nodes.
+type Cluster struct {
+	f *Fabric
+
+	mu       sync.Mutex
+	pods     map[netip.Addr]*pod
+	services []Service
+	virtual  map[netip.AddrPort]target // cluster and ingress addresses
+	byNode   map[uint16]target         // node ports
+	proxies  map[place]*Proxy
+	resolver func(name string) (netip.Addr, bool)
+	next     uint64
+}
+
+type pod struct {
+	namespace, name string
+	ports           map[uint16]bool
+	serve           func(port int32, conn net.Conn)
+	conns           map[net.Conn]struct{}
+}
+
+// Cluster returns the network of the cluster with that key, which is made on first
+// use.
+func (f *Fabric) Cluster(key string) *Cluster {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.clusters[key]
+	if c == nil {
+		c = &Cluster{f: f, pods: map[netip.Addr]*pod{}, proxies: map[place]*Proxy{}}
+		f.clusters[key] = c
+	}
+	return c
+}
+
+// RemoveCluster forgets a cluster: its pods, services and kube-proxies.
+func (f *Fabric) RemoveCluster(key string) {
+	f.mu.Lock()
+	c := f.clusters[key]
+	delete(f.clusters, key)
+	f.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	proxies, pods := c.proxies, c.pods
+	c.proxies, c.pods = map[place]*Proxy{}, map[netip.Addr]*pod{}
+	c.virtual, c.byNode, c.services = nil, nil, nil
+	var open []net.Conn
+	for _, p := range pods {
+		for conn := range p.conns {
+			open = append(open, conn)
+		}
+	}
+	c.mu.Unlock()
+	for _, conn := range open {
+		conn.Close()
+	}
+	for _, p := range proxies {
+		p.Close()
+	}
+}
+
+func (f *Fabric) findCluster(key string) *Cluster {
+	if key == "" {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clusters[key]
+}
+
+// AddPod makes the TCP ports of a pod's address reachable in the cluster. serve
+// answers one connection and returns when it is over.
+func (c *Cluster) AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn)) {
+	p := &pod{namespace: namespace, name: name, ports: map[uint16]bool{}, serve: serve, conns: map[net.Conn]struct{}{}}
+	for _, port := range ports {
+		p.ports[uint16(port)] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pods[ip.Unmap()] = p
+}
+
+// RemovePod takes the address away, if it is still that pod's; its connections end.
+func (c *Cluster) RemovePod(namespace, name string, ip netip.Addr) {
+	c.mu.Lock()
+	p := c.pods[ip.Unmap()]
+	if p == nil || p.namespace != namespace || p.name != name {
+		c.mu.Unlock()
+		return
+	}
+	delete(c.pods, ip.Unmap())
+	var open []net.Conn
+	for conn := range p.conns {
+		open = append(open, conn)
+	}
+	c.mu.Unlock()
+	for _, conn := range open {
+		conn.Close()
+	}
+}
+
+// SetResolver installs the cluster's DNS; nil takes it away.
+func (c *Cluster) SetResolver(resolve func(name string) (netip.Addr, bool)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resolver = resolve
+}
+
+func (c *Cluster) resolve(name string) (netip.Addr, bool) {
+	c.mu.Lock()
+	resolve := c.resolver
+	c.mu.Unlock()
+	if resolve == nil {
+		return netip.Addr{}, false
+	}
+	return resolve(name)
+}
+
+// dial connects to a pod or a service; found is false where the address is neither.
+func (c *Cluster) dial(ctx context.Context, from Origin, to netip.AddrPort) (conn net.Conn, found bool, err error) {
+	c.mu.Lock()
+	p := c.pods[to.Addr()]
+	t, virtual := c.virtual[to]
+	c.mu.Unlock()
+	switch {
+	case p != nil:
+		conn, err = c.dialPod(p, from.IP, to)
+		return conn, true, err
+	case virtual:
+		conn, err = c.dialTarget(ctx, from, t, "", to)
+		return conn, true, err
+	}
+	return nil, false, nil
+}
+
+// dialPod gives one end of a socket pair to the pod.
+func (c *Cluster) dialPod(p *pod, source netip.Addr, to netip.AddrPort) (net.Conn, error) {
+	if !p.ports[to.Port()] {
+		return nil, refusedError(to, fmt.Sprintf("pod %s/%s has no such port", p.namespace, p.name))
+	}
+	near, far, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	if !source.IsValid() {
+		source = internetSource
+	}
+	from, at := net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0)), net.TCPAddrFromAddrPort(to)
+	server := podConn{far, at, from}
+	c.mu.Lock()
+	p.conns[server] = struct{}{}
+	c.mu.Unlock()
+	started := c.f.spawn(func() {
+		defer func() {
+			c.f.untrack(server)
+			c.mu.Lock()
+			delete(p.conns, server)
+			c.mu.Unlock()
+		}()
+		if c.f.track(server) {
+			p.serve(int32(to.Port()), server)
+		}
+	})
+	if !started {
+		near.Close()
+		far.Close()
+		return nil, errClosed
+	}
+	return podConn{near, from, at}, nil
+}
+
+// podConn is one end of a socket pair under the addresses that it stands for.
+type podConn struct {
+	*net.UnixConn
+	local, remote net.Addr
+}
+
+func (c podConn) LocalAddr() net.Addr  { return c.local }
+func (c podConn) RemoteAddr() net.Addr { return c.remote }
+
+func socketPair() (a, b *net.UnixConn, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket pair: %w", err)
+	}
+	conns := [2]*net.UnixConn{}
+	for i, fd := range fds {
+		file := os.NewFile(uintptr(fd), "pod")
+		c, err := net.FileConn(file)
+		file.Close()
+		if err != nil {
+			if i == 0 {
+				syscall.Close(fds[1])
+			} else {
+				conns[0].Close()
+			}
+			return nil, nil, fmt.Errorf("socket pair: %w", err)
+		}
+		conns[i] = c.(*net.UnixConn)
+	}
+	return conns[0], conns[1], nil
+}

@@ -1,0 +1,114 @@
+package fabric
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+)
+
+// EgressConfig is the EgressSelectorConfiguration by which a kube-apiserver sends
+// what it dials in its cluster (kubelets, pods, webhooks) through ServeEgress.
+// Source: kubernetes.io/docs/tasks/extend-kubernetes/setup-konnectivity.
+func EgressConfig(socketPath string) []byte {
+	return fmt.Appendf(nil, `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- name: cluster
+  connection:
+    proxyProtocol: HTTPConnect
+    transport:
+      uds:
+        udsName: %q
+`, socketPath)
+}
+
+// maxSocketPath is what Linux allows for the path of a unix socket, without its
+// closing zero.
+const maxSocketPath = 107
+
+// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends and dials from
+// the origin. A socket that is left over from an earlier run is replaced.
+func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin) error {
+	if len(socketPath) > maxSocketPath {
+		return fmt.Errorf("egress socket %s: the path is longer than the %d bytes that Linux allows; choose a shorter state directory", socketPath, maxSocketPath)
+	}
+	if err := os.Remove(socketPath); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	l, err := net.Listen("unix", socketPath)
+	if err != nil {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	defer l.Close()
+	if err := os.Chmod(socketPath, 0o600); err != nil {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	ended := context.AfterFunc(f.ctx, func() { l.Close() })
+	defer ended()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil || f.ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("egress socket: %w", err)
+		}
+		if !f.spawn(func() { f.egress(ctx, c, from) }) {
+			c.Close()
+			return nil
+		}
+	}
+}
+
+func (f *Fabric) egress(ctx context.Context, c net.Conn, from Origin) {
+	if !f.track(c) {
+		return
+	}
+	defer f.untrack(c)
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	r := bufio.NewReader(c)
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	if req.Method != http.MethodConnect {
+		answer(c, http.StatusMethodNotAllowed, "this socket takes CONNECT alone")
+		return
+	}
+	to, err := f.Dial(ctx, from, "tcp", req.Host)
+	if err != nil {
+		f.log.Info("egress failed", "to", req.Host, "error", err)
+		answer(c, http.StatusBadGateway, err.Error())
+		return
+	}
+	if _, err := fmt.Fprint(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		to.Close()
+		return
+	}
+	f.proxy(buffered{c, r}, to)
+}
+
+func answer(c net.Conn, status int, text string) {
+	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text)
+}
+
+// buffered reads what came with the request first.
+type buffered struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (b buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
+
+func (b buffered) CloseWrite() error {
+	if w, ok := b.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return b.Close()
+}

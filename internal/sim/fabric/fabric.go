@@ -1,0 +1,187 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says how to run a fabric.
+type Config struct {
+	// Dir keeps the address mapping across restarts; it is made when missing.
+	Dir string
+	// Log takes changes of health and of listeners; nil discards them.
+	Log *slog.Logger
+	// Probe is the interval at which an unhealthy backend is probed; 250 ms when
+	// zero. A healthy one is probed at four times that. The intervals of the load
+	// balancers' own probes are written for a data centre and are not used; their
+	// thresholds are.
+	Probe time.Duration
+	// External dials what is neither a machine, a frontend, a pod nor a service:
+	// the metadata service, the cloud's API. Nil refuses all of it.
+	External func(ctx context.Context, from Origin, network, address string) (net.Conn, error)
+	// Listen opens a TCP listener; nil is net.Listen. A test denies ports with it.
+	Listen func(address string) (net.Listener, error)
+}
+
+// Origin is where a connection starts. The zero Origin is the host, which counts
+// as the Internet.
+type Origin struct {
+	// VNetID is the ARM ID of the virtual network and IP the address there.
+	VNetID string
+	IP     netip.Addr
+	// Cluster is the key of the Kubernetes cluster whose pods and services the
+	// origin can reach; empty reaches none.
+	Cluster string
+}
+
+func (o Origin) host() bool { return o.VNetID == "" }
+
+// Fabric carries the connections of one local plane. Its methods may be called
+// concurrently.
+type Fabric struct {
+	c      Config
+	log    *slog.Logger
+	addr   *addresses
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	ix       *index
+	bindings map[string]*binding // by rule ID and address
+	probes   map[probeKey]*prober
+	owned    map[*openListener]struct{}
+	ports    map[netip.AddrPort]uint16 // asked-for address and port to the one that listens
+	clusters map[string]*Cluster
+	conns    map[net.Conn]struct{}
+}
+
+// New makes a fabric and takes up the addresses of an earlier run in the same
+// directory.
+func New(c Config) (*Fabric, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the fabric's directory: %w", err)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Probe == 0 {
+		c.Probe = 250 * time.Millisecond
+	}
+	if c.Listen == nil {
+		c.Listen = func(address string) (net.Listener, error) { return net.Listen("tcp4", address) }
+	}
+	addr, err := openAddresses(c.Dir, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Fabric{
+		c: c, log: c.Log, addr: addr, ctx: ctx, cancel: cancel,
+		ix:       newIndex(Model{}),
+		bindings: map[string]*binding{},
+		probes:   map[probeKey]*prober{},
+		owned:    map[*openListener]struct{}{},
+		ports:    map[netip.AddrPort]uint16{},
+		clusters: map[string]*Cluster{},
+		conns:    map[net.Conn]struct{}{},
+	}, nil
+}
+
+// Close ends every listener, connection and probe and gives the claims back. The
+// mapping stays on disk.
+func (f *Fabric) Close() error {
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil
+	}
+	f.closed = true
+	f.cancel()
+	for l := range f.owned {
+		l.Listener.Close()
+	}
+	for c := range f.conns {
+		c.Close()
+	}
+	f.mu.Unlock()
+	f.wg.Wait()
+	return f.addr.close()
+}
+
+// Loopback returns the loopback address that stands for ip in the virtual network
+// with that ARM ID: the same digits behind 127 where those are free on this host,
+// else a neighbour. The same question has the same answer until Release, or until
+// a Sync no longer has an interface or frontend at it.
+func (f *Fabric) Loopback(vnetID string, ip netip.Addr) (netip.Addr, error) {
+	return f.addr.vnet(vnetID, ip)
+}
+
+// Release gives the loopback address of ip back.
+func (f *Fabric) Release(vnetID string, ip netip.Addr) error {
+	return f.addr.release(vnetKey(vnetID, ip))
+}
+
+// PublicIP returns the address of the public IP resource with that ARM ID, one of
+// 127.20.0.0/16. It stays the same until ReleasePublicIP, or until a Sync no
+// longer has the resource.
+func (f *Fabric) PublicIP(id string) (string, error) {
+	a, err := f.addr.public(id)
+	if err != nil {
+		return "", err
+	}
+	return a.String(), nil
+}
+
+// ReleasePublicIP gives a public address back.
+func (f *Fabric) ReleasePublicIP(id string) error { return f.addr.release(publicKey(id)) }
+
+// track remembers a connection so that Close ends it; it refuses one that comes
+// too late.
+func (f *Fabric) track(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		c.Close()
+		return false
+	}
+	f.conns[c] = struct{}{}
+	return true
+}
+
+func (f *Fabric) untrack(c net.Conn) {
+	c.Close()
+	f.mu.Lock()
+	delete(f.conns, c)
+	f.mu.Unlock()
+}
+
+// spawn runs fn until it returns; Close waits for it. It reports false, and does
+// not run fn, when the fabric is closed.
+func (f *Fabric) spawn(fn func()) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spawnLocked(fn)
+}
+
+func (f *Fabric) spawnLocked(fn func()) bool {
+	if f.closed {
+		return false
+	}
+	f.wg.Go(fn)
+	return true
+}
+
+var errClosed = errors.New("the fabric is closed")
+
+// fold makes ARM IDs comparable.
+func fold(id string) string { return strings.ToLower(id) }

@@ -1,0 +1,117 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// Listener is a place where the fabric listens, or would if it could.
+type Listener struct {
+	// What is served there, for people.
+	What string
+	// Address is the one that was asked for; Actual where the socket is. They
+	// differ where a port below 1024 is denied (see FallbackPort). Actual is empty
+	// while nothing listens, and Reason says why.
+	Address, Actual, Reason string
+	// Backends and Healthy count the machines behind a load balancer's port.
+	Backends, Healthy int
+}
+
+// FallbackPort is the port that stands in for a well-known one which cannot be
+// bound without privilege: 2222 for 22, else 8000 more (8080 for 80, 8443 for 443).
+func FallbackPort(port uint16) uint16 {
+	if port == 22 {
+		return 2222
+	}
+	return port + 8000
+}
+
+// openListener is a listener that the fabric closes when it ends.
+type openListener struct {
+	net.Listener
+	f     *Fabric
+	asked netip.AddrPort
+	what  string
+	node  bool // listed by Listeners by itself, not as part of a binding
+}
+
+// Close ends the listener and forgets it.
+func (l *openListener) Close() error {
+	l.f.mu.Lock()
+	defer l.f.mu.Unlock()
+	return l.closeLocked()
+}
+
+func (l *openListener) closeLocked() error {
+	delete(l.f.owned, l)
+	if l.f.ports[l.asked] == actual(l.Listener).Port() {
+		delete(l.f.ports, l.asked)
+	}
+	return l.Listener.Close()
+}
+
+// Listen opens a port of a machine. A port below 1024 that the system denies moves
+// to its FallbackPort, where Dial and Listeners find it. The listener ends with
+// the fabric at the latest.
+func (f *Fabric) Listen(vnetID string, ip netip.Addr, port uint16, what string) (net.Listener, error) {
+	at, err := f.Loopback(vnetID, ip)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.openLocked(netip.AddrPortFrom(at, port), what, true)
+}
+
+func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openListener, error) {
+	if f.closed {
+		return nil, errClosed
+	}
+	l, err := f.c.Listen(at.String())
+	if err != nil && at.Port() < 1024 {
+		var again error
+		if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), FallbackPort(at.Port())).String()); again != nil {
+			return nil, fmt.Errorf("%s: %w; and on the fallback port: %w", what, err, again)
+		}
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	open := &openListener{Listener: l, f: f, asked: at, what: what, node: node}
+	f.owned[open] = struct{}{}
+	f.ports[at] = actual(l).Port()
+	return open, nil
+}
+
+func actual(l net.Listener) netip.AddrPort {
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		return a.AddrPort()
+	}
+	return netip.AddrPort{}
+}
+
+// Listeners lists the frontends of load balancers and public addresses with their
+// health, and the ports opened by Listen and by kube-proxies, sorted by address.
+func (f *Fabric) Listeners() []Listener {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []Listener
+	for l := range f.owned {
+		if l.node {
+			out = append(out, Listener{What: l.what, Address: l.asked.String(), Actual: l.Listener.Addr().String()})
+		}
+	}
+	for _, b := range f.bindings {
+		s := Listener{What: b.what, Address: b.at.String(), Reason: b.reason, Backends: len(b.backends), Healthy: b.healthy}
+		if b.listener != nil {
+			s.Actual = b.listener.Addr().String()
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Listener) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.What, b.What))
+	})
+	return out
+}

@@ -1,0 +1,185 @@
+package fabric
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// probeKey is what is probed. Rules that ask the same of the same machine share
+// one prober.
+type probeKey struct {
+	at             place
+	protocol, path string
+	port           uint16
+	threshold      int
+}
+
+// prober is the state of one probe; its fields belong to Fabric.mu.
+type prober struct {
+	cancel  context.CancelFunc
+	kick    chan struct{}
+	healthy bool
+	streak  int    // answers in a row that disagree with healthy
+	last    string // why the last answer was no
+}
+
+// probeTimeout bounds one probe.
+const probeTimeout = 2 * time.Second
+
+// probesPerInterval limits how often a large pool is probed: that many per interval.
+const probesPerInterval = 50
+
+// syncProbes starts and ends probers, and makes those that run look at once.
+func (f *Fabric) syncProbes() {
+	want := map[probeKey]bool{}
+	for _, b := range f.bindings {
+		for _, m := range b.backends {
+			if m.probe != nil {
+				want[*m.probe] = true
+			}
+		}
+	}
+	for key, p := range f.probes {
+		if !want[key] {
+			p.cancel()
+			delete(f.probes, key)
+			continue
+		}
+		p.now()
+	}
+	for key := range want {
+		if f.probes[key] != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancel(f.ctx)
+		p := &prober{cancel: cancel, kick: make(chan struct{}, 1)}
+		f.probes[key] = p
+		f.spawnLocked(func() { f.probeLoop(ctx, key, p) })
+	}
+}
+
+func (p *prober) now() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
+	defer p.cancel()
+	for {
+		err := f.probe(ctx, key)
+		if ctx.Err() != nil {
+			return
+		}
+		wait := f.judge(key, p, err)
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-p.kick:
+			t.Stop()
+		case <-t.C:
+		}
+	}
+}
+
+// judge counts an answer and returns how long to wait for the next one.
+func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := ""
+	if err != nil {
+		last = err.Error()
+	}
+	changed := last != p.last
+	p.last = last
+	if ok := err == nil; ok == p.healthy {
+		p.streak = 0
+	} else if p.streak++; p.streak >= key.threshold {
+		p.healthy, p.streak = ok, 0
+		f.log.Info("backend health", "machine", key.at.ip, "port", key.port, "healthy", ok, "reason", p.last)
+		changed = true
+	}
+	for _, b := range f.bindings {
+		if changed && b.probedBy(key) {
+			f.refresh(b)
+		}
+	}
+	wait := f.c.Probe
+	if p.healthy && p.streak == 0 {
+		wait *= 4
+	}
+	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
+}
+
+func (b *binding) probedBy(key probeKey) bool {
+	for _, m := range b.backends {
+		if m.probe != nil && *m.probe == key {
+			return true
+		}
+	}
+	return false
+}
+
+// probe asks once.
+func (f *Fabric) probe(ctx context.Context, key probeKey) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	f.mu.Lock()
+	v := f.ix.inbound(key.at, Flow{Protocol: "tcp", Source: probeSource, Destination: key.at.ip, DestinationPort: key.port}, false, false)
+	f.mu.Unlock()
+	if !v.Allow {
+		return fmt.Errorf("the probe is refused by %s", v)
+	}
+	c, err := f.dialMachine(ctx, netip.Addr{}, key.at, "tcp", key.port)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if key.protocol == "tcp" {
+		return nil
+	}
+	return probeHTTP(ctx, c, key)
+}
+
+// probeHTTP asks for a path over c; only 200 is healthy. The certificate is not
+// checked, as Azure does not.
+// Source: learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
+func probeHTTP(ctx context.Context, c net.Conn, key probeKey) error {
+	given := make(chan net.Conn, 1)
+	given <- c
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			select {
+			case c := <-given:
+				return c, nil
+			default:
+				return nil, errClosed
+			}
+		},
+	}
+	url := key.protocol + "://" + net.JoinHostPort(key.at.ip.String(), strconv.Itoa(int(key.port))) + key.path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s", url, resp.Status)
+	}
+	return nil
+}

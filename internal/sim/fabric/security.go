@@ -1,0 +1,190 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SecurityGroup is a network security group. Its default rules are not listed.
+type SecurityGroup struct {
+	ID    string
+	Rules []SecurityRule
+}
+
+// SecurityRule is a rule of a security group. Address lists hold prefixes,
+// addresses, "*" and the service tags VirtualNetwork, AzureLoadBalancer and
+// Internet; other tags name services that do not exist here and match nothing,
+// and so does an application security group.
+type SecurityRule struct {
+	Name                          string
+	Priority                      int
+	Inbound, Allow                bool
+	Protocol                      string // tcp, udp, icmp, *
+	Sources, Destinations         []string
+	SourcePorts, DestinationPorts []string // "*", "22", "30000-32767"
+}
+
+// Flow is the first packet of a connection.
+type Flow struct {
+	Protocol            string // tcp, udp, icmp
+	Source, Destination netip.Addr
+	// SourcePort is 0 where it is not known; it then counts as one that the
+	// system picked, 49152.
+	SourcePort, DestinationPort uint16
+}
+
+// Verdict is what a security group says to a flow, and by which rule.
+type Verdict struct {
+	Allow bool
+	Group string // ID; "" where no group was asked
+	Rule  string
+}
+
+func (v Verdict) String() string {
+	if v.Group == "" {
+		return v.Rule
+	}
+	return fmt.Sprintf("rule %s of network security group %s", v.Rule, v.Group[strings.LastIndexByte(v.Group, '/')+1:])
+}
+
+// probeSource is the address from which Azure probes backends, the service tag
+// AzureLoadBalancer.
+// Source: learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16.
+var probeSource = netip.AddrFrom4([4]byte{168, 63, 129, 16})
+
+// internetSource is the host, as a rule sees it: "*", Internet and 0.0.0.0/0 match.
+var internetSource = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// defaultRules are those that Azure puts into each group.
+// Source: learn.microsoft.com/azure/virtual-network/network-security-groups-overview#default-security-rules.
+func defaultRules() []SecurityRule {
+	rule := func(name string, priority int, inbound, allow bool, source, destination string) SecurityRule {
+		return SecurityRule{
+			Name: name, Priority: priority, Inbound: inbound, Allow: allow, Protocol: "*",
+			Sources: []string{source}, Destinations: []string{destination},
+			SourcePorts: []string{"*"}, DestinationPorts: []string{"*"},
+		}
+	}
+	return []SecurityRule{
+		rule("AllowVnetInBound", 65000, true, true, "VirtualNetwork", "VirtualNetwork"),
+		rule("AllowAzureLoadBalancerInBound", 65001, true, true, "AzureLoadBalancer", "*"),
+		rule("DenyAllInBound", 65500, true, false, "*", "*"),
+		rule("AllowVnetOutBound", 65000, false, true, "VirtualNetwork", "VirtualNetwork"),
+		rule("AllowInternetOutBound", 65001, false, true, "*", "Internet"),
+		rule("DenyAllOutBound", 65500, false, false, "*", "*"),
+	}
+}
+
+// Evaluate finds the rule of lowest priority number that matches the flow. space
+// is what the service tag VirtualNetwork means.
+func (g SecurityGroup) Evaluate(inbound bool, f Flow, space []netip.Prefix) Verdict {
+	best := SecurityRule{Priority: 1 << 30, Name: "none"}
+	for _, r := range slices.Concat(g.Rules, defaultRules()) {
+		if r.Inbound == inbound && r.Priority < best.Priority && r.matches(f, space) {
+			best = r
+		}
+	}
+	return Verdict{Allow: best.Allow, Group: g.ID, Rule: best.Name}
+}
+
+func (r SecurityRule) matches(f Flow, space []netip.Prefix) bool {
+	source := f.SourcePort
+	if source == 0 {
+		source = 49152
+	}
+	return (r.Protocol == "*" || strings.EqualFold(r.Protocol, f.Protocol)) &&
+		matchAddress(r.Sources, f.Source, space) && matchAddress(r.Destinations, f.Destination, space) &&
+		matchPort(r.SourcePorts, source) && matchPort(r.DestinationPorts, f.DestinationPort)
+}
+
+func matchAddress(list []string, ip netip.Addr, space []netip.Prefix) bool {
+	inside := slices.ContainsFunc(space, func(p netip.Prefix) bool { return p.Contains(ip) })
+	return slices.ContainsFunc(list, func(s string) bool {
+		switch strings.ToLower(s) {
+		case "*", "any":
+			return true
+		case "virtualnetwork":
+			return inside
+		case "azureloadbalancer":
+			return ip == probeSource
+		case "internet":
+			return !inside && ip != probeSource
+		}
+		if p, err := netip.ParsePrefix(s); err == nil {
+			return p.Contains(ip)
+		}
+		a, err := netip.ParseAddr(s)
+		return err == nil && a == ip
+	})
+}
+
+func matchPort(list []string, port uint16) bool {
+	return slices.ContainsFunc(list, func(s string) bool {
+		if s == "*" {
+			return true
+		}
+		low, high, isRange := strings.Cut(s, "-")
+		if !isRange {
+			high = low
+		}
+		l, err1 := strconv.ParseUint(strings.TrimSpace(low), 10, 16)
+		h, err2 := strconv.ParseUint(strings.TrimSpace(high), 10, 16)
+		return err1 == nil && err2 == nil && uint64(port) >= l && uint64(port) <= h
+	})
+}
+
+// inbound asks the groups on the way to a machine: its subnet's, then its
+// interface's. public says that the flow comes through a public address, which is
+// closed where there is no group at all, unless it is a Basic one.
+func (ix *index) inbound(to place, f Flow, public, basic bool) Verdict {
+	c := ix.configs[to]
+	if c == nil {
+		return Verdict{Allow: true, Rule: "no interface"}
+	}
+	asked := false
+	for _, id := range ix.groupsOf(c) {
+		g := ix.groups[id]
+		if g == nil {
+			continue
+		}
+		asked = true
+		if v := g.Evaluate(true, f, ix.space(to.vnet)); !v.Allow {
+			return v
+		}
+	}
+	if public && !basic && !asked {
+		return Verdict{Rule: "a Standard public address is closed where no network security group opens it"}
+	}
+	return Verdict{Allow: true, Rule: "allowed"}
+}
+
+// outbound asks the groups of the machine that a flow leaves.
+func (ix *index) outbound(from place, f Flow) Verdict {
+	c := ix.configs[from]
+	if c == nil {
+		return Verdict{Allow: true, Rule: "no interface"}
+	}
+	for _, id := range slices.Backward(ix.groupsOf(c)) {
+		if g := ix.groups[id]; g != nil {
+			if v := g.Evaluate(false, f, ix.space(from.vnet)); !v.Allow {
+				return v
+			}
+		}
+	}
+	return Verdict{Allow: true, Rule: "allowed"}
+}
+
+// groupsOf returns the group of the subnet, then that of the interface.
+func (ix *index) groupsOf(c *IPConfig) []string {
+	var out []string
+	if s := ix.subnets[c.Subnet]; s != nil && s.SecurityGroup != "" {
+		out = append(out, s.SecurityGroup)
+	}
+	if n := ix.iface[c]; n != nil && n.SecurityGroup != "" {
+		out = append(out, n.SecurityGroup)
+	}
+	return out
+}

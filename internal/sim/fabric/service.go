@@ -1,0 +1,306 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+// Service is a Kubernetes Service with its endpoints, as kube-proxy sees it.
+// Windows differs in ways that are not played here: a node there cannot reach its
+// own node ports, and externalTrafficPolicy Local needs direct server return.
+type Service struct {
+	Namespace, Name string
+	// ClusterIPs answer inside the cluster, Ingress (status.loadBalancer and
+	// externalIPs) on each node that runs a kube-proxy as well.
+	ClusterIPs, Ingress []netip.Addr
+	// ClientIP is session affinity by client address.
+	ClientIP bool
+	// Local is externalTrafficPolicy: Local, HealthCheckNodePort its port.
+	Local               bool
+	HealthCheckNodePort uint16
+	Ports               []ServicePort
+}
+
+// ServicePort is a port of a service. Only TCP is carried.
+type ServicePort struct {
+	Name           string
+	Port, NodePort uint16
+	Endpoints      []Endpoint
+}
+
+// Endpoint is a ready endpoint and the node that it is on, where that is known.
+type Endpoint struct {
+	Addr netip.AddrPort
+	Node string
+}
+
+type target struct {
+	service *Service
+	port    *ServicePort
+}
+
+func (t target) String() string { return t.service.Namespace + "/" + t.service.Name }
+
+// healthzPort is where kube-proxy answers health checks.
+const healthzPort = 10256
+
+// SetServices replaces the services of the cluster.
+func (c *Cluster) SetServices(services []Service) {
+	services = slices.Clone(services)
+	virtual, byNode := map[netip.AddrPort]target{}, map[uint16]target{}
+	for i := range services {
+		s := &services[i]
+		for j := range s.Ports {
+			t := target{s, &s.Ports[j]}
+			for _, ip := range s.ClusterIPs {
+				virtual[netip.AddrPortFrom(ip, t.port.Port)] = t
+			}
+			for _, ip := range s.Ingress {
+				virtual[netip.AddrPortFrom(ip, t.port.Port)] = t
+			}
+			if t.port.NodePort != 0 {
+				byNode[t.port.NodePort] = t
+			}
+		}
+	}
+	c.mu.Lock()
+	c.services, c.virtual, c.byNode = services, virtual, byNode
+	var proxies []*Proxy
+	for _, p := range c.proxies {
+		proxies = append(proxies, p)
+	}
+	c.mu.Unlock()
+	for _, p := range proxies {
+		p.sync()
+	}
+}
+
+// choose picks an endpoint. node, when set, admits those on that node alone.
+func (c *Cluster) choose(t target, source netip.Addr, node string) (Endpoint, bool) {
+	endpoints := t.port.Endpoints
+	if node != "" {
+		endpoints = slices.DeleteFunc(slices.Clone(endpoints), func(e Endpoint) bool { return e.Node != node })
+	}
+	if len(endpoints) == 0 {
+		return Endpoint{}, false
+	}
+	if t.service.ClientIP {
+		h := fnv.New32a()
+		h.Write(source.AsSlice())
+		return endpoints[h.Sum32()%uint32(len(endpoints))], true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	return endpoints[c.next%uint64(len(endpoints))], true
+}
+
+func (c *Cluster) dialTarget(ctx context.Context, from Origin, t target, node string, to netip.AddrPort) (net.Conn, error) {
+	e, ok := c.choose(t, from.IP, node)
+	if !ok {
+		return nil, refusedError(to, fmt.Sprintf("service %s has no ready endpoint", t))
+	}
+	c.mu.Lock()
+	p := c.pods[e.Addr.Addr()]
+	c.mu.Unlock()
+	if p != nil {
+		return c.dialPod(p, from.IP, e.Addr)
+	}
+	from.Cluster = "" // an endpoint is no service
+	return c.f.dial(ctx, from, "tcp", e.Addr)
+}
+
+// Proxy is the kube-proxy of one node.
+type Proxy struct {
+	c      *Cluster
+	node   string
+	origin Origin
+	at     place
+
+	open   map[uint16]*openListener // by port; belongs to syncing
+	lock   chan struct{}            // held while syncing
+	closed bool
+}
+
+// StartProxy runs the kube-proxy of a node until Close: node ports open on the
+// node's address, and traffic for ingress addresses that a load balancer delivers
+// to the node is taken up.
+func (c *Cluster) StartProxy(node string, origin Origin) *Proxy {
+	origin.VNetID = fold(origin.VNetID)
+	p := &Proxy{
+		c: c, node: node, origin: origin, at: place{origin.VNetID, origin.IP},
+		open: map[uint16]*openListener{}, lock: make(chan struct{}, 1),
+	}
+	c.mu.Lock()
+	old := c.proxies[p.at]
+	c.proxies[p.at] = p
+	c.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+	p.sync()
+	return p
+}
+
+// Close ends the proxy and its listeners. Connections go on, as with a real one.
+func (p *Proxy) Close() {
+	p.c.mu.Lock()
+	if p.c.proxies[p.at] == p {
+		delete(p.c.proxies, p.at)
+	}
+	p.c.mu.Unlock()
+	p.lock <- struct{}{}
+	defer func() { <-p.lock }()
+	p.closed = true
+	for port, l := range p.open {
+		l.Close()
+		delete(p.open, port)
+	}
+}
+
+// sync opens and closes the ports of the node.
+func (p *Proxy) sync() {
+	p.lock <- struct{}{}
+	defer func() { <-p.lock }()
+	if p.closed {
+		return
+	}
+	want := map[uint16]string{healthzPort: "kube-proxy health check on " + p.node}
+	p.c.mu.Lock()
+	for port, t := range p.c.byNode {
+		want[port] = fmt.Sprintf("node port of %s on %s", t, p.node)
+	}
+	for i := range p.c.services {
+		if s := &p.c.services[i]; s.HealthCheckNodePort != 0 {
+			want[s.HealthCheckNodePort] = fmt.Sprintf("health check of %s/%s on %s", s.Namespace, s.Name, p.node)
+		}
+	}
+	p.c.mu.Unlock()
+	for port, l := range p.open {
+		if want[port] == "" {
+			l.Close()
+			delete(p.open, port)
+		}
+	}
+	for port, what := range want {
+		if p.open[port] != nil {
+			continue
+		}
+		l, err := p.c.f.Listen(p.origin.VNetID, p.origin.IP, port, what)
+		if err != nil {
+			p.c.f.log.Warn("kube-proxy cannot listen", "node", p.node, "port", port, "error", err)
+			continue
+		}
+		open := l.(*openListener)
+		p.open[port] = open
+		p.c.f.spawn(func() { p.accept(port, open) })
+	}
+}
+
+func (p *Proxy) accept(port uint16, l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if !p.c.f.spawn(func() { p.serve(port, conn) }) {
+			conn.Close()
+			return
+		}
+	}
+}
+
+func (p *Proxy) serve(port uint16, conn net.Conn) {
+	if !p.c.f.track(conn) {
+		return
+	}
+	defer p.c.f.untrack(conn)
+	p.c.mu.Lock()
+	t, isService := p.c.byNode[port]
+	p.c.mu.Unlock()
+	if !isService {
+		p.answerHealth(port, conn)
+		return
+	}
+	source := internetSource
+	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		source = a.AddrPort().Addr().Unmap()
+	}
+	to, err := p.dialLocal(p.c.f.ctx, t, netip.AddrPortFrom(p.origin.IP, port), source)
+	if err != nil {
+		return
+	}
+	p.c.f.proxy(conn, to)
+}
+
+// dial takes up a connection to an ingress address.
+func (p *Proxy) dial(ctx context.Context, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
+	p.c.mu.Lock()
+	t, ok := p.c.virtual[to]
+	p.c.mu.Unlock()
+	if !ok {
+		return nil, refusedError(to, "no service of the cluster has that address")
+	}
+	return p.dialLocal(ctx, t, to, source)
+}
+
+func (p *Proxy) dialLocal(ctx context.Context, t target, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
+	from, node := p.origin, ""
+	if t.service.Local {
+		node = p.node
+	}
+	e, ok := p.c.choose(t, source, node)
+	if !ok {
+		return nil, refusedError(to, fmt.Sprintf("service %s has no ready endpoint for node %s", t, p.node))
+	}
+	p.c.mu.Lock()
+	q := p.c.pods[e.Addr.Addr()]
+	p.c.mu.Unlock()
+	if q != nil {
+		if !t.service.Local {
+			source = from.IP // masqueraded
+		}
+		return p.c.dialPod(q, source, e.Addr)
+	}
+	from.Cluster = ""
+	return p.c.f.dial(ctx, from, "tcp", e.Addr)
+}
+
+// answerHealth is /healthz of the proxy, or the health check of a service with
+// externalTrafficPolicy Local: 200 where the node has an endpoint, else 503.
+func (p *Proxy) answerHealth(port uint16, conn net.Conn) {
+	status := http.StatusOK
+	if port != healthzPort {
+		status = http.StatusServiceUnavailable
+		p.c.mu.Lock()
+		for i := range p.c.services {
+			if s := &p.c.services[i]; s.HealthCheckNodePort == port && s.onNode(p.node) {
+				status = http.StatusOK
+			}
+		}
+		p.c.mu.Unlock()
+	}
+	buf := make([]byte, 4096)
+	if _, err := conn.Read(buf); err != nil {
+		return
+	}
+	io.WriteString(conn, fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: 3\r\nConnection: close\r\n\r\n{}\n", status, http.StatusText(status)))
+}
+
+func (s *Service) onNode(node string) bool {
+	return slices.ContainsFunc(s.Ports, func(p ServicePort) bool {
+		return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Node == node })
+	})
+}
+
+func (c *Cluster) proxyAt(at place) *Proxy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proxies[at]
+}

@@ -1,0 +1,179 @@
+package fabric
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func endpoint(addr, node string) Endpoint {
+	return Endpoint{Addr: netip.MustParseAddrPort(addr), Node: node}
+}
+
+func addPod(c *Cluster, name, addr string) {
+	c.AddPod("default", name, ip(addr), []int32{80}, func(port int32, conn net.Conn) {
+		io.WriteString(conn, name+" for "+conn.RemoteAddr().(*net.TCPAddr).IP.String())
+	})
+}
+
+func TestPodsAndServices(t *testing.T) {
+	f := open(t, t.TempDir())
+	m, public := balanced(t, f, Probe{Protocol: "http", Port: healthzPort, Path: "/healthz"}, allow("web", 100, "80"))
+	rule := &m.LoadBalancers[0].Rules[0]
+	rule.FrontendPort, rule.BackendPort, rule.Floating = 80, 80, true
+	f.Sync(m)
+	c := f.Cluster("ns/c")
+	addPod(c, "one", "10.244.1.2")
+	addPod(c, "two", "10.244.2.2")
+	c.SetServices([]Service{{
+		Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{ip("10.96.0.20")}, Ingress: []netip.Addr{ip(public)},
+		Ports: []ServicePort{{Port: 80, NodePort: 31080, Endpoints: []Endpoint{endpoint("10.244.1.2:80", "a"), endpoint("10.244.2.2:80", "b")}}},
+	}, {
+		Namespace: "default", Name: "empty", ClusterIPs: []netip.Addr{ip("10.96.0.21")}, Ports: []ServicePort{{Port: 80}},
+	}, {
+		Namespace: "default", Name: "kubernetes", ClusterIPs: []netip.Addr{ip("10.96.0.1")},
+		Ports: []ServicePort{{Port: 443, Endpoints: []Endpoint{endpoint("10.213.0.4:6443", "")}}},
+	}})
+	c.SetResolver(func(name string) (netip.Addr, bool) { return ip("10.96.0.20"), name == "web.default.svc.cluster.local" })
+	listen(t, f, "10.213.0.4", 6443, "api")
+	inside := Origin{VNetID: vnetID, IP: ip("10.213.0.5"), Cluster: "ns/c"}
+	outside := Origin{VNetID: vnetID, IP: ip("10.213.0.5")}
+	for _, tt := range []struct {
+		name string
+		from Origin
+		to   string
+		want string
+	}{
+		{"pod", inside, "10.244.1.2:80", "one for 10.213.0.5"},
+		{"pod, no such port", inside, "10.244.1.2:81", "pod default/one has no such port"},
+		{"pod from another cluster", outside, "10.244.1.2:80", "no route"},
+		{"service", inside, "10.96.0.20:80", " for 10.213.0.5"},
+		{"service by name", inside, "web.default.svc.cluster.local:80", " for 10.213.0.5"},
+		{"service without endpoints", inside, "10.96.0.21:80", "no ready endpoint"},
+		{"service of machines", inside, "10.96.0.1:443", "api"},
+		{"node port without a kube-proxy", inside, "10.213.0.4:31080", "refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := read(f.Dial(t.Context(), tt.from, "tcp", tt.to)); !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	p := c.StartProxy("a", Origin{VNetID: vnetID, IP: ip("10.213.0.4"), Cluster: "ns/c"})
+	if got := read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")); !strings.Contains(got, " for 10.213.0.4") {
+		t.Errorf("node port = %q", got)
+	}
+	eventually(t, "the load balancer reaches the pods", func() bool {
+		return strings.Contains(read(net.Dial("tcp", public+":80")), " for ")
+	})
+	p.Close()
+	if got := read(f.Dial(t.Context(), inside, "tcp", "10.213.0.4:31080")); !strings.Contains(got, "refused") {
+		t.Errorf("node port after the kube-proxy ended = %q", got)
+	}
+	c.RemovePod("default", "two", ip("10.244.1.2")) // another pod's address
+	if got := read(f.Dial(t.Context(), inside, "tcp", "10.244.1.2:80")); !strings.Contains(got, "one") {
+		t.Errorf("the wrong pod took the address away: %q", got)
+	}
+	f.RemoveCluster("ns/c")
+	if got := read(f.Dial(t.Context(), inside, "tcp", "10.244.1.2:80")); !strings.Contains(got, "no route") {
+		t.Errorf("after RemoveCluster = %q", got)
+	}
+}
+
+func TestAffinityAndLocalPolicy(t *testing.T) {
+	f := open(t, t.TempDir())
+	f.Sync(network())
+	c := f.Cluster("c")
+	addPod(c, "one", "10.244.1.2")
+	addPod(c, "two", "10.244.2.2")
+	endpoints := []Endpoint{endpoint("10.244.1.2:80", "a"), endpoint("10.244.2.2:80", "b")}
+	c.SetServices([]Service{
+		{Name: "sticky", ClusterIPs: []netip.Addr{ip("10.96.0.2")}, ClientIP: true, Ports: []ServicePort{{Port: 80, Endpoints: endpoints}}},
+		{Name: "local", Local: true, HealthCheckNodePort: 32100, Ports: []ServicePort{{Port: 80, NodePort: 31000, Endpoints: endpoints[:1]}}},
+	})
+	from := Origin{VNetID: vnetID, IP: ip("10.213.0.5"), Cluster: "c"}
+	first := read(f.Dial(t.Context(), from, "tcp", "10.96.0.2:80"))
+	for range 5 {
+		if got := read(f.Dial(t.Context(), from, "tcp", "10.96.0.2:80")); got != first {
+			t.Errorf("affinity: %q after %q", got, first)
+		}
+	}
+	for _, n := range []struct {
+		node, ip string
+		status   int
+	}{{"a", "10.213.0.4", 200}, {"b", "10.213.0.5", 503}} {
+		defer c.StartProxy(n.node, Origin{VNetID: vnetID, IP: ip(n.ip), Cluster: "c"}).Close()
+		lo, _ := f.Loopback(vnetID, ip(n.ip))
+		resp, err := http.Get("http://" + lo.String() + ":32100/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != n.status {
+			t.Errorf("health check on node %s = %d, want %d", n.node, resp.StatusCode, n.status)
+		}
+		got := read(net.Dial("tcp", lo.String()+":31000"))
+		if answered := strings.Contains(got, "one for 127."); answered != (n.status == 200) {
+			t.Errorf("node port of a local service on %s = %q", n.node, got)
+		}
+	}
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	f := open(t, t.TempDir())
+	m, public := balanced(t, f, Probe{Protocol: "tcp", Port: 6443}, allow("api", 200, "6443"))
+	f.Sync(m)
+	l, err := f.Listen(vnetID, ip("10.213.0.4"), 6443, "silent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := make(chan net.Conn, 64)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	var c net.Conn
+	eventually(t, "a connection is open", func() bool {
+		c, err = net.Dial("tcp", public+":6443")
+		return err == nil
+	})
+	defer c.Close()
+	var at []string
+	for _, l := range f.Listeners() {
+		if l.Actual != "" {
+			at = append(at, l.Actual)
+		}
+	}
+	if !slices.Contains(at, public+":6443") {
+		t.Fatalf("listeners: %v", at)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for s := range accepted {
+		s.Close()
+	}
+	if _, err := io.ReadAll(c); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the connection did not end: %v", err)
+	}
+	for _, a := range at {
+		if l, err := net.Listen("tcp", a); err != nil {
+			t.Errorf("%s is still taken: %v", a, err)
+		} else {
+			l.Close()
+		}
+	}
+	if _, err := f.Loopback(vnetID, ip("10.213.9.9")); err == nil {
+		t.Error("a closed fabric gave an address out")
+	}
+}
