@@ -150,10 +150,17 @@ func plainLines(r io.Reader) func() (string, error) {
 
 func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	t := &tree{g.m}
-	server := sftp.NewRequestServer(ch, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t}, sftp.WithStartDirectory(t.wire(g.m.Home(user))))
+	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t}, sftp.WithStartDirectory(t.wire(g.m.Home(user))))
 	defer server.Close()
 	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
 		return 1
 	}
 	return 0
 }
+
+// open keeps the SFTP server from closing the channel: scp wants to hear its exit
+// status after the last file.
+type open struct{ ssh.Channel }
+
+// Close does nothing; the session closes its channel.
+func (open) Close() error { return nil }

@@ -280,6 +280,33 @@ func TestSFTP(t *testing.T) {
 	}
 }
 
+// TestSFTPEndsWithAStatus is what scp looks at.
+func TestSFTPEndsWithAStatus(t *testing.T) {
+	key, line := identity(t)
+	g, _ := boot(t, withKey(linux(t, nil), line))
+	client, err := dialSSH(serveSSH(t, g, nil), "capi", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ch, requests, err := client.OpenChannel("session", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := ch.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{"sftp"})); err != nil || !ok {
+		t.Fatalf("subsystem: %v, %v", ok, err)
+	}
+	if err := ch.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	for r := range requests {
+		if r.Type == "exit-status" && bytes.Equal(r.Payload, []byte{0, 0, 0, 0}) {
+			return
+		}
+	}
+	t.Error("the session ended without an exit status of 0")
+}
+
 func TestRDP(t *testing.T) {
 	g, _ := boot(t, windows(t, nil))
 	request := func(protocols byte) []byte {
