@@ -1,0 +1,195 @@
+// Package catalog knows what a subscription can have in a location: VM sizes with
+// their zones and capabilities, images, and how much quota is left.
+//
+// What it reads is kept and shared: sizes for a day, so that no reconcile waits
+// for the big answer twice. The checks are pure functions over it. It refuses to
+// decide what a failed check leads to. Controllers and preflight import it.
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// Client is what catalog needs of Azure; *arm.Client is one.
+type Client interface {
+	Get(ctx context.Context, id, apiVersion string, options ...arm.Option) (json.RawMessage, error)
+	List(ctx context.Context, collection, apiVersion string, options ...arm.Option) iter.Seq2[json.RawMessage, error]
+	SubscriptionID() string
+}
+
+// API versions of what catalog reads.
+const (
+	skusAPIVersion    = "2021-07-01"
+	imagesAPIVersion  = "2024-07-01"
+	galleryAPIVersion = "2024-03-03"
+)
+
+const (
+	// skusFor is how long the sizes of a location are good.
+	skusFor = 24 * time.Hour
+	// imageFor is how long an image that exists is taken to, and missingFor how
+	// long one that does not: somebody may be publishing it.
+	imageFor, missingFor = 24 * time.Hour, time.Minute
+)
+
+// Catalog is of one subscription. It is safe for concurrent use.
+type Catalog struct {
+	client Client
+	now    func() time.Time
+	flight singleflight.Group
+
+	mu        sync.Mutex
+	locations map[string]location
+	images    map[string]verdict
+}
+
+type location struct {
+	at   time.Time
+	skus map[string]SKU // by name in lower case
+}
+
+type verdict struct {
+	until  time.Time
+	exists bool
+}
+
+// New makes a catalog. now may be nil for time.Now.
+func New(c Client, now func() time.Time) *Catalog {
+	if now == nil {
+		now = time.Now
+	}
+	return &Catalog{client: c, now: now, locations: map[string]location{}, images: map[string]verdict{}}
+}
+
+// SKU finds a VM size in a location; case does not matter. It is not ok when the
+// location does not have the size.
+func (c *Catalog) SKU(ctx context.Context, locationName, size string) (SKU, bool, error) {
+	l, err := c.location(ctx, locationName)
+	if err != nil {
+		return SKU{}, false, err
+	}
+	sku, ok := l.skus[strings.ToLower(size)]
+	return sku, ok, nil
+}
+
+// SKUs are all sizes of a location, by name.
+func (c *Catalog) SKUs(ctx context.Context, locationName string) ([]SKU, error) {
+	l, err := c.location(ctx, locationName)
+	if err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(l.skus), func(a, b SKU) int { return strings.Compare(a.Name, b.Name) }), nil
+}
+
+// Zones are the availability zones of a location in which the subscription may
+// have some VM size, sorted; none in locations without zones.
+func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, error) {
+	l, err := c.location(ctx, locationName)
+	if err != nil {
+		return nil, err
+	}
+	zones := map[string]bool{}
+	for _, sku := range l.skus {
+		for _, z := range sku.Zones {
+			zones[z] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(zones)), nil
+}
+
+// location returns what is known, and reads it when that is a day old. One reads,
+// the others wait. When Azure cannot be asked, what was known goes on being so.
+func (c *Catalog) location(ctx context.Context, name string) (location, error) {
+	key := normal(name)
+	known, ok := c.known(key)
+	if ok && c.now().Sub(known.at) < skusFor {
+		return known, nil
+	}
+	// The one that reads does so for all: its own end is no reason to stop.
+	done := c.flight.DoChan("skus "+key, func() (any, error) { return c.readSKUs(context.WithoutCancel(ctx), key) })
+	select {
+	case <-ctx.Done():
+		return location{}, ctx.Err()
+	case r := <-done:
+		if r.Err != nil && ok {
+			return known, nil
+		}
+		if r.Err != nil {
+			return location{}, fmt.Errorf("read the VM sizes of %s: %w", name, r.Err)
+		}
+		read, _ := r.Val.(location)
+		return read, nil
+	}
+}
+
+func (c *Catalog) known(key string) (location, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok := c.locations[key]
+	return l, ok
+}
+
+func (c *Catalog) readSKUs(ctx context.Context, key string) (location, error) {
+	l := location{at: c.now(), skus: map[string]SKU{}}
+	path := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/skus"
+	for item, err := range c.client.List(ctx, path, skusAPIVersion, arm.Query("$filter", "location eq '"+key+"'")) {
+		if err != nil {
+			return location{}, err
+		}
+		if sku, ok := parseSKU(item, key); ok {
+			l.skus[strings.ToLower(sku.Name)] = sku
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.locations[key] = l
+	return l, nil
+}
+
+// normal is a location's name as Azure keys it.
+func normal(location string) string {
+	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
+}
+
+// Usage is how much of a quota is used.
+type Usage struct {
+	// Name is the quota's, such as "standardDSv3Family"; Display is for people.
+	Name, Display  string
+	Current, Limit int64
+}
+
+// Usages reads the compute quotas of a location; they change too often to keep.
+func (c *Catalog) Usages(ctx context.Context, locationName string) ([]Usage, error) {
+	var usages []Usage
+	path := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName) + "/usages"
+	for item, err := range c.client.List(ctx, path, imagesAPIVersion) {
+		if err != nil {
+			return nil, fmt.Errorf("read the quotas of %s: %w", locationName, err)
+		}
+		var u struct {
+			Name struct {
+				Value          string `json:"value"`
+				LocalizedValue string `json:"localizedValue"`
+			} `json:"name"`
+			CurrentValue int64 `json:"currentValue"`
+			Limit        int64 `json:"limit"`
+		}
+		if err := json.Unmarshal(item, &u); err != nil {
+			return nil, fmt.Errorf("read the quotas of %s: %w", locationName, err)
+		}
+		usages = append(usages, Usage{u.Name.Value, u.Name.LocalizedValue, u.CurrentValue, u.Limit})
+	}
+	return usages, nil
+}

@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is why a machine cannot be had, and which field of it to change.
+type Problem struct{ Field, Reason, Fix string }
+
+// String is one line.
+func (p Problem) String() string { return p.Field + ": " + p.Reason + "; " + p.Fix }
+
+// Security types of a VM, as Azure spells them.
+const (
+	ConfidentialVM = "ConfidentialVM"
+	TrustedLaunch  = "TrustedLaunch"
+)
+
+// VM is what of an AzureMachine is checked against its size.
+type VM struct {
+	Size, Location, Zone string
+	// EphemeralOSDisk: the OS disk is on the host (osDisk.diffDiskSettings).
+	EphemeralOSDisk bool
+	// UltraSSD: some data disk is one, or they are enabled for later.
+	UltraSSD         bool
+	EncryptionAtHost bool
+	// SecurityType, SecureBoot and VTPM are of spec.securityProfile.
+	SecurityType     string
+	SecureBoot, VTPM bool
+	// EncryptedOSDisk: osDisk.managedDisk.securityProfile is set.
+	EncryptedOSDisk bool
+}
+
+// minima that kubeadm asks of a node.
+// Source: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm.
+const (
+	leastVCPUs     = 2
+	leastMemoryGiB = 2
+)
+
+// NoSuchSize is the problem of a size that the location does not have.
+func NoSuchSize(vm VM) Problem {
+	return Problem{"spec.vmSize", fmt.Sprintf("%s is not offered in %s", vm.Size, vm.Location), "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"}
+}
+
+// CheckVM finds every reason why a VM cannot be made of a size. All of them need a
+// change of the spec.
+func CheckVM(sku SKU, vm VM) []Problem {
+	c := checker{sku: sku, vm: vm}
+	c.availability()
+	c.capacity()
+	c.disks()
+	c.security()
+	return c.problems
+}
+
+type checker struct {
+	sku      SKU
+	vm       VM
+	problems []Problem
+}
+
+func (c *checker) refuse(bad bool, field, reason, fix string) {
+	if bad {
+		c.problems = append(c.problems, Problem{field, c.sku.Name + " " + reason, fix})
+	}
+}
+
+func (c *checker) availability() {
+	c.refuse(c.sku.Restricted != "", "spec.vmSize", fmt.Sprintf("is barred for the subscription in %s (%s)", c.vm.Location, c.sku.Restricted),
+		"choose another size or location, or ask Azure support to lift the restriction")
+	zones := "zones " + strings.Join(c.sku.Zones, ", ")
+	if len(c.sku.Zones) == 0 {
+		zones = "no zone"
+	}
+	c.refuse(c.vm.Zone != "" && c.sku.Restricted == "" && !slices.Contains(c.sku.Zones, c.vm.Zone), "spec.failureDomain",
+		fmt.Sprintf("is not offered in zone %s of %s; it has %s", c.vm.Zone, c.vm.Location, zones), "choose another failure domain or spec.vmSize")
+}
+
+func (c *checker) capacity() {
+	c.refuse(c.sku.VCPUs() < leastVCPUs, "spec.vmSize", fmt.Sprintf("has %d vCPUs and a node needs %d", c.sku.VCPUs(), leastVCPUs), "choose a bigger size")
+	c.refuse(c.sku.MemoryGiB() < leastMemoryGiB, "spec.vmSize", fmt.Sprintf("has %g GiB of memory and a node needs %d", c.sku.MemoryGiB(), leastMemoryGiB), "choose a bigger size")
+}
+
+func (c *checker) disks() {
+	c.refuse(c.vm.EphemeralOSDisk && !c.sku.Has("EphemeralOSDiskSupported", ""), "spec.osDisk.diffDiskSettings", "has no ephemeral OS disks", "remove the field or choose another spec.vmSize")
+	c.refuse(c.vm.UltraSSD && !c.sku.Has("UltraSSDAvailable", c.vm.Zone), "spec.dataDisks", fmt.Sprintf("has no UltraSSD disks in %s", c.place()), "use another storage account type, zone or spec.vmSize")
+	c.refuse(c.vm.EncryptionAtHost && !c.sku.Has("EncryptionAtHostSupported", ""), "spec.securityProfile.encryptionAtHost", "has no encryption at host", "remove the field or choose another spec.vmSize")
+}
+
+func (c *checker) place() string {
+	if c.vm.Zone == "" {
+		return c.vm.Location
+	}
+	return "zone " + c.vm.Zone + " of " + c.vm.Location
+}
+
+func (c *checker) security() {
+	const field = "spec.securityProfile.securityType"
+	firmware := c.vm.SecureBoot || c.vm.VTPM
+	c.refuse(firmware && c.vm.SecurityType == "", field, "cannot have secure boot or vTPM without a security type", "set it to TrustedLaunch or ConfidentialVM")
+	c.refuse(c.vm.EncryptedOSDisk && c.vm.SecurityType != ConfidentialVM, field, "cannot encrypt the OS disk as a confidential VM does", "set it to ConfidentialVM or remove spec.osDisk.managedDisk.securityProfile")
+	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field, "is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
+	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) && c.sku.Has("TrustedLaunchDisabled", ""), field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
+}

@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// Image names what a VM is to boot: by ID (a managed image, or a version in a
+// private gallery), in a community gallery, or in the marketplace.
+type Image struct {
+	ID string
+	// Gallery and Name are a community gallery and image definition in it.
+	Gallery, Name string
+	// Publisher, Offer and SKU are the marketplace's.
+	Publisher, Offer, SKU string
+	// Version is of either; "latest" or empty means any.
+	Version string
+}
+
+// Exists says whether an image can be had in a location. The answer is kept, a
+// missing one for a minute. The error is that Azure could not be asked; where the
+// identity may not look (arm.Denied), the VM itself may still work.
+func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
+	path, version := c.imagePath(locationName, image)
+	c.mu.Lock()
+	known, ok := c.images[path]
+	c.mu.Unlock()
+	if ok && c.now().Before(known.until) {
+		return known.exists, nil
+	}
+	result, err, _ := c.flight.Do("image "+path, func() (any, error) { return c.look(ctx, path, version) })
+	if err != nil {
+		return false, fmt.Errorf("look up the image: %w", err)
+	}
+	exists, _ := result.(bool)
+	v := verdict{until: c.now().Add(missingFor), exists: exists}
+	if exists {
+		v.until = c.now().Add(imageFor)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.images[path] = v
+	return exists, nil
+}
+
+// look reads one version, or the newest of a list of them.
+func (c *Catalog) look(ctx context.Context, path, apiVersion string) (bool, error) {
+	if strings.HasSuffix(path, "/versions") {
+		for item, err := range c.client.List(ctx, path, apiVersion, arm.Query("$top", "1"), arm.Query("$orderby", "name desc")) {
+			if arm.ClassOf(err) == arm.NotFound {
+				return false, nil
+			}
+			return err == nil && len(item) > 0, err
+		}
+		return false, nil
+	}
+	body, err := c.client.Get(ctx, path, apiVersion)
+	if arm.ClassOf(err) == arm.NotFound {
+		return false, nil
+	}
+	return err == nil && json.Valid(body), err
+}
+
+// imagePath is where an image is read, and with which api-version.
+func (c *Catalog) imagePath(locationName string, i Image) (path, apiVersion string) {
+	at := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
+	version := "/versions"
+	if i.Version != "" && !strings.EqualFold(i.Version, "latest") {
+		version += "/" + i.Version
+	}
+	switch {
+	case i.Gallery != "":
+		return at + "/communityGalleries/" + i.Gallery + "/images/" + i.Name + version, galleryAPIVersion
+	case i.Publisher != "":
+		return at + "/publishers/" + i.Publisher + "/artifacttypes/vmimage/offers/" + i.Offer + "/skus/" + i.SKU + version, imagesAPIVersion
+	case strings.HasPrefix(strings.ToLower(i.ID), "/communitygalleries/"):
+		return at + i.ID, galleryAPIVersion
+	case strings.Contains(strings.ToLower(i.ID), "/galleries/"):
+		return i.ID, galleryAPIVersion
+	}
+	return i.ID, imagesAPIVersion
+}

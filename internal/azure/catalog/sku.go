@@ -1,0 +1,141 @@
+package catalog
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// SKU is a VM size as one location offers it to one subscription.
+type SKU struct {
+	Name, Family string
+	// Zones are those in which the subscription may have it.
+	Zones []string
+	// Restricted is why the subscription may not have it at all, such as
+	// NotAvailableForSubscription; empty when it may.
+	Restricted string
+	// capabilities are what Azure says of the size, by name in lower case, and
+	// zoneCapabilities what holds in a zone alone.
+	capabilities     map[string]string
+	zoneCapabilities map[string]map[string]string
+}
+
+// Capability is a capability's value; names are Azure's, such as "vCPUs".
+func (s SKU) Capability(name string) string { return s.capabilities[strings.ToLower(name)] }
+
+// Has says whether a capability is True in a zone, or in general when zone is "".
+func (s SKU) Has(name, zone string) bool {
+	return strings.EqualFold(s.Capability(name), "True") ||
+		strings.EqualFold(s.zoneCapabilities[zone][strings.ToLower(name)], "True")
+}
+
+// Number is a capability's number, 0 when there is none.
+func (s SKU) Number(name string) float64 {
+	n, err := strconv.ParseFloat(s.Capability(name), 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// VCPUs and MemoryGiB are the size's.
+func (s SKU) VCPUs() int         { return int(s.Number("vCPUs")) }
+func (s SKU) MemoryGiB() float64 { return s.Number("MemoryGB") }
+
+// ARM64 says that the size has Arm processors.
+func (s SKU) ARM64() bool { return strings.EqualFold(s.Capability("CpuArchitectureType"), "Arm64") }
+
+// AcceleratedNetworking says whether network interfaces can have it.
+func (s SKU) AcceleratedNetworking() bool { return s.Has("AcceleratedNetworkingEnabled", "") }
+
+// SetFaultDomains is the most fault domains of an availability set in the
+// location of this SKU, which has to be the one called "Aligned"; 0 when unknown.
+func (s SKU) SetFaultDomains() int { return int(s.Number("MaximumPlatformFaultDomainCount")) }
+
+type capability struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type rawSKU struct {
+	ResourceType string       `json:"resourceType"`
+	Name         string       `json:"name"`
+	Family       string       `json:"family"`
+	Capabilities []capability `json:"capabilities"`
+	LocationInfo []struct {
+		Location    string   `json:"location"`
+		Zones       []string `json:"zones"`
+		ZoneDetails []struct {
+			Name         []string     `json:"name"`
+			Capabilities []capability `json:"capabilities"`
+		} `json:"zoneDetails"`
+	} `json:"locationInfo"`
+	Restrictions []struct {
+		Type            string   `json:"type"`
+		Values          []string `json:"values"`
+		ReasonCode      string   `json:"reasonCode"`
+		RestrictionInfo struct {
+			Locations []string `json:"locations"`
+			Zones     []string `json:"zones"`
+		} `json:"restrictionInfo"`
+	} `json:"restrictions"`
+}
+
+// parseSKU reads one entry of the resource SKUs list. Disks and snapshots, which
+// the list has too, are not ok; availability sets are kept under their name.
+func parseSKU(data json.RawMessage, location string) (SKU, bool) {
+	var raw rawSKU
+	if json.Unmarshal(data, &raw) != nil || raw.Name == "" {
+		return SKU{}, false
+	}
+	switch strings.ToLower(raw.ResourceType) {
+	case "virtualmachines", "availabilitysets":
+	default:
+		return SKU{}, false
+	}
+	s := SKU{Name: raw.Name, Family: raw.Family, capabilities: capabilityMap(raw.Capabilities), zoneCapabilities: map[string]map[string]string{}}
+	for _, info := range raw.LocationInfo {
+		if normal(info.Location) != location {
+			continue
+		}
+		s.Zones = append(s.Zones, info.Zones...)
+		for _, d := range info.ZoneDetails {
+			for _, zone := range d.Name {
+				if s.zoneCapabilities[zone] == nil {
+					s.zoneCapabilities[zone] = map[string]string{}
+				}
+				maps.Copy(s.zoneCapabilities[zone], capabilityMap(d.Capabilities))
+			}
+		}
+	}
+	s.restrict(raw, location)
+	slices.Sort(s.Zones)
+	s.Zones = slices.Compact(s.Zones)
+	return s, true
+}
+
+func (s *SKU) restrict(raw rawSKU, location string) {
+	for _, r := range raw.Restrictions {
+		switch strings.ToLower(r.Type) {
+		case "location":
+			here := slices.Concat(r.Values, r.RestrictionInfo.Locations)
+			if slices.ContainsFunc(here, func(l string) bool { return normal(l) == location }) {
+				s.Restricted = r.ReasonCode
+				s.Zones = nil
+			}
+		case "zone":
+			barred := r.RestrictionInfo.Zones
+			s.Zones = slices.DeleteFunc(s.Zones, func(z string) bool { return slices.Contains(barred, z) })
+		}
+	}
+}
+
+func capabilityMap(list []capability) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, c := range list {
+		m[strings.ToLower(c.Name)] = c.Value
+	}
+	return m
+}
