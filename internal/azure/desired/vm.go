@@ -219,7 +219,7 @@ func imageReference(image infrav1.Image, subscription string) (*armcompute.Image
 		return ref, nil, nil
 	case image.SharedGallery != nil:
 		g := image.SharedGallery
-		ref := &armcompute.ImageReference{ID: new(galleryImageID(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version))}
+		ref := &armcompute.ImageReference{ID: new(GalleryImageID(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version))}
 		if g.Publisher != nil && g.Offer != nil && g.SKU != nil {
 			return ref, plan(*g.Publisher, *g.Offer, *g.SKU), nil
 		}
@@ -236,14 +236,15 @@ func computeGalleryReference(g *infrav1.AzureComputeGalleryImage) (*armcompute.I
 		p = plan(g.Plan.Publisher, g.Plan.Offer, g.Plan.SKU)
 	}
 	if g.SubscriptionID != nil && g.ResourceGroup != nil {
-		return &armcompute.ImageReference{ID: new(galleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version))}, p, nil
+		return &armcompute.ImageReference{ID: new(GalleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version))}, p, nil
 	}
 	return &armcompute.ImageReference{
 		CommunityGalleryImageID: new(fmt.Sprintf("/CommunityGalleries/%s/Images/%s/Versions/%s", g.Gallery, g.Name, g.Version)),
 	}, p, nil
 }
 
-func galleryImageID(subscription, group, gallery, name, version string) string {
+// GalleryImageID is the ID of an image version in a gallery of a subscription.
+func GalleryImageID(subscription, group, gallery, name, version string) string {
 	return Group{Subscription: subscription, Name: group}.Compute("galleries", gallery, "images", name, "versions", version)
 }
 

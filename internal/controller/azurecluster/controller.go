@@ -1,5 +1,3 @@
-//go:build wip
-
 // Package azurecluster makes and unmakes the Azure network of a cluster: from
 // AzureCluster to resource groups, virtual network, load balancers and the
 // control plane's endpoint.
@@ -16,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -64,9 +61,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	log := mgr.GetLogger()
 	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"), mgr.GetClient(), &infrav1.AzureCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureCluster{}).
+		For(&infrav1.AzureCluster{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		WithOptions(options).
-		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.ofIdentity)).
@@ -97,10 +93,8 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		identity := &all.Items[i]
-		ref := identity.Spec.ClientSecret
-		if (types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) == client.ObjectKeyFromObject(secret) {
-			requests = append(requests, r.ofIdentity(ctx, identity)...)
+		if cloud.SecretKey(&all.Items[i]) == client.ObjectKeyFromObject(secret) {
+			requests = append(requests, r.ofIdentity(ctx, &all.Items[i])...)
 		}
 	}
 	return requests
@@ -132,7 +126,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		return ctrl.Result{}, nil // the Cluster controller sets the owner, and that is an event
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil || isPaused || requeue {
+	// Its own writes are no events here, so the pass goes on where it wrote.
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if azureCluster.DeletionTimestamp.IsZero() {

@@ -1,5 +1,3 @@
-//go:build wip
-
 // Package azurejson writes the secrets with the configuration of
 // cloud-provider-azure that bootstrap data puts on a node's disk: one per
 // AzureMachineTemplate, and one per AzureMachine that no template made.
@@ -25,6 +23,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -62,22 +61,20 @@ type Reconciler struct {
 
 // SetupWithManager registers one controller per kind.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	filter := predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter)
+	filter := builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("azurejsontemplate").
-		For(&infrav1.AzureMachineTemplate{}).
+		For(&infrav1.AzureMachineTemplate{}, filter).
 		WithOptions(options).
-		WithEventFilter(filter).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates)).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), builder.WithPredicates(cloud.Asked())).
 		Complete(reconcile.Func(r.reconcileTemplate))
 	if err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("azurejsonmachine").
-		For(&infrav1.AzureMachine{}).
+		For(&infrav1.AzureMachine{}, filter).
 		WithOptions(options).
-		WithEventFilter(filter).
 		Complete(reconcile.Func(r.reconcileMachine))
 }
 

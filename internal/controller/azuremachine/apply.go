@@ -1,5 +1,3 @@
-//go:build wip
-
 package azuremachine
 
 import (

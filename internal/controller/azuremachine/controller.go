@@ -1,5 +1,3 @@
-//go:build wip
-
 // Package azuremachine makes and unmakes the virtual machine behind an
 // AzureMachine, with what belongs to it alone: interfaces, disks, address, NAT
 // rule, extensions.
@@ -63,9 +61,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachine{}).
+		For(&infrav1.AzureMachine{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
 		WithOptions(options).
-		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
 			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine")))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
@@ -133,7 +130,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		return ctrl.Result{}, err
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "Machine", klog.KObj(s.machine)))
-	if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil || isPaused || requeue {
+	// Its own writes are no events here, so the pass goes on where it wrote.
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil || isPaused {
 		return ctrl.Result{}, err
 	}
 	if s.azureMachine.DeletionTimestamp.IsZero() {

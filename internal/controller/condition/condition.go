@@ -1,5 +1,3 @@
-//go:build wip
-
 // Package condition turns what happened in Azure into the conditions and events
 // of an object.
 //

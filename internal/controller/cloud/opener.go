@@ -1,0 +1,249 @@
+// Package cloud joins an AzureCluster to the subscription that it lives in: it
+// resolves the identity, hands out sessions that share reads, clients and
+// catalogs, and carries operations between a status and the planner.
+//
+// It decides nothing about resources. The controllers import it, and the manager
+// makes the one Opener.
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+// AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets
+// it be deleted without its Azure resources: the way out when its credentials are
+// gone for good.
+const AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-azure-resources"
+
+// Abandoned says whether somebody gave an object's Azure resources up.
+func Abandoned(o client.Object) bool { return o.GetAnnotations()[AbandonAnnotation] == "true" }
+
+// Reasons of an IdentityError.
+const (
+	IdentityNotSet        = "IdentityNotSet"
+	IdentityNotFound      = "IdentityNotFound"
+	IdentityInvalid       = "IdentityInvalid"
+	IdentitySecretMissing = "IdentitySecretNotFound"
+	NamespaceNotAllowed   = "NamespaceNotAllowedByIdentity"
+)
+
+// IdentityError says why a cluster has no credentials. Identities, their secrets
+// and clusters are watched, so that mending it is an event.
+type IdentityError struct{ Reason, Message string }
+
+func (e *IdentityError) Error() string { return e.Message }
+
+// Opener hands out sessions. There is one per manager, because sessions to the
+// same subscription share what they know. It is safe for concurrent use.
+type Opener struct {
+	client client.Client
+	pool   *identity.Pool
+
+	mu     sync.Mutex
+	shared map[string]shared
+}
+
+// shared is what all clusters with one identity in one subscription have in common.
+type shared struct {
+	client  *arm.Client
+	planner *plan.Planner
+	catalog *catalog.Catalog
+}
+
+// Config of an Opener.
+type Config struct {
+	// Client reads identities, secrets and namespaces.
+	Client client.Client
+	// Clouds overrides where Azure environments are, by name.
+	Clouds map[string]identity.Cloud
+	// Log gets a line per ARM call at V(4).
+	Log logr.Logger
+}
+
+// NewOpener makes an Opener.
+func NewOpener(c Config) *Opener {
+	return &Opener{
+		client: c.Client,
+		pool:   identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log}),
+		shared: map[string]shared{},
+	}
+}
+
+// IdentityKey names the identity that a cluster refers to; its namespace is the
+// cluster's own unless given.
+func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
+	ref := c.Spec.IdentityRef
+	if ref == nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
+}
+
+// SecretKey names the secret that an identity keeps its credentials in; the name
+// is empty when it has none.
+func SecretKey(i *infrav1.AzureClusterIdentity) types.NamespacedName {
+	ref := i.Spec.ClientSecret
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, i.Namespace), Name: ref.Name}
+}
+
+// Open finds a cluster's credentials and returns its session. It does not ask
+// Azure. The error is an *IdentityError where somebody has to mend the identity.
+func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, error) {
+	source, err := o.source(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	armClient, err := o.pool.Client(c.Spec.AzureEnvironment, c.Spec.SubscriptionID, source)
+	if err != nil {
+		return nil, &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", IdentityKey(c), err)}
+	}
+	return &Session{shared: o.share(c, armClient)}, nil
+}
+
+// share returns what belongs to an ARM client, and makes it when the client is new.
+func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
+	slot := fmt.Sprintf("%s/%s/%s", c.Spec.AzureEnvironment, c.Spec.SubscriptionID, IdentityKey(c))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, known := range o.shared {
+		if known.client == armClient {
+			return known
+		}
+	}
+	made := shared{client: armClient, planner: plan.New(armClient, plan.Options{}), catalog: catalog.New(armClient, nil)}
+	o.shared[slot] = made
+	return made
+}
+
+// Credentials are what azure.json may need of an identity. They are secret.
+type Credentials struct{ TenantID, ClientID, ClientSecret string }
+
+// Credentials returns those of a cluster's identity. Errors are as for Open.
+func (o *Opener) Credentials(ctx context.Context, c *infrav1.AzureCluster) (Credentials, error) {
+	s, err := o.source(ctx, c)
+	return Credentials{TenantID: s.TenantID, ClientID: s.ClientID, ClientSecret: s.ClientSecret}, err
+}
+
+// source reads the identity, checks that the cluster may use it, and reads its
+// secret.
+func (o *Opener) source(ctx context.Context, c *infrav1.AzureCluster) (identity.Source, error) {
+	if c.Spec.IdentityRef == nil {
+		return identity.Source{}, &IdentityError{IdentityNotSet, "spec.identityRef is not set: name the AzureClusterIdentity to use"}
+	}
+	found := &infrav1.AzureClusterIdentity{}
+	key := IdentityKey(c)
+	if err := o.client.Get(ctx, key, found); apierrors.IsNotFound(err) {
+		return identity.Source{}, &IdentityError{IdentityNotFound, fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s does not exist: create it or name another", key)}
+	} else if err != nil {
+		return identity.Source{}, fmt.Errorf("read AzureClusterIdentity %s: %w", key, err)
+	}
+	if err := o.allowed(ctx, found, c); err != nil {
+		return identity.Source{}, err
+	}
+	s := identity.Source{
+		Type:     identity.Type(found.Spec.Type),
+		TenantID: found.Spec.TenantID, ClientID: found.Spec.ClientID, ResourceID: found.Spec.ResourceID,
+		CertificatePath: found.Spec.CertPath, CredentialsPath: found.Spec.UserAssignedIdentityCredentialsPath,
+	}
+	return s, o.readSecret(ctx, found, &s)
+}
+
+// allowed checks that the identity is meant for the cluster's namespace.
+func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c *infrav1.AzureCluster) error {
+	given := i.Spec.AllowedNamespaces
+	var namespaceLabels map[string]string
+	if given != nil && given.Selector != nil {
+		namespace := &corev1.Namespace{}
+		if err := o.client.Get(ctx, types.NamespacedName{Name: c.Namespace}, namespace); err != nil {
+			return fmt.Errorf("read namespace %s: %w", c.Namespace, err)
+		}
+		namespaceLabels = namespace.Labels
+	}
+	ok, err := identity.Allowed((*identity.AllowedNamespaces)(given), c.Namespace, namespaceLabels)
+	if err != nil {
+		return &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s: %v", IdentityKey(c), err)}
+	}
+	if !ok {
+		return &IdentityError{NamespaceNotAllowed, fmt.Sprintf("AzureClusterIdentity %s does not allow namespace %s: add it to its spec.allowedNamespaces", IdentityKey(c), c.Namespace)}
+	}
+	return nil
+}
+
+// readSecret fills in what the identity keeps in a secret.
+func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity, s *identity.Source) error {
+	key := SecretKey(i)
+	if key.Name == "" {
+		return nil
+	}
+	secret := &corev1.Secret{}
+	if err := o.client.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+		return &IdentityError{IdentitySecretMissing, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s names secret %s, which does not exist: create it with the key clientSecret", client.ObjectKeyFromObject(i), key)}
+	} else if err != nil {
+		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, client.ObjectKeyFromObject(i), err)
+	}
+	if s.Type == identity.ServicePrincipalCertificate {
+		s.Certificate, s.Password = secret.Data["certificate"], string(secret.Data["password"])
+		if len(s.Certificate) == 0 {
+			s.Certificate = secret.Data["clientSecret"]
+		}
+		return nil
+	}
+	s.ClientSecret = string(secret.Data["clientSecret"])
+	return nil
+}
+
+// Hold puts a finalizer on the cluster's identity, so that it outlives the cluster.
+func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
+	return o.mark(ctx, c, controllerutil.AddFinalizer)
+}
+
+// Release takes the finalizer off again. An identity that is gone is fine.
+func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
+	return o.mark(ctx, c, controllerutil.RemoveFinalizer)
+}
+
+func (o *Opener) mark(ctx context.Context, c *infrav1.AzureCluster, change func(client.Object, string) bool) error {
+	if c.Spec.IdentityRef == nil {
+		return nil
+	}
+	found := &infrav1.AzureClusterIdentity{}
+	err := o.client.Get(ctx, IdentityKey(c), found)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := found.DeepCopy()
+	if !change(found, identityFinalizer(c)) {
+		return nil
+	}
+	// Other clusters change the same list.
+	err = o.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("change the finalizers of AzureClusterIdentity %s: %w", IdentityKey(c), err)
+	}
+	return nil
+}
+
+// identityFinalizer is the cluster's own, as CAPZ names it: names may be longer
+// than a finalizer.
+func identityFinalizer(c *infrav1.AzureCluster) string {
+	sum := sha256.Sum224([]byte(c.Namespace + "-" + c.Name))
+	return infrav1.ClusterFinalizer + "/" + hex.EncodeToString(sum[:])
+}

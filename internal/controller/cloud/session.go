@@ -1,0 +1,143 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+// Session is one cluster's access to its subscription.
+type Session struct{ shared }
+
+// Live reads a resource as Azure shows it; nil without an error means that it does
+// not exist. Reads are shared and up to a minute old.
+func (s *Session) Live(ctx context.Context, id string) (json.RawMessage, error) {
+	return s.planner.Live(ctx, id, desired.APIVersion(arm.TypeOf(id)))
+}
+
+// Apply goes one pass towards what a cluster's resources should be. states are
+// those of the object that the resources belong to.
+func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+	return s.planner.Apply(ctx, input(clusterName, resources, states))
+}
+
+// Delete goes one pass towards the end of resources.
+func (s *Session) Delete(ctx context.Context, clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+	return s.planner.Delete(ctx, input(clusterName, resources, states))
+}
+
+func input(clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Input {
+	return plan.Input{
+		Resources: resources,
+		Owner:     plan.Owner{Key: desired.OwnershipTag(clusterName), Value: desired.Owned},
+		Tokens:    Tokens(states),
+	}
+}
+
+// Zones are the availability zones of a location.
+func (s *Session) Zones(ctx context.Context, location string) ([]string, error) {
+	return s.catalog.Zones(ctx, location)
+}
+
+// Size is what casement uses of a VM size.
+type Size struct {
+	CPUs                         int64
+	MemoryMiB                    int64
+	ARM64, AcceleratedNetworking bool
+	// FaultDomains is the most that an availability set of the location can have.
+	FaultDomains int32
+}
+
+// Size looks up a machine's VM size and checks that the machine can be made of it
+// in the zone. The error is a *desired.InvalidError where the spec has to change.
+func (s *Session) Size(ctx context.Context, c *infrav1.AzureCluster, m *infrav1.AzureMachine, zone string) (Size, error) {
+	vm := checked(c, m, zone)
+	sku, ok, err := s.catalog.SKU(ctx, vm.Location, vm.Size)
+	if err != nil {
+		return Size{}, err
+	}
+	problems := []catalog.Problem{catalog.NoSuchSize(vm)}
+	if ok {
+		problems = catalog.CheckVM(sku, vm)
+	}
+	if len(problems) > 0 {
+		return Size{}, invalid(problems)
+	}
+	sets, _, err := s.catalog.SKU(ctx, vm.Location, "Aligned")
+	return Size{
+		CPUs: int64(sku.VCPUs()), MemoryMiB: int64(sku.MemoryGiB() * 1024),
+		ARM64: sku.ARM64(), AcceleratedNetworking: sku.AcceleratedNetworking(),
+		FaultDomains: int32(sets.SetFaultDomains()),
+	}, err
+}
+
+// checked is what of a machine the catalog checks.
+func checked(c *infrav1.AzureCluster, m *infrav1.AzureMachine, zone string) catalog.VM {
+	spec := &m.Spec
+	vm := catalog.VM{
+		Size: spec.VMSize, Location: c.Spec.Location, Zone: zone,
+		EphemeralOSDisk: spec.OSDisk.DiffDiskSettings != nil,
+		EncryptedOSDisk: spec.OSDisk.ManagedDisk != nil && spec.OSDisk.ManagedDisk.SecurityProfile != nil,
+	}
+	if a := spec.AdditionalCapabilities; a != nil {
+		vm.UltraSSD = isTrue(a.UltraSSDEnabled)
+	}
+	for _, d := range spec.DataDisks {
+		vm.UltraSSD = vm.UltraSSD || d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS"
+	}
+	if p := spec.SecurityProfile; p != nil {
+		vm.EncryptionAtHost = isTrue(p.EncryptionAtHost)
+		vm.SecurityType = string(p.SecurityType)
+		if u := p.UefiSettings; u != nil {
+			vm.SecureBoot, vm.VTPM = isTrue(u.SecureBootEnabled), isTrue(u.VTpmEnabled)
+		}
+	}
+	return vm
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// invalid joins problems; the first names the field.
+func invalid(problems []catalog.Problem) error {
+	var more []string
+	for _, p := range problems[1:] {
+		more = append(more, p.String())
+	}
+	e := &desired.InvalidError{Field: problems[0].Field, Reason: problems[0].Reason, Fix: problems[0].Fix}
+	if len(more) > 0 {
+		e.Fix = fmt.Sprintf("%s; also %s", e.Fix, strings.Join(more, "; "))
+	}
+	return e
+}
+
+// ImageExists asks whether there is such an image for a cluster's location.
+func (s *Session) ImageExists(ctx context.Context, c *infrav1.AzureCluster, image infrav1.Image) (bool, error) {
+	return s.catalog.Exists(ctx, c.Spec.Location, catalogImage(image))
+}
+
+func catalogImage(image infrav1.Image) catalog.Image {
+	switch {
+	case image.ID != nil:
+		return catalog.Image{ID: *image.ID}
+	case image.Marketplace != nil:
+		m := image.Marketplace
+		return catalog.Image{Publisher: m.Publisher, Offer: m.Offer, SKU: m.SKU, Version: m.Version}
+	case image.SharedGallery != nil:
+		g := image.SharedGallery
+		return catalog.Image{ID: desired.GalleryImageID(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version)}
+	case image.ComputeGallery != nil:
+		g := image.ComputeGallery
+		if g.SubscriptionID != nil && g.ResourceGroup != nil {
+			return catalog.Image{ID: desired.GalleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version)}
+		}
+		return catalog.Image{Gallery: g.Gallery, Name: g.Name, Version: g.Version}
+	}
+	return catalog.Image{}
+}
