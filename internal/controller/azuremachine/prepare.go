@@ -104,7 +104,7 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, 
 	if !ok {
 		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
 	}
-	if problem := checkBootstrapData(data); problem != "" {
+	if problem := s.checkBootstrapData(data); problem != "" {
 		return s.hold(invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
 	}
 	s.input.bootstrapData = data
