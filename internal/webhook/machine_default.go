@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"fmt"
+
+	"golang.org/x/crypto/ssh"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+func defaultMachine(m *infrav1.AzureMachine) error { return defaultMachineSpec(&m.Spec) }
+
+func defaultMachineTemplate(t *infrav1.AzureMachineTemplate) error {
+	return defaultMachineSpec(&t.Spec.Template.Spec)
+}
+
+func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
+	if s.SSHPublicKey == "" {
+		key, err := throwAwayKey()
+		if err != nil {
+			return fmt.Errorf("make a key for spec.sshPublicKey: %w", err)
+		}
+		s.SSHPublicKey = key
+	}
+	setDefault(&s.Identity, infrav1.VMIdentityNone)
+	setDefault(&s.OSDisk.CachingType, "None")
+	defaultDataDisks(s.DataDisks)
+	defaultInterfaces(s)
+	if s.Diagnostics == nil {
+		s.Diagnostics = &infrav1.Diagnostics{}
+	}
+	if s.Diagnostics.Boot == nil {
+		s.Diagnostics.Boot = &infrav1.BootDiagnostics{StorageAccountType: infrav1.ManagedDiagnosticsStorage}
+	}
+	if spot := s.SpotVMOptions; spot != nil && spot.EvictionPolicy == nil {
+		policy := infrav1.SpotEvictionPolicyDeallocate
+		if d := s.OSDisk.DiffDiskSettings; d != nil && d.Option == "Local" {
+			policy = infrav1.SpotEvictionPolicyDelete // an ephemeral disk cannot be deallocated
+		}
+		spot.EvictionPolicy = &policy
+	}
+	return nil
+}
+
+// throwAwayKey is for VMs that nobody wants to log in to: Azure demands a key,
+// and the private half is forgotten.
+func throwAwayKey() (string, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return "", err
+	}
+	public, err := ssh.NewPublicKey(&private.PublicKey)
+	if err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(ssh.MarshalAuthorizedKey(public)), nil
+}
+
+// defaultDataDisks gives each disk the lowest LUN that is free.
+func defaultDataDisks(disks []infrav1.DataDisk) {
+	used := map[int32]bool{}
+	for _, d := range disks {
+		if d.Lun != nil {
+			used[*d.Lun] = true
+		}
+	}
+	next := int32(0)
+	for i := range disks {
+		d := &disks[i]
+		if d.Lun == nil {
+			for used[next] {
+				next++
+			}
+			d.Lun = new(next)
+			used[next] = true
+		}
+		caching := "ReadWrite"
+		if d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS" {
+			caching = "None" // Azure refuses host caching on ultra disks
+		}
+		setDefault(&d.CachingType, caching)
+	}
+}
+
+// defaultInterfaces moves the old single-interface fields to the list.
+func defaultInterfaces(s *infrav1.AzureMachineSpec) {
+	if len(s.NetworkInterfaces) == 0 {
+		s.NetworkInterfaces = []infrav1.NetworkInterface{{SubnetName: s.SubnetName, AcceleratedNetworking: s.AcceleratedNetworking}}
+		s.SubnetName, s.AcceleratedNetworking = "", nil
+	}
+	for i := range s.NetworkInterfaces {
+		setDefault(&s.NetworkInterfaces[i].PrivateIPConfigs, 1)
+	}
+}
