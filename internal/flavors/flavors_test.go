@@ -1,0 +1,196 @@
+package flavors
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); go test -update writes it\n%s", path, diff)
+	}
+}
+
+func values(extra ...string) func(string) (string, bool) {
+	m := map[string]string{
+		"CLUSTER_NAME": "demo", "KUBERNETES_VERSION": "v1.36.3", "CLUSTER_IDENTITY_NAME": "identity",
+		"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000001",
+		"AZURE_CLIENT_ID": "client", "AZURE_TENANT_ID": "tenant",
+		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": "secret", "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default",
+	}
+	for i := 0; i+1 < len(extra); i += 2 {
+		m[extra[i]] = extra[i+1]
+	}
+	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
+}
+
+func TestFlavors(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clusterv1.AddToScheme, controlplanev1.AddToScheme, bootstrapv1.AddToScheme, infrav1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strict := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	for _, name := range List() {
+		t.Run(name, func(t *testing.T) {
+			template, err := Get(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, FileName(name), template)
+			if Describe(name) == "" {
+				t.Error("no description")
+			}
+			filled, _, err := Fill(template, values("WORKER_MACHINE_COUNT", "3"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			windows := false
+			for doc := range bytes.SplitSeq(filled, []byte("\n---\n")) {
+				obj, gvk, err := strict.Decode(doc, nil, nil)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, doc)
+				}
+				if md, ok := obj.(*clusterv1.MachineDeployment); ok && strings.HasSuffix(md.Name, "-md-win") {
+					windows = true
+					if *md.Spec.Replicas != 3 {
+						t.Errorf("%d Windows workers, want as many as Linux ones", *md.Spec.Replicas)
+					}
+				}
+				if m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil || m["metadata"].(map[string]any)["namespace"] != "default" {
+					t.Errorf("%s: namespace in %v, %v", gvk.Kind, m["metadata"], err)
+				}
+			}
+			if windows != strings.HasPrefix(name, "windows") {
+				t.Errorf("Windows workers: %t", windows)
+			}
+		})
+	}
+	if _, err := Get("nope"); err == nil || !strings.Contains(err.Error(), "windows") {
+		t.Errorf("an unknown flavor: %v", err)
+	}
+}
+
+func TestSSHKey(t *testing.T) {
+	template, err := Get("windows")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"": "sshAuthorizedKeys: [ ]", "ssh-ed25519 AAAA me@here": "sshAuthorizedKeys: [ssh-ed25519 AAAA me@here]"} {
+		out, _, err := Fill(template, values("AZURE_SSH_PUBLIC_KEY", key))
+		if err != nil || !bytes.Contains(out, []byte(want)) {
+			t.Errorf("key %q: no %q, %v", key, want, err)
+		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	lookup := func(name string) (string, bool) {
+		v, ok := map[string]string{"NAME": "c", "EMPTY": "", "VERSION": "v1.36.3"}[name]
+		return v, ok
+	}
+	for _, tt := range []struct {
+		name, in, want string
+		missing        []string
+	}{
+		{"plain", "a: ${NAME}", "a: c", nil},
+		{"blanks", "a: ${ NAME } ${NAME } ${ NAME}", "a: c c c", nil},
+		{"default with =", "a: ${NO:=x}", "a: x", nil},
+		{"default with -", "a: ${NO:-1}", "a: 1", nil},
+		{"quoted default", `a: ${NO:=""}`, `a: ""`, nil},
+		{"blank default", "a: [${NO:= }]", "a: [ ]", nil},
+		{"default for an empty value", "a: ${EMPTY:=x}", "a: x", nil},
+		{"empty value", "a: ${EMPTY}", "a: ", nil},
+		{"default not used", "a: ${NAME:=x}", "a: c", nil},
+		{"nested default", "a: ${VNET:=${NAME}-vnet}", "a: c-vnet", nil},
+		{"doubly nested default", "a: ${A:=${B:=${NAME}}}", "a: c", nil},
+		{"escaped", `sed "s/X/$${mac}/g"`, `sed "s/X/${mac}/g"`, nil},
+		{"dollars of others", "awk '{ print $17 }' $(ip)", "awk '{ print $17 }' $(ip)", nil},
+		{"jinja", `{{ ds.meta_data["local_hostname"] }}`, `{{ ds.meta_data["local_hostname"] }}`, nil},
+		{"bash functions", "${VERSION/v/} ${NAME^^} ${#NAME}", "1.36.3 C 1", nil},
+		{"missing", "a: ${X}\nb: ${Y} ${NAME}\nc: ${X}", "", []string{"X", "Y"}},
+		{"missing in a default", "a: ${A:=${X}-vnet}", "", []string{"X"}},
+		{"missing in a default that is not used", "a: ${NAME:=${X}-vnet}", "a: c", nil},
+		{"default at first use only", "a: ${X:=1} ${X}", "a: 1 ", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _, err := Fill([]byte(tt.in), lookup)
+			var names []string
+			if missing, ok := errors.AsType[*MissingError](err); ok {
+				for _, v := range missing.Variables {
+					names = append(names, v.Name)
+				}
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != tt.want || !cmp.Equal(names, tt.missing) {
+				t.Errorf("Fill = %q, missing %v; want %q, %v", got, names, tt.want, tt.missing)
+			}
+		})
+	}
+	_, _, err := Fill([]byte("a: ${X}\n  b: ${Y}\nc: ${X}"), lookup)
+	if want := "X (line 1: a: ${X}; and 1 more)\n  Y (line 2: b: ${Y})"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q does not say %q", err, want)
+	}
+	if _, _, err := Fill([]byte("a: ${X"), lookup); err == nil {
+		t.Error("an open brace was accepted")
+	}
+}
+
+func TestVariables(t *testing.T) {
+	got, err := Variables([]byte("a: ${NAME}\nb: ${VNET:=${NAME}-vnet}\nc: ${N:-1} ${NAMES}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Variable{
+		{Name: "N", Default: new("1"), Lines: []int{3}},
+		{Name: "NAME", Lines: []int{1, 2}},
+		{Name: "NAMES", Lines: []int{3}},
+		{Name: "VNET", Default: new("${NAME}-vnet"), Lines: []int{2}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzFill(f *testing.F) {
+	for _, s := range []string{"${A}", "${A:=${B}-x}", "$${A}", "${", "${A/b/c}", "${#A}", "${ A }", "${A:1:2}", "a $ b"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		out, _, err := Fill([]byte(s), func(string) (string, bool) { return "v", true })
+		if err == nil && !strings.Contains(s, "$") && string(out) != s {
+			t.Errorf("text without variables changed: %q to %q", s, out)
+		}
+	})
+}
