@@ -1,0 +1,117 @@
+package cloud
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+func TestStatesAndTokens(t *testing.T) {
+	tokens := []plan.Token{{
+		ID:   "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/loadBalancers/lb",
+		Verb: plan.Put, Resume: `{"type":"x"}`, Begun: time.Unix(1000, 0).UTC(), Attempts: 2,
+	}}
+	states := States(tokens)
+	if len(states) != 1 || states[0].Name != "lb" || states[0].ResourceGroup != "g" || states[0].Type != "PUT" {
+		t.Errorf("states %+v", states)
+	}
+	foreign := infrav1.LongRunningOperationState{ServiceName: "loadbalancers", Type: "PUT", Name: "lb", Data: "eyJ0eXBlIjoieCJ9"}
+	unreadable := infrav1.LongRunningOperationState{ServiceName: serviceName, Type: "PUT", Name: "lb", Data: "{"}
+	if diff := cmp.Diff(tokens, Tokens(append(states, foreign, unreadable))); diff != "" {
+		t.Errorf("tokens differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	waits := plan.ResourceStatus{State: plan.Waiting, Reason: waitingForNeeds, Message: "waits for nic"}
+	creating := plan.ResourceStatus{State: plan.Waiting, Reason: "Creating", Message: "nic is being made"}
+	failed := plan.ResourceStatus{State: plan.Failed, Message: "no room"}
+	for _, test := range []struct {
+		name      string
+		resources []plan.ResourceStatus
+		want      string
+	}{
+		{"the cause, not what it holds up", []plan.ResourceStatus{waits, creating}, "nic is being made"},
+		{"failures first", []plan.ResourceStatus{waits, creating, failed}, "no room"},
+		{"nothing known", nil, "waits for Azure"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Explain(plan.Outcome{Resources: test.resources}); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRetryOf(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		err    error
+		wait   time.Duration
+		reason string
+	}{
+		{"throttled", &arm.Error{Class: arm.Throttled, RetryAfter: 42 * time.Second}, 42 * time.Second, "Throttled"},
+		{"denied", &arm.Error{Class: arm.Denied}, deniedWait, "Denied"},
+		{"network", errors.New("connection refused"), transientWait, "AzureUnreachable"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if wait, reason := RetryOf(test.err); wait != test.wait || reason != test.reason {
+				t.Errorf("%s %s", wait, reason)
+			}
+		})
+	}
+}
+
+func TestImage(t *testing.T) {
+	machine := func(os string, annotations map[string]string) *infrav1.AzureMachine {
+		m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+		m.Spec.OSDisk.OSType = os
+		return m
+	}
+	own := machine("Linux", nil)
+	own.Spec.Image = &infrav1.Image{ID: new("/subscriptions/s/my-image")}
+	for _, test := range []struct {
+		name, version string
+		machine       *infrav1.AzureMachine
+		want          string
+	}{
+		{"own", "v1.36.3", own, "/subscriptions/s/my-image"},
+		{"gallery", "v1.34.1", machine("Windows", map[string]string{"windowsServerVersion": "windows-2025"}), "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/capi-win-2025-containerd/1.34.1"},
+		{"marketplace", "v1.22.1", machine("Windows", nil), "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			image, err := Image(test.machine, test.version)
+			if err != nil || ImageName(image) != test.want {
+				t.Errorf("image %s, %v, want %s", ImageName(image), err, test.want)
+			}
+		})
+	}
+	if _, err := Image(machine("Windows", nil), "one"); err == nil {
+		t.Error("a version that is none has an image")
+	}
+}
+
+func TestIdentityFinalizer(t *testing.T) {
+	c := &infrav1.AzureCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "win"}}
+	// printf default-win | sha224sum
+	const want = "azurecluster.infrastructure.cluster.x-k8s.io/0cb781deef855a82f62117963aa0059c2b327265c84777a7d7ae37da"
+	if got := identityFinalizer(c); got != want {
+		t.Errorf("finalizer %s, want %s", got, want)
+	}
+}
+
+func TestJitterIsSteadyAndSmall(t *testing.T) {
+	for _, key := range []string{"a", "b", "c"} {
+		got := Jitter(10*time.Minute, key)
+		if got < 10*time.Minute || got > 11*time.Minute || got != Jitter(10*time.Minute, key) {
+			t.Errorf("%s: %s", key, got)
+		}
+	}
+}
