@@ -41,6 +41,7 @@ type want struct {
 	message     string            // a part of it
 	console     string            // a part of it
 	silent      string            // not a part of it
+	logSilent   string            // not a part of the agent's own log
 	files       map[string]string // whole contents; "-" is none
 }
 
@@ -67,6 +68,12 @@ func check(t *testing.T, g *guest.Guest, console string, w want) {
 	}
 	if w.silent != "" && strings.Contains(console, w.silent) {
 		t.Errorf("the console has %q", w.silent)
+	}
+	if w.logSilent != "" {
+		log := read(t, g, `C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\cloudbase-init.log`)
+		if !strings.Contains(log, "Plugins execution done") || strings.Contains(log, w.logSilent) {
+			t.Errorf("the agent's log has %q or is not whole:\n%s", w.logSilent, log)
+		}
 	}
 	for name, content := range w.files {
 		host, err := g.Path(name)
@@ -149,7 +156,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"a failing command stops nothing", join + "  - powershell c:/create-external-network.ps1\n" + joinCommand, want{provisioned: ready, sentinel: true}},
 		{"a .cmd without call ends it", "#cloud-config\nwrite_files:\n- {path: 'C:/pre.cmd', content: 'echo pre'}\nruncmd:\n- C:\\pre.cmd\n- echo after>C:\\1\n", want{provisioned: ready, console: "pre", files: map[string]string{"/1": "-"}}},
 		{"percent must be doubled", "#cloud-config\nruncmd:\n- echo 5%x%%% >C:\\1\n", want{provisioned: ready, files: map[string]string{"/1": "5% \r\n"}}},
-		{"secrets in commands are blotted out", "#cloud-config\nruncmd:\n- kubeadm join --token abcdef.0123456789abcdef x\n", want{provisioned: ready, silent: "0123456789abcdef"}},
+		{"secrets in commands are blotted out", "#cloud-config\nruncmd:\n- kubeadm join --token abcdef.0123456789abcdef x\n", want{provisioned: ready, silent: "0123456789abcdef", logSilent: "0123456789abcdef"}},
 
 		// 2.7: exit codes.
 		{"1001 in a script reboots once", "rem cmd\r\necho x>>C:\\n\r\nexit 1001\r\n", want{provisioned: ready, exit: 1001, boots: 2, files: map[string]string{"/n": "x\r\n"}}},
@@ -219,6 +226,31 @@ func TestKubeadmFails(t *testing.T) {
 				t.Errorf("status is %+v\n%s", s, console)
 			}
 		})
+	}
+}
+
+// TestBootstrapExtension runs the commands that CAPZ gives its extension.
+func TestBootstrapExtension(t *testing.T) {
+	const linuxLoop = "for i in $(seq 1 3); do test -f /run/cluster-api/bootstrap-success.complete && break; if [ $i -eq 3 ]; then exit 1; else sleep 5; fi; done"
+	const windowsLoop = `powershell.exe -Command "for ($i = 0; $i -lt 60; $i++) {if (Test-Path 'C:\run\cluster-api\bootstrap-success.complete') {exit 0} else {Start-Sleep -Seconds 5}} exit -2"`
+	for _, c := range []struct {
+		name, loop string
+		config     func(testing.TB, []byte) guest.Config
+		absent     int
+	}{{"linux", linuxLoop, linux, 1}, {"windows", windowsLoop, windows, -2}} {
+		for _, doc := range []struct {
+			name, data string
+			want       int
+		}{{"joined", join + joinCommand, 0}, {"not joined", "", c.absent}} {
+			t.Run(c.name+" "+doc.name, func(t *testing.T) {
+				config := c.config(t, []byte(doc.data))
+				config.Clock = nil // its sleeps must end
+				g, _ := boot(t, config)
+				if code := g.Exec(t.Context(), c.loop, nil, nil, nil); code != doc.want {
+					t.Errorf("the extension's command returned %d, want %d", code, doc.want)
+				}
+			})
+		}
 	}
 }
 

@@ -77,7 +77,9 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell) (Result, erro
 	}
 	defer file.Close()
 	defer m.Console.Flush()
-	a := &agent{m: m, sh: sh, log: io.MultiWriter(file, m.Console)}
+	kept := machine.NewConsole(file) // without secrets
+	defer kept.Flush()
+	a := &agent{m: m, sh: sh, log: io.MultiWriter(kept, m.Console)}
 	a.infof("cloudbaseinit.init", "Cloudbase-Init starts (simulated by casement: no program runs outside of this guest's file tree)")
 	a.infof("cloudbaseinit.init", "Metadata service loaded: 'AzureService'")
 	a.infof("cloudbaseinit.init", "Instance id: %s", m.InstanceID)

@@ -38,7 +38,7 @@ type Result struct {
 type agent struct {
 	m       *machine.Machine
 	sh      *shell.Shell
-	log     io.WriteCloser
+	log     io.Writer
 	output  io.Writer
 	config  map[string]any
 	scripts []script
@@ -62,7 +62,9 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 		return Result{}, err
 	}
 	defer output.Close()
-	a := &agent{m: m, sh: sh, log: log, output: io.MultiWriter(output, m.Console)}
+	kept := machine.NewConsole(output) // without secrets
+	defer kept.Flush()
+	a := &agent{m: m, sh: sh, log: log, output: io.MultiWriter(kept, m.Console)}
 	a.res.Ran = !m.Journal.Done("scripts_user")
 	a.infof("cloud-init starts (simulated by casement: no program runs outside of this guest's file tree)")
 	a.infof("datasource Azure, instance %s, hostname %s", m.InstanceID, m.ComputerName)

@@ -73,7 +73,7 @@ func (r *Root) Abs(cwd, p string) string {
 	if drive == 0 {
 		drive = cmp.Or(base, 'C')
 	}
-	if !strings.HasPrefix(rest, "/") {
+	if !strings.HasPrefix(rest, "/") && drive == cmp.Or(base, 'C') {
 		rest = dir + "/" + rest
 	}
 	return string(drive) + ":" + strings.ReplaceAll(path.Clean("/"+rest), "/", `\`)

@@ -2,13 +2,10 @@ package shell
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 )
 
 // PowerShell runs what it recognises of a script: statements that are one command
@@ -143,96 +140,6 @@ func (ps *powershell) condition(ctx context.Context, st string, depth int) {
 	}
 }
 
-// closing finds the brace that closes the one at open.
-func closing(s string, open int) int {
-	depth, quote := 0, byte(0)
-	for i := open; i < len(s); i++ {
-		switch c := s[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// stripComments takes <# #> and # to the end of the line out.
-func stripComments(script string) string {
-	script = comment.ReplaceAllString(script, "")
-	var out strings.Builder
-	quote := byte(0)
-	for i := 0; i < len(script); i++ {
-		switch c := script[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case c == '#' && (i == 0 || strings.IndexByte(" \t\r\n;({", script[i-1]) >= 0):
-			for i < len(script) && script[i] != '\n' {
-				i++
-			}
-			if i == len(script) {
-				return out.String()
-			}
-		}
-		out.WriteByte(script[i])
-	}
-	return out.String()
-}
-
-// statements splits at newlines and semicolons outside quotes and brackets, and
-// keeps an else with its if.
-func statements(script string) []string {
-	var out []string
-	depth, quote, from := 0, byte(0), 0
-	add := func(end int) {
-		st := strings.TrimSpace(script[from:end])
-		switch {
-		case st == "":
-		case len(out) > 0 && strings.HasPrefix(strings.ToLower(st), "else"):
-			out[len(out)-1] += " " + st
-		default:
-			out = append(out, st)
-		}
-		from = end
-	}
-	for i := 0; i < len(script); i++ {
-		switch c := script[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '`':
-			i++
-		case c == '"' || c == '\'':
-			quote = c
-		case c == '{' || c == '(':
-			depth++
-		case c == '}' || c == ')':
-			depth--
-			if c == '}' && depth == 0 {
-				add(i + 1)
-			}
-		case (c == '\n' || c == ';') && depth <= 0:
-			add(i)
-			from = i + 1
-		}
-	}
-	add(len(script))
-	return out
-}
-
 // command runs the first command of a pipeline that is in the table.
 func (ps *powershell) command(ctx context.Context, st string) {
 	first := strings.TrimSpace(splitPipes(st)[0])
@@ -302,11 +209,6 @@ func (ps *powershell) chdir(args []string) {
 	ps.code = 1
 }
 
-// looksNative tells the name of a program from that of a cmdlet or an expression.
-func looksNative(name string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9_.:\\/]+$`).MatchString(name)
-}
-
 func (ps *powershell) file(ctx context.Context, args []string) {
 	file := ps.path(args[0])
 	if strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && ps.shell.guest.Root.Exists(file) {
@@ -325,95 +227,4 @@ func (ps *powershell) file(ctx context.Context, args []string) {
 	inner := &powershell{shell: ps.shell, o: ps.o}
 	inner.block(ctx, string(data), 1)
 	ps.code = inner.code
-}
-
-// splitPowerShell splits at blanks outside of both kinds of quotes and commas'
-// lists stay together.
-func splitPowerShell(line string) []string {
-	var args []string
-	var cur strings.Builder
-	quote, any := byte(0), false
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			cur.WriteByte(c)
-		case c == '"' || c == '\'':
-			quote, any = c, true
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			if any || cur.Len() > 0 {
-				args = append(args, cur.String())
-			}
-			cur.Reset()
-			any = false
-		default:
-			cur.WriteByte(c)
-		}
-	}
-	if any || cur.Len() > 0 {
-		args = append(args, cur.String())
-	}
-	return args
-}
-
-// runPowerShell is powershell.exe: FILE, -File FILE, -Command TEXT or
-// -EncodedCommand BASE64 (UTF-16).
-func runPowerShell(ctx context.Context, p *Process) int {
-	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}
-	args := p.Args[1:]
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		flag := strings.ToLower(args[0][1:])
-		args = args[1:]
-		switch {
-		case flag == "" || flag == "noprofile" || flag == "nop" || flag == "noninteractive" || flag == "nologo" || flag == "mta" || flag == "sta":
-		case flag == "version" || flag == "v":
-			p.Printf("5.1 (simulated by casement)\r\n")
-			return 0
-		case strings.HasPrefix("encodedcommand", flag) && flag != "e" || flag == "ec" || flag == "e" || flag == "enc":
-			script, err := decodeCommand(strings.Join(args, ""))
-			if err != nil {
-				return p.Fail(1, "Cannot process the command because the value specified with -EncodedCommand is not properly encoded.")
-			}
-			return p.shell.PowerShell(ctx, script, o)
-		case strings.HasPrefix("command", flag):
-			return p.shell.PowerShell(ctx, strings.Join(args, " "), o)
-		case strings.HasPrefix("file", flag):
-			return runFile(ctx, p, args, o)
-		default: // -ExecutionPolicy and its like take a value
-			if len(args) > 0 {
-				args = args[1:]
-			}
-		}
-	}
-	if len(args) == 0 {
-		script, err := p.read("-")
-		if err != nil {
-			return 1
-		}
-		o.Stdin = nil
-		return p.shell.PowerShell(ctx, string(script), o)
-	}
-	return p.shell.PowerShell(ctx, strings.Join(args, " "), o)
-}
-
-func runFile(ctx context.Context, p *Process, args []string, o Session) int {
-	if len(args) == 0 || !p.Guest.Root.Exists(p.Abs(args[0])) {
-		return p.Fail(-196608, "The argument '%s' to the -File parameter does not exist.", strings.Join(args, " "))
-	}
-	ps := &powershell{shell: p.shell, o: p.shell.complete(o)}
-	ps.file(ctx, args)
-	return ps.code
-}
-
-func decodeCommand(text string) (string, error) {
-	raw, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(raw)%2 != 0 {
-		return "", fmt.Errorf("not base64 of UTF-16")
-	}
-	units := make([]uint16, len(raw)/2)
-	for i := range units {
-		units[i] = binary.LittleEndian.Uint16(raw[2*i:])
-	}
-	return string(utf16.Decode(units)), nil
 }

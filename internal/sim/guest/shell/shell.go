@@ -139,12 +139,18 @@ func (s *Shell) complete(o Session) Session {
 	return o
 }
 
-// Run runs a script in the OS's own shell: bash on Linux, PowerShell on Windows.
+// Run runs a script in the OS's own shell: bash on Linux, PowerShell on Windows. A
+// Windows command line that names its shell (powershell.exe -Command ...) runs as
+// from cmd.exe, so that its exit code arrives whole.
 func (s *Shell) Run(ctx context.Context, script string, o Session) int {
-	if s.guest.IsWindows() {
-		return s.PowerShell(ctx, script, o)
+	if !s.guest.IsWindows() {
+		return s.Bash(ctx, script, o)
 	}
-	return s.Bash(ctx, script, o)
+	switch strings.TrimSuffix(strings.ToLower(firstWord(script)), ".exe") {
+	case "powershell", "pwsh", "cmd":
+		return s.Cmd(ctx, script, o)
+	}
+	return s.PowerShell(ctx, script, o)
 }
 
 // find returns the command that args[0] names: by name, by the path of a program
