@@ -1,5 +1,3 @@
-//go:build wip
-
 // Command casement-manager runs casement's controllers and webhooks beside a
 // management cluster's Cluster API.
 package main

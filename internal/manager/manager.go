@@ -1,5 +1,3 @@
-//go:build wip
-
 // Package manager assembles casement's controllers and webhooks into one
 // controller manager, for production and for the local plane alike.
 //
@@ -106,10 +104,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 
 // setUpControllers registers every controller.
 func setUpControllers(mgr ctrl.Manager, o Options) error {
-	opener, err := cloud.NewOpener(mgr.GetClient(), cloud.Overrides(o.Azure))
-	if err != nil {
-		return fmt.Errorf("set up access to Azure: %w", err)
-	}
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm")})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

@@ -1,5 +1,3 @@
-//go:build wip
-
 package manager
 
 import (
@@ -10,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"casement.dev/casement/internal/azure/identity"
 )
 
 // Options say how a manager runs. The zero value is not useful: see Defaults.
@@ -66,6 +66,21 @@ type Azure struct {
 	// CAFile has the certificate authorities, in PEM, to trust beside the
 	// system's.
 	CAFile string
+}
+
+// clouds lays the overrides over every environment: whoever points the manager at
+// an Azure of his own has no other.
+func (a Azure) clouds() map[string]identity.Cloud {
+	if a == (Azure{}) {
+		return nil
+	}
+	c := identity.Cloud{
+		AuthorityHost:           a.AuthorityHost,
+		ResourceManagerEndpoint: a.ResourceManagerEndpoint, ResourceManagerAudience: a.ResourceManagerAudience,
+		CAFile:                   a.CAFile,
+		DisableInstanceDiscovery: a.AuthorityHost != "",
+	}
+	return map[string]identity.Cloud{identity.PublicCloud: c, "AzureChinaCloud": c, "AzureUSGovernmentCloud": c}
 }
 
 // Environment variables that set Azure's defaults.

@@ -1,5 +1,3 @@
-//go:build wip
-
 package manager
 
 import (
@@ -11,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
-	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )

@@ -1,0 +1,144 @@
+package azuremachine
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+func testScope() *scope {
+	s := &scope{
+		cluster: &clusterv1.Cluster{}, machine: &clusterv1.Machine{},
+		azureCluster: &infrav1.AzureCluster{}, azureMachine: &infrav1.AzureMachine{}, vmName: "vm",
+	}
+	s.cluster.Name = "c"
+	s.azureCluster.Spec.SubscriptionID, s.azureCluster.Spec.ResourceGroup = "s", "G"
+	return s
+}
+
+func vmOutcome(s *scope, vm string, status plan.ResourceStatus) plan.Outcome {
+	id := desired.VMID(s.azureCluster, s.vmName)
+	status.ID = id
+	return plan.Outcome{
+		Resources: []plan.ResourceStatus{status},
+		Live: map[string]json.RawMessage{
+			strings.ToUpper(id): json.RawMessage(vm),
+			desired.NICIDs(s.azureCluster, s.azureMachine, "vm")[0]: json.RawMessage(`{"properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4"}}]}}`),
+		},
+	}
+}
+
+func TestReport(t *testing.T) {
+	for _, test := range []struct {
+		name, vm    string
+		provisioned bool // before
+		status      plan.ResourceStatus
+		ready       bool
+		failure     string
+		message     string
+	}{
+		{"creating", `{"properties":{"provisioningState":"Creating"}}`, false, plan.ResourceStatus{}, false, "", ""},
+		{"running", `{"zones":["2"],"properties":{"provisioningState":"Succeeded"}}`, false, plan.ResourceStatus{}, true, "", ""},
+		{"never came up", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "OSProvisioningClientError: no agent"}, false, createError, "OSProvisioningClientError: no agent"},
+		{"failed later", `{"properties":{"provisioningState":"Failed"}}`, true, plan.ResourceStatus{}, false, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := testScope()
+			if test.provisioned {
+				s.azureMachine.Status.Initialization.Provisioned = new(true)
+			}
+			if err := s.report(vmOutcome(s, test.vm, test.status)); err != nil {
+				t.Fatal(err)
+			}
+			status := s.azureMachine.Status
+			if status.Ready != test.ready || (status.FailureReason != nil) != (test.failure != "") {
+				t.Fatalf("status %+v", status)
+			}
+			if test.failure != "" && (*status.FailureReason != test.failure || *status.FailureMessage != test.message) {
+				t.Errorf("failure %s: %s", *status.FailureReason, *status.FailureMessage)
+			}
+			if got, want := *s.azureMachine.Spec.ProviderID, "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm"; got != want {
+				t.Errorf("provider ID %s, want %s", got, want)
+			}
+			want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: "vm"}, {Type: clusterv1.MachineInternalIP, Address: "10.1.0.4"}}
+			if diff := cmp.Diff(want, status.Addresses); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBefore(t *testing.T) {
+	now := time.Now()
+	machine := func(name string, at time.Time) *infrav1.AzureMachine {
+		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at)}}
+	}
+	for _, test := range []struct {
+		name string
+		a, b *infrav1.AzureMachine
+		want bool
+	}{
+		{"older", machine("z", now), machine("a", now.Add(time.Second)), true},
+		{"younger", machine("a", now.Add(time.Second)), machine("z", now), false},
+		{"same second", machine("a", now), machine("b", now), true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if before(test.a, test.b) != test.want || before(test.b, test.a) == test.want {
+				t.Error("wrong order")
+			}
+		})
+	}
+}
+
+func TestAvailabilitySet(t *testing.T) {
+	deployment := func(s *scope) { s.machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"} }
+	for _, test := range []struct {
+		name   string
+		change func(*scope)
+		want   string
+	}{
+		{"of a deployment", deployment, "c_md-0-as"},
+		{"of the control plane", func(s *scope) { s.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} }, "c_control-plane-as"},
+		{"alone", func(*scope) {}, ""},
+		{"region with zones", func(s *scope) {
+			deployment(s)
+			s.azureCluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "1"}}
+		}, ""},
+		{"spot", func(s *scope) { deployment(s); s.azureMachine.Spec.SpotVMOptions = &infrav1.SpotVMOptions{} }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := testScope()
+			test.change(s)
+			got := ""
+			if set := s.availabilitySet(); set != nil {
+				got = set.Name
+			}
+			if got != test.want {
+				t.Errorf("set %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPassword(t *testing.T) {
+	a, err := password()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := password()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a) != passwordLength || a == b || strings.Trim(a, passwordLetters) != "" {
+		t.Error("not a password of its own")
+	}
+}
