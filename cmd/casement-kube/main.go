@@ -1,27 +1,58 @@
+// Command casement-kube holds the upstream Kubernetes programs in one file, as
+// they are: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+// kubectl, chosen by the name it is called by or by its first argument; and
+// boot, which does what kubeadm does on a control plane machine.
 package main
 
 import (
-	_ "go.etcd.io/etcd/client/v3"
-	_ "go.etcd.io/etcd/server/v3/embed"
-	_ "go.etcd.io/etcd/server/v3/etcdmain"
-	_ "k8s.io/component-base/cli"
-	_ "k8s.io/kubectl/pkg/cmd"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/addons/dns"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/addons/proxy"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/bootstraptoken/clusterinfo"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/bootstraptoken/node"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/certs"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/etcd"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/kubeconfig"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/kubelet"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/markcontrolplane"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/phases/uploadconfig"
-	_ "k8s.io/kubernetes/cmd/kubeadm/app/util/config"
+	"fmt"
+	"os"
+	"path/filepath"
+	_ "time/tzdata" // for time zones of CronJobs
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	_ "k8s.io/component-base/logs/json/register"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"casement.dev/casement/internal/controlplane"
 )
 
-func main() {}
+// programs are run with os.Args set as if each had a file of its own.
+var programs = map[string]func(){
+	"etcd":                    func() { etcdmain.Main(os.Args) },
+	"kube-apiserver":          func() { os.Exit(cli.Run(apiserver.NewAPIServerCommand())) },
+	"kube-controller-manager": func() { os.Exit(cli.Run(controllermanager.NewControllerManagerCommand())) },
+	"kube-scheduler":          func() { os.Exit(cli.Run(scheduler.NewSchedulerCommand())) },
+	"kubectl":                 kubectl,
+	"boot":                    func() { os.Exit(controlplane.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+}
+
+func main() {
+	if run, ok := programs[filepath.Base(os.Args[0])]; ok {
+		run()
+		return
+	}
+	if len(os.Args) > 1 {
+		if run, ok := programs[os.Args[1]]; ok {
+			os.Args = os.Args[1:]
+			run()
+			return
+		}
+	}
+	fmt.Fprintln(os.Stderr, "usage: casement-kube etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl|boot [ARGS]")
+	os.Exit(2)
+}
+
+func kubectl() {
+	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // nolint:errcheck
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+}

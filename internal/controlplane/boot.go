@@ -1,0 +1,258 @@
+// Package controlplane does what `kubeadm init` does on a control plane machine,
+// with kubeadm's own packages, inside the root directory of a simulated VM: PKI,
+// kubeconfigs and static pod manifests, and once the API server answers, what
+// kubeadm uploads to it. It starts no component: the VM's kubelet runs the
+// manifests. Only cmd/casement-kube may import it, as it links Kubernetes.
+package controlplane
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
+	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/certs"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/etcd"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/kubeconfig"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/kubelet"
+	configutil "k8s.io/kubernetes/cmd/kubeadm/app/util/config"
+)
+
+// readyTimeout bounds the wait for the API server when the configuration does
+// not (kubeadm's own default is four minutes).
+const readyTimeout = 4 * time.Minute
+
+// guestPKI is where a guest keeps its certificates, as kubeadm's default has it.
+const guestPKI = "/etc/kubernetes/pki"
+
+type options struct {
+	root, config, nodeName, address, loopback string
+	out                                       io.Writer
+}
+
+// Main is `boot init`. It returns the exit code.
+func Main(args []string, out, errOut io.Writer) int {
+	if len(args) == 0 || args[0] != "init" {
+		fmt.Fprintln(errOut, "usage: boot init --root DIR --config FILE --node-name NAME --address IP --loopback IP")
+		return 2
+	}
+	o := options{out: out}
+	flags := flag.NewFlagSet("boot init", flag.ContinueOnError)
+	flags.SetOutput(errOut)
+	flags.StringVar(&o.root, "root", "", "root directory of the VM")
+	flags.StringVar(&o.config, "config", "/run/kubeadm/kubeadm.yaml", "kubeadm configuration, as a path inside the VM")
+	flags.StringVar(&o.nodeName, "node-name", "", "name of the node when the configuration has none")
+	flags.StringVar(&o.address, "address", "", "address of the VM in its network")
+	flags.StringVar(&o.loopback, "loopback", "", "address of 127.0.0.0/8 that the VM's sockets are on")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 2
+	}
+	if err := o.init(context.Background()); err != nil {
+		fmt.Fprintf(errOut, "error: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func (o options) path(guest string) string { return filepath.Join(o.root, guest) }
+
+func (o options) say(phase, format string, args ...any) {
+	fmt.Fprintf(o.out, "[%s] "+format+"\n", append([]any{phase}, args...)...)
+}
+
+// init is idempotent: what an earlier run that was cut off made is kept.
+func (o options) init(ctx context.Context) error {
+	data, err := os.ReadFile(o.path(o.config))
+	if err != nil {
+		return fmt.Errorf("read --config: %w", err)
+	}
+	asked, data := replaceVersion(data, constants.CurrentKubernetesVersion.String())
+	cfg, err := o.load(data)
+	if err != nil {
+		return err
+	}
+	o.say("init", "Using Kubernetes version: %s", asked)
+	if err := o.write(cfg); err != nil {
+		return err
+	}
+	client, err := o.await(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return o.upload(ctx, cfg, asked, client)
+}
+
+// load reads the configuration and fills what only this machine knows.
+func (o options) load(data []byte) (*kubeadmapi.InitConfiguration, error) {
+	patched, err := setAdvertiseAddress(data, o.address, o.nodeName)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := configutil.BytesToInitConfiguration(patched, true)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeadm configuration: %w", err)
+	}
+	cfg.CertificatesDir = o.path(guestPKI)
+	cfg.APIServer.CertSANs = appendNew(cfg.APIServer.CertSANs, o.loopback)
+	if cfg.Etcd.Local != nil {
+		cfg.Etcd.Local.ServerCertSANs = appendNew(cfg.Etcd.Local.ServerCertSANs, o.loopback)
+		cfg.Etcd.Local.PeerCertSANs = appendNew(cfg.Etcd.Local.PeerCertSANs, o.loopback)
+	}
+	return cfg, nil
+}
+
+func appendNew(list []string, item string) []string {
+	for _, have := range list {
+		if have == item {
+			return list
+		}
+	}
+	return append(list, item)
+}
+
+// write makes the files that the kubelet and the components start from.
+func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
+	o.say("certs", "Using certificateDir folder %q", guestPKI)
+	if err := certs.CreatePKIAssets(cfg); err != nil {
+		return fmt.Errorf("certs: %w", err)
+	}
+	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
+	if err := o.kubeconfigs(cfg); err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	kubeletDir := o.path("/var/lib/kubelet")
+	if err := os.MkdirAll(kubeletDir, 0o700); err != nil {
+		return err
+	}
+	o.say("kubelet-start", "Writing kubelet environment file and configuration to %q", "/var/lib/kubelet")
+	if err := kubelet.WriteKubeletDynamicEnvFile(&cfg.ClusterConfiguration, &cfg.NodeRegistration, false, kubeletDir); err != nil {
+		return fmt.Errorf("kubelet-start: %w", err)
+	}
+	if err := kubelet.WriteConfigToDisk(&cfg.ClusterConfiguration, kubeletDir, "", io.Discard); err != nil {
+		return fmt.Errorf("kubelet-start: %w", err)
+	}
+	return o.manifests(cfg)
+}
+
+// manifests writes the static pods with the paths that hold inside the guest.
+func (o options) manifests(cfg *kubeadmapi.InitConfiguration) error {
+	dir := o.path(filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	o.say("control-plane", "Using manifest folder %q", filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
+	guest := cfg.DeepCopy()
+	guest.CertificatesDir = guestPKI
+	if guest.Etcd.Local != nil {
+		o.say("etcd", "Creating static Pod manifest for local etcd")
+		if err := os.MkdirAll(o.path(guest.Etcd.Local.DataDir), 0o700); err != nil {
+			return err
+		}
+		staged := guest.DeepCopy()
+		if err := etcd.CreateLocalEtcdStaticPodManifestFile(dir, "", staged.NodeRegistration.Name, &stagedEtcd(staged, o.root).ClusterConfiguration, &staged.LocalAPIEndpoint, false); err != nil {
+			return fmt.Errorf("etcd: %w", err)
+		}
+		if err := unroot(filepath.Join(dir, "etcd.yaml"), o.root); err != nil {
+			return err
+		}
+	}
+	if err := controlplane.CreateInitStaticPodManifestFiles(dir, "", guest, false); err != nil {
+		return fmt.Errorf("control-plane: %w", err)
+	}
+	return nil
+}
+
+// stagedEtcd points the data directory into the root while kubeadm makes it.
+func stagedEtcd(cfg *kubeadmapi.InitConfiguration, root string) *kubeadmapi.InitConfiguration {
+	cfg.Etcd.Local.DataDir = filepath.Join(root, cfg.Etcd.Local.DataDir)
+	return cfg
+}
+
+// unroot puts the guest's paths back into a manifest.
+func unroot(file, root string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(strings.ReplaceAll(string(data), root, "")), 0o600)
+}
+
+// kubeconfigs writes those of the components. In the guest they name the
+// control plane endpoint or the VM's own address; who runs the components on this
+// machine translates them.
+func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration) error {
+	for _, name := range []string{
+		constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName, constants.KubeletKubeConfigFileName,
+		constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName,
+	} {
+		file := filepath.Join(o.path(constants.KubernetesDir), name)
+		if _, err := os.Stat(file); err == nil {
+			continue // of a run that was cut off
+		}
+		if err := kubeconfig.CreateKubeConfigFile(name, o.path(constants.KubernetesDir), cfg); err != nil {
+			return err
+		}
+		if err := o.redirect(file, cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redirect makes a kubeconfig name this machine's own API server at the loopback
+// address, where the load balancer's frontend does not answer yet.
+func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error {
+	c, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return err
+	}
+	for _, cluster := range c.Clusters {
+		cluster.Server = "https://" + net.JoinHostPort(o.loopback, strconv.Itoa(int(cfg.LocalAPIEndpoint.BindPort)))
+	}
+	return clientcmd.WriteToFile(*c, file)
+}
+
+// await waits until the API server is ready.
+func (o options) await(ctx context.Context, cfg *kubeadmapi.InitConfiguration) (clientset.Interface, error) {
+	limit := readyTimeout
+	if t := cfg.Timeouts; t != nil && t.ControlPlaneComponentHealthCheck != nil && t.ControlPlaneComponentHealthCheck.Duration > 0 {
+		limit = t.ControlPlaneComponentHealthCheck.Duration
+	}
+	o.say("wait-control-plane", "Waiting for the kubelet to boot up the control plane as static Pods. This can take up to %s", limit)
+	rest, err := clientcmd.BuildConfigFromFlags("", filepath.Join(o.path(constants.KubernetesDir), constants.SuperAdminKubeConfigFileName))
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientset.NewForConfig(rest)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	for {
+		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		if err == nil {
+			o.say("control-plane-check", "kube-apiserver is healthy after %s", time.Since(start).Round(time.Millisecond))
+			return client, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait-control-plane: the API server was not ready within %s: %w", limit, err)
+		case <-tick.C:
+		}
+	}
+}

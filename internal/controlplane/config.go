@@ -1,0 +1,66 @@
+package controlplane
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"sigs.k8s.io/yaml"
+)
+
+// versionLine is the asked-for version in a ClusterConfiguration.
+var versionLine = regexp.MustCompile(`(?m)^kubernetesVersion:[ \t]*"?([^\s"]+)"?[ \t]*$`)
+
+// replaceVersion puts the version that is built in where another one is asked
+// for: kubeadm refuses versions more than one minor away. It returns what was
+// asked for.
+func replaceVersion(data []byte, builtIn string) (asked string, out []byte) {
+	builtIn = "v" + builtIn
+	asked = builtIn
+	if m := versionLine.FindSubmatch(data); m != nil {
+		asked = string(m[1])
+	}
+	return asked, versionLine.ReplaceAll(data, []byte("kubernetesVersion: "+builtIn))
+}
+
+// setAdvertiseAddress fills localAPIEndpoint.advertiseAddress and the node's
+// name in the InitConfiguration, where they are empty. kubeadm would look for
+// them on the host's interfaces, which are not the guest's.
+func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) {
+	var out [][]byte
+	found := false
+	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(data), -1) {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
+			return nil, fmt.Errorf("read the kubeadm configuration: %w", err)
+		}
+		if len(object) == 0 {
+			continue
+		}
+		if object["kind"] == "InitConfiguration" {
+			found = true
+			fill(object, "localAPIEndpoint", "advertiseAddress", address)
+			fill(object, "nodeRegistration", "name", nodeName)
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	if !found {
+		return nil, fmt.Errorf("read the kubeadm configuration: there is no InitConfiguration")
+	}
+	return bytes.Join(out, []byte("---\n")), nil
+}
+
+func fill(object map[string]any, part, key, value string) {
+	section, ok := object[part].(map[string]any)
+	if !ok {
+		section = map[string]any{}
+		object[part] = section
+	}
+	if s, ok := section[key].(string); !ok || s == "" {
+		section[key] = value
+	}
+}

@@ -1,0 +1,36 @@
+// Package kubetest gives a test binary one real API server. Only tests import it.
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"casement.dev/casement/internal/kube"
+)
+
+// Main runs the tests of a package with a plane for all of them, and returns the
+// exit code for os.Exit. The plane has ended when it returns.
+func Main(m *testing.M, use func(*kube.Plane) error) int {
+	dir, err := os.MkdirTemp("", "kubetest")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	plane, err := kube.Start(ctx, kube.Config{Dir: dir, ControllerManager: true})
+	if err != nil {
+		return fail(err)
+	}
+	defer plane.Stop(ctx)
+	if err := use(plane); err != nil {
+		return fail(err)
+	}
+	return m.Run()
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "kubetest:", err)
+	return 1
+}
