@@ -140,11 +140,7 @@ func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, bod
 			delete(a.ends, arm.NameOf(key))
 			return bad
 		}
-		if body == nil {
-			delete(a.docs, key)
-		} else {
-			a.docs[key] = body
-		}
+		a.keep(key, body)
 		return answer{status: 200, body: `{"status":"Succeeded"}`}
 	}
 	if a.lasts == 0 {
@@ -165,6 +161,30 @@ func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, bod
 		"Azure-AsyncOperation": "https://arm.test/subscriptions/s/providers/Microsoft.Network/locations/l/operations/" + op + "?api-version=1",
 		"Retry-After":          "3",
 	}})
+}
+
+// keep stores a document, or removes it when it is nil; one that is part of its
+// parent's body is kept there.
+func (a *azure) keep(key string, body map[string]any) {
+	if body == nil {
+		for _, id := range deletedWith(a.docs[key]) {
+			delete(a.docs, arm.Key(id))
+		}
+		delete(a.docs, key)
+	} else {
+		a.docs[key] = body
+	}
+	parent := a.docs[arm.ParentOf(key)]
+	if parent == nil || !inline(key) {
+		return
+	}
+	properties := parent["properties"].(map[string]any)
+	children, _ := properties[kindOf(key)].([]any)
+	children = slices.DeleteFunc(children, func(c any) bool { return strings.EqualFold(keyOf(c), arm.NameOf(key)) })
+	if body != nil {
+		children = append(children, body)
+	}
+	properties[kindOf(key)] = children
 }
 
 func (a *azure) poll(w http.ResponseWriter, op *operation) {
