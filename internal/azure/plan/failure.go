@@ -11,7 +11,7 @@ import (
 
 // How long to wait, and how often to try.
 const (
-	shortestPoll    = time.Second
+	shortestPoll    = 250 * time.Millisecond
 	longestPoll     = 15 * time.Second
 	transitionPause = 10 * time.Second
 	missingPause    = time.Minute
