@@ -1,0 +1,202 @@
+// Package addons holds the manifests that a self-managed cluster on Azure needs
+// beside Cluster API: a CNI for Linux and Windows, kube-proxy for Windows, the
+// Azure cloud provider and csi-proxy, each with a version and the Cluster labels
+// that ask for it. They are minimal manifests of our own for the published images;
+// who wants more installs the projects' charts instead.
+//
+// It renders text and makes ClusterResourceSets of it; it talks to no cluster.
+// internal/local, internal/cli, hack and tests may import it.
+package addons
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// Addon is a set of manifests.
+type Addon struct {
+	Name string
+	// Version is that of the addon's software.
+	Version string
+	// Selectors are the label sets of a Cluster that ask for the addon; any one of
+	// them is enough.
+	Selectors []map[string]string
+	// About says in a few words what it is.
+	About string
+}
+
+// Params are what manifests depend on. Zero values have defaults.
+type Params struct {
+	// KubernetesVersion ("v1.36.3") picks the images that follow Kubernetes: the
+	// kube-proxy for Windows and the cloud provider.
+	KubernetesVersion string
+	// ClusterName is the cloud provider's --cluster-name, after which it names load
+	// balancers; "kubernetes" when empty.
+	ClusterName string
+	// PodCIDR is the pool of pod addresses. Calico finds it in the kubeadm
+	// configuration when it is empty; flannel then takes 10.244.0.0/16.
+	PodCIDR string
+	// ServiceCIDR is 10.96.0.0/12 when empty.
+	ServiceCIDR string
+	// APIServerHost and APIServerPort are where Windows nodes reach the API server
+	// before a kube-proxy runs there; empty leaves the cluster address.
+	APIServerHost string
+	APIServerPort int
+}
+
+const (
+	calicoVersion   = "v3.31.3"
+	flannelVersion  = "v0.26.3"
+	flannelPlugin   = "v1.6.0-flannel1"
+	flannelWindows  = "v0.13.0"
+	csiProxyVersion = "v1.1.3"
+	// defaultKubernetes is used where no version is given.
+	defaultKubernetes = "v1.36.3"
+)
+
+// All returns the addons in the order in which they are best applied.
+func All() []Addon {
+	windows := map[string]string{"cni": "calico", "windows": "enabled"}
+	_, provider := cloudProvider(defaultKubernetes)
+	return []Addon{
+		{Name: "cloud-provider-azure", Version: provider,
+			Selectors: []map[string]string{{"cloud-provider": "azure"}},
+			About:     "cloud-controller-manager, and cloud-node-manager for Linux and Windows"},
+		{Name: "calico", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico"}},
+			About: "Calico by VXLAN for Linux nodes"},
+		{Name: "calico-windows", Version: calicoVersion,
+			Selectors: []map[string]string{windows, {"cni-windows": "calico", "windows": "enabled"}},
+			About:     "Calico and kube-proxy in HostProcess containers for Windows nodes"},
+		{Name: "flannel", Version: flannelVersion, Selectors: []map[string]string{{"cni": "flannel-windows"}},
+			About: "flannel by VXLAN for Linux nodes, with the VNI and port that Windows needs"},
+		{Name: "flannel-windows", Version: flannelWindows, Selectors: []map[string]string{{"cni": "flannel-windows"}},
+			About: "flannel and kube-proxy through wins, for Windows nodes with Docker"},
+		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}},
+			About: "storage operations for CSI drivers on Windows nodes"},
+	}
+}
+
+// cloudProvider is the registry and the newest release of cloud-provider-azure
+// that was checked for a Kubernetes version; their minors go together. From 1.34 on
+// they are published under oss/v2.
+// Source: github.com/kubernetes-sigs/cloud-provider-azure, version matrix.
+func cloudProvider(kubernetes string) (registry, version string) {
+	const v1, v2 = "mcr.microsoft.com/oss/kubernetes", "mcr.microsoft.com/oss/v2/kubernetes"
+	_, rest, _ := strings.Cut(kubernetes, ".")
+	text, _, _ := strings.Cut(rest, ".")
+	minor, err := strconv.Atoi(text)
+	switch {
+	case err != nil || minor >= 36:
+		return v2, "v1.36.1"
+	case minor == 35:
+		return v2, "v1.35.5"
+	case minor == 34:
+		return v2, "v1.34.10"
+	case minor == 33:
+		return v1, "v1.33.2"
+	case minor >= 30:
+		return v1, "v1.30.10" // of 1.31 and 1.32 none was checked
+	default:
+		return v1, "v1.29.9"
+	}
+}
+
+// values are what the manifests see.
+type values struct {
+	Params
+	Calico, Flannel, FlannelPlugin, FlannelWindows, CSIProxy string
+	CloudProvider, CloudProviderRepository                   string
+	// KubeProxyTag is the Kubernetes version as an image tag allows it.
+	KubeProxyTag string
+	DNS          string
+	CalicoCRDs   []crd
+}
+
+// Render returns the manifests of an addon as a YAML stream.
+func (a Addon) Render(p Params) ([]byte, error) {
+	p.KubernetesVersion = cmp.Or(p.KubernetesVersion, defaultKubernetes)
+	p.ClusterName = cmp.Or(p.ClusterName, "kubernetes")
+	p.ServiceCIDR = cmp.Or(p.ServiceCIDR, "10.96.0.0/12")
+	dns, err := serviceDNS(p.ServiceCIDR)
+	if err != nil {
+		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
+	}
+	registry, provider := cloudProvider(p.KubernetesVersion)
+	t, err := template.New(a.Name+".yaml").Delims("[[", "]]").ParseFS(manifests, "manifests/"+a.Name+".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, values{
+		Params: p, Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
+		FlannelWindows: flannelWindows, CSIProxy: csiProxyVersion,
+		CloudProvider: provider, CloudProviderRepository: registry,
+		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// serviceDNS is the tenth address of the service range, which kubeadm gives to
+// the cluster's DNS.
+func serviceDNS(cidr string) (string, error) {
+	first, _, _ := strings.Cut(cidr, ",")
+	p, err := netip.ParsePrefix(first)
+	if err != nil {
+		return "", fmt.Errorf("service CIDR %q: %w", cidr, err)
+	}
+	a := p.Masked().Addr()
+	for range 10 {
+		a = a.Next()
+	}
+	if !p.Contains(a) {
+		return "", fmt.Errorf("service CIDR %q has no tenth address", cidr)
+	}
+	return a.String(), nil
+}
+
+// crd is a custom resource definition of Calico, in short.
+type crd struct{ Kind, Plural, Scope string }
+
+// calicoCRDs are the kinds that Calico's Kubernetes datastore keeps. Their schemas
+// are left open here.
+// Source: github.com/projectcalico/calico, manifests/crds.yaml.
+func calicoCRDs() []crd {
+	kinds := []string{
+		"BGPConfiguration", "BGPFilter", "BGPPeer", "BlockAffinity", "CalicoNodeStatus", "ClusterInformation",
+		"FelixConfiguration", "GlobalNetworkPolicy", "GlobalNetworkSet", "HostEndpoint", "IPAMBlock", "IPAMConfig",
+		"IPAMHandle", "IPPool", "IPReservation", "KubeControllersConfiguration", "NetworkPolicy", "NetworkSet",
+		"StagedGlobalNetworkPolicy", "StagedKubernetesNetworkPolicy", "StagedNetworkPolicy", "Tier",
+	}
+	var out []crd
+	for _, k := range kinds {
+		c := crd{Kind: k, Plural: plural(strings.ToLower(k)), Scope: "Cluster"}
+		switch k {
+		case "NetworkPolicy", "NetworkSet", "StagedKubernetesNetworkPolicy", "StagedNetworkPolicy":
+			c.Scope = "Namespaced"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func plural(s string) string {
+	switch {
+	case strings.HasSuffix(s, "y"):
+		return strings.TrimSuffix(s, "y") + "ies"
+	case strings.HasSuffix(s, "s"):
+		return s + "es"
+	}
+	return s + "s"
+}
