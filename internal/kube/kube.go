@@ -111,11 +111,11 @@ func (p *Plane) path(elem ...string) string {
 func (p *Plane) start(ctx context.Context) error {
 	// etcd wants a socket path relative to its working directory, which keeps it
 	// below the length that the kernel allows.
-	socket := "unix://" + "etcd.sock"
+	socket := "unix://etcd:1"
 	if err := p.run("etcd", nil,
 		"--name=management", "--data-dir="+p.path("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+socket, "--advertise-client-urls="+socket,
-		"--listen-peer-urls=unix://peer.sock", "--initial-advertise-peer-urls=unix://peer.sock", "--initial-cluster=management=unix://peer.sock",
+		"--listen-peer-urls=unix://peer:1", "--initial-advertise-peer-urls=unix://peer:1", "--initial-cluster=management=unix://peer:1",
 		"--logger=zap", "--log-level=warn"); err != nil {
 		return err
 	}
