@@ -104,7 +104,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 
 // setUpControllers registers every controller.
 func setUpControllers(mgr ctrl.Manager, o Options) error {
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm")})
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

@@ -32,9 +32,11 @@ type Options struct {
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	// SyncPeriod is how often all objects are gone through again, Resync how long
-	// a settled object waits for its next comparison with Azure.
+	// a settled object waits for its next comparison with Azure, and ReadTTL how
+	// old a list of Azure resources may be that such comparisons share.
 	SyncPeriod time.Duration
 	Resync     time.Duration
+	ReadTTL    time.Duration
 	// Concurrency is how many objects of a kind are worked on at once.
 	Concurrency Concurrency
 	// Azure overrides where Azure is.
@@ -100,6 +102,7 @@ func Defaults() Options {
 		WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
 		SyncPeriod:     10 * time.Hour,
 		Resync:         10 * time.Minute,
+		ReadTTL:        time.Minute,
 		Concurrency:    Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
@@ -118,6 +121,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease; found by itself in a cluster")
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
+	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
 	flags.StringVar(&o.Azure.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
@@ -148,7 +152,7 @@ func (o *Options) Validate() error {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}} {
+	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}, {"azure-read-ttl", o.ReadTTL}} {
 		if d.value <= 0 {
 			errs = append(errs, fmt.Errorf("--%s: %s is not a positive duration", d.flag, d.value))
 		}

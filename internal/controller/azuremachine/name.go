@@ -52,7 +52,6 @@ func (r *Reconciler) keepName(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.azureMachine.SetAnnotations(updated.Annotations)
-	s.azureMachine.SetResourceVersion(updated.ResourceVersion)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -54,8 +55,9 @@ func (e *IdentityError) Error() string { return e.Message }
 // Opener hands out sessions. There is one per manager, because sessions to the
 // same subscription share what they know. It is safe for concurrent use.
 type Opener struct {
-	client client.Client
-	pool   *identity.Pool
+	client  client.Client
+	pool    *identity.Pool
+	readTTL time.Duration
 
 	mu     sync.Mutex
 	shared map[string]shared
@@ -76,14 +78,17 @@ type Config struct {
 	Clouds map[string]identity.Cloud
 	// Log gets a line per ARM call at V(4).
 	Log logr.Logger
+	// ReadTTL is how old a shared list of Azure resources may be; 0 is a minute.
+	ReadTTL time.Duration
 }
 
 // NewOpener makes an Opener.
 func NewOpener(c Config) *Opener {
 	return &Opener{
-		client: c.Client,
-		pool:   identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log}),
-		shared: map[string]shared{},
+		client:  c.Client,
+		pool:    identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log}),
+		readTTL: c.ReadTTL,
+		shared:  map[string]shared{},
 	}
 }
 
@@ -128,7 +133,7 @@ func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 			return known
 		}
 	}
-	made := shared{client: armClient, planner: plan.New(armClient, plan.Options{}), catalog: catalog.New(armClient, nil)}
+	made := shared{client: armClient, planner: plan.New(armClient, plan.Options{TTL: o.readTTL}), catalog: catalog.New(armClient, nil)}
 	o.shared[slot] = made
 	return made
 }

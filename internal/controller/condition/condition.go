@@ -104,11 +104,29 @@ func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	return all
 }
 
-// Summarise sets Ready from the other conditions of the table.
+// Summarise sets Ready from the other conditions of the table. Its reason is that
+// of the first condition that does not hold, so that a list of objects says it all.
 func Summarise(obj Object, t Table) error {
+	types := slices.Concat(t.Required, t.Optional)
+	reason := func(issues, unknown, info []conditions.ConditionWithOwnerInfo) string {
+		switch {
+		case len(issues) > 0:
+			return firstOf(issues, types).Reason
+		case len(unknown) > 0:
+			return clusterv1.ReadyUnknownReason
+		}
+		return clusterv1.ReadyReason
+	}
 	return conditions.SetSummaryCondition(obj, obj, clusterv1.ReadyCondition,
-		conditions.ForConditionTypes(slices.Concat(t.Required, t.Optional)),
-		conditions.IgnoreTypesIfMissing(t.Optional))
+		conditions.ForConditionTypes(types), conditions.IgnoreTypesIfMissing(t.Optional),
+		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(conditions.ComputeReasonFunc(reason))})
+}
+
+// firstOf is the condition that comes first in the order of types.
+func firstOf(found []conditions.ConditionWithOwnerInfo, types []string) conditions.ConditionWithOwnerInfo {
+	return slices.MinFunc(found, func(a, b conditions.ConditionWithOwnerInfo) int {
+		return cmp.Compare(slices.Index(types, a.Type), slices.Index(types, b.Type))
+	})
 }
 
 // Short cuts a message that is too long to read.

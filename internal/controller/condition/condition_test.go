@@ -49,7 +49,7 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("an optional condition is missed: %v, %+v", err, c.Status.Conditions)
 	}
 	False(c, "B", "Why", "because")
-	if err := Summarise(c, table); err != nil || !conditions.IsFalse(c, clusterv1.ReadyCondition) {
+	if err := Summarise(c, table); err != nil || !conditions.IsFalse(c, clusterv1.ReadyCondition) || conditions.GetReason(c, clusterv1.ReadyCondition) != "Why" {
 		t.Errorf("a false one does not count: %v, %+v", err, c.Status.Conditions)
 	}
 }
