@@ -78,6 +78,26 @@ func TestMachineGolden(t *testing.T) {
 	}
 }
 
+// TestExistingMachineHasNoSecrets holds what is sent for a VM that exists to names
+// and tags.
+func TestExistingMachineHasNoSecrets(t *testing.T) {
+	in := machineInput(t, "machine-windows-worker.yaml")
+	in.Exists, in.Image = true, infrav1.Image{}
+	resources, err := Machine(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"customData", "adminPassword", in.AdminPassword} {
+		if strings.Contains(string(data), secret) {
+			t.Errorf("an existing machine's resources hold %s", secret)
+		}
+	}
+}
+
 func TestMachineRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, field string

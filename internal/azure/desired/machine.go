@@ -25,10 +25,12 @@ type MachineInput struct {
 	ControlPlane bool
 	// Zone is the availability zone, "" for none.
 	Zone string
+	// Exists says that the virtual machine is there. Only its name and tags matter
+	// then, and Image, BootstrapData and AdminPassword may be left out.
+	Exists bool
 	// Image is what to boot; exactly one of its kinds is set.
 	Image infrav1.Image
-	// BootstrapData is what the guest's agent reads at its first boot. It may be
-	// nil once the virtual machine exists. It is secret.
+	// BootstrapData is what the guest's agent reads at its first boot. It is secret.
 	BootstrapData []byte
 	// AdminPassword is for Windows only, secret and never stored: the agent of
 	// the image replaces it at the first boot.

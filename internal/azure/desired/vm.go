@@ -16,6 +16,32 @@ const AdminUsername = "capi"
 // virtualMachine adds the VM. Azure deletes its network interfaces and disks with
 // it, so that deleting a machine takes one call.
 func (b *machineBuilder) virtualMachine() error {
+	role := roleNode
+	if b.ControlPlane {
+		role = roleControlPlane
+	}
+	vm := armcompute.VirtualMachine{
+		Location: b.location(),
+		Tags:     b.tags(b.VMName, role, b.spec.AdditionalTags, b.cloudProviderTags()),
+	}
+	needs := NICIDs(b.Cluster, b.Machine, b.VMName)
+	if b.AvailabilitySet != nil {
+		needs = append(needs, b.availabilitySetID())
+	}
+	if !b.Exists {
+		if err := b.fillVM(&vm); err != nil {
+			return err
+		}
+	}
+	b.add(Resource{
+		ID: VMID(b.Cluster, b.VMName), APIVersion: ComputeAPIVersion, Body: vm,
+		Policy: CreateOnly, Condition: infrav1.VMRunningCondition, Field: "spec", Needs: needs,
+	})
+	return nil
+}
+
+// fillVM adds what a new VM is made of.
+func (b *machineBuilder) fillVM(vm *armcompute.VirtualMachine) error {
 	image, plan, err := imageReference(b.Image, b.Cluster.Spec.SubscriptionID)
 	if err != nil {
 		return err
@@ -28,29 +54,19 @@ func (b *machineBuilder) virtualMachine() error {
 	if err != nil {
 		return err
 	}
-	role := roleNode
-	if b.ControlPlane {
-		role = roleControlPlane
-	}
-	vm := armcompute.VirtualMachine{
-		Location: b.location(),
-		Tags:     b.tags(b.VMName, role, b.spec.AdditionalTags, b.cloudProviderTags()),
-		Zones:    b.zones(),
-		Plan:     plan,
-		Identity: identity,
-		Properties: &armcompute.VirtualMachineProperties{
-			HardwareProfile: &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(b.spec.VMSize))},
-			StorageProfile: &armcompute.StorageProfile{
-				ImageReference: image,
-				OSDisk:         b.osDisk(),
-				DataDisks:      b.dataDisks(),
-			},
-			OSProfile:              os,
-			NetworkProfile:         &armcompute.NetworkProfile{NetworkInterfaces: b.networkInterfaceReferences()},
-			SecurityProfile:        b.securityProfile(),
-			DiagnosticsProfile:     b.diagnostics(),
-			AdditionalCapabilities: b.additionalCapabilities(),
+	vm.Zones, vm.Plan, vm.Identity = b.zones(), plan, identity
+	vm.Properties = &armcompute.VirtualMachineProperties{
+		HardwareProfile: &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(b.spec.VMSize))},
+		StorageProfile: &armcompute.StorageProfile{
+			ImageReference: image,
+			OSDisk:         b.osDisk(),
+			DataDisks:      b.dataDisks(),
 		},
+		OSProfile:              os,
+		NetworkProfile:         &armcompute.NetworkProfile{NetworkInterfaces: b.networkInterfaceReferences()},
+		SecurityProfile:        b.securityProfile(),
+		DiagnosticsProfile:     b.diagnostics(),
+		AdditionalCapabilities: b.additionalCapabilities(),
 	}
 	b.spot(vm.Properties)
 	if e := b.Cluster.Spec.ExtendedLocation; e != nil {
@@ -59,15 +75,9 @@ func (b *machineBuilder) virtualMachine() error {
 	if group := b.spec.CapacityReservationGroupID; group != nil && *group != "" {
 		vm.Properties.CapacityReservation = &armcompute.CapacityReservationProfile{CapacityReservationGroup: &armcompute.SubResource{ID: group}}
 	}
-	needs := NICIDs(b.Cluster, b.Machine, b.VMName)
 	if b.AvailabilitySet != nil {
 		vm.Properties.AvailabilitySet = &armcompute.SubResource{ID: new(b.availabilitySetID())}
-		needs = append(needs, b.availabilitySetID())
 	}
-	b.add(Resource{
-		ID: VMID(b.Cluster, b.VMName), APIVersion: ComputeAPIVersion, Body: vm,
-		Policy: CreateOnly, Condition: infrav1.VMRunningCondition, Field: "spec", Needs: needs,
-	})
 	return nil
 }
 

@@ -110,6 +110,7 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result,
 		AvailabilitySet: s.availabilitySet(), SSHPort: port,
 	}
 	if s.vm != nil {
+		in.Exists = true
 		in.PrincipalID = s.vm.Identity.PrincipalID
 	}
 	resources, err := desired.Machine(in)

@@ -93,8 +93,7 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	in := desired.MachineInput{
 		Cluster: s.azureCluster, Machine: s.azureMachine, ClusterName: s.cluster.Name,
 		VMName: s.vmName, ControlPlane: util.IsControlPlaneMachine(s.machine), SSHPort: port,
-		// Any image does for naming what has to go.
-		Image: infrav1.Image{ID: new("deleted")},
+		Exists: true, // only names matter
 	}
 	if s.vm != nil {
 		in.PrincipalID = s.vm.Identity.PrincipalID
