@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -59,9 +60,7 @@ func (c CloudController) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Azure.HTTP == nil {
-		return errors.New("cloud controller: no HTTP client for the cloud")
-	}
+	c.Azure.HTTP = cmp.Or(c.Azure.HTTP, http.DefaultClient)
 	c.ClusterName = cmp.Or(c.ClusterName, "kubernetes")
 	var leading sync.Mutex // held while the work goes on, which Run waits for
 	for ctx.Err() == nil {

@@ -15,7 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 )
 
 // write puts a file on the node, and tells the kubelet.
@@ -127,33 +128,42 @@ func (c *Cluster) annotateUntilDone(ctx context.Context, env Env, annotations ma
 }
 
 func annotate(ctx context.Context, env Env, annotations map[string]string) error {
-	client, err := env.client(ctx)
+	core, done, err := env.core(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
 	}
 	// CNIs may patch the status of nodes alone; annotations go with it.
-	_, err = client.CoreV1().Nodes().Patch(ctx, env.NodeName, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = core.Nodes().Patch(ctx, env.NodeName, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	return err
 }
 
-func (e Env) client(ctx context.Context) (*kubernetes.Clientset, error) {
+// core connects as the pod. done gives the connection back: with a thousand nodes
+// those that nobody uses would be most of the memory.
+func (e Env) core(ctx context.Context) (core corev1client.CoreV1Interface, done func(), err error) {
 	config, err := e.Config(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return kubernetes.NewForConfig(config)
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	core, err = corev1client.NewForConfigAndClient(config, transport)
+	return core, transport.CloseIdleConnections, err
 }
 
 func (e Env) node(ctx context.Context) (*corev1.Node, error) {
-	client, err := e.client(ctx)
+	core, done, err := e.core(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
+	defer done()
+	return core.Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
 }
 
 func (c *Cluster) cniPlugin(ctx context.Context, env Env) error {

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 // cloudTaint marks a node that a cloud provider has yet to initialise.
@@ -40,12 +40,8 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	if name == "" || strings.Contains(name, "$(") {
 		name = env.NodeName
 	}
-	client, err := env.client(ctx)
-	if err != nil {
-		return err
-	}
 	for last := ""; ; {
-		err := initialise(ctx, client, name, env)
+		err := initialise(ctx, name, env)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -63,8 +59,13 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 	}
 }
 
-func initialise(ctx context.Context, client kubernetes.Interface, name string, env Env) error {
-	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+func initialise(ctx context.Context, name string, env Env) error {
+	core, done, err := env.core(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	node, err := core.Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func initialise(ctx context.Context, client kubernetes.Interface, name string, e
 	if err != nil {
 		return fmt.Errorf("ask the metadata service: %w", err)
 	}
-	if err := InitialiseNode(ctx, client, node, instance); err != nil {
+	if err := InitialiseNode(ctx, core, node, instance); err != nil {
 		return err
 	}
 	env.printf("Successfully initialized node %s with cloud provider", name)
@@ -89,12 +90,12 @@ func isCloudTaint(t corev1.Taint) bool { return t.Key == cloudTaint }
 
 // InitialiseNode writes what the cloud knows of a machine into its node: addresses
 // first, then provider ID and labels, and takes the cloud taint away.
-func InitialiseNode(ctx context.Context, client kubernetes.Interface, node *corev1.Node, instance Instance) error {
+func InitialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
 	addresses, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": mergeAddresses(node, instance.Addresses)}})
 	if err != nil {
 		return err
 	}
-	if _, err := client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, addresses, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := core.Nodes().Patch(ctx, node.Name, types.MergePatchType, addresses, metav1.PatchOptions{}, "status"); err != nil {
 		return fmt.Errorf("set the addresses: %w", err)
 	}
 	for {
@@ -102,11 +103,11 @@ func InitialiseNode(ctx context.Context, client kubernetes.Interface, node *core
 		if err != nil {
 			return err
 		}
-		_, err = client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = core.Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		if node, err = client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
+		if node, err = core.Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 	}
