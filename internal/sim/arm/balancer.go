@@ -1,0 +1,216 @@
+package arm
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// balancerArrays are there in every answer, even when empty.
+var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "outboundRules", "inboundNatPools"}
+
+func prepareBalancer(t *tx, d, old *doc) *Error {
+	p := props(d.Body)
+	for _, a := range balancerArrays {
+		setDefault(p, a, []any{})
+	}
+	setDefault(ensure(d.Body, "sku"), "name", "Standard")
+	setDefault(ensure(d.Body, "sku"), "tier", "Regional")
+	for _, a := range balancerArrays {
+		for _, e := range items(p, a) {
+			props(e)["provisioningState"] = statusSucceeded
+		}
+	}
+	for _, f := range items(p, "frontendIPConfigurations") {
+		fp := props(f)
+		subnet := str(fp, "subnet", "id")
+		switch {
+		case subnet == "" && str(fp, "publicIPAddress", "id") == "":
+			return badRequest("LoadBalancerFrontendIPConfigurationHasNoAddress", "Frontend IP configuration %s of load balancer %s needs a subnet or a public IP address.", str(f, "name"), d.ID)
+		case subnet == "":
+			setDefault(fp, "privateIPAllocationMethod", "Dynamic")
+		default:
+			var before object
+			if old != nil {
+				before = partOf(old.Body, "frontendIPConfigurations", str(f, "name"))
+			}
+			if e := t.allocate(d, fp, sub(before, "properties"), subnet); e != nil {
+				return e
+			}
+		}
+	}
+	for _, r := range items(p, "loadBalancingRules") {
+		for _, ref := range []string{"frontendIPConfiguration", "backendAddressPool", "probe"} {
+			if id := str(props(r), ref, "id"); id != "" && strings.HasPrefix(lower(id), d.key()+"/") {
+				if part, err := parseID(id); err != nil || partOf(d.Body, part.Types[len(part.Types)-1], part.name()) == nil {
+					return errReference(id, d.ID)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func viewBalancer(t *tx, d *doc, body object, _ string) {
+	p := props(body)
+	for _, pool := range items(p, "backendAddressPools") {
+		if configs := t.configsUsing(str(pool, "id")); len(configs) > 0 {
+			props(pool)["backendIPConfigurations"] = ids(configs)
+		}
+	}
+	for _, nat := range items(p, "inboundNatRules") {
+		if configs := t.configsUsing(str(nat, "id")); len(configs) > 0 {
+			props(nat)["backendIPConfiguration"] = object{"id": configs[0]}
+		}
+	}
+	back := map[string]map[string][]string{}
+	for _, rules := range []string{"loadBalancingRules", "inboundNatRules", "outboundRules"} {
+		for _, r := range items(p, rules) {
+			references(props(r), func(id string) {
+				key := lower(id)
+				if back[key] == nil {
+					back[key] = map[string][]string{}
+				}
+				back[key][rules] = append(back[key][rules], str(r, "id"))
+			})
+		}
+	}
+	for _, a := range []string{"frontendIPConfigurations", "backendAddressPools", "probes"} {
+		for _, e := range items(p, a) {
+			for rules, users := range back[lower(str(e, "id"))] {
+				props(e)[rules] = ids(users)
+			}
+		}
+	}
+}
+
+// configsUsing lists the IP configurations of interfaces that point at an ID.
+func (t *tx) configsUsing(id string) []string {
+	var out []string
+	for _, n := range t.sources(id, typeNIC) {
+		for _, c := range items(props(n.Body), "ipConfigurations") {
+			uses := false
+			references(props(c), func(r string) { uses = uses || strings.EqualFold(r, id) })
+			if uses {
+				out = append(out, n.ID+"/ipConfigurations/"+str(c, "name"))
+			}
+		}
+	}
+	return out
+}
+
+func prepareNIC(t *tx, d, old *doc) *Error {
+	p := props(d.Body)
+	configs := items(p, "ipConfigurations")
+	if len(configs) == 0 {
+		return badRequest("NetworkInterfaceMustHaveOneIpConfiguration", "Network interface %s needs an IP configuration.", d.ID)
+	}
+	for i, c := range configs {
+		cp := props(c)
+		cp["provisioningState"] = statusSucceeded
+		setDefault(cp, "primary", i == 0)
+		setDefault(cp, "privateIPAddressVersion", "IPv4")
+		subnet := str(cp, "subnet", "id")
+		vnet, _, _ := strings.Cut(lower(subnet), "/subnets/")
+		v := t.find(vnet)
+		if v == nil || !t.exists(subnet) {
+			return errReference(subnet, d.ID)
+		}
+		if v.location() != d.location() {
+			return badRequest("InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.", subnet, d.ID)
+		}
+		var before object
+		if old != nil {
+			before = partOf(old.Body, "ipConfigurations", str(c, "name"))
+		}
+		if e := t.allocate(d, cp, sub(before, "properties"), subnet); e != nil {
+			return e
+		}
+	}
+	for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
+		setDefault(p, f, false)
+	}
+	setDefault(p, "nicType", "Standard")
+	setDefault(ensure(p, "dnsSettings"), "dnsServers", []any{})
+	setDefault(sub(p, "dnsSettings"), "internalDomainNameSuffix", "internal.cloudapp.net")
+	d.Body["kind"] = "Regular"
+	return nil
+}
+
+// allocate gives a configuration its private address: the one it had, the one
+// it asks for, or the lowest that is free. The first four and the last address
+// of a subnet are Azure's own.
+func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
+	_, s := t.part(subnet)
+	if s == nil {
+		return errReference(subnet, d.ID)
+	}
+	setDefault(p, "privateIPAllocationMethod", "Dynamic")
+	used := t.addresses(subnet, d.key())
+	version6 := str(p, "privateIPAddressVersion") == "IPv6"
+	for _, prefix := range prefixes(props(s)) {
+		if prefix.Addr().Is6() != version6 {
+			continue
+		}
+		if str(p, "privateIPAllocationMethod") == "Static" {
+			ip, err := netip.ParseAddr(str(p, "privateIPAddress"))
+			if err != nil || !prefix.Contains(ip) {
+				return badRequest("PrivateIPAddressNotInSubnet", "Private static IP address %s does not belong to the range of subnet prefix %s.", str(p, "privateIPAddress"), prefix)
+			}
+			if used[ip] {
+				return badRequest("PrivateIPAddressInUse", "IP configuration of %s is using the private IP address %s which is already allocated.", d.ID, ip)
+			}
+			return nil
+		}
+		if ip, err := netip.ParseAddr(str(before, "privateIPAddress")); err == nil && prefix.Contains(ip) {
+			p["privateIPAddress"] = ip.String()
+			return nil
+		}
+		ip := prefix.Masked().Addr()
+		for range 4 {
+			ip = ip.Next()
+		}
+		for prefix.Contains(ip) && prefix.Contains(ip.Next()) {
+			if !used[ip] {
+				p["privateIPAddress"] = ip.String()
+				// The other configurations of this document are not in the store yet.
+				return nil
+			}
+			ip = ip.Next()
+		}
+	}
+	return badRequest("SubnetIsFull", "Subnet %s does not have enough capacity for 1 IP addresses.", subnet)
+}
+
+// addresses are those in use in a subnet, but for one document's.
+func (t *tx) addresses(subnet, except string) map[netip.Addr]bool {
+	used := map[netip.Addr]bool{}
+	for _, typ := range []string{typeNIC, typeBalancer} {
+		for _, d := range t.sources(subnet, typ) {
+			if d.key() == except {
+				continue
+			}
+			for _, c := range slices.Concat(items(props(d.Body), "ipConfigurations"), items(props(d.Body), "frontendIPConfigurations")) {
+				if ip, err := netip.ParseAddr(str(props(c), "privateIPAddress")); err == nil {
+					used[ip] = true
+				}
+			}
+		}
+	}
+	return used
+}
+
+func guardNIC(t *tx, d *doc) *Error {
+	if vms := t.sources(d.ID, typeVM); len(vms) > 0 {
+		return badRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", d.ID, vms[0].ID)
+	}
+	return nil
+}
+
+func viewNIC(t *tx, d *doc, body object, _ string) {
+	if vms := t.sources(d.ID, typeVM); len(vms) > 0 {
+		props(body)["virtualMachine"] = object{"id": vms[0].ID}
+		props(body)["macAddress"] = mac(d.ETag[:0] + d.key())
+		props(body)["primary"] = true
+	}
+}

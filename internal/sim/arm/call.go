@@ -1,0 +1,156 @@
+package arm
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// maxBody is the largest request ARM takes, 4 MiB.
+const maxBody = 4 << 20
+
+var apiVersionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-zA-Z0-9.-]+)?$`)
+
+// call is one request on its way.
+type call struct {
+	s       *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	host    string
+	id      resourceID
+	version string
+	query   url.Values
+	status  int
+}
+
+// ServeHTTP implements http.Handler: ARM, the token service and discovery, which
+// differ by path.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	request := s.guid()
+	h.Set("x-ms-request-id", request)
+	h.Set("x-ms-correlation-request-id", request)
+	if id := r.Header.Get("x-ms-correlation-request-id"); id != "" {
+		h.Set("x-ms-correlation-request-id", id)
+	}
+	if id := r.Header.Get("x-ms-client-request-id"); id != "" && strings.EqualFold(r.Header.Get("x-ms-return-client-request-id"), "true") {
+		h.Set("x-ms-client-request-id", id)
+	}
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query()}
+	if c.serveLogin() {
+		return
+	}
+	if err := c.serve(); err != nil {
+		if err.Status == 0 {
+			err.Status = http.StatusInternalServerError
+		}
+		c.status = err.Status
+		writeError(w, err)
+	}
+	s.calls.add(c)
+}
+
+func (c *call) serve() *Error {
+	path := regexp.MustCompile("/{2,}").ReplaceAllString(c.r.URL.EscapedPath(), "/")
+	id, err := parseID(path)
+	if err != nil {
+		return badRequest("InvalidRequestFormat", "%s", err)
+	}
+	c.id = id
+	if e := c.authorize(); e != nil {
+		return e
+	}
+	if c.version = c.query.Get("api-version"); c.version == "" {
+		return badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	} else if !apiVersionForm.MatchString(c.version) {
+		return badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid.", c.version)
+	}
+	if id.Subscription == "" {
+		return c.serveTenant()
+	}
+	known := false
+	for _, s := range c.s.cfg.Subscriptions {
+		known = known || strings.EqualFold(s, id.Subscription)
+	}
+	if !known {
+		return refuse(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", id.Subscription)
+	}
+	return c.route()
+}
+
+// route finds what a path below a subscription is about.
+func (c *call) route() *Error {
+	id := c.id
+	if op, ok := c.operationPath(); ok {
+		if strings.EqualFold(op, "operations") && c.query.Get("monitor") == "" {
+			return c.serveStatus(id.name())
+		}
+		return c.serveResult(id.name())
+	}
+	if handled, e := c.serveSubscription(); handled {
+		return e
+	}
+	if id.Namespace == "" {
+		return c.serveGroups()
+	}
+	if id.isResource() {
+		return c.serveResource()
+	}
+	if handled, e := c.serveAction(); handled {
+		return e
+	}
+	if c.r.Method == http.MethodGet {
+		return c.serveList()
+	}
+	return errUnsupported(c.r.Method + " of " + id.fullType())
+}
+
+// operationPath recognises /subscriptions/S/operationresults/ID and
+// /subscriptions/S/providers/NS/locations/L/operations/ID.
+func (c *call) operationPath() (kind string, ok bool) {
+	for i, t := range c.id.Types {
+		if i < len(c.id.Names) && (lower(t) == "operationresults" || i == 1 && lower(c.id.Types[0]) == "locations" && lower(t) == "operations") {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+func (c *call) url() string { return "https://" + c.host + c.r.URL.RequestURI() }
+
+func (c *call) reply(status int, body any) {
+	c.status = status
+	if body == nil {
+		c.w.WriteHeader(status)
+		return
+	}
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	data, err := json.Marshal(body)
+	if err != nil {
+		writeError(c.w, refuse(http.StatusInternalServerError, "InternalServerError", "The answer could not be written."))
+		return
+	}
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(data)
+}
+
+// body reads the request's JSON object; an empty one is {}.
+func (c *call) body() (object, *Error) {
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if err != nil {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The request is larger than %d bytes.", maxBody)
+	}
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return object{}, nil
+	}
+	var o object
+	if err := json.Unmarshal(data, &o); err != nil || o == nil {
+		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
+	}
+	return o, nil
+}

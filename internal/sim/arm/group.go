@@ -1,0 +1,239 @@
+package arm
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// region is a location as ARM stores it: "West Europe" is westeurope.
+func region(name string) string { return lower(strings.ReplaceAll(name, " ", "")) }
+
+// serveGroups answers resource groups and the listings of what is in them.
+func (c *call) serveGroups() *Error {
+	switch {
+	case len(c.id.Types) == 0 && c.id.Group == "" && c.r.Method == http.MethodGet:
+		c.reply(http.StatusOK, c.s.subscription(c.id.Subscription))
+		return nil
+	case len(c.id.Types) == 0:
+		return c.serveGroup()
+	case lower(c.id.tail()) == "resources" && c.r.Method == http.MethodGet:
+		return c.listResources()
+	case lower(c.id.tail()) == "resourcegroups" && c.id.Group == "" && c.r.Method == http.MethodGet:
+		out := []any{}
+		c.s.read(func(t *tx) {
+			for _, d := range t.all(typeGroup, "/subscriptions/"+c.id.Subscription) {
+				out = append(out, t.view(d, ""))
+			}
+		})
+		c.reply(http.StatusOK, object{"value": out})
+		return nil
+	}
+	return errUnsupported(c.r.Method + " of " + c.r.URL.Path)
+}
+
+func (c *call) serveGroup() *Error {
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead:
+		var body object
+		c.s.read(func(t *tx) {
+			if d := t.find(c.id.key()); d != nil {
+				body = t.view(d, "")
+			}
+		})
+		switch {
+		case c.r.Method == http.MethodHead && body != nil:
+			c.reply(http.StatusNoContent, nil)
+		case c.r.Method == http.MethodHead:
+			c.reply(http.StatusNotFound, nil)
+		case body == nil:
+			return errGroupNotFound(c.id.Group)
+		default:
+			c.reply(http.StatusOK, body)
+		}
+		return nil
+	case http.MethodPut, http.MethodPatch:
+		return c.putGroup()
+	case http.MethodDelete:
+		var op *operation
+		err := c.s.update(func(t *tx) error {
+			d := t.edit(c.id.key())
+			if d == nil {
+				return errGroupNotFound(c.id.Group)
+			}
+			if op = t.open[d.key()]; op != nil {
+				return nil
+			}
+			props(d.Body)["provisioningState"] = "Deleting"
+			t.put(d)
+			op = t.begin(&operation{Action: "group.delete", Method: http.MethodDelete, Target: d.ID, Style: styleGroup,
+				Subscription: c.id.Subscription, Namespace: "Microsoft.Resources", Location: d.location(), APIVersion: c.version}, 30*time.Second)
+			return nil
+		})
+		return c.accepted(op, err)
+	}
+	return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.r.Method)
+}
+
+func (c *call) putGroup() *Error {
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	var view object
+	status := http.StatusOK
+	err := c.s.update(func(t *tx) error {
+		d := t.edit(c.id.key())
+		switch {
+		case d == nil && c.r.Method == http.MethodPatch:
+			return errGroupNotFound(c.id.Group)
+		case d == nil:
+			d = &doc{ID: c.id.String(), Type: typeGroup, Hidden: object{}, id: c.id}
+			status = http.StatusCreated
+		case d.state() == "Deleting":
+			return conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", c.id.Group)
+		case c.r.Method == http.MethodPut && region(str(body, "location")) != d.location():
+			return conflict("InvalidResourceGroupLocation", "Invalid resource group location '%s'. The Resource group already exists in location '%s'.", str(body, "location"), d.location())
+		}
+		if c.r.Method == http.MethodPatch {
+			merge(d.Body, body)
+		} else {
+			if str(body, "location") == "" {
+				return badRequest("LocationRequired", "The location property is required for this definition.")
+			}
+			d.Body = cloneObject(body)
+			d.Body["location"] = region(str(body, "location"))
+		}
+		props(d.Body)["provisioningState"] = statusSucceeded
+		t.put(d)
+		view = t.view(d, "")
+		return nil
+	})
+	if e := asError(err); e != nil {
+		return e
+	}
+	c.reply(status, view)
+	return nil
+}
+
+// listResources lists what is in a group or the subscription, without properties.
+func (c *call) listResources() *Error {
+	out := []any{}
+	c.s.read(func(t *tx) {
+		scope := "/subscriptions/" + lower(c.id.Subscription)
+		if c.id.Group != "" {
+			scope = c.id.group().key()
+		}
+		for _, k := range t.below(scope) {
+			d := t.docs[k]
+			if d.Type == typeGroup || len(d.id.Types) > 1 {
+				continue
+			}
+			item := object{"id": d.ID, "name": d.id.name(), "type": d.Type}
+			for _, field := range []string{"location", "tags", "sku", "kind", "zones", "identity", "managedBy"} {
+				if v := d.Body[field]; v != nil {
+					item[field] = v
+				}
+			}
+			out = append(out, item)
+		}
+	})
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
+}
+
+// runGroupDelete deletes what is in the group, revisiting what is refused until
+// nothing goes any more.
+func runGroupDelete(ctx context.Context, s *Server, op *operation) (any, *Error) {
+	for {
+		var open []*operation
+		var refused *Error
+		progress := false
+		err := s.update(func(t *tx) error {
+			open, refused, progress = t.deleteBelow(op)
+			return nil
+		})
+		if err != nil {
+			return nil, asError(err)
+		}
+		if len(open) == 0 && !progress {
+			return nil, refused
+		}
+		for _, o := range open {
+			if e := s.awaitEnd(ctx, o.ID); e != nil {
+				return nil, e
+			}
+		}
+	}
+}
+
+// deleteBelow begins the delete of all resources of a group that may go.
+func (t *tx) deleteBelow(parent *operation) (open []*operation, refused *Error, progress bool) {
+	for _, key := range t.below(lower(parent.Target)) {
+		d := t.docs[key]
+		if d == nil {
+			continue
+		}
+		k := t.s.types[lower(d.Type)]
+		if k == nil {
+			continue
+		}
+		if cur := t.open[key]; cur != nil {
+			if !strings.HasSuffix(cur.Action, "delete") && k.typ == typeVM {
+				t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+			} else {
+				open = append(open, cur)
+				continue
+			}
+		}
+		if len(d.id.Types) > 1 && k.sync {
+			continue // goes with its parent
+		}
+		if k.guard != nil {
+			if e := k.guard(t, d); e != nil {
+				refused = conflict("ResourceGroupDeletionBlocked", "Deletion of resource group '%s' failed as resources with identifiers '%s' could not be deleted: %s", parent.Target, d.ID, e.Message)
+				continue
+			}
+		}
+		if k.sync {
+			t.drop(d.ID)
+			progress = true
+			continue
+		}
+		e := t.edit(key)
+		props(e.Body)["provisioningState"] = "Deleting"
+		t.put(e)
+		open = append(open, t.begin(&operation{Action: k.delete, Method: http.MethodDelete, Target: d.ID, Style: k.style, Subscription: parent.Subscription,
+			Namespace: d.id.Namespace, Location: d.location(), APIVersion: parent.APIVersion}, k.takes))
+	}
+	return open, refused, progress
+}
+
+// awaitEnd waits for the end of an operation.
+func (s *Server) awaitEnd(ctx context.Context, id string) *Error {
+	for {
+		changed := s.running.wait()
+		ended := false
+		s.read(func(t *tx) { ended = t.ops[id] == nil || t.ops[id].Status != statusInProgress })
+		if ended {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
+		case <-changed:
+		}
+	}
+}
+
+func finishGroupDelete(t *tx, op *operation, _ any, err *Error) {
+	if err != nil {
+		if d := t.edit(op.Target); d != nil {
+			props(d.Body)["provisioningState"] = statusSucceeded
+			t.put(d)
+		}
+		return
+	}
+	t.drop(op.Target)
+}

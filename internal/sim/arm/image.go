@@ -1,0 +1,190 @@
+package arm
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// CommunityGallery is the public gallery of the reference images.
+const CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
+
+// An offer of the marketplace: its versions by SKU.
+type offer struct {
+	publisher, name, os string
+	skus                map[string][]string
+}
+
+// newestPatch of the Kubernetes minors that reference images were published for
+// in the marketplace (before) and are in the community gallery (since).
+var (
+	marketplacePatches = map[int]int{18: 20, 19: 16, 20: 15, 21: 14, 22: 17, 23: 17, 24: 17, 25: 16, 26: 15}
+	galleryPatches     = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3}
+)
+
+// catalogue is the part of the marketplace that the local Azure knows.
+func catalogue() []offer {
+	linux, windows := map[string][]string{}, map[string][]string{}
+	for minor, patches := range marketplacePatches {
+		for patch := range patches + 1 {
+			k := fmt.Sprintf("k8s-1dot%ddot%d", minor, patch)
+			for _, ubuntu := range []string{"1804", "2004"} {
+				linux[k+"-ubuntu-"+ubuntu] = []string{"2021.10.15"}
+			}
+			if minor < 24 {
+				windows[k+"-windows-2019"] = []string{"2021.10.15"}
+			}
+			if minor >= 22 {
+				windows[k+"-windows-2019-containerd"] = []string{"2021.10.15"}
+			}
+		}
+	}
+	return []offer{
+		{"cncf-upstream", "capi", "Linux", linux},
+		{"cncf-upstream", "capi-windows", "Windows", windows},
+		{"Canonical", "0001-com-ubuntu-server-jammy", "Linux", map[string][]string{"22_04-lts-gen2": {"22.04.202406140"}}},
+		{"MicrosoftWindowsServer", "WindowsServer", "Windows", map[string][]string{
+			"2019-datacenter-core-smalldisk": {"17763.6293.240905"}, "2022-datacenter-core-smalldisk": {"20348.2700.240905"}, "2025-datacenter-core-smalldisk": {"26100.1742.240906"}}},
+	}
+}
+
+// galleryImages are the image definitions of the community gallery.
+var galleryImages = []string{"capi-ubun2-2404", "capi-win-2019-containerd", "capi-win-2022-containerd", "capi-win-2025-containerd"}
+
+var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
+
+// inGallery says whether the community gallery has a version of a definition.
+func inGallery(image, version string) bool {
+	m := semver.FindStringSubmatch(version)
+	if m == nil || !slices.ContainsFunc(galleryImages, func(i string) bool { return strings.EqualFold(i, image) }) {
+		return false
+	}
+	var minor, patch int
+	if _, err := fmt.Sscan(m[1]+" "+m[2], &minor, &patch); err != nil {
+		return false
+	}
+	newest, ok := galleryPatches[minor]
+	return ok && patch <= newest
+}
+
+// checkImage refuses an image that does not exist and notes the exact version.
+func (s *Server) checkImage(d *doc) *Error {
+	ref := sub(props(d.Body), "storageProfile", "imageReference")
+	if ref == nil {
+		return invalid("imageReference", "Required parameter 'imageReference' is missing (null).")
+	}
+	image := imageOf(ref)
+	if image.ID != "" {
+		return s.checkImageID(image.ID, ref)
+	}
+	for _, o := range catalogue() {
+		if !strings.EqualFold(o.publisher, image.Publisher) || !strings.EqualFold(o.name, image.Offer) {
+			continue
+		}
+		for sku, versions := range o.skus {
+			if !strings.EqualFold(sku, image.SKU) {
+				continue
+			}
+			if image.Version == "latest" {
+				ref["exactVersion"] = versions[len(versions)-1]
+				return nil
+			}
+			if slices.Contains(versions, image.Version) {
+				ref["exactVersion"] = image.Version
+				return nil
+			}
+		}
+	}
+	e := refuse(http.StatusNotFound, "PlatformImageNotFound", "The platform image '%s:%s:%s:%s' is not available. Verify that all fields in the storage profile are correct. For more details about storage profile information, please refer to https://aka.ms/storageprofile", image.Publisher, image.Offer, image.SKU, image.Version)
+	e.Target = "imageReference"
+	return e
+}
+
+func (s *Server) checkImageID(id string, ref object) *Error {
+	parts := strings.Split(strings.Trim(id, "/"), "/")
+	if len(parts) == 6 && strings.EqualFold(parts[0], "CommunityGalleries") {
+		if strings.EqualFold(parts[1], CommunityGallery) && inGallery(parts[3], parts[5]) {
+			ref["exactVersion"] = parts[5]
+			return nil
+		}
+		e := refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in the region. Please contact image owner to replicate to this region, or change your requested region.", id)
+		e.Target = "imageReference"
+		return e
+	}
+	return errUnsupported("VMs from the image " + id + " (private galleries and managed images)")
+}
+
+// serveImages answers the image catalogues below a location.
+func (c *call) serveImages() *Error {
+	if c.r.Method != http.MethodGet {
+		return errUnsupported(c.r.Method + " of " + c.id.childType())
+	}
+	base := "/Subscriptions/" + c.id.Subscription + "/Providers/Microsoft.Compute/Locations/" + c.id.Names[0]
+	path := lower(c.id.childType())
+	switch {
+	case strings.HasPrefix(path, "locations/communitygalleries"):
+		return c.serveGallery()
+	case strings.HasPrefix(path, "locations/publishers"):
+		return c.serveMarketplace(base)
+	}
+	return errUnsupported("the resource type " + c.id.fullType())
+}
+
+func (c *call) serveGallery() *Error {
+	n := c.id.Names
+	if len(n) != 4 || !strings.EqualFold(n[1], CommunityGallery) || !inGallery(n[2], n[3]) {
+		return refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image version %s was not found.", c.r.URL.Path)
+	}
+	c.reply(http.StatusOK, object{"name": n[3], "location": n[0], "type": "Microsoft.Compute/communityGalleries/images/versions",
+		"identifier": object{"uniqueId": "/CommunityGalleries/" + CommunityGallery + "/Images/" + n[2] + "/Versions/" + n[3]}, "properties": object{"publishedDate": "2026-01-01T00:00:00Z", "excludeFromLatest": false}})
+	return nil
+}
+
+// serveMarketplace answers publishers, offers, SKUs and versions: bare arrays.
+func (c *call) serveMarketplace(base string) *Error {
+	n := c.id.Names // location, publisher, vmimage, offer, sku, version
+	entry := func(path ...string) object {
+		return object{"name": path[len(path)-1], "location": n[0], "id": base + "/" + strings.Join(path, "/")}
+	}
+	out := []any{}
+	seen := map[string]bool{}
+	for _, o := range catalogue() {
+		switch {
+		case len(n) == 1:
+			if !seen[o.publisher] {
+				out = append(out, entry("Publishers", o.publisher))
+			}
+			seen[o.publisher] = true
+		case !strings.EqualFold(n[1], o.publisher):
+		case len(n) <= 3:
+			out = append(out, entry("Publishers", o.publisher, "ArtifactTypes", "VMImage", "Offers", o.name))
+		case !strings.EqualFold(n[3], o.name):
+		case len(n) == 4:
+			for _, sku := range sortedKeys(o.skus) {
+				out = append(out, entry("Publishers", o.publisher, "ArtifactTypes", "VMImage", "Offers", o.name, "Skus", sku))
+			}
+		default:
+			for sku, versions := range o.skus {
+				if !strings.EqualFold(sku, n[4]) {
+					continue
+				}
+				for _, v := range versions {
+					e := entry("Publishers", o.publisher, "ArtifactTypes", "VMImage", "Offers", o.name, "Skus", sku, "Versions", v)
+					e["properties"] = object{"hyperVGeneration": "V1", "architecture": "x64", "osDiskImage": object{"operatingSystem": o.os}}
+					if len(n) == 6 && (n[5] == v || n[5] == "latest") {
+						c.reply(http.StatusOK, e)
+						return nil
+					}
+					out = append(out, e)
+				}
+			}
+		}
+	}
+	if len(n) == 6 || len(out) == 0 && len(n) > 1 {
+		return refuse(http.StatusNotFound, "NotFound", "Artifact: VMImage was not found: %s.", c.r.URL.Path)
+	}
+	c.reply(http.StatusOK, out)
+	return nil
+}

@@ -1,0 +1,493 @@
+package arm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// serveResource answers verbs on one resource or part of one.
+func (c *call) serveResource() *Error {
+	k, owner, part := c.s.kindOf(c.id)
+	if k == nil {
+		return errUnsupported("the resource type " + c.id.fullType())
+	}
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead:
+		return c.get(owner, part)
+	case http.MethodPut, http.MethodPatch:
+		if part != "" {
+			return c.putPart(k, owner, part)
+		}
+		return c.put(k)
+	case http.MethodDelete:
+		if part != "" {
+			return c.deletePart(k, owner, part)
+		}
+		return c.delete(k)
+	}
+	return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.r.Method)
+}
+
+func (c *call) get(owner resourceID, part string) (e *Error) {
+	var body object
+	c.s.read(func(t *tx) {
+		if e = t.groupThere(c.id); e != nil {
+			return
+		}
+		d := t.find(owner.key())
+		if d == nil {
+			e = errNotFound(c.id)
+			return
+		}
+		body = t.view(d, c.query.Get("$expand"))
+		if part != "" {
+			if body = partOf(body, part, c.id.name()); body == nil {
+				e = errNotFound(c.id)
+			}
+		}
+	})
+	if e != nil {
+		return e
+	}
+	if etag := str(body, "etag"); etag != "" {
+		c.w.Header().Set("ETag", etag)
+	}
+	c.reply(http.StatusOK, body)
+	return nil
+}
+
+// groupThere checks the resource group of an ID.
+func (t *tx) groupThere(id resourceID) *Error {
+	if id.Group == "" {
+		return nil
+	}
+	if t.find(id.group().key()) == nil {
+		return errGroupNotFound(id.Group)
+	}
+	return nil
+}
+
+// writable checks that the group takes writes and nothing else is under way.
+func (t *tx) writable(id resourceID, lock string, hash string) *Error {
+	if e := t.groupThere(id); e != nil {
+		return e
+	}
+	if id.Group != "" {
+		if g := t.find(id.group().key()); g.state() == "Deleting" {
+			return conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
+		}
+	}
+	op := t.open[lower(lock)]
+	if op == nil || hash != "" && op.BodyHash == hash {
+		return nil
+	}
+	if lower(id.Namespace) == "microsoft.network" {
+		e := conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
+		e.RetryAfter = 1
+		return e
+	}
+	e := conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
+	e.RetryAfter = 1
+	return e
+}
+
+// put creates or replaces, or with PATCH merges.
+func (c *call) put(k *kind) *Error {
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	var op *operation
+	var view object
+	made := false
+	err := c.s.update(func(t *tx) error {
+		if e := t.writable(c.id, c.id.key(), ""); e != nil {
+			return e
+		}
+		if parent, ok := c.id.parent(); ok && c.id.Scope == nil && t.find(parent.key()) == nil {
+			return errParentNotFound(c.id, parent)
+		}
+		old := t.find(c.id.key())
+		if e := c.preconditions(old); e != nil {
+			return e
+		}
+		d, e := c.next(t, k, body, old)
+		if e != nil {
+			return e
+		}
+		made = old == nil
+		if k.prepare != nil {
+			if e := k.prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		if e := t.danglingReference(d); e != nil {
+			return e
+		}
+		if k.sync {
+			props(d.Body)["provisioningState"] = statusSucceeded
+			t.put(d)
+			view = t.view(d, "")
+			return nil
+		}
+		action, state := k.put, "Updating"
+		if old != nil && action != "ext.put" {
+			action = "put"
+			if k.typ == typeVM {
+				action = "vm.update"
+			}
+		} else if made && k.style == styleCompute {
+			state = "Creating"
+		}
+		props(d.Body)["provisioningState"] = state
+		t.put(d)
+		op = t.begin(c.operationOn(k, d, action), k.takes)
+		view = t.view(d, "")
+		return nil
+	})
+	if e := asError(err); e != nil {
+		return e
+	}
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+		if k.created != 0 {
+			status = k.created
+		}
+	} else if k.created == http.StatusAccepted {
+		status = http.StatusAccepted
+	}
+	if c.r.Method == http.MethodPatch {
+		status = http.StatusOK
+	}
+	if op != nil {
+		op.headers(c.w.Header(), c.s, c.host)
+	}
+	c.reply(status, view)
+	return nil
+}
+
+func (c *call) preconditions(old *doc) *Error {
+	failed := refuse(http.StatusPreconditionFailed, "PreconditionFailed", "The condition in the request's headers is not met by the resource %s.", c.id)
+	if m := c.r.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && !strings.Contains(m, old.ETag)) {
+		return failed
+	}
+	if c.r.Header.Get("If-None-Match") == "*" && old != nil {
+		return failed
+	}
+	return nil
+}
+
+// next is the document as it will be: the body alone for a PUT, merged with the
+// old one for a PATCH.
+func (c *call) next(t *tx, k *kind, body object, old *doc) (*doc, *Error) {
+	d := &doc{ID: c.id.String(), Type: k.typ, Hidden: object{}, id: c.id}
+	if old != nil {
+		d = t.edit(old.ID)
+	} else if c.r.Method == http.MethodPatch {
+		return nil, errNotFound(c.id)
+	}
+	if c.r.Method == http.MethodPatch {
+		merge(d.Body, body)
+		return d, nil
+	}
+	location := str(body, "location")
+	if location == "" && !k.global {
+		return nil, badRequest("LocationRequired", "The location property is required for this definition.")
+	}
+	if old != nil && !k.global && region(location) != old.location() {
+		return nil, conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.", c.id.name(), old.location(), c.id.Group, region(location))
+	}
+	d.Body = cloneObject(body)
+	if !k.global {
+		d.Body["location"] = region(location)
+	}
+	for _, field := range []string{"id", "name", "type", "etag"} {
+		delete(d.Body, field)
+	}
+	props(d.Body)
+	return d, nil
+}
+
+// danglingReference refuses a document that points at nothing.
+func (t *tx) danglingReference(d *doc) (e *Error) {
+	own := d.key()
+	references(d.Body, func(id string) {
+		key := lower(id)
+		if e != nil || key == own || strings.HasPrefix(key, own+"/") || !strings.Contains(key, "/providers/microsoft.network/") && !strings.Contains(key, "/providers/microsoft.compute/disks/") {
+			return
+		}
+		if !t.exists(id) {
+			e = errReference(id, d.ID)
+		}
+	})
+	return e
+}
+
+func (c *call) operationOn(k *kind, d *doc, action string) *operation {
+	location := d.location()
+	if location == "" {
+		location = "global"
+	}
+	return &operation{Action: action, Method: c.r.Method, Target: d.ID, Style: k.style, Subscription: c.id.Subscription, Namespace: c.id.Namespace,
+		Location: location, APIVersion: c.version}
+}
+
+// putPart writes a child that lives inside its parent.
+func (c *call) putPart(k *kind, owner resourceID, part string) *Error {
+	if !k.parts[part] {
+		return errUnsupported("a write of " + c.id.fullType() + " apart from its parent")
+	}
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	data, _ := json.Marshal(body)
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	var op *operation
+	var view object
+	made := false
+	err := c.s.update(func(t *tx) error {
+		if e := t.writable(c.id, owner.key(), ""); e != nil {
+			return e
+		}
+		d := t.edit(owner.key())
+		if d == nil {
+			return errParentNotFound(c.id, owner)
+		}
+		old := t.find(owner.key())
+		if field, ok := props(d.Body)[part]; !ok || field == nil {
+			props(d.Body)[part] = []any{}
+		}
+		made = partOf(d.Body, part, c.id.name()) == nil
+		if c.r.Method == http.MethodPatch {
+			if made {
+				return errNotFound(c.id)
+			}
+			merge(partOf(d.Body, part, c.id.name()), body)
+		} else {
+			child := cloneObject(body)
+			child["name"] = c.id.name()
+			setPart(d, part, child)
+		}
+		if k.prepare != nil {
+			if e := k.prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		if e := t.danglingReference(d); e != nil {
+			return e
+		}
+		props(d.Body)["provisioningState"] = "Updating"
+		t.put(d)
+		o := c.operationOn(k, d, "put")
+		o.Target, o.Lock, o.BodyHash = c.id.String(), d.ID, hash
+		op = t.begin(o, k.takes)
+		view = partOf(t.view(d, ""), part, c.id.name())
+		props(view)["provisioningState"] = "Updating"
+		return nil
+	})
+	if e := asError(err); e != nil {
+		return e
+	}
+	op.headers(c.w.Header(), c.s, c.host)
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+	}
+	c.reply(status, view)
+	return nil
+}
+
+// setPart replaces or appends a child.
+func setPart(d *doc, part string, child object) {
+	list, _ := props(d.Body)[part].([]any)
+	for i, e := range list {
+		if o, ok := e.(object); ok && strings.EqualFold(str(o, "name"), str(child, "name")) {
+			list[i] = child
+			return
+		}
+	}
+	props(d.Body)[part] = append(list, child)
+}
+
+// removePart takes a child out of its parent.
+func removePart(d *doc, id resourceID) {
+	for field, v := range props(d.Body) {
+		if list, ok := v.([]any); ok && strings.EqualFold(field, id.Types[len(id.Types)-1]) {
+			props(d.Body)[field] = slices.DeleteFunc(list, func(e any) bool {
+				o, ok := e.(object)
+				return ok && strings.EqualFold(str(o, "name"), id.name())
+			})
+		}
+	}
+}
+
+// unlink is called when a part is gone: what pointed at it loses the reference.
+func (t *tx) unlink(part string) {
+	for _, d := range t.sources(part, typeNIC) {
+		e := t.edit(d.ID)
+		for _, config := range items(e.Body, "properties", "ipConfigurations") {
+			for _, field := range []string{"loadBalancerBackendAddressPools", "loadBalancerInboundNatRules"} {
+				if list, ok := props(config)[field].([]any); ok {
+					props(config)[field] = slices.DeleteFunc(list, func(v any) bool {
+						o, ok := v.(object)
+						return ok && lower(str(o, "id")) == part
+					})
+				}
+			}
+		}
+		t.put(e)
+	}
+}
+
+func (c *call) deletePart(k *kind, owner resourceID, part string) *Error {
+	if !k.parts[part] {
+		return errUnsupported("a delete of " + c.id.fullType() + " apart from its parent")
+	}
+	var op *operation
+	err := c.s.update(func(t *tx) error {
+		d := t.edit(owner.key())
+		if d == nil || partOf(d.Body, part, c.id.name()) == nil {
+			return nil
+		}
+		if e := t.writable(c.id, owner.key(), ""); e != nil {
+			return e
+		}
+		if part == "subnets" {
+			if e := t.subnetInUse(c.id); e != nil {
+				return e
+			}
+		}
+		props(d.Body)["provisioningState"] = "Updating"
+		t.put(d)
+		o := c.operationOn(k, d, "delete")
+		o.Target, o.Lock = c.id.String(), d.ID
+		op = t.begin(o, k.takes)
+		return nil
+	})
+	return c.accepted(op, err)
+}
+
+func (c *call) delete(k *kind) *Error {
+	var op *operation
+	there := false
+	err := c.s.update(func(t *tx) error {
+		d := t.edit(c.id.key())
+		if d == nil {
+			return nil
+		}
+		there = true
+		if cur := t.open[d.key()]; cur != nil && strings.HasSuffix(cur.Action, "delete") {
+			op = cur
+			return nil
+		}
+		if cur := t.open[d.key()]; cur != nil && k.typ == typeVM {
+			t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+		}
+		if e := t.writable(c.id, c.id.key(), ""); e != nil {
+			return e
+		}
+		if k.guard != nil {
+			if e := k.guard(t, d); e != nil {
+				return e
+			}
+		}
+		if k.sync {
+			t.drop(d.ID)
+			return nil
+		}
+		props(d.Body)["provisioningState"] = "Deleting"
+		t.put(d)
+		op = t.begin(c.operationOn(k, d, k.delete), k.takes)
+		return nil
+	})
+	if err == nil && op == nil && there {
+		c.reply(http.StatusOK, nil)
+		return nil
+	}
+	return c.accepted(op, err)
+}
+
+// accepted answers a delete or an action: 202 with the operation, 204 when there
+// was nothing to do.
+func (c *call) accepted(op *operation, err error) *Error {
+	if e := asError(err); e != nil {
+		return e
+	}
+	if op == nil {
+		c.reply(http.StatusNoContent, nil)
+		return nil
+	}
+	op.headers(c.w.Header(), c.s, c.host)
+	c.reply(http.StatusAccepted, nil)
+	return nil
+}
+
+func asError(err error) *Error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		return e
+	default:
+		return refuse(http.StatusInternalServerError, "InternalServerError", "%s", err)
+	}
+}
+
+// serveList answers a collection: of a group, of the subscription, or children.
+func (c *call) serveList() (e *Error) {
+	var out []any
+	k := c.s.types[lower(c.id.fullType())]
+	c.s.read(func(t *tx) {
+		if e = t.groupThere(c.id); e != nil {
+			return
+		}
+		if k == nil {
+			e = c.listParts(t, &out)
+			return
+		}
+		scope := "/subscriptions/" + c.id.Subscription
+		if c.id.Group != "" {
+			scope = c.id.group().String()
+		}
+		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
+			scope = parent.String()
+		}
+		for _, d := range t.all(k.typ, scope) {
+			out = append(out, t.view(d, c.query.Get("$expand")))
+		}
+	})
+	if e != nil {
+		return e
+	}
+	if out == nil {
+		out = []any{}
+	}
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
+}
+
+func (c *call) listParts(t *tx, out *[]any) *Error {
+	parent, ok := c.id.parent()
+	k := c.s.types[lower(parent.fullType())]
+	if !ok || k == nil {
+		return errUnsupported("the resource type " + c.id.fullType())
+	}
+	d := t.find(parent.key())
+	if d == nil {
+		return errNotFound(parent)
+	}
+	for part := range k.parts {
+		if lower(part) == lower(c.id.tail()) {
+			*out = list(items(props(t.view(d, "")), part))
+			return nil
+		}
+	}
+	return errUnsupported("the resource type " + c.id.fullType())
+}

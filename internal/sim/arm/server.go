@@ -1,0 +1,194 @@
+package arm
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// Defaults of a Config. The tenant and subscription are casement's own.
+const (
+	DefaultTenant       = "00000000-0000-0000-0000-0000000000a0"
+	DefaultSubscription = "00000000-0000-0000-0000-0000000000a1"
+)
+
+// Config says how the local Azure behaves.
+type Config struct {
+	// Dir keeps the state; empty keeps it in memory.
+	Dir string
+	Log logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Latency scales the durations of operations.
+	Latency Latency
+	// TenantID and Subscriptions are the defaults above when empty.
+	TenantID      string
+	Subscriptions []string
+	// Machines runs the VMs; nil lets each succeed and never boot.
+	Machines Machines
+	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// (RFC 5737) in turn.
+	PublicIP func(id string) (string, error)
+	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	FQDN func(label, location, ip string) string
+}
+
+// Server is a running local Azure.
+type Server struct {
+	cfg     Config
+	log     logr.Logger
+	clock   clock.WithTicker
+	pace    Latency
+	ctx     context.Context
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	actions map[string]work
+	types   map[string]*kind
+	running *running
+	feed    *feed
+	calls   *callLog
+	pki     *serving
+
+	mu    sync.RWMutex
+	store *store
+}
+
+// New opens the state and takes up what was under way.
+func New(cfg Config) (*Server, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.TenantID == "" {
+		cfg.TenantID = DefaultTenant
+	}
+	if len(cfg.Subscriptions) == 0 {
+		cfg.Subscriptions = []string{DefaultSubscription}
+	}
+	if cfg.FQDN == nil {
+		cfg.FQDN = func(label, location, _ string) string { return label + "." + location + ".cloudapp.azure.com" }
+	}
+	if cfg.Dir != "" {
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the local Azure's state: %w", err)
+		}
+	}
+	store, err := openStore(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, running: newRunning(), feed: newFeed(), calls: newCallLog(), store: store}
+	if s.pki, err = loadServing(cfg.Dir); err != nil {
+		store.close()
+		return nil, err
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.actions, s.types = s.works(), kinds()
+	s.work.Go(func() { s.feed.run(s.ctx) })
+	s.resume()
+	return s, nil
+}
+
+// resume starts the VMs that ran and drives the operations that were open.
+func (s *Server) resume() {
+	var open []*operation
+	var vms []VM
+	s.read(func(t *tx) {
+		for _, op := range t.open {
+			open = append(open, op)
+		}
+		for _, d := range t.all(typeVM, "") {
+			if str(d.Hidden, "power") == "running" && d.state() != "Creating" {
+				vms = append(vms, t.machine(d))
+			}
+		}
+	})
+	if s.cfg.Machines != nil {
+		for _, vm := range vms {
+			s.cfg.Machines.Start(vm)
+		}
+	}
+	for _, op := range open {
+		s.drive(op)
+	}
+}
+
+// Close ends the server; open operations go on after the next New on the same
+// directory.
+func (s *Server) Close() error {
+	s.stop()
+	s.work.Wait()
+	return s.store.close()
+}
+
+// GuestChanged tells the server that View of a VM answers something new.
+func (s *Server) GuestChanged(string) { s.running.stir() }
+
+// List returns the documents of a resource type as clients see them.
+func (s *Server) List(resourceType string) []json.RawMessage {
+	var out []json.RawMessage
+	s.read(func(t *tx) {
+		for _, d := range t.all(resourceType, "") {
+			out = append(out, marshal(t.view(d, "")))
+		}
+	})
+	return out
+}
+
+// Get returns one document as clients see it.
+func (s *Server) Get(id string) (json.RawMessage, bool) {
+	var out json.RawMessage
+	s.read(func(t *tx) {
+		if d := t.find(strings.TrimRight(id, "/")); d != nil {
+			out = marshal(t.view(d, ""))
+		}
+	})
+	return out, out != nil
+}
+
+// Resources returns the IDs of all resources, sorted.
+func (s *Server) Resources() []string {
+	var out []string
+	s.read(func(t *tx) {
+		for _, k := range sortedKeys(t.docs) {
+			out = append(out, t.docs[k].ID)
+		}
+	})
+	return out
+}
+
+// Do answers a request in process, as a transport of an HTTP client would.
+func (s *Server) Do(r *http.Request) (*http.Response, error) { return roundTrip(s, r) }
+
+func marshal(o object) json.RawMessage {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return json.RawMessage("{}") // an object decoded from JSON always encodes
+	}
+	return data
+}
+
+func (s *Server) guid() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// CAFile is where the CA certificate lies, "" for a server in memory.
+func (s *Server) CAFile() string {
+	if s.cfg.Dir == "" {
+		return ""
+	}
+	return filepath.Join(s.cfg.Dir, "ca.crt")
+}

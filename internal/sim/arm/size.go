@@ -1,0 +1,205 @@
+package arm
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// size is a VM size: what the resource SKU list tells of it.
+type size struct {
+	name, family     string
+	cores, memoryMiB int
+	accelerated, arm bool
+	restricted       bool
+}
+
+// sizes are common ones, with the figures of Microsoft's size pages. The last
+// one is barred, to show how that looks.
+var sizes = []size{
+	{"Standard_B2s", "standardBSFamily", 2, 4096, false, false, false},
+	{"Standard_B2ms", "standardBSFamily", 2, 8192, false, false, false},
+	{"Standard_B4ms", "standardBSFamily", 4, 16384, false, false, false},
+	{"Standard_B1s", "standardBSFamily", 1, 1024, false, false, false},
+	{"Standard_D2s_v3", "standardDSv3Family", 2, 8192, true, false, false},
+	{"Standard_D4s_v3", "standardDSv3Family", 4, 16384, true, false, false},
+	{"Standard_D8s_v3", "standardDSv3Family", 8, 32768, true, false, false},
+	{"Standard_D2_v3", "standardDv3Family", 2, 8192, true, false, false},
+	{"Standard_D2s_v4", "standardDSv4Family", 2, 8192, true, false, false},
+	{"Standard_D2s_v5", "standardDSv5Family", 2, 8192, true, false, false},
+	{"Standard_D4s_v5", "standardDSv5Family", 4, 16384, true, false, false},
+	{"Standard_D8s_v5", "standardDSv5Family", 8, 32768, true, false, false},
+	{"Standard_D2ds_v5", "standardDDSv5Family", 2, 8192, true, false, false},
+	{"Standard_D2as_v5", "standardDASv5Family", 2, 8192, true, false, false},
+	{"Standard_D4as_v5", "standardDASv5Family", 4, 16384, true, false, false},
+	{"Standard_D2ps_v5", "standardDPSv5Family", 2, 8192, true, true, false},
+	{"Standard_DS2_v2", "standardDSv2Family", 2, 7168, true, false, false},
+	{"Standard_E2s_v3", "standardESv3Family", 2, 16384, true, false, false},
+	{"Standard_E4s_v5", "standardESv5Family", 4, 32768, true, false, false},
+	{"Standard_F2s_v2", "standardFSv2Family", 2, 4096, true, false, false},
+	{"Standard_F4s_v2", "standardFSv2Family", 4, 8192, true, false, false},
+	{"Standard_NC6s_v3", "standardNCSv3Family", 6, 114688, true, false, true},
+}
+
+// regions and whether they have availability zones.
+var regions = map[string]bool{"westeurope": true, "northeurope": true, "eastus": true, "eastus2": true, "westus2": true, "westus": false}
+
+// coreLimit is the quota of cores in all and per family, of a large subscription.
+const coreLimit = 10000
+
+func sizeNamed(name string) (size, bool) {
+	i := slices.IndexFunc(sizes, func(s size) bool { return strings.EqualFold(s.name, name) })
+	if i < 0 {
+		return size{}, false
+	}
+	return sizes[i], true
+}
+
+func (s *Server) sizeFor(location, name string, zones []string) (size, *Error) {
+	sz, ok := sizeNamed(name)
+	zonal, known := regions[location]
+	if !known {
+		return sz, badRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for the resource type is '%s'.", location, strings.Join(sortedKeys(regions), ","))
+	}
+	if !ok {
+		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current region are: %s. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regionservices.", name, sizeNames())
+	}
+	if sz.restricted {
+		return sz, conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", name, location)
+	}
+	if len(zones) > 0 && (!zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
+		return sz, badRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.", strings.Join(zones, ","), location)
+	}
+	return sz, nil
+}
+
+func sizeNames() string {
+	var names []string
+	for _, s := range sizes {
+		names = append(names, s.name)
+	}
+	return strings.Join(names, ",")
+}
+
+// quota refuses what exceeds the cores of a family.
+func (t *tx) quota(d *doc, s size) *Error {
+	used := 0
+	for _, vm := range t.all(typeVM, "/subscriptions/"+d.id.Subscription) {
+		if other, ok := sizeNamed(str(props(vm.Body), "hardwareProfile", "vmSize")); ok && other.family == s.family && vm.location() == d.location() {
+			used += other.cores
+		}
+	}
+	if used+s.cores <= coreLimit {
+		return nil
+	}
+	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", s.family, d.location(), coreLimit, used, s.cores, used+s.cores)
+}
+
+// serveSubscription answers what hangs on the subscription itself: SKUs, usages,
+// images, locations, providers. It returns false for everything else.
+func (c *call) serveSubscription() (bool, *Error) {
+	if c.id.Group != "" {
+		return false, nil
+	}
+	path := lower(c.id.childType())
+	switch {
+	case c.id.Namespace == "" && path == "locations":
+		out := []any{}
+		for _, r := range sortedKeys(regions) {
+			out = append(out, object{"id": "/subscriptions/" + c.id.Subscription + "/locations/" + r, "name": r, "displayName": r, "regionalDisplayName": r, "metadata": object{"regionType": "Physical"}})
+		}
+		c.reply(http.StatusOK, object{"value": out})
+	case lower(c.id.Namespace) == "microsoft.compute" && path == "skus":
+		c.reply(http.StatusOK, object{"value": skus(c.query.Get("$filter"))})
+	case path == "locations/usages":
+		c.reply(http.StatusOK, object{"value": c.usages()})
+	case lower(c.id.Namespace) == "microsoft.compute" && len(c.id.Types) > 1 && lower(c.id.Types[0]) == "locations":
+		return true, c.serveImages()
+	case c.id.Namespace != "" && (len(c.id.Types) == 0 || path == "register"):
+		c.reply(http.StatusOK, object{"id": "/subscriptions/" + c.id.Subscription + "/providers/" + c.id.Namespace, "namespace": c.id.Namespace, "registrationState": "Registered", "resourceTypes": c.resourceTypes()})
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func (c *call) resourceTypes() []any {
+	out := []any{}
+	for _, key := range sortedKeys(c.s.types) {
+		if rest, ok := strings.CutPrefix(key, lower(c.id.Namespace)+"/"); ok {
+			out = append(out, object{"resourceType": rest, "locations": anys(sortedKeys(regions)), "apiVersions": []any{c.version}})
+		}
+	}
+	return out
+}
+
+func skus(filter string) []any {
+	_, only, _ := strings.Cut(filter, "'")
+	only = region(strings.TrimSuffix(only, "'"))
+	out := []any{}
+	for _, r := range sortedKeys(regions) {
+		if only != "" && r != only {
+			continue
+		}
+		for _, s := range sizes {
+			zones := []any{}
+			if regions[r] {
+				zones = []any{"1", "2", "3"}
+			}
+			restrictions := []any{}
+			if s.restricted {
+				restrictions = []any{object{"type": "Location", "values": []any{r}, "reasonCode": "NotAvailableForSubscription", "restrictionInfo": object{"locations": []any{r}}}}
+			}
+			out = append(out, object{"resourceType": "virtualMachines", "name": s.name, "family": s.family, "tier": "Standard", "size": strings.TrimPrefix(s.name, "Standard_"), "locations": []any{r},
+				"locationInfo": []any{object{"location": r, "zones": zones, "zoneDetails": []any{}}}, "restrictions": restrictions, "capabilities": s.capabilities()})
+		}
+		out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "locations": []any{r}, "locationInfo": []any{object{"location": r, "zones": []any{}}}, "restrictions": []any{},
+			"capabilities": []any{object{"name": "MaximumPlatformFaultDomainCount", "value": "3"}}})
+	}
+	return out
+}
+
+func (s size) capabilities() []any {
+	yes := func(b bool) string { return map[bool]string{true: "True", false: "False"}[b] }
+	architecture := "x64"
+	if s.arm {
+		architecture = "Arm64"
+	}
+	out := []any{}
+	for _, c := range [][2]string{
+		{"vCPUs", strconv.Itoa(s.cores)}, {"MemoryGB", strconv.FormatFloat(float64(s.memoryMiB)/1024, 'f', -1, 64)}, {"PremiumIO", "True"}, {"AcceleratedNetworkingEnabled", yes(s.accelerated)},
+		{"HyperVGenerations", "V1,V2"}, {"CpuArchitectureType", architecture}, {"EphemeralOSDiskSupported", yes(s.cores > 1)}, {"EncryptionAtHostSupported", "True"},
+		{"MaxDataDiskCount", fmt.Sprint(2 * s.cores)}, {"vCPUsAvailable", strconv.Itoa(s.cores)},
+	} {
+		out = append(out, object{"name": c[0], "value": c[1]})
+	}
+	return out
+}
+
+func (c *call) usages() []any {
+	used, vms := map[string]int{}, 0
+	location := region(c.id.Names[0])
+	c.s.read(func(t *tx) {
+		for _, d := range t.all(typeVM, "/subscriptions/"+c.id.Subscription) {
+			if s, ok := sizeNamed(str(props(d.Body), "hardwareProfile", "vmSize")); ok && d.location() == location {
+				used[s.family] += s.cores
+				used["cores"] += s.cores
+				vms++
+			}
+		}
+	})
+	usage := func(name string, n, limit int) object {
+		return object{"name": object{"value": name, "localizedValue": name}, "unit": "Count", "currentValue": n, "limit": limit}
+	}
+	out := []any{usage("cores", used["cores"], coreLimit), usage("virtualMachines", vms, 25000)}
+	seen := map[string]bool{}
+	for _, s := range sizes {
+		if !seen[s.family] {
+			seen[s.family] = true
+			out = append(out, usage(s.family, used[s.family], coreLimit))
+		}
+	}
+	return out
+}

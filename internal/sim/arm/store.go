@@ -1,0 +1,208 @@
+package arm
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// doc is one stored resource. A stored doc is never changed: edit gives a copy,
+// put files it.
+type doc struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	// Body is what clients see, without what is computed on reading.
+	Body object `json:"body"`
+	// Hidden never leaves the emulator: secrets and its own state.
+	Hidden  object    `json:"hidden,omitempty"`
+	Rev     uint64    `json:"rev"`
+	ETag    string    `json:"etag"`
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+
+	id   resourceID
+	refs []string
+}
+
+func (d *doc) key() string      { return lower(d.ID) }
+func (d *doc) location() string { return region(str(d.Body, "location")) }
+func (d *doc) state() string    { return str(d.Body, "properties", "provisioningState") }
+
+// store is everything the emulator remembers, in memory and, when it has a
+// database, on disk. Its lock is the Server's.
+type store struct {
+	db     *bbolt.DB
+	docs   map[string]*doc
+	byType map[string]map[string]*doc
+	// refs says which documents point at an ID, resource or part of one.
+	refs map[string]map[string]bool
+	ops  map[string]*operation
+	// open is the operation in progress on a document.
+	open map[string]*operation
+	rev  uint64
+}
+
+const (
+	bucketDocs = "resources"
+	bucketOps  = "operations"
+	bucketMeta = "meta"
+)
+
+func openStore(dir string) (*store, error) {
+	st := &store{docs: map[string]*doc{}, byType: map[string]map[string]*doc{},
+		refs: map[string]map[string]bool{}, ops: map[string]*operation{}, open: map[string]*operation{}}
+	if dir == "" {
+		return st, nil
+	}
+	path := filepath.Join(dir, "azure.db")
+	// Without NoSync each answer would wait for the disk. What has been written
+	// survives the death of the process either way; only a power cut may cost.
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, NoSync: true, NoFreelistSync: true})
+	if err != nil {
+		return nil, fmt.Errorf("open the local Azure's state %s (is another one running?): %w", path, err)
+	}
+	st.db = db
+	if err := st.load(); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("read the local Azure's state %s: %w", path, err)
+	}
+	return st, nil
+}
+
+func (st *store) load() error {
+	return st.db.Update(func(b *bbolt.Tx) error {
+		for _, name := range []string{bucketDocs, bucketOps, bucketMeta} {
+			if _, err := b.CreateBucketIfNotExists([]byte(name)); err != nil {
+				return err
+			}
+		}
+		err := b.Bucket([]byte(bucketDocs)).ForEach(func(_, v []byte) error {
+			d := &doc{}
+			if err := json.Unmarshal(v, d); err != nil {
+				return err
+			}
+			id, err := parseID(d.ID)
+			if err != nil {
+				return err
+			}
+			d.id = id
+			st.rev = max(st.rev, d.Rev)
+			st.insert(d)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return b.Bucket([]byte(bucketOps)).ForEach(func(_, v []byte) error {
+			op := &operation{}
+			if err := json.Unmarshal(v, op); err != nil {
+				return err
+			}
+			st.insertOp(op)
+			return nil
+		})
+	})
+}
+
+func (st *store) insert(d *doc) {
+	st.remove(d.key())
+	k := d.key()
+	st.docs[k] = d
+	t := lower(d.Type)
+	if st.byType[t] == nil {
+		st.byType[t] = map[string]*doc{}
+	}
+	st.byType[t][k] = d
+	d.refs = d.refs[:0]
+	references(d.Body, func(id string) { d.refs = append(d.refs, lower(id)) })
+	slices.Sort(d.refs)
+	d.refs = slices.Compact(d.refs)
+	for _, r := range d.refs {
+		if st.refs[r] == nil {
+			st.refs[r] = map[string]bool{}
+		}
+		st.refs[r][k] = true
+	}
+}
+
+func (st *store) remove(key string) {
+	d := st.docs[key]
+	if d == nil {
+		return
+	}
+	delete(st.docs, key)
+	delete(st.byType[lower(d.Type)], key)
+	for _, r := range d.refs {
+		delete(st.refs[r], key)
+		if len(st.refs[r]) == 0 {
+			delete(st.refs, r)
+		}
+	}
+}
+
+func (st *store) insertOp(op *operation) {
+	st.ops[op.ID] = op
+	if op.Status == statusInProgress {
+		st.open[op.lock()] = op
+	} else if o := st.open[op.lock()]; o != nil && o.ID == op.ID {
+		delete(st.open, op.lock())
+	}
+}
+
+func (st *store) removeOp(id string) {
+	op := st.ops[id]
+	if op == nil {
+		return
+	}
+	delete(st.ops, id)
+	if o := st.open[op.lock()]; o != nil && o.ID == id {
+		delete(st.open, op.lock())
+	}
+}
+
+// save writes what a transaction changed, all of it or nothing.
+func (st *store) save(docs map[string]bool, ops map[string]bool) error {
+	if st.db == nil {
+		return nil
+	}
+	return st.db.Update(func(b *bbolt.Tx) error {
+		bd, bo := b.Bucket([]byte(bucketDocs)), b.Bucket([]byte(bucketOps))
+		for k := range docs {
+			if err := saveOne(bd, k, st.docs[k]); err != nil {
+				return err
+			}
+		}
+		for k := range ops {
+			if err := saveOne(bo, k, st.ops[k]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func saveOne[T any](b *bbolt.Bucket, key string, v *T) error {
+	if v == nil {
+		return b.Delete([]byte(key))
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put([]byte(key), data)
+}
+
+func (st *store) close() error {
+	if st.db == nil {
+		return nil
+	}
+	if err := st.db.Sync(); err != nil {
+		st.db.Close()
+		return fmt.Errorf("flush the local Azure's state: %w", err)
+	}
+	return st.db.Close()
+}
