@@ -71,8 +71,8 @@ func (f *Fabric) Sync(m Model) {
 func (f *Fabric) syncAddresses() {
 	keys := map[string]bool{}
 	claim := func(vnet string, ip netip.Addr) {
-		if !ip.IsValid() {
-			return
+		if !ip.Is4() {
+			return // not there yet, or IPv6, which is not carried
 		}
 		keys[vnetKey(vnet, ip)] = true
 		if _, err := f.addr.vnet(vnet, ip); err != nil {

@@ -35,7 +35,8 @@ const probeTimeout = 2 * time.Second
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50
 
-// syncProbes starts and ends probers, and makes those that run look at once.
+// syncProbes starts and ends probers, and makes those of machines that are down look
+// at once.
 func (f *Fabric) syncProbes() {
 	want := map[probeKey]bool{}
 	for _, b := range f.bindings {
@@ -51,7 +52,9 @@ func (f *Fabric) syncProbes() {
 			delete(f.probes, key)
 			continue
 		}
-		p.now()
+		if !p.healthy && len(f.probes) <= probesPerInterval {
+			p.now()
+		}
 	}
 	for key := range want {
 		if f.probes[key] != nil {

@@ -1,12 +1,15 @@
 package fabric
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -175,5 +178,52 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	if _, err := f.Loopback(vnetID, ip("10.213.9.9")); err == nil {
 		t.Error("a closed fabric gave an address out")
+	}
+}
+
+func TestFollow(t *testing.T) {
+	f := open(t, t.TempDir())
+	var pips atomic.Int32
+	changed := f.Follow(func(resourceType string) []json.RawMessage {
+		if resourceType != "Microsoft.Network/networkInterfaces" {
+			return nil
+		}
+		var out []json.RawMessage
+		for i := range pips.Load() {
+			out = append(out, json.RawMessage(fmt.Sprintf(`{"id":"/nic%d","properties":{"ipConfigurations":[{"name":"c",
+				"properties":{"privateIPAddress":"10.213.7.%d","subnet":{"id":"%s/subnets/s"}}}]}}`, i, i+4, vnetID)))
+		}
+		return out
+	})
+	for _, n := range []int32{1, 5, 0} {
+		pips.Store(n)
+		for range 10 {
+			changed()
+		}
+		eventually(t, "the model is followed", func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return len(f.ix.Interfaces) == int(n)
+		})
+	}
+	if _, ok := f.addr.lookup(vnetKey(vnetID, ip("10.213.7.4"))); ok {
+		t.Error("the address of a machine that is gone is still held")
+	}
+}
+
+// A thousand machines come up one by one; the figure is what following them costs.
+func BenchmarkSyncThousandMachines(b *testing.B) {
+	f, err := New(Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	m := network()
+	for i := range 1000 {
+		m.Interfaces = append(m.Interfaces, vm(fmt.Sprint("m", i), fmt.Sprintf("10.214.%d.%d", i/250, 4+i%250)))
+	}
+	f.Sync(m)
+	for b.Loop() {
+		f.Sync(m)
 	}
 }
