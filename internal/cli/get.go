@@ -145,4 +145,3 @@ func replicas(ready, desired *int32) string {
 	}
 	return text(ready) + "/" + text(desired)
 }
-

@@ -29,4 +29,3 @@ func (a *app) print(format string, v any, table func(*tabwriter.Writer)) error {
 		return usagef("unknown output format %q: use table, wide, json or yaml", format)
 	}
 }
-

@@ -165,4 +165,3 @@ func (b branch) write(w io.Writer, head, tail string) {
 		}
 	}
 }
-

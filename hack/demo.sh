@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# From nothing to a Windows cluster that serves a page; run again it changes
+# nothing. Expects casement on the PATH.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=${CLUSTER_NAME:-demo}
+kubeconfig=${CASEMENT_DEMO_KUBECONFIG:-$PWD/bin/$name.kubeconfig}
+unset KUBECONFIG
+
+say() { printf '\n== %s\n' "$*"; }
+workload() { casement kubectl --kubeconfig "$kubeconfig" "$@"; }
+
+say "casement up: a management API server, Cluster API and a local Azure on this machine"
+casement up
+
+say "casement generate cluster $name --flavor windows: 1 control plane, 1 Linux and 2 Windows Server 2022 nodes"
+WORKER_MACHINE_COUNT=1 WINDOWS_WORKER_MACHINE_COUNT=2 casement generate cluster "$name" --flavor windows | casement kubectl apply -f -
+
+say "casement wait $name"
+casement wait "$name" --timeout 10m
+casement get kubeconfig "$name" >"$kubeconfig"
+chmod 600 "$kubeconfig"
+
+say "kubectl get nodes -o wide"
+workload get nodes -o wide
+
+say "IIS on Windows, behind a load balancer"
+workload apply -f examples/iis.yaml
+workload rollout status deployment/iis --timeout 3m
+casement fetch service/iis --kubeconfig "$kubeconfig" --timeout 2m
+
+cat <<END
+
+== Next
+  export KUBECONFIG=$kubeconfig
+  casement kubectl get pods -A -o wide        the workload cluster
+  casement tree $name                          its Cluster API objects
+  casement logs WINDOWS-NODE                   how a Windows machine booted
+  casement kubectl --kubeconfig \$(casement status -o kubeconfig) scale machinedeployment $name-md-win --replicas 3
+  make down                                    end it and delete its state
+END

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/local"
+)
+
+func newCalls(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "calls",
+		Short: "Show the ARM calls that the local Azure received: per kind, per caller",
+		Example: `  casement calls
+  casement calls -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			calls, err := readCalls(cmd.Context(), local.NewClient(a.dir))
+			if err != nil {
+				return err
+			}
+			return a.print(output, calls, func(w *tabwriter.Writer) { callTable(w, calls) })
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+func readCalls(ctx context.Context, c *local.Client) (local.Calls, error) {
+	var calls local.Calls
+	raw, err := c.Calls(ctx)
+	if err != nil {
+		return calls, err
+	}
+	return calls, json.Unmarshal(raw, &calls)
+}
+
+func callTable(w *tabwriter.Writer, calls local.Calls) {
+	fmt.Fprintln(w, "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS")
+	for _, c := range calls.Counters {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\n", c.Verb, c.Type, c.Status, c.Caller, c.Count)
+	}
+	fmt.Fprintf(w, "\nreads %d\twrites %d\tdeletes %d\tpolls %d\tthrottled %d\n", calls.Reads, calls.Writes, calls.Deletes, calls.Polls, calls.Throttled)
+}

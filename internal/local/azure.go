@@ -1,0 +1,118 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/fabric"
+)
+
+// azure is the local Azure with the network and the machines behind it.
+type azure struct {
+	server   *arm.Server
+	fabric   *fabric.Fabric
+	machines *machines
+	endpoint string
+}
+
+// startAzure opens the state, takes its guests up and listens.
+func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	dir := c.opts.Dir
+	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric")))})
+	if err != nil {
+		return nil, err
+	}
+	a := &azure{fabric: net, machines: newMachines(dir, net, c.log.WithName("guest"))}
+	a.server, err = arm.New(arm.Config{
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP,
+		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
+		// is its address.
+		FQDN: func(_, _, ip string) string { return ip },
+	})
+	if err != nil {
+		net.Close()
+		return nil, err
+	}
+	a.machines.changed = a.server.GuestChanged
+	sync := func() { net.Sync(fabric.Read(a.server.List)) }
+	sync()
+	a.server.Subscribe(func(change arm.Change) {
+		if strings.HasPrefix(strings.ToLower(change.Type), "microsoft.network/") {
+			sync()
+		}
+	})
+	l, err := listenKept(dir.Path("azure", "port"))
+	if err == nil {
+		a.endpoint = "https://" + l.Addr().String()
+		go func() {
+			if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
+				failed <- err
+			}
+		}()
+	}
+	c.mu.Lock()
+	c.azure = a
+	c.mu.Unlock()
+	return func(context.Context) {
+		a.machines.close()
+		if err := a.server.Close(); err != nil {
+			c.log.Error(err, "close the local Azure")
+		}
+		if err := net.Close(); err != nil {
+			c.log.Error(err, "close the local network")
+		}
+	}, err
+}
+
+// listenKept listens on 127.0.0.1, on the port in file or a free one that it
+// writes there.
+func listenKept(file string) (net.Listener, error) {
+	port, err := keptPort(file)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(planeHost, fmt.Sprint(port)))
+	if err != nil {
+		return nil, fmt.Errorf("listen on the port in %s: %w; delete the file to get another one", filepath.Base(file), err)
+	}
+	return l, nil
+}
+
+func (a *azure) describe(s *Status) {
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription}
+	s.Guests = a.machines.describe()
+	for _, l := range a.fabric.Listeners() {
+		s.Listeners = append(s.Listeners, describeListener(l))
+	}
+}
+
+// Calls is what the local Azure was asked.
+type Calls struct {
+	Counters                                 []CallCounter `json:"counters"`
+	Reads, Writes, Deletes, Polls, Throttled int
+}
+
+// CallCounter counts equal calls.
+type CallCounter struct {
+	Verb   string `json:"verb"`
+	Type   string `json:"type"`
+	Status int    `json:"status"`
+	Caller string `json:"caller"`
+	Count  int    `json:"count"`
+}
+
+func (a *azure) calls() json.RawMessage {
+	data, err := json.Marshal(a.server.CallLog())
+	if err != nil {
+		return json.RawMessage("{}") // a struct of strings and numbers always encodes
+	}
+	return data
+}

@@ -1,0 +1,306 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/windows"
+)
+
+// machines boots a guest for each VM of the local Azure. It implements
+// arm.Machines.
+type machines struct {
+	dir     Dir
+	fabric  *fabric.Fabric
+	log     logr.Logger
+	changed func(id string)
+	ctx     context.Context
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+
+	mu   sync.Mutex
+	byID map[string]*machine
+}
+
+// machine is one VM that has a guest.
+type machine struct {
+	vm       arm.VM
+	guest    *guest.Guest
+	loopback netip.Addr
+	cancel   context.CancelFunc
+	done     chan struct{}
+	err      error
+}
+
+func newMachines(dir Dir, network *fabric.Fabric, log logr.Logger) *machines {
+	ctx, stop := context.WithCancel(context.Background())
+	return &machines{dir: dir, fabric: network, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}}
+}
+
+// close ends all guests; their disks stay.
+func (m *machines) close() {
+	m.stop()
+	m.work.Wait()
+}
+
+func machineKey(id string) string { return strings.ToLower(id) }
+
+// home is the directory of a VM: its name and, as names recur in other groups,
+// a part of its ID.
+func (m *machines) home(id string) string {
+	group := path.Base(path.Dir(path.Dir(path.Dir(path.Dir(machineKey(id))))))
+	return m.dir.Path("vms", group, path.Base(machineKey(id)))
+}
+
+func (m *machines) has(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byID[machineKey(id)] != nil
+}
+
+// Start implements arm.Machines.
+func (m *machines) Start(vm arm.VM) {
+	m.Stop(vm.ID)
+	ctx, cancel := context.WithCancel(m.ctx)
+	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{})}
+	m.mu.Lock()
+	m.byID[machineKey(vm.ID)] = g
+	m.mu.Unlock()
+	m.work.Go(func() {
+		defer close(g.done)
+		if err := m.run(ctx, g); err != nil && ctx.Err() == nil {
+			m.mu.Lock()
+			g.err = err
+			m.mu.Unlock()
+			m.log.Error(err, "a guest failed", "vm", vm.Name)
+		}
+		m.changed(vm.ID)
+	})
+}
+
+// run boots a guest and serves its SSH port until ctx ends.
+func (m *machines) run(ctx context.Context, g *machine) error {
+	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
+		return err
+	}
+	spec, err := m.spec(g.vm)
+	if err != nil {
+		return err
+	}
+	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
+	loopback, err := m.fabric.Loopback(vnet, spec.IPs[0])
+	if err != nil {
+		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
+	}
+	console, err := os.OpenFile(filepath.Join(m.home(g.vm.ID), "console.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer console.Close()
+	body, err := guest.New(guest.Config{
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": noKubeadm},
+		OnChange: func(guest.Status) { m.changed(g.vm.ID) },
+	})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	m.mu.Lock()
+	g.guest, g.loopback = body, loopback
+	m.mu.Unlock()
+	listener, err := m.fabric.Listen(vnet, spec.IPs[0], 22, "ssh "+g.vm.Name)
+	if err != nil {
+		return err
+	}
+	from := fabric.Origin{VNetID: vnet, IP: spec.IPs[0]}
+	var services sync.WaitGroup
+	defer services.Wait()
+	services.Go(func() {
+		dial := func(ctx context.Context, address string) (net.Conn, error) {
+			return m.fabric.Dial(ctx, from, "tcp", address)
+		}
+		if err := body.ServeSSH(ctx, listener, dial); err != nil && ctx.Err() == nil {
+			m.log.Error(err, "sshd ended", "vm", g.vm.Name)
+		}
+	})
+	if err := body.Boot(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// noKubeadm is what kubeadm answers while the plane has no control planes and
+// nodes: a failure that says so, which bootstrap reports like any other.
+func noKubeadm(_ context.Context, p *guest.Process) int {
+	return p.Fail(1, "casement: this plane cannot run control planes and nodes yet; the bootstrap data was read, and ends here")
+}
+
+func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
+	contents, known := windows.ParseImage(imageName(vm.Image))
+	if !known {
+		return guest.Machine{}, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
+	}
+	spec := guest.Machine{
+		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
+		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys,
+		Image: guest.Image{
+			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
+			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
+		},
+	}
+	if contents.Release.Name != "" {
+		spec.Image.Release = contents.Release.Name
+	}
+	if contents.KubeletService {
+		spec.Image.ServiceManager = guest.WindowsService
+	}
+	for _, nic := range vm.NICs {
+		for _, text := range nic.PrivateIPs {
+			ip, err := netip.ParseAddr(text)
+			if err != nil {
+				return spec, fmt.Errorf("VM %s: address of %s: %w", vm.Name, nic.ID, err)
+			}
+			spec.IPs = append(spec.IPs, ip)
+		}
+	}
+	for _, d := range vm.DataDisks {
+		spec.DataDisks = append(spec.DataDisks, guest.DataDisk{LUN: d.LUN, SizeGB: d.SizeGiB})
+	}
+	return spec, nil
+}
+
+func imageName(i arm.Image) string {
+	if i.ID != "" {
+		return i.ID
+	}
+	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
+}
+
+// Stop implements arm.Machines.
+func (m *machines) Stop(id string) {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	m.mu.Unlock()
+	if g != nil {
+		g.cancel()
+		<-g.done
+	}
+}
+
+// Delete implements arm.Machines.
+func (m *machines) Delete(ctx context.Context, id string) error {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	m.mu.Unlock()
+	if g != nil {
+		g.cancel()
+		select {
+		case <-g.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.mu.Lock()
+	delete(m.byID, machineKey(id))
+	m.mu.Unlock()
+	return os.RemoveAll(m.home(id))
+}
+
+// View implements arm.Machines.
+func (m *machines) View(id string) arm.View {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	if g == nil || g.guest == nil {
+		defer m.mu.Unlock()
+		if g != nil && g.err != nil {
+			return arm.View{Provisioned: arm.ProvisioningFailed, Message: g.err.Error()}
+		}
+		return arm.View{}
+	}
+	body := g.guest
+	m.mu.Unlock()
+	s := body.Status()
+	view := arm.View{Message: s.Message, AgentReady: s.Phase == guest.PhaseRunning}
+	switch s.Provisioned {
+	case guest.ProvisionedReady:
+		view.Provisioned = arm.ProvisioningReady
+	case guest.ProvisionedFailed:
+		view.Provisioned = arm.ProvisioningFailed
+	}
+	return view
+}
+
+// Run implements arm.Machines.
+func (m *machines) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	m.mu.Unlock()
+	if g == nil || g.guest == nil {
+		return 0, "", "", fmt.Errorf("the VM has no running guest")
+	}
+	var out, errOut bytes.Buffer
+	code = g.guest.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	return code, out.String(), errOut.String(), nil
+}
+
+// Console implements arm.Machines.
+func (m *machines) Console(id string) []byte {
+	data, err := os.ReadFile(filepath.Join(m.home(id), "console.log"))
+	if err != nil {
+		return nil // it has not booted
+	}
+	return data
+}
+
+// describe lists the guests by name.
+func (m *machines) describe() []Guest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Guest
+	for _, key := range slices.Sorted(maps.Keys(m.byID)) {
+		g := m.byID[key]
+		d := Guest{ID: g.vm.ID, Name: g.vm.Name, OS: g.vm.OS, Phase: "Starting"}
+		if len(g.vm.NICs) > 0 && len(g.vm.NICs[0].PrivateIPs) > 0 {
+			d.Address = g.vm.NICs[0].PrivateIPs[0]
+		}
+		if g.loopback.IsValid() {
+			d.Loopback = g.loopback.String()
+		}
+		if g.guest != nil {
+			s := g.guest.Status()
+			d.Phase, d.Message = string(s.Phase), s.Message
+		}
+		if g.err != nil {
+			d.Phase, d.Message = "Failed", g.err.Error()
+		}
+		if contents, ok := windows.ParseImage(imageName(g.vm.Image)); ok {
+			d.Asked = contents.KubernetesVersion
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func describeListener(l fabric.Listener) Listener {
+	d := Listener{Owner: l.What, Address: l.Address, Healthy: l.Healthy}
+	if l.Actual != "" && l.Actual != l.Address {
+		d.Address, d.Instead = l.Actual, l.Address
+	}
+	return d
+}

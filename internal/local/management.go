@@ -1,0 +1,54 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"casement.dev/casement/internal/kube"
+)
+
+// planeHost is the address of everything of the plane that is no guest's.
+const planeHost = "127.0.0.1"
+
+// management is the management API server and the managers on it.
+type management struct {
+	plane *kube.Plane
+	dir   Dir
+}
+
+func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	plane, err := kube.Start(ctx, kube.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.management = &management{plane: plane, dir: c.opts.Dir}
+	c.mu.Unlock()
+	return plane.Stop, os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600)
+}
+
+func (m *management) describe(s *Status) {
+	s.Kubernetes = Kubernetes{Version: kubernetesVersion(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
+}
+
+// keptPort returns the port in file, or a free one of planeHost that it writes
+// there, so that addresses stay over restarts.
+func keptPort(file string) (int, error) {
+	if data, err := os.ReadFile(file); err == nil {
+		if port, err := strconv.Atoi(string(data)); err == nil {
+			return port, nil
+		}
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(planeHost, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, err
+	}
+	return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+}

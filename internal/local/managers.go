@@ -1,0 +1,258 @@
+package local
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/sim/arm"
+)
+
+// The identity that the plane puts into namespace default, and what templates
+// need to know of it. The local Azure takes any secret.
+const (
+	identityName   = "cluster-identity"
+	identitySecret = "cluster-identity-secret"
+	identityClient = "00000000-0000-0000-0000-0000000000a2"
+	planeNamespace = "default"
+	planeLocation  = "westeurope"
+)
+
+// TemplateVariables are the values of a running plane for cluster templates.
+func TemplateVariables(s Status) map[string]string {
+	return map[string]string{
+		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": identityClient,
+		"AZURE_LOCATION": planeLocation, "CLUSTER_IDENTITY_NAME": identityName,
+		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": identitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": planeNamespace,
+		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
+	}
+}
+
+// webhookPorts are those of the four webhook servers.
+type webhookPorts struct {
+	capi.Ports
+	casement int
+}
+
+// startManagers installs the kinds, runs the managers, and installs what sends
+// requests to them once they answer.
+func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	plane := c.management.plane
+	ports, err := c.ports()
+	if err != nil {
+		return nil, err
+	}
+	caCert, caKey := plane.CA()
+	certs := c.opts.Dir.Path("webhook")
+	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
+		return nil, fmt.Errorf("make the webhooks' certificate: %w", err)
+	}
+	providers, err := capi.Manifests(planeHost, ports.Ports, caCert)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range providers {
+		crds = append(crds, p.CRDs...)
+	}
+	if err := kube.InstallCRDs(ctx, plane.Config(), crds); err != nil {
+		return nil, err
+	}
+	managers, err := c.managers(ctx, ports, certs)
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(ctx)
+	ended := make(chan struct{}, len(managers))
+	for _, m := range managers {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			if err := m.Start(run); err != nil && run.Err() == nil {
+				failed <- fmt.Errorf("a manager ended: %w", err)
+			}
+		}()
+	}
+	end := func(ctx context.Context) {
+		stop()
+		for range managers {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
+		if err := awaitTLS(ctx, port); err != nil {
+			return end, err
+		}
+	}
+	return end, c.installRequests(ctx, providers, ports, caCert)
+}
+
+func (c *conductor) ports() (webhookPorts, error) {
+	var p webhookPorts
+	for name, into := range map[string]*int{"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement} {
+		port, err := keptPort(c.opts.Dir.Path("management", name+".port"))
+		if err != nil {
+			return p, err
+		}
+		*into = port
+	}
+	return p, nil
+}
+
+// managers are Cluster API's three and casement's own, which is pointed at the
+// local Azure by configuration alone.
+func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
+	rest := c.management.plane.Config()
+	if err := capi.EnableFeatures(); err != nil {
+		return nil, err
+	}
+	managers, err := capi.New(ctx, capi.Config{REST: rest, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
+	if err != nil {
+		return nil, err
+	}
+	o := manager.Defaults()
+	o.MetricsAddress, o.HealthAddress = "0", "0"
+	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
+	o.SkipNameValidation = true
+	o.Azure = manager.Azure{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint, CAFile: c.azure.server.CAFile()}
+	ours, err := manager.New(rest, o)
+	if err != nil {
+		return nil, err
+	}
+	return append(managers, ours), nil
+}
+
+// webhookTimeout bounds the wait for a webhook server.
+const webhookTimeout = 60 * time.Second
+
+func awaitTLS(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, webhookTimeout)
+	defer cancel()
+	// Only whether it answers counts here; its clients verify the certificate.
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(planeHost, strconv.Itoa(port)))
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the webhook server on port %d does not answer: %w", port, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// installRequests applies the webhook configurations, the plane's identity and
+// the addons.
+func (c *conductor) installRequests(ctx context.Context, providers []capi.Provider, ports webhookPorts, ca []byte) error {
+	mutating, validating, err := config.Webhooks()
+	if err != nil {
+		return err
+	}
+	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating}}
+	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	cl, err := client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	var objects []client.Object
+	for _, p := range append(providers, ours) {
+		for _, w := range p.Mutating {
+			objects = append(objects, w)
+		}
+		for _, w := range p.Validating {
+			objects = append(objects, w)
+		}
+	}
+	objects = append(objects, planeIdentity()...)
+	sets, err := addons.ClusterResourceSets(planeNamespace, addons.Params{KubernetesVersion: kubernetesVersion()})
+	if err != nil {
+		return err
+	}
+	for _, o := range append(objects, sets...) {
+		if err := applyObject(ctx, cl, o); err != nil {
+			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// applyObject is a server-side apply.
+func applyObject(ctx context.Context, c client.Client, o client.Object) error {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return err
+	}
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	o.SetManagedFields(nil)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	delete(content, "status")
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("casement"), client.ForceOwnership)
+}
+
+func planeIdentity() []client.Object {
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret}, StringData: map[string]string{"clientSecret": "local"}},
+		&infrav1.AzureClusterIdentity{
+			ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identityName},
+			Spec: infrav1.AzureClusterIdentitySpec{
+				Type: infrav1.ServicePrincipal, TenantID: arm.DefaultTenant, ClientID: identityClient, AllowedNamespaces: &infrav1.AllowedNamespaces{},
+				ClientSecret: corev1.SecretReference{Namespace: planeNamespace, Name: identitySecret},
+			},
+		},
+	}
+}
+
+// kubernetesVersion is what the embedded Kubernetes is: its libraries here are of
+// the same release, numbered v0.
+func kubernetesVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == "k8s.io/client-go" {
+			return "v1" + strings.TrimPrefix(m.Version, "v0")
+		}
+	}
+	return "unknown"
+}
