@@ -9,6 +9,7 @@ import (
 const (
 	NetworkAPIVersion       = "2025-05-01"
 	ComputeAPIVersion       = "2026-04-01"
+	DiskAPIVersion          = "2026-03-02"
 	ResourcesAPIVersion     = "2021-04-01"
 	PrivateDNSAPIVersion    = "2024-06-01"
 	AuthorizationAPIVersion = "2022-04-01"
@@ -26,6 +27,9 @@ func APIVersion(resourceType string) string {
 		}
 		return NetworkAPIVersion
 	case "microsoft.compute":
+		if strings.HasPrefix(kind, "disks") {
+			return DiskAPIVersion
+		}
 		return ComputeAPIVersion
 	case "microsoft.resources":
 		return ResourcesAPIVersion

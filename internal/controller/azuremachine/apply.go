@@ -28,6 +28,8 @@ const (
 	stateSucceeded = "Succeeded"
 	stateFailed    = "Failed"
 	stateDeleted   = "Deleted"
+
+	deleteWithVM = "Delete"
 )
 
 // liveVM is what casement reads of a virtual machine.
@@ -41,7 +43,54 @@ type liveVM struct {
 	} `json:"identity"`
 	Properties struct {
 		ProvisioningState string `json:"provisioningState"`
+		NetworkProfile    struct {
+			NetworkInterfaces []struct {
+				ID         string `json:"id"`
+				Properties struct {
+					DeleteOption string `json:"deleteOption"`
+				} `json:"properties"`
+			} `json:"networkInterfaces"`
+		} `json:"networkProfile"`
+		StorageProfile struct {
+			OSDisk    liveDisk   `json:"osDisk"`
+			DataDisks []liveDisk `json:"dataDisks"`
+		} `json:"storageProfile"`
 	} `json:"properties"`
+}
+
+type liveDisk struct {
+	DeleteOption string `json:"deleteOption"`
+	ManagedDisk  struct {
+		ID string `json:"id"`
+	} `json:"managedDisk"`
+}
+
+// takesAlong says whether Azure deletes a resource with the virtual machine.
+func (vm *liveVM) takesAlong(id string) bool {
+	if vm == nil {
+		return false
+	}
+	for _, nic := range vm.Properties.NetworkProfile.NetworkInterfaces {
+		if strings.EqualFold(nic.ID, id) {
+			return strings.EqualFold(nic.Properties.DeleteOption, deleteWithVM)
+		}
+	}
+	return false
+}
+
+// leftDisks are the disks that Azure does not delete with the virtual machine.
+// Those that casement makes all go; a machine of another provider may differ.
+func (vm *liveVM) leftDisks() []string {
+	if vm == nil {
+		return nil
+	}
+	var ids []string
+	for _, disk := range append(vm.Properties.StorageProfile.DataDisks, vm.Properties.StorageProfile.OSDisk) {
+		if disk.ManagedDisk.ID != "" && !strings.EqualFold(disk.DeleteOption, deleteWithVM) {
+			ids = append(ids, disk.ManagedDisk.ID)
+		}
+	}
+	return ids
 }
 
 func parseVM(live json.RawMessage) (*liveVM, error) {

@@ -77,6 +77,31 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestWhatGoesWithTheVM(t *testing.T) {
+	vm, err := parseVM(json.RawMessage(`{"properties":{
+		"networkProfile":{"networkInterfaces":[{"id":"/NIC-A","properties":{"deleteOption":"Delete"}},{"id":"/nic-b","properties":{"primary":true}}]},
+		"storageProfile":{"osDisk":{"deleteOption":"Detach","managedDisk":{"id":"/os"}},"dataDisks":[{"deleteOption":"Delete","managedDisk":{"id":"/data"}}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !vm.takesAlong("/nic-a") || vm.takesAlong("/nic-b") || vm.takesAlong("/nic-c") {
+		t.Error("the wrong interfaces go along")
+	}
+	if got := vm.leftDisks(); len(got) != 1 || got[0] != "/os" {
+		t.Errorf("disks left: %v", got)
+	}
+	var none *liveVM
+	if none.takesAlong("/nic-a") || none.leftDisks() != nil {
+		t.Error("no virtual machine takes something along")
+	}
+	s := testScope()
+	s.vm = vm
+	resources := s.addDisks([]desired.Resource{{ID: strings.ToLower(desired.VMID(s.azureCluster, "vm"))}})
+	if len(resources) != 2 || len(resources[0].Needs) != 1 || resources[1].ID != "/os" {
+		t.Errorf("resources %+v", resources)
+	}
+}
+
 func TestBefore(t *testing.T) {
 	now := time.Now()
 	machine := func(name string, at time.Time) *infrav1.AzureMachine {

@@ -98,6 +98,13 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	if s.vm != nil {
 		in.PrincipalID = s.vm.Identity.PrincipalID
 	}
+	if s.vm == nil {
+		// It took its interfaces along, as a rule, and what was known of them is
+		// old. Asking is cheaper than deleting once more.
+		for _, id := range desired.NICIDs(s.azureCluster, s.azureMachine, s.vmName) {
+			s.azure.Refresh(id)
+		}
+	}
 	if in.AvailabilitySet, err = s.lastOfSet(ctx); err != nil {
 		return nil, err
 	}
@@ -105,6 +112,7 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	resources = s.addDisks(resources)
 	group := desired.ClusterGroup(s.azureCluster).ID()
 	whole, err := s.groupGoes(ctx, group)
 	if err != nil {
@@ -112,8 +120,8 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	}
 	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
 		inGroup := strings.HasPrefix(strings.ToLower(r.ID), strings.ToLower(group)+"/")
-		// Extensions go with their machine.
-		return whole && inGroup || strings.Contains(strings.ToLower(r.ID), "/extensions/")
+		// Extensions go with their machine, and so do most interfaces.
+		return whole && inGroup || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")
 	}), nil
 }
 
@@ -137,6 +145,24 @@ func (s *scope) groupGoes(ctx context.Context, group string) (bool, error) {
 		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
 	}
 	return desired.IsOwned(body.Tags, s.cluster.Name), nil
+}
+
+// addDisks adds the disks that have to be deleted after the virtual machine, which
+// therefore needs them.
+func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
+	ids := s.vm.leftDisks()
+	for i := range resources {
+		if strings.EqualFold(resources[i].ID, desired.VMID(s.azureCluster, s.vmName)) {
+			resources[i].Needs = append(resources[i].Needs, ids...)
+		}
+	}
+	for _, id := range ids {
+		resources = append(resources, desired.Resource{
+			ID: id, APIVersion: desired.DiskAPIVersion, Policy: desired.CreateOnly,
+			Condition: infrav1.VMRunningCondition, Field: "spec.osDisk",
+		})
+	}
+	return resources
 }
 
 // lastOfSet is the machine's availability set when no other machine is in it.

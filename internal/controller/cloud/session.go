@@ -22,6 +22,10 @@ func (s *Session) Live(ctx context.Context, id string) (json.RawMessage, error) 
 	return s.planner.Live(ctx, id, desired.APIVersion(arm.TypeOf(id)))
 }
 
+// Refresh makes the next read of a resource ask Azure: something else than casement
+// may have changed it just now.
+func (s *Session) Refresh(id string) { s.planner.Forget(id) }
+
 // Apply goes one pass towards what a cluster's resources should be. states are
 // those of the object that the resources belong to.
 func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {

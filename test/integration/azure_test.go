@@ -1,0 +1,93 @@
+package integration
+
+import (
+	"context"
+	"net"
+	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/manager"
+	simarm "casement.dev/casement/internal/sim/arm"
+)
+
+// azure is the local Azure behind a TLS listener, and what tests ask of it.
+type azure struct {
+	server    *simarm.Server
+	endpoints manager.Azure
+	// client is the test's own hand in Azure.
+	client *arm.Client
+	stop   context.CancelFunc
+	ended  chan error
+}
+
+func newAzure(dir string) (*azure, error) {
+	server, err := simarm.New(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	url := "https://" + listener.Addr().String()
+	a := &azure{
+		server: server, ended: make(chan error, 1),
+		endpoints: manager.Azure{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile()},
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	a.stop = stop
+	go func() { a.ended <- server.Serve(ctx, listener) }()
+	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
+		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
+	}}})
+	a.client, err = pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: "test", ClientSecret: "good"})
+	return a, err
+}
+
+func (a *azure) close() error {
+	a.stop()
+	<-a.ended
+	return a.server.Close()
+}
+
+// mark is a place in the log of calls.
+func (a *azure) mark() int { return len(a.calls()) }
+
+// calls are the requests about resources; polls of operations are left out.
+func (a *azure) calls() []string {
+	var calls []string
+	for _, c := range a.server.CallLog().Recent {
+		if c.Type != "operations" && strings.HasPrefix(c.Path, "/subscriptions/") {
+			calls = append(calls, c.Method+" "+c.Path)
+		}
+	}
+	return calls
+}
+
+func (a *azure) since(mark int) []string { return a.calls()[mark:] }
+
+// writes counts what changed a group, by verb and type.
+func (a *azure) writes(mark int, group string) map[string]int {
+	counts := map[string]int{}
+	for _, call := range a.since(mark) {
+		verb, path, _ := strings.Cut(call, " ")
+		if verb == "GET" || !strings.Contains(strings.ToLower(path)+"/", "/resourcegroups/"+group+"/") {
+			continue
+		}
+		parts := strings.Split(path, "/")
+		counts[verb+" "+parts[len(parts)-2]]++
+	}
+	return counts
+}
+
+// left are the resources of a group.
+func (a *azure) left(group string) []string {
+	var ids []string
+	for _, id := range a.server.Resources() {
+		if strings.Contains(strings.ToLower(id)+"/", "/resourcegroups/"+group+"/") {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

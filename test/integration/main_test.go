@@ -1,0 +1,154 @@
+// Package integration runs casement's manager against a real API server and an
+// Azure on the wire: what a user would see, without a bill.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/manager"
+)
+
+// readTTL is short, so that tests which change Azure behind the manager's back are
+// seen soon.
+const readTTL = 2 * time.Second
+
+// world is what all tests share: one API server, one Azure, one manager.
+type world struct {
+	client client.Client
+	azure  *azure
+}
+
+var shared *world
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	started := false
+	code := kubetest.Main(m, func(plane *kube.Plane) error {
+		var err error
+		shared, err = begin(ctx, plane, ended)
+		started = err == nil
+		return err
+	})
+	cancel()
+	if started {
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, "manager:", err)
+			code = 1
+		}
+		shared.azure.close()
+	}
+	os.Exit(code)
+}
+
+// begin installs the kinds and starts Azure and the manager.
+func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, error) {
+	dir, err := os.MkdirTemp("", "casement-integration-")
+	if err != nil {
+		return nil, err
+	}
+	azure, err := newAzure(dir)
+	if err != nil {
+		return nil, err
+	}
+	o := manager.Defaults()
+	o.MetricsAddress, o.HealthAddress = "0", "0"
+	o.Azure, o.ReadTTL = azure.endpoints, readTTL
+	caBundle, err := webhookServer(dir, &o)
+	if err != nil {
+		return nil, err
+	}
+	cfg := rest.CopyConfig(plane.Config())
+	cfg.QPS = -1
+	if err := install(ctx, cfg, o, caBundle); err != nil {
+		return nil, err
+	}
+	mgr, err := manager.New(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	go func() { ended <- mgr.Start(ctx) }()
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	return &world{client: c, azure: azure}, err
+}
+
+// webhookServer writes a serving certificate and picks a port.
+func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	o.WebhookHost, o.WebhookCertDir = "127.0.0.1", dir
+	o.WebhookPort = listener.Addr().(*net.TCPAddr).Port
+	return certificate, nil
+}
+
+// install creates Cluster API's core kinds, ours, and our webhooks.
+func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle []byte) error {
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	if err != nil {
+		return err
+	}
+	for _, p := range providers {
+		for _, crd := range p.CRDs {
+			if crd.Spec.Group == clusterv1.GroupVersion.Group {
+				crd.Spec.Conversion = nil // its webhooks do not run here
+				crds = append(crds, crd)
+			}
+		}
+	}
+	if err := kube.InstallCRDs(ctx, cfg, crds); err != nil {
+		return err
+	}
+	mutating, validating, err := config.Webhooks()
+	if err != nil {
+		return err
+	}
+	capi.PointWebhooks("casement", fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort), caBundle,
+		[]*admissionv1.MutatingWebhookConfiguration{mutating}, []*admissionv1.ValidatingWebhookConfiguration{validating})
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return err
+	}
+	if err := c.Create(ctx, mutating); err != nil {
+		return err
+	}
+	return c.Create(ctx, validating)
+}
