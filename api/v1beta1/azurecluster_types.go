@@ -35,7 +35,7 @@ type AzureClusterSpec struct {
 
 	// ControlPlaneEndpoint: API server address used by Cluster API; filled by the controller when empty, left alone when set.
 	// +optional
-	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty"`
+	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
 	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP, NSG rules; the endpoint must then be filled in by another actor.
 	// +kubebuilder:default=true

@@ -17,6 +17,16 @@ func defaultMachineTemplate(t *infrav1.AzureMachineTemplate) error {
 	return defaultMachineSpec(&t.Spec.Template.Spec)
 }
 
+// inheritMachine keeps a key that was made for the user: a manifest that leaves
+// it open can be applied again.
+func inheritMachine(old, m *infrav1.AzureMachine) {
+	setDefault(&m.Spec.SSHPublicKey, old.Spec.SSHPublicKey)
+}
+
+func inheritMachineTemplate(old, t *infrav1.AzureMachineTemplate) {
+	setDefault(&t.Spec.Template.Spec.SSHPublicKey, old.Spec.Template.Spec.SSHPublicKey)
+}
+
 func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
 	if s.SSHPublicKey == "" {
 		key, err := throwAwayKey()

@@ -6,6 +6,7 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,10 +30,10 @@ import (
 // SetupWithManager registers the webhooks of all kinds.
 func SetupWithManager(mgr ctrl.Manager) error {
 	for _, setUp := range []func(ctrl.Manager) error{
-		hook[*infrav1.AzureCluster]{"AzureCluster", defaultCluster, validateCluster}.setUp,
-		hook[*infrav1.AzureMachine]{"AzureMachine", defaultMachine, validateMachine}.setUp,
-		hook[*infrav1.AzureMachineTemplate]{"AzureMachineTemplate", defaultMachineTemplate, validateMachineTemplate}.setUp,
-		hook[*infrav1.AzureClusterIdentity]{"AzureClusterIdentity", nil, validateIdentity}.setUp,
+		hook[*infrav1.AzureCluster]{"AzureCluster", nil, defaultCluster, validateCluster}.setUp,
+		hook[*infrav1.AzureMachine]{"AzureMachine", inheritMachine, defaultMachine, validateMachine}.setUp,
+		hook[*infrav1.AzureMachineTemplate]{"AzureMachineTemplate", inheritMachineTemplate, defaultMachineTemplate, validateMachineTemplate}.setUp,
+		hook[*infrav1.AzureClusterIdentity]{"AzureClusterIdentity", nil, nil, validateIdentity}.setUp,
 	} {
 		if err := setUp(mgr); err != nil {
 			return fmt.Errorf("set up the webhooks: %w", err)
@@ -41,9 +42,11 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// hook is admission of one kind. old is nil on create.
+// hook is admission of one kind. old is nil on create; inherit fills what an
+// update left open, and only the old object knows.
 type hook[T client.Object] struct {
 	kind     string
+	inherit  func(old, obj T)
 	defaults func(T) error
 	validate func(old, obj T) field.ErrorList
 }
@@ -69,7 +72,16 @@ func (h hook[T]) setUp(mgr ctrl.Manager) error {
 }
 
 // Default implements admission.Defaulter.
-func (h hook[T]) Default(_ context.Context, obj T) error { return h.defaults(obj) }
+func (h hook[T]) Default(ctx context.Context, obj T) error {
+	if req, err := admission.RequestFromContext(ctx); h.inherit != nil && err == nil && len(req.OldObject.Raw) > 0 {
+		var old T
+		if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
+			return fmt.Errorf("read the old object: %w", err)
+		}
+		h.inherit(old, obj)
+	}
+	return h.defaults(obj)
+}
 
 // ValidateCreate implements admission.Validator.
 func (h hook[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
