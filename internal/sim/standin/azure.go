@@ -202,7 +202,7 @@ func (a *arm) authorize(ctx context.Context) (string, error) {
 	}
 	var err error
 	switch {
-	case a.c.UseManagedIdentity:
+	case a.c.UseManagedIdentity && a.metadata != nil:
 		q := url.Values{"api-version": {"2018-02-01"}, "resource": {"https://management.azure.com/"}}
 		if a.c.UserAssignedIdentityID != "" {
 			q.Set("client_id", a.c.UserAssignedIdentityID)
@@ -211,7 +211,7 @@ func (a *arm) authorize(ctx context.Context) (string, error) {
 	case a.c.ClientID != "" && a.c.ClientSecret != "":
 		err = a.login(ctx, &answer)
 	default:
-		err = errors.New("azure.json has neither a client secret nor a managed identity; give the control plane machines an identity")
+		err = errors.New("azure.json has neither a client secret nor a managed identity that can be asked; give the control plane machines an identity")
 	}
 	if err != nil {
 		return "", fmt.Errorf("get a token: %w", err)

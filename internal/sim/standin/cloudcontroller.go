@@ -35,7 +35,7 @@ type CloudController struct {
 	Azure  Azure
 	Config AzureConfig
 	// Metadata asks the metadata service of the machine for the token of its
-	// identity; nil where Config has a secret.
+	// identity (see the function of that name); nil where Config has a secret.
 	Metadata func(ctx context.Context, path string, into any) error
 	// ClusterName is --cluster-name, after which load balancers are named.
 	ClusterName string

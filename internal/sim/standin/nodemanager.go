@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -200,25 +201,34 @@ func (e Env) metadata(ctx context.Context) (Instance, error) {
 	return i, nil
 }
 
-// askMetadata sends a request to 169.254.169.254 from inside the machine.
+// askMetadata asks the metadata service from inside the machine.
 func (e Env) askMetadata(ctx context.Context, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	transport := &http.Transport{DialContext: e.Dial, DisableKeepAlives: true}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://169.254.169.254"+path, nil)
-	if err != nil {
-		return err
+	return Metadata(e.Dial)(ctx, path, into)
+}
+
+// Metadata returns a client of the instance metadata service that connects by dial,
+// which has to be that of a machine. path includes the query; the answer is decoded
+// from JSON.
+func Metadata(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
+	return func(ctx context.Context, path string, into any) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://169.254.169.254"+path, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Metadata", "true")
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answered %s", req.URL.Path, resp.Status)
+		}
+		return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 	}
-	req.Header.Set("Metadata", "true")
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", req.URL.Path, resp.Status)
-	}
-	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
 // ProviderID is how Kubernetes names a virtual machine: its resource group is in

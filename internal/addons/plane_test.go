@@ -1,0 +1,56 @@
+package addons
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kube/kubetest"
+)
+
+var apiServer *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Main(m, func(p *kube.Plane) error {
+		apiServer = p.Config()
+		return nil
+	}))
+}
+
+// A real API server validates more than the Go types do.
+func TestAPIServerAcceptsAddons(t *testing.T) {
+	c, err := client.New(apiServer, client.Options{FieldValidation: "Strict"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := map[string]string{}
+	for _, a := range All() {
+		data, err := a.Render(Params{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for doc := range bytes.SplitSeq(data, []byte("\n---\n")) {
+			u := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal(doc, &u.Object); err != nil {
+				t.Fatal(err)
+			}
+			key := u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+			if other := created[key]; other != "" {
+				if other != "calico-windows" || a.Name != "flannel-windows" {
+					t.Errorf("%s is in %s and in %s", key, other, a.Name)
+				}
+				continue // the two are alternatives
+			}
+			created[key] = a.Name
+			if err := c.Create(t.Context(), u); err != nil {
+				t.Errorf("%s: %s: %v", a.Name, key, err)
+			}
+		}
+	}
+}
