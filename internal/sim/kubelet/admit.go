@@ -1,0 +1,199 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// verdict is why a pod is rejected; empty admits it.
+type verdict struct{ reason, message string }
+
+// admit is the kubelet's own admission.
+func (k *Kubelet) admit(pod *corev1.Pod) verdict {
+	if o := pod.Spec.OS; o != nil && string(o.Name) != k.c.OS {
+		return verdict{"PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"}
+	}
+	if want := pod.Spec.NodeSelector[corev1.LabelOSStable]; want != "" && want != k.c.OS {
+		return verdict{"PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"}
+	}
+	return verdict{}
+}
+
+// onHostNetwork says whether a pod uses the machine's own network.
+func onHostNetwork(pod *corev1.Pod, os string) bool {
+	return pod.Spec.HostNetwork && (os != "windows" || hostProcess(pod))
+}
+
+func hostProcess(pod *corev1.Pod) bool {
+	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil {
+		return *s.WindowsOptions.HostProcess
+	}
+	for _, c := range pod.Spec.Containers {
+		if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil && *s.WindowsOptions.HostProcess {
+			return true
+		}
+	}
+	return false
+}
+
+// refuseSandbox is what the runtime of Windows cannot give a pod.
+func refuseSandbox(pod *corev1.Pod, os, _ string) error {
+	if os == "windows" && (pod.Spec.HostPID || pod.Spec.HostIPC) {
+		return fmt.Errorf("host process and IPC namespaces are not supported on Windows")
+	}
+	return nil
+}
+
+// checkVolumes finds the ConfigMaps and Secrets that a pod mounts.
+func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
+	core := k.api.Load().core
+	for _, v := range pod.Spec.Volumes {
+		var err error
+		switch {
+		case v.ConfigMap != nil && (v.ConfigMap.Optional == nil || !*v.ConfigMap.Optional):
+			_, err = core.ConfigMaps(pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		case v.Secret != nil && (v.Secret.Optional == nil || !*v.Secret.Optional):
+			_, err = core.Secrets(pod.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
+		}
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// variables are a container's plain environment variables.
+func (k *Kubelet) variables(pod *corev1.Pod, c *container) map[string]string {
+	vars := map[string]string{}
+	for _, e := range c.spec.Env {
+		vars[e.Name] = e.Value
+		if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
+			continue
+		}
+		switch e.ValueFrom.FieldRef.FieldPath {
+		case "spec.nodeName":
+			vars[e.Name] = k.nodeName
+		case "metadata.name":
+			vars[e.Name] = pod.Name
+		case "metadata.namespace":
+			vars[e.Name] = pod.Namespace
+		case "status.hostIP", "status.podIP":
+			vars[e.Name] = k.c.InternalIP.String()
+		}
+	}
+	return vars
+}
+
+// expose makes a pod's ports reachable.
+func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
+	w.sandbox.exposed = true
+	if k.c.Network == nil || onHostNetwork(pod, k.c.OS) {
+		return
+	}
+	w.sandbox.ports = nil
+	names := map[int32]string{}
+	for _, c := range w.containers {
+		for _, p := range c.spec.Ports {
+			if p.Protocol == corev1.ProtocolTCP || p.Protocol == "" {
+				w.sandbox.ports = append(w.sandbox.ports, p.ContainerPort)
+				names[p.ContainerPort] = fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, k.nodeName)
+			}
+		}
+	}
+	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports, func(port int32, conn net.Conn) { servePage(conn, names[port]) })
+}
+
+// servePage answers HTTP on one connection with a page that names the container.
+func servePage(conn net.Conn, page string) {
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(page))
+	})}
+	l := &oneListener{conn: conn, closed: make(chan struct{})}
+	server.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateClosed || s == http.StateHijacked {
+			l.Close()
+		}
+	}
+	_ = server.Serve(l) // ends when the connection has
+}
+
+// oneListener gives out one connection.
+type oneListener struct {
+	conn   net.Conn
+	given  bool
+	closed chan struct{}
+	once   bool
+}
+
+func (l *oneListener) Accept() (net.Conn, error) {
+	if !l.given {
+		l.given = true
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneListener) Close() error {
+	if !l.once {
+		l.once = true
+		close(l.closed)
+	}
+	return nil
+}
+
+func (l *oneListener) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// hide takes a pod's address out of the network.
+func (k *Kubelet) hide(w *worker) {
+	if w.sandbox.exposed && k.c.Network != nil && w.sandbox.ip.IsValid() && w.sandbox.ip != k.c.InternalIP {
+		k.c.Network.RemovePod(w.namespace, w.name, w.sandbox.ip)
+	}
+	w.sandbox.exposed = false
+}
+
+// adopt takes up the address that a pod had before the kubelet restarted.
+func (w *worker) adopt() {
+	pod, _ := w.current()
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !onHostNetwork(pod, w.k.c.OS) {
+		w.sandbox.ip = ip
+	}
+}
+
+func cutRuntime(version string) (name, number string, ok bool) { return strings.Cut(version, "://") }
+
+// backoffEvent tells of a container that waits.
+func (w *worker) backoffEvent(ctx context.Context, c *container) {
+	if c.ended != nil {
+		w.event(ctx, corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container "+c.spec.Name, c.fieldPath())
+	}
+}
+
+// event records something of the pod once.
+func (w *worker) event(ctx context.Context, kind, reason, message, fieldPath string) {
+	key := reason + fieldPath + message
+	if w.events[key] != nil || w.static || w.k.api.Load() == nil {
+		return
+	}
+	now := metav1.NewTime(w.k.c.Clock.Now())
+	e := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: w.name + ".", Namespace: w.namespace},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: w.name, UID: w.uid, FieldPath: fieldPath},
+		Type:           kind, Reason: reason, Message: message, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: "kubelet", Host: w.k.nodeName}, ReportingController: "kubelet", ReportingInstance: w.k.nodeName,
+	}
+	w.events[key] = e
+	if _, err := w.k.api.Load().core.Events(w.namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {
+		w.k.log.Error("Unable to write event", "err", err)
+	}
+}

@@ -1,0 +1,89 @@
+package kubelet
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	certsv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	coordv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/connrotation"
+)
+
+// client talks to the API server as one identity, over one connection. Only the
+// three API groups a kubelet needs are built, and nothing is cached, so that a
+// thousand of them fit into one process.
+type client struct {
+	core  corev1client.CoreV1Interface
+	coord coordv1.CoordinationV1Interface
+	certs certsv1.CertificatesV1Interface
+	http  *http.Transport
+	dials *connrotation.Dialer
+}
+
+// newClient connects to server, trusting ca. The certificate is asked for at
+// each handshake; a token is used where there is one.
+func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certificate, token string) (*client, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the kubeconfig holds no CA certificate")
+	}
+	dials := connrotation.NewDialer(k.c.Dial)
+	tr := &http.Transport{
+		DialContext:         dials.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConns:        2,
+		TLSClientConfig: &tls.Config{
+			RootCAs: roots,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				if cert != nil {
+					if c := cert(); c != nil {
+						return c, nil
+					}
+				}
+				return &tls.Certificate{}, nil
+			},
+		},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	var rt http.RoundTripper = tr
+	if token != "" {
+		rt = transport.NewBearerAuthRoundTripper(token, tr)
+	}
+	cfg := &rest.Config{
+		Host:          server,
+		QPS:           -1,
+		UserAgent:     "kubelet/" + k.c.Version + " (simulated)",
+		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
+	}
+	hc := &http.Client{Transport: rt}
+	c := &client{http: tr, dials: dials}
+	var err error
+	if c.core, err = corev1client.NewForConfigAndClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", server, err)
+	}
+	if c.coord, err = coordv1.NewForConfigAndClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", server, err)
+	}
+	if c.certs, err = certsv1.NewForConfigAndClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", server, err)
+	}
+	return c, nil
+}
+
+// close ends every connection; the next request makes a new one, with the
+// certificate of that moment.
+func (c *client) close() {
+	if c != nil {
+		c.dials.CloseAll()
+		c.http.CloseIdleConnections()
+	}
+}

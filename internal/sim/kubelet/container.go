@@ -1,0 +1,303 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/windows"
+)
+
+// container is one container of a pod and what became of it.
+type container struct {
+	spec corev1.Container
+	init bool
+	// sidecar is an init container that keeps running.
+	sidecar bool
+
+	run       *execution
+	last      *corev1.ContainerStateTerminated // of the run before
+	ended     *corev1.ContainerStateTerminated // of the newest run, once over
+	waiting   corev1.ContainerStateWaiting
+	restarts  int32
+	pause     time.Duration
+	notBefore time.Time
+}
+
+// execution is a run of a container.
+type execution struct {
+	id      string
+	started metav1.Time
+	done    <-chan struct{}
+	code    func() int
+	stop    func(ctx context.Context)
+}
+
+func sidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+func newContainers(pod *corev1.Pod) []*container {
+	var out []*container
+	for _, c := range pod.Spec.InitContainers {
+		out = append(out, &container{spec: c, init: true, sidecar: sidecar(&c), waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+	}
+	for _, c := range pod.Spec.Containers {
+		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
+	}
+	return out
+}
+
+func (c *container) fieldPath() string {
+	if c.init {
+		return "spec.initContainers{" + c.spec.Name + "}"
+	}
+	return "spec.containers{" + c.spec.Name + "}"
+}
+
+// collect notes that a run has ended.
+func (c *container) collect(now time.Time) {
+	if c.run == nil {
+		return
+	}
+	select {
+	case <-c.run.done:
+	default:
+		return
+	}
+	code := int32(c.run.code())
+	reason := "Completed"
+	if code != 0 {
+		reason = "Error"
+	}
+	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started, FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
+	if now.Sub(c.run.started.Time) > 10*time.Minute {
+		c.pause = 0 // the kubelet forgets after a good run
+	}
+	c.pause = backoff(c.pause)
+	c.notBefore = now.Add(c.pause)
+	c.run = nil
+}
+
+// done says whether the container is not to run (again).
+func (c *container) done(pod *corev1.Pod) bool {
+	if c.ended == nil || c.run != nil {
+		return false
+	}
+	if c.init && !c.sidecar {
+		return c.ended.ExitCode == 0 || pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	}
+	switch pod.Spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return true
+	case corev1.RestartPolicyOnFailure:
+		return c.ended.ExitCode == 0
+	}
+	return false
+}
+
+// blocked says whether a container before this one has to end or start first.
+func (c *container) blocked(all []*container) bool {
+	for _, before := range all {
+		if before == c {
+			return false
+		}
+		if !before.init {
+			continue
+		}
+		if before.sidecar && before.run == nil || !before.sidecar && (before.ended == nil || before.ended.ExitCode != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *container) showBackoff(pod *corev1.Pod) {
+	if c.ended == nil {
+		return // it backs off from a pull, which has its own reason
+	}
+	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", c.pause, c.spec.Name, pod.Name, pod.Namespace, pod.UID)}
+}
+
+// view is the container's status.
+func (c *container) view() corev1.ContainerStatus {
+	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts, Started: new(c.run != nil)}
+	if c.last != nil {
+		s.LastTerminationState.Terminated = c.last
+	}
+	switch {
+	case c.run != nil:
+		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
+		s.ContainerID, s.ImageID, s.Ready = c.run.id, c.spec.Image, true
+	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
+		s.State.Waiting = new(c.waiting)
+		s.LastTerminationState.Terminated = c.ended
+	case c.ended != nil:
+		s.State.Terminated = c.ended
+		s.Ready = c.init && c.ended.ExitCode == 0
+	default:
+		s.State.Waiting = new(c.waiting)
+	}
+	return s
+}
+
+// stop ends a run within the grace period.
+func (c *container) stop(ctx context.Context, _ clock.Clock, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	c.run.stop(ctx)
+	c.collect(time.Now())
+}
+
+// abandon leaves a run to whoever supervises it; what lives in this process ends
+// with its context.
+func (c *container) abandon() {}
+
+// start begins a run of a container, or notes why it cannot.
+func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
+	now := w.k.c.Clock.Now()
+	if c.ended != nil {
+		c.last, c.ended = c.ended, nil
+		c.restarts++
+	}
+	if reason, message := refuseImage(c.spec.Image, w.k.c.OS, w.k.c.Release.Build); reason != "" {
+		w.event(ctx, corev1.EventTypeWarning, "Failed", message, c.fieldPath())
+		c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
+		c.pause = backoff(c.pause)
+		c.notBefore = now.Add(c.pause)
+		return
+	}
+	if !w.k.pods.pull(c.spec.Image) {
+		w.event(ctx, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q (simulated)", c.spec.Image), c.fieldPath())
+	}
+	run, err := w.execute(ctx, pod, c)
+	if err != nil {
+		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: err.Error()}
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
+		c.pause = backoff(c.pause)
+		c.notBefore = now.Add(c.pause)
+		return
+	}
+	run.started = metav1.NewTime(now)
+	c.run = run
+	c.waiting = corev1.ContainerStateWaiting{}
+	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
+	w.k.pods.running.Go(func() {
+		select {
+		case <-run.done:
+			w.signal()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// execute runs a static pod's container as a process, a known image as its
+// stand-in, and everything else as a container that only answers on its ports.
+func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
+	log, err := w.logFile(c)
+	if err != nil {
+		return nil, err
+	}
+	id := w.k.runtimeName() + "://" + string(w.uid) + "-" + c.spec.Name + fmt.Sprintf("-%d", c.restarts)
+	if w.static {
+		return w.executeProcess(ctx, pod, c, id, log)
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	done, code := make(chan struct{}), 0
+	runCtx, stop := context.WithCancel(ctx)
+	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done }}
+	program, known := Program(nil), false
+	if w.k.c.Programs != nil {
+		program, known = w.k.c.Programs(c.spec.Image)
+	}
+	w.k.pods.running.Go(func() {
+		defer close(done)
+		defer stop()
+		defer out.Close()
+		fmt.Fprintf(out, "casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, w.k.nodeName)
+		if known {
+			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
+				fmt.Fprintln(out, err)
+				code = 1
+			}
+			return
+		}
+		if c.init && !c.sidecar || expectedToEnd(pod) {
+			w.k.sleep(runCtx, max(w.k.c.Stages.Complete, 100*time.Millisecond))
+			return
+		}
+		<-runCtx.Done()
+	})
+	return e, nil
+}
+
+// expectedToEnd says whether a pod's containers are there to finish.
+func expectedToEnd(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" })
+}
+
+func (w *worker) executeProcess(ctx context.Context, pod *corev1.Pod, c *container, id, log string) (*execution, error) {
+	if w.k.c.Processes == nil {
+		return nil, fmt.Errorf("this machine runs no static pods")
+	}
+	p, err := w.k.c.Processes.StartProcess(ctx, ProcessSpec{
+		ID: w.namespace + "/" + w.name + "/" + c.spec.Name, Hash: pod.Annotations[hashAnnotation], Pod: pod, Container: c.spec, LogFile: log})
+	if err != nil {
+		return nil, err
+	}
+	return &execution{id: id, done: p.Done(), code: p.ExitCode, stop: func(ctx context.Context) { _ = p.Stop(ctx) }}, nil
+}
+
+func (k *Kubelet) runtimeName() string {
+	name, _, _ := cutRuntime(k.c.RuntimeVersion)
+	return name
+}
+
+func (w *worker) logFolder() (string, error) {
+	return w.k.c.Path(podLogFolder + "/" + w.namespace + "_" + w.name + "_" + string(w.uid))
+}
+
+func (w *worker) logFile(c *container) (string, error) {
+	dir, err := w.logFolder()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, c.spec.Name)
+	return filepath.Join(dir, "0.log"), os.MkdirAll(dir, 0o755)
+}
+
+func (k *Kubelet) removeLogs(w *worker) {
+	if dir, err := w.logFolder(); err == nil {
+		_ = os.RemoveAll(dir) // a log left over harms nobody
+	}
+}
+
+// refuseImage is what containerd says of an image that cannot run here.
+func refuseImage(image, os, build string) (reason, message string) {
+	release, windowsImage := windows.ImageRelease(image)
+	switch {
+	case os == "linux" && (windowsImage || windows.IsWindowsImage(image)):
+		return "ErrImagePull", fmt.Sprintf("Failed to pull image %q: no match for platform in manifest: not found", image)
+	case os == "windows" && windowsImage && !windows.CanRun(build, release.Build):
+		return "CreateContainerError", "failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem: The container operating system does not match the host operating system.: unknown"
+	}
+	return "", ""
+}
+
+func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) Env {
+	return Env{
+		Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
+		Config: w.k.nodeConfig, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
+	}
+}

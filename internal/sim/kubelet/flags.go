@@ -1,0 +1,188 @@
+package kubelet
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Flags are the kubelet's arguments that mean something here.
+type Flags struct {
+	CloudProvider      string // "", "external" or, on old kubelets, "azure"
+	HostnameOverride   string
+	NodeIP             netip.Addr
+	ProviderID         string
+	Labels             map[string]string
+	RegisterWithTaints []corev1.Taint
+	RegisterNode       bool
+	MaxPods            int
+	PodManifestPath    string
+	// Other are flags that are known to exist or not known at all, kept for the
+	// log.
+	Other []string
+}
+
+// EnvArgs returns the arguments in the content of kubeadm-flags.env. They are
+// separated by blanks, without quoting, as the service's unit passes them.
+func EnvArgs(env []byte) []string {
+	for line := range strings.Lines(string(env)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "KUBELET_KUBEADM_ARGS="); ok {
+			if unquoted, err := strconv.Unquote(rest); err == nil {
+				rest = unquoted
+			}
+			return strings.Fields(strings.Trim(rest, `"'`))
+		}
+	}
+	return nil
+}
+
+// lostFlags are flags that a Kubernetes minor of version 1 no longer has; a
+// kubelet that is given one exits. Sources: the kubelet's options at each
+// release and the CHANGELOG of the minor named.
+var lostFlags = map[string]uint{
+	"network-plugin":                         24,
+	"cni-bin-dir":                            24,
+	"cni-conf-dir":                           24,
+	"cni-cache-dir":                          24,
+	"network-plugin-mtu":                     24,
+	"image-pull-progress-deadline":           24,
+	"docker-endpoint":                        24,
+	"experimental-dockershim-root-directory": 24,
+	"non-masquerade-cidr":                    24,
+	"container-runtime":                      27,
+	"master-service-namespace":               27,
+	"azure-container-registry-config":        31,
+	"cloud-config":                           33,
+	"keep-terminated-pod-volumes":            34,
+	"pod-infra-container-image":              36,
+}
+
+// boolFlags may stand without a value.
+var boolFlags = map[string]bool{
+	"windows-service": true, "fail-swap-on": true, "register-node": true, "enable-server": true,
+	"anonymous-auth": true, "rotate-certificates": true, "cgroups-per-qos": true, "runonce": true,
+	"authentication-token-webhook": true, "enable-debugging-handlers": true, "logtostderr": true,
+	"alsologtostderr": true, "serialize-image-pulls": true, "protect-kernel-defaults": true,
+	"rotate-server-certificates": true, "seccomp-default": true, "enable-controller-attach-detach": true,
+}
+
+// ParseFlags reads a kubelet's arguments. The version decides which flags exist;
+// an unknown version has all of them.
+func ParseFlags(args []string, kubeletVersion string) (Flags, error) {
+	f := Flags{RegisterNode: true, Labels: map[string]string{}}
+	minor := minorOf(kubeletVersion)
+	for i := 0; i < len(args); i++ {
+		word, ok := strings.CutPrefix(args[i], "-")
+		if !ok {
+			return f, fmt.Errorf("kubelet: unknown command %q", args[i])
+		}
+		name, value, has := strings.Cut(strings.TrimPrefix(word, "-"), "=")
+		if !has && !boolFlags[name] && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		value = strings.Trim(value, `"'`)
+		if lost, ok := lostFlags[name]; ok && minor >= lost {
+			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out of nodeRegistration.kubeletExtraArgs", name, lost)
+		}
+		if err := f.set(name, value); err != nil {
+			return f, fmt.Errorf("kubelet: invalid argument %q for --%s: %w", value, name, err)
+		}
+	}
+	return f, f.checkCloudProvider(minor)
+}
+
+func (f *Flags) set(name, value string) (err error) {
+	switch name {
+	case "cloud-provider":
+		f.CloudProvider = value
+	case "hostname-override":
+		f.HostnameOverride = value
+	case "node-ip":
+		first, _, _ := strings.Cut(value, ",")
+		f.NodeIP, err = netip.ParseAddr(first)
+	case "provider-id":
+		f.ProviderID = value
+	case "node-labels":
+		f.Labels, err = parseLabels(value)
+	case "register-with-taints":
+		f.RegisterWithTaints, err = ParseTaints(value)
+	case "register-node":
+		f.RegisterNode = value != "false"
+	case "max-pods":
+		f.MaxPods, err = strconv.Atoi(value)
+	case "pod-manifest-path":
+		f.PodManifestPath = value
+	default:
+		f.Other = append(f.Other, "--"+name)
+	}
+	return err
+}
+
+// checkCloudProvider refuses what the kubelet's version refuses: in-tree
+// providers are off by default since 1.29 and gone since 1.31.
+func (f *Flags) checkCloudProvider(minor uint) error {
+	switch {
+	case f.CloudProvider == "" || f.CloudProvider == "external":
+		return nil
+	case minor >= 31:
+		return fmt.Errorf("kubelet: unknown cloud provider %q: use --cloud-provider=external", f.CloudProvider)
+	case minor >= 29:
+		return fmt.Errorf("kubelet: cloud provider %q was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider", f.CloudProvider)
+	}
+	return nil
+}
+
+func parseLabels(s string) (map[string]string, error) {
+	labels := map[string]string{}
+	for pair := range strings.SplitSeq(s, ",") {
+		if pair == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is not key=value", pair)
+		}
+		labels[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	return labels, nil
+}
+
+// ParseTaints reads "key=value:Effect,key:Effect", the form of
+// --register-with-taints. A repeated taint is kept: the API server refuses it.
+func ParseTaints(s string) ([]corev1.Taint, error) {
+	var taints []corev1.Taint
+	for spec := range strings.SplitSeq(s, ",") {
+		if spec == "" {
+			continue
+		}
+		pair, effect, ok := strings.Cut(spec, ":")
+		if !ok {
+			return nil, fmt.Errorf("invalid taint spec %q: no effect", spec)
+		}
+		switch corev1.TaintEffect(effect) {
+		case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+		default:
+			return nil, fmt.Errorf("invalid taint effect %q in %q", effect, spec)
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		if key == "" {
+			return nil, fmt.Errorf("invalid taint spec %q: no key", spec)
+		}
+		taints = append(taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+	}
+	return taints, nil
+}
+
+// minorOf is the minor of a 1.x version, or 0.
+func minorOf(v string) uint {
+	parsed, err := version.ParseGeneric(v)
+	if err != nil || parsed.Major() != 1 {
+		return 0
+	}
+	return parsed.Minor()
+}

@@ -1,0 +1,309 @@
+// Package kubelet is a simulated kubelet and container runtime: it bootstraps a
+// client certificate, registers its Node, keeps the lease and the status, runs
+// the pods bound to it by stages, runs static pods as processes of its host and
+// serves the kubelet's HTTPS API. To the API server it is a kubelet of the OS,
+// version and build it was given, and it refuses what that kubelet or containerd
+// would refuse.
+//
+// Containers are simulated and say so. A container answers on its TCP ports with
+// a page that names it; what its command does is decided by the rules in
+// script.go. Nothing is ever executed here: real processes (static pods) and the
+// stand-ins for the cluster's own programs come from callbacks.
+//
+// The simulator and internal/local may import it, the provider may not. It never
+// opens a socket but its listener and what Dial gives it.
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Config is a machine as its kubelet finds it.
+type Config struct {
+	// Path maps a guest path to a path on this host and refuses an escape.
+	// Guest paths are POSIX ones on Windows too ("/etc/kubernetes" is on C:).
+	Path func(guest string) (string, error)
+	// OS is "linux" or "windows".
+	OS string
+	// Release is what the node's info says of the operating system.
+	Release Release
+	// Hostname is the computer name. The node is named after it in lower case,
+	// unless NodeName or --hostname-override says otherwise.
+	Hostname string
+	NodeName string
+	// InternalIP is the machine's address in its virtual network.
+	InternalIP netip.Addr
+	// Listen is where the HTTPS API listens, "127.a.b.c:10250". The simulated
+	// ports of hostNetwork pods open on the same address.
+	Listen string
+	// Version is the kubelet's ("v1.34.2"); RuntimeVersion the runtime's
+	// ("containerd://2.1.4", "docker://20.10.14").
+	Version        string
+	RuntimeVersion string
+	// Args are the service's arguments, without those of the image's fixed
+	// command line. See EnvArgs for kubeadm-flags.env.
+	Args []string
+	// Cores, MemoryMiB and DiskGiB are what the machine has.
+	Cores, MemoryMiB, DiskGiB int
+	// BootID changes when the machine reboots; its containers then start anew.
+	BootID string
+	// Cloud is what the in-tree Azure provider of old kubelets writes.
+	Cloud Cloud
+	// Dial opens connections from inside the machine.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Processes runs static pods; nil refuses them.
+	Processes Processes
+	// Programs finds the stand-in for an image; nil knows none.
+	Programs func(image string) (Program, bool)
+	// Network makes pod addresses reachable; nil keeps them unreachable.
+	Network Network
+	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
+	PodIPs PodIPs
+	// Stages are the durations of simulated steps; zero is at once.
+	Stages Stages
+	// Clock paces everything; nil is the real one.
+	Clock clock.WithTicker
+	// Log takes the kubelet's log; nil discards it. No secret is written to it.
+	Log io.Writer
+}
+
+// Release is the operating system as a Node shows it.
+type Release struct {
+	OSImage       string // "Windows Server 2022 Datacenter"
+	KernelVersion string // "10.0.20348.2700", "6.8.0-1017-azure"
+	// Build is the Windows build in three parts, "10.0.20348"; "" on Linux.
+	Build string
+}
+
+// Cloud is the identity a machine has in its cloud.
+type Cloud struct {
+	ProviderID, InstanceType, Region, Zone string
+}
+
+// Stages are how long simulated steps take.
+type Stages struct {
+	// Pull is the time to pull an image that the node has not pulled before,
+	// Start the time from sandbox to running container.
+	Pull, Start time.Duration
+	// Complete is how long a container runs whose command the simulation cannot
+	// interpret and that is expected to end; one second when zero.
+	Complete time.Duration
+}
+
+// Processes runs the containers of static pods for real. A process outlives Run,
+// as containers outlive a kubelet: starting one that still runs under the same
+// ID and Hash returns it. The implementer stops them when the machine stops.
+type Processes interface {
+	StartProcess(ctx context.Context, spec ProcessSpec) (Process, error)
+}
+
+// ProcessSpec is one container of a static pod, as the manifest has it.
+type ProcessSpec struct {
+	// ID is namespace/pod/container, unique on the machine.
+	ID string
+	// Hash changes with the manifest.
+	Hash      string
+	Pod       *corev1.Pod
+	Container corev1.Container
+	// LogFile is where output goes, on the host, appended.
+	LogFile string
+}
+
+// Process is a started container.
+type Process interface {
+	// Done is closed when the process has ended.
+	Done() <-chan struct{}
+	// ExitCode is valid after Done.
+	ExitCode() int
+	// Stop asks the process to end, kills it when ctx is over, and returns when
+	// it is gone.
+	Stop(ctx context.Context) error
+}
+
+// Program stands in for a container that the cluster itself needs. Run returns
+// when ctx is over or the program has nothing left to do (exit 0) or failed
+// (exit 1).
+type Program interface {
+	Run(ctx context.Context, env Env) error
+}
+
+// Env is what a Program finds in its container.
+type Env struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// Vars are the container's environment variables, resolved.
+	Vars     map[string]string
+	NodeName string
+	OS       string
+	// InternalIP is the node's address.
+	InternalIP netip.Addr
+	// Path maps a path of the node (as a hostPath would name it).
+	Path func(guest string) (string, error)
+	// Config connects as the pod's service account, by a token that is renewed;
+	// NodeConfig as the node itself. Both dial through the machine.
+	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
+	// Dial opens connections from inside the machine.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Touched tells the kubelet that files of the node have changed, so that it
+	// looks for a CNI configuration at once.
+	Touched func()
+	// Out is the container's log.
+	Out io.Writer
+}
+
+// Network carries connections to pods.
+type Network interface {
+	// AddPod makes the TCP ports of a pod's address reachable. serve answers one
+	// connection and returns when it is over.
+	AddPod(namespace, name string, ip netip.Addr, ports []int32, serve func(port int32, conn net.Conn))
+	// RemovePod takes the address away; connections end.
+	RemovePod(namespace, name string, ip netip.Addr)
+}
+
+// PodIPs allocates pod addresses for clusters whose controller manager does not
+// give CIDRs to nodes.
+type PodIPs interface {
+	Allocate(ctx context.Context, node, namespace, name string) (netip.Addr, error)
+	Release(node string, ip netip.Addr)
+}
+
+// Kubelet is one node's agent.
+type Kubelet struct {
+	c        Config
+	flags    Flags
+	settings settings
+	nodeName string
+	log      *slog.Logger
+
+	identity *identity              // client certificate and connection
+	api      atomic.Pointer[client] // nil until the TLS bootstrap is done
+	serving  atomic.Pointer[tls.Certificate]
+	node     *nodeState
+	pods     *podManager
+	ready    chan struct{} // closed when the node is registered
+	poke     chan struct{} // the node's files may have changed
+}
+
+// New reads the kubelet's own configuration from the machine's files. It fails
+// as the real program exits: on flags its version does not have, and on a
+// configuration it cannot read.
+func New(c Config) (*Kubelet, error) {
+	if c.Path == nil || c.Hostname == "" {
+		return nil, errors.New("kubelet: Path and Hostname are required")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	if c.Dial == nil {
+		c.Dial = func(_ context.Context, network, address string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("network is unreachable")}
+		}
+	}
+	flags, err := ParseFlags(c.Args, c.Version)
+	if err != nil {
+		return nil, err
+	}
+	k := &Kubelet{
+		c: c, flags: flags,
+		log:   slog.New(slog.NewTextHandler(c.Log, nil)),
+		ready: make(chan struct{}), poke: make(chan struct{}, 1),
+	}
+	if k.settings, err = k.readSettings(); err != nil {
+		return nil, err
+	}
+	k.nodeName = strings.ToLower(c.Hostname)
+	if name := c.NodeName; name != "" {
+		k.nodeName = name
+	}
+	if name := flags.HostnameOverride; name != "" {
+		k.nodeName = strings.ToLower(name)
+	}
+	k.identity = newIdentity(k)
+	k.node = newNodeState()
+	k.pods = newPodManager(k)
+	return k, nil
+}
+
+// NodeName is the name this kubelet registers under.
+func (k *Kubelet) NodeName() string { return k.nodeName }
+
+// Registered is closed once the Node exists and belongs to this kubelet.
+func (k *Kubelet) Registered() <-chan struct{} { return k.ready }
+
+// Run is the kubelet service: it returns when ctx is over, or with the reason
+// for which a real kubelet would exit. Static pods start before the API server
+// can be reached, since they may be the API server.
+func (k *Kubelet) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	listener, err := net.Listen("tcp", k.c.Listen)
+	if err != nil {
+		return fmt.Errorf("kubelet %s: listen on %s: %w", k.nodeName, k.c.Listen, err)
+	}
+	k.log.Info("Starting simulated kubelet", "node", k.nodeName, "version", k.c.Version, "os", k.c.OS)
+	var loops sync.WaitGroup
+	loop := func(f func(context.Context) error) {
+		loops.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				stop(err)
+			}
+		})
+	}
+	loop(func(ctx context.Context) error { return k.serve(ctx, listener) })
+	loop(k.runStaticPods)
+	loop(func(ctx context.Context) error {
+		if err := k.identity.bootstrap(ctx); err != nil {
+			return err
+		}
+		loop(k.identity.rotate)
+		loop(k.pods.watch)
+		return k.runNode(ctx)
+	})
+	<-ctx.Done()
+	loops.Wait()
+	k.pods.wait()
+	k.identity.close()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// touched asks for an early look at the machine's files.
+func (k *Kubelet) touched() {
+	select {
+	case k.poke <- struct{}{}:
+	default:
+	}
+}
+
+// sleep waits on the kubelet's clock and says whether the time has passed; false
+// means that ctx is over.
+func (k *Kubelet) sleep(ctx context.Context, d time.Duration) bool {
+	t := k.c.Clock.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C():
+		return true
+	}
+}

@@ -1,0 +1,66 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkNetwork looks for a CNI configuration, as containerd does, and says
+// whether the verdict has changed. Waiting pods are woken when it has.
+func (k *Kubelet) checkNetwork() bool {
+	problem := networkNotReady
+	if k.cniConfigured() {
+		problem = ""
+	}
+	k.node.mu.Lock()
+	changed := k.node.network != problem
+	k.node.network = problem
+	k.node.mu.Unlock()
+	if changed {
+		k.log.Info("Container runtime network", "ready", problem == "")
+		k.pods.wakeAll()
+	}
+	return changed
+}
+
+// cniConfigured says whether one valid configuration lies in /etc/cni/net.d.
+// Docker with kubenet or its own NAT would not need one, but every template
+// that names Docker brings a CNI.
+func (k *Kubelet) cniConfigured() bool {
+	dir, err := k.c.Path(cniFolder)
+	if err != nil {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		return err == nil && validCNI(e.Name(), data)
+	})
+}
+
+// validCNI says whether a file is a CNI network configuration or a list of them.
+func validCNI(name string, data []byte) bool {
+	var conf struct {
+		Name    string `json:"name"`
+		Type    string `json:"type"`
+		Plugins []struct {
+			Type string `json:"type"`
+		} `json:"plugins"`
+	}
+	if json.Unmarshal(data, &conf) != nil || conf.Name == "" {
+		return false
+	}
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".conflist":
+		return len(conf.Plugins) > 0 && conf.Plugins[0].Type != ""
+	case ".conf", ".json":
+		return conf.Type != ""
+	}
+	return false
+}

@@ -1,0 +1,289 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Annotations by which a kubelet marks static and mirror pods.
+const (
+	mirrorAnnotation = "kubernetes.io/config.mirror"
+	sourceAnnotation = "kubernetes.io/config.source"
+	hashAnnotation   = "kubernetes.io/config.hash"
+	seenAnnotation   = "kubernetes.io/config.seen"
+)
+
+// podManager starts a worker for each pod bound to this node and passes it what
+// the API server says of the pod.
+type podManager struct {
+	k       *Kubelet
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+	mirrors map[string]*corev1.Pod // by namespace/name
+	static  map[string]*worker     // by namespace/name of the mirror
+	ips     map[netip.Addr]types.UID
+	pulled  map[string]bool
+	ctx     context.Context // set by watch
+	running sync.WaitGroup
+}
+
+func newPodManager(k *Kubelet) *podManager {
+	return &podManager{k: k, workers: map[types.UID]*worker{}, mirrors: map[string]*corev1.Pod{},
+		static: map[string]*worker{}, ips: map[netip.Addr]types.UID{}, pulled: map[string]bool{}}
+}
+
+// watch follows the pods of this node with one list and watch.
+func (m *podManager) watch(ctx context.Context) error {
+	m.ctx = ctx
+	pods := m.k.api.Load().core.Pods(metav1.NamespaceAll)
+	selector := fields.OneTermEqualSelector("spec.nodeName", m.k.nodeName).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return pods.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.FieldSelector = selector
+			return pods.Watch(ctx, o)
+		},
+	}
+	r := cache.NewReflectorWithOptions(source, &corev1.Pod{}, m, cache.ReflectorOptions{Name: "kubelet " + m.k.nodeName})
+	r.RunWithContext(ctx)
+	return nil
+}
+
+// Add, Update, Delete, Replace and Resync make the manager the reflector's store.
+func (m *podManager) Add(obj any) error { return m.Update(obj) }
+
+func (m *podManager) Update(obj any) error {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("unexpected %T from the pod watch", obj)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.update(pod)
+	return nil
+}
+
+func (m *podManager) update(pod *corev1.Pod) {
+	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror {
+		key := pod.Namespace + "/" + pod.Name
+		m.mirrors[key] = pod
+		if w := m.static[key]; w != nil {
+			w.signal()
+		}
+		return
+	}
+	if w := m.workers[pod.UID]; w != nil {
+		w.update(pod)
+		return
+	}
+	m.start(newWorker(m.k, pod))
+}
+
+// start runs a worker until its pod is gone.
+func (m *podManager) start(w *worker) {
+	m.workers[w.uid] = w
+	m.running.Go(func() {
+		w.run(m.ctx)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.workers[w.uid] == w {
+			delete(m.workers, w.uid)
+		}
+	})
+}
+
+// Delete tells the worker that its pod exists no more.
+func (m *podManager) Delete(obj any) error {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.delete(pod)
+	return nil
+}
+
+func (m *podManager) delete(pod *corev1.Pod) {
+	if _, mirror := pod.Annotations[mirrorAnnotation]; mirror {
+		key := pod.Namespace + "/" + pod.Name
+		delete(m.mirrors, key)
+		if w := m.static[key]; w != nil {
+			w.signal()
+		}
+		return
+	}
+	if w := m.workers[pod.UID]; w != nil {
+		w.remove()
+	}
+}
+
+func (m *podManager) Replace(list []any, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	listed := map[types.UID]bool{}
+	for _, obj := range list {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			listed[pod.UID] = true
+			// Addresses of pods that run already must not be given again.
+			if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !pod.Spec.HostNetwork && !terminal(pod.Status.Phase) {
+				m.ips[ip] = pod.UID
+			}
+		}
+	}
+	for key, pod := range m.mirrors {
+		if !listed[pod.UID] {
+			delete(m.mirrors, key)
+			if w := m.static[key]; w != nil {
+				w.signal()
+			}
+		}
+	}
+	for uid, w := range m.workers {
+		if !listed[uid] && !w.static {
+			w.remove()
+		}
+	}
+	for _, obj := range list {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			m.update(pod)
+		}
+	}
+	return nil
+}
+
+func (m *podManager) Resync() error { return nil }
+
+// wakeAll makes every worker look again.
+func (m *podManager) wakeAll() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range m.workers {
+		w.signal()
+	}
+}
+
+// find returns the worker of a pod by name, static pods by their mirror's name.
+func (m *podManager) find(namespace, name string) *worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := m.static[namespace+"/"+name]; w != nil {
+		return w
+	}
+	for _, w := range m.workers {
+		if w.namespace == namespace && w.name == name && !w.static {
+			return w
+		}
+	}
+	return nil
+}
+
+// all returns the workers of this moment.
+func (m *podManager) all() []*worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]*worker, 0, len(m.workers))
+	for _, w := range m.workers {
+		list = append(list, w)
+	}
+	return list
+}
+
+// wait returns when every worker has stopped.
+func (m *podManager) wait() { m.running.Wait() }
+
+// pull marks an image as present and says whether it already was.
+func (m *podManager) pull(image string) (present bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	present = m.pulled[image]
+	m.pulled[image] = true
+	return present
+}
+
+func (m *podManager) has(image string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pulled[image]
+}
+
+// allocate gives a pod an address: from the Node's podCIDR, or else from the
+// cluster's pool.
+func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr, error) {
+	if cidr := m.podCIDR(ctx); cidr.IsValid() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		// The network's own address and the first one (the bridge's) stay free.
+		for ip := cidr.Masked().Addr().Next().Next(); cidr.Contains(ip.Next()); ip = ip.Next() {
+			if _, taken := m.ips[ip]; !taken {
+				m.ips[ip] = pod.UID
+				return ip, nil
+			}
+		}
+		return netip.Addr{}, fmt.Errorf("no free address in range %s", cidr)
+	}
+	if m.k.c.PodIPs == nil {
+		return netip.Addr{}, fmt.Errorf("node %q has no podCIDR assigned", m.k.nodeName)
+	}
+	ip, err := m.k.c.PodIPs.Allocate(ctx, m.k.nodeName, pod.Namespace, pod.Name)
+	if err != nil {
+		return ip, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ips[ip] = pod.UID
+	return ip, nil
+}
+
+// podCIDR is the Node's range; it is assigned some time after registration.
+func (m *podManager) podCIDR(ctx context.Context) netip.Prefix {
+	node := m.k.node.get()
+	if node == nil || node.Spec.PodCIDR == "" {
+		fresh, err := m.k.api.Load().core.Nodes().Get(ctx, m.k.nodeName, metav1.GetOptions{})
+		if err != nil {
+			return netip.Prefix{}
+		}
+		m.k.node.set(fresh)
+		node = fresh
+	}
+	cidr, err := netip.ParsePrefix(node.Spec.PodCIDR)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return cidr
+}
+
+func (m *podManager) release(ip netip.Addr, uid types.UID) {
+	m.mu.Lock()
+	owned := m.ips[ip] == uid
+	if owned {
+		delete(m.ips, ip)
+	}
+	m.mu.Unlock()
+	node := m.k.node.get()
+	if owned && m.k.c.PodIPs != nil && (node == nil || node.Spec.PodCIDR == "") {
+		m.k.c.PodIPs.Release(m.k.nodeName, ip)
+	}
+}
+
+func terminal(p corev1.PodPhase) bool { return p == corev1.PodSucceeded || p == corev1.PodFailed }
+
+// backoff doubles from ten seconds to five minutes, as the kubelet's does for
+// crashing containers and failing pulls.
+func backoff(last time.Duration) time.Duration {
+	return min(max(2*last, 10*time.Second), 5*time.Minute)
+}

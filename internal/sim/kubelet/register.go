@@ -1,0 +1,261 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// The kubelet's own periods (KubeletConfiguration defaults).
+const (
+	leaseSeconds   = int32(40)
+	leasePeriod    = 10 * time.Second
+	statusPeriod   = 10 * time.Second // how often the status is computed
+	reportPeriod   = 5 * time.Minute  // how often an unchanged one is written
+	runtimePeriod  = 2 * time.Second  // how often a missing CNI is looked for
+	registerPeriod = 7 * time.Second  // the longest pause between registrations
+)
+
+func semanticEqual(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// nodeState is the Node as this kubelet last saw it.
+type nodeState struct {
+	mu       sync.Mutex
+	node     *corev1.Node
+	network  string // why the network is not ready, "" when it is
+	reported time.Time
+}
+
+func newNodeState() *nodeState { return &nodeState{network: networkNotReady} }
+
+func (s *nodeState) get() *corev1.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.node
+}
+
+func (s *nodeState) set(n *corev1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = n
+}
+
+// networkProblem is "" when pods can get a network.
+func (s *nodeState) networkProblem() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.network
+}
+
+func (k *Kubelet) facts() nodeFacts {
+	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings,
+		networkProblem: k.node.networkProblem(), now: k.c.Clock.Now()}
+}
+
+// runNode registers the node once and then keeps lease and status. A Node that
+// is deleted under a running kubelet is not made again before a restart, as with
+// the real one: the lease goes on, status writes fail.
+func (k *Kubelet) runNode(ctx context.Context) error {
+	k.checkNetwork()
+	if k.flags.RegisterNode && (k.settings.RegisterNode == nil || *k.settings.RegisterNode) {
+		if err := k.register(ctx); err != nil {
+			return err
+		}
+	}
+	close(k.ready)
+	lease, status := k.c.Clock.NewTicker(leasePeriod), k.c.Clock.NewTicker(statusPeriod)
+	defer lease.Stop()
+	defer status.Stop()
+	look := k.c.Clock.NewTimer(runtimePeriod)
+	defer look.Stop()
+	k.renewLease(ctx)
+	k.reportStatus(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-lease.C():
+			k.renewLease(ctx)
+		case <-status.C():
+			k.checkNetwork()
+			k.reportStatus(ctx)
+		case <-k.poke:
+			k.lookAtNetwork(ctx)
+		case <-look.C():
+			// While the network is ready, the status ticker looks often enough.
+			if k.node.networkProblem() != "" {
+				k.lookAtNetwork(ctx)
+			}
+			look.Reset(runtimePeriod)
+		}
+	}
+}
+
+// lookAtNetwork reports at once when the network has become ready or been lost.
+func (k *Kubelet) lookAtNetwork(ctx context.Context) {
+	if k.checkNetwork() {
+		k.reportStatus(ctx)
+	}
+}
+
+// register creates the Node, or adopts one of the same name: its default labels
+// are written again, its taints are not.
+func (k *Kubelet) register(ctx context.Context) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, registerPeriod) {
+		node, err := k.tryRegister(ctx)
+		if err == nil {
+			k.node.set(node)
+			k.log.Info("Successfully registered node", "node", k.nodeName)
+			return nil
+		}
+		k.log.Error("Unable to register node with API server", "node", k.nodeName, "err", err)
+		if !k.sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+func (k *Kubelet) tryRegister(ctx context.Context) (*corev1.Node, error) {
+	nodes := k.api.Load().core.Nodes()
+	want := newNode(k.facts())
+	created, err := nodes.Create(ctx, want, metav1.CreateOptions{})
+	if err == nil {
+		return created, nil
+	}
+	if !apierrors.IsAlreadyExists(err) && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	have, getErr := nodes.Get(ctx, k.nodeName, metav1.GetOptions{})
+	if getErr != nil {
+		return nil, errors.Join(err, getErr)
+	}
+	labels := map[string]string{}
+	for key, value := range defaultLabels(k.facts()) {
+		if have.Labels[key] != value {
+			labels[key] = value
+		}
+	}
+	if len(labels) == 0 && have.Annotations[attachDetach] == "true" {
+		return have, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels": labels, "annotations": map[string]string{attachDetach: "true"}}})
+	if err != nil {
+		return nil, err
+	}
+	return nodes.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})
+}
+
+// reportStatus writes the status when it changed, or every five minutes.
+func (k *Kubelet) reportStatus(ctx context.Context) {
+	for range 5 {
+		err := k.tryReportStatus(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		k.log.Error("Error updating node status", "err", err)
+		if apierrors.IsNotFound(err) || !k.sleep(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+func (k *Kubelet) tryReportStatus(ctx context.Context) error {
+	due := k.c.Clock.Since(k.node.reported) >= reportPeriod
+	if last := k.node.get(); last != nil && !due && !statusChanged(last.Status, nodeStatus(k.facts(), last.Status)) {
+		return nil // an idle node costs no read
+	}
+	nodes := k.api.Load().core.Nodes()
+	old, err := nodes.Get(ctx, k.nodeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	next := old.DeepCopy()
+	next.Status = nodeStatus(k.facts(), old.Status)
+	patch, err := statusPatch(old, next)
+	if err != nil {
+		return err
+	}
+	updated, err := nodes.Patch(ctx, k.nodeName, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return err
+	}
+	k.node.set(updated)
+	k.node.reported = k.c.Clock.Now()
+	return nil
+}
+
+// statusPatch is the difference of two Nodes' statuses. Addresses are replaced
+// as a whole, because merging by type would mix the kubelet's with a provider's.
+func statusPatch(old, next *corev1.Node) ([]byte, error) {
+	strip := func(n *corev1.Node) ([]byte, error) {
+		return json.Marshal(&corev1.Node{Status: n.Status})
+	}
+	a, err := strip(old)
+	if err != nil {
+		return nil, err
+	}
+	b, err := strip(next)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatch(a, b, corev1.Node{})
+	if err != nil {
+		return nil, err
+	}
+	if semanticEqual(old.Status.Addresses, next.Status.Addresses) {
+		return patch, nil
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(patch, &doc); err != nil {
+		return nil, err
+	}
+	status, ok := doc["status"].(map[string]any)
+	if !ok {
+		return patch, nil
+	}
+	list := []any{map[string]any{"$patch": "replace"}}
+	for _, address := range next.Status.Addresses {
+		list = append(list, address)
+	}
+	status["addresses"] = list
+	delete(status, "$setElementOrder/addresses")
+	return json.Marshal(doc)
+}
+
+// renewLease creates or renews the node's lease.
+func (k *Kubelet) renewLease(ctx context.Context) {
+	leases := k.api.Load().coord.Leases(corev1.NamespaceNodeLease)
+	now := metav1.NewMicroTime(k.c.Clock.Now())
+	patch := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":%d,"renewTime":%q}}`,
+		k.nodeName, leaseSeconds, now.UTC().Format(metav1.RFC3339Micro))
+	_, err := leases.Patch(ctx, k.nodeName, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = leases.Create(ctx, k.newLease(now), metav1.CreateOptions{})
+	}
+	if err != nil && ctx.Err() == nil {
+		k.log.Error("Failed to renew the node lease", "err", err)
+	}
+}
+
+func (k *Kubelet) newLease(now metav1.MicroTime) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: k.nodeName, Namespace: corev1.NamespaceNodeLease},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &k.nodeName, LeaseDurationSeconds: new(leaseSeconds), RenewTime: &now},
+	}
+	if n := k.node.get(); n != nil {
+		l.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: n.UID}}
+	}
+	return l
+}

@@ -1,0 +1,227 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/cri-streaming/pkg/streaming/portforward"
+)
+
+// Limits of a port forward, those of the real kubelet.
+const (
+	streamIdle     = 4 * time.Hour
+	streamCreation = 30 * time.Second
+)
+
+// serve answers the kubelet's HTTPS API for the API server.
+func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
+	cert, err := selfSigned(k.nodeName, k.c.InternalIP.String())
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("GET /pods", k.servePods)
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
+	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
+	server := &http.Server{
+		Handler: k.authenticated(mux), ReadHeaderTimeout: 30 * time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12},
+		// The streaming protocols upgrade a connection, which HTTP/2 cannot.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	end := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer end()
+	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("kubelet %s: serve: %w", k.nodeName, err)
+	}
+	return nil
+}
+
+// authenticated lets in who has a client certificate of the cluster's CA; the
+// health check is open.
+func (k *Kubelet) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" && !k.trusts(r.TLS) {
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (k *Kubelet) trusts(state *tls.ConnectionState) bool {
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return false
+	}
+	ca, err := k.readGuest(k.settings.Authentication.X509.ClientCAFile)
+	if err != nil {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
+}
+
+func selfSigned(name, ip string) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.ParseIP(ip)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(365 * 24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
+	list := []any{}
+	for _, worker := range k.pods.all() {
+		if s := worker.shown.Load(); s != nil {
+			list = append(list, s.pod)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": list})
+}
+
+// serveLogs answers a container's log; tailLines and follow are honoured.
+func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
+	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
+	if worker == nil {
+		http.Error(w, "pod not found", http.StatusNotFound)
+		return
+	}
+	dir, err := worker.logFolder()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	i := slices.IndexFunc(worker.containers, func(c *container) bool { return c.spec.Name == r.PathValue("container") })
+	if i < 0 {
+		http.Error(w, "container not found", http.StatusNotFound)
+		return
+	}
+	f, err := os.Open(dir + "/" + worker.containers[i].spec.Name + "/0.log")
+	if err != nil {
+		http.Error(w, "the container has written no log", http.StatusNotFound)
+		return
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.WriteString(w, tail(string(data), r.URL.Query().Get("tailLines")))
+	for r.URL.Query().Get("follow") == "true" {
+		if flusher, ok := w.(http.Flusher); ok {
+			flusher.Flush()
+		}
+		if !k.sleep(r.Context(), 250*time.Millisecond) {
+			return
+		}
+		if _, err := io.Copy(w, f); err != nil {
+			return
+		}
+	}
+}
+
+func tail(text, lines string) string {
+	n, err := strconv.Atoi(lines)
+	if err != nil || n < 0 {
+		return text
+	}
+	all := strings.SplitAfter(text, "\n")
+	if len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return strings.Join(all[max(0, len(all)-n):], "")
+}
+
+func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
+	options, err := portforward.NewV4Options(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	worker := k.pods.find(r.PathValue("namespace"), r.PathValue("pod"))
+	if worker == nil {
+		http.Error(w, "pod not found", http.StatusNotFound)
+		return
+	}
+	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle, streamCreation, portforward.SupportedProtocols)
+}
+
+// forwarder connects a forwarded port: static pods listen on the machine's
+// loopback address, the others in the network.
+type forwarder struct {
+	k *Kubelet
+	w *worker
+}
+
+func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
+	defer stream.Close()
+	var conn net.Conn
+	var err error
+	if f.w.static {
+		host, _, splitErr := net.SplitHostPort(f.k.c.Listen)
+		if splitErr != nil {
+			return splitErr
+		}
+		var d net.Dialer
+		conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+	} else {
+		s := f.w.shown.Load()
+		if s == nil || s.status.PodIP == "" {
+			return fmt.Errorf("pod %s has no address yet", f.w.name)
+		}
+		conn, err = f.k.c.Dial(ctx, "tcp", net.JoinHostPort(s.status.PodIP, strconv.Itoa(int(port))))
+	}
+	if err != nil {
+		return fmt.Errorf("forward port %d: %w", port, err)
+	}
+	defer conn.Close()
+	done := make(chan error, 2)
+	go func() { _, err := io.Copy(conn, stream); done <- err }()
+	go func() { _, err := io.Copy(stream, conn); done <- err }()
+	return <-done
+}
+
+// nodeConfig connects as the node itself.
+func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
+	cluster, _, err := k.identity.kubeconfig(kubeletConf)
+	if err != nil {
+		return nil, err
+	}
+	pair := k.identity.cert.Load()
+	if pair == nil {
+		return nil, errors.New("the node has no certificate yet")
+	}
+	pem, err := encodePair(pair)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: pem, KeyData: pem}, QPS: -1}, nil
+}

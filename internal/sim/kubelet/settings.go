@@ -1,0 +1,108 @@
+package kubelet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Guest paths of a kubelet that kubeadm set up.
+const (
+	kubeletConf   = "/etc/kubernetes/kubelet.conf"
+	bootstrapConf = "/etc/kubernetes/bootstrap-kubelet.conf"
+	configFile    = "/var/lib/kubelet/config.yaml"
+	pkiFolder     = "/var/lib/kubelet/pki"
+	cniFolder     = "/etc/cni/net.d"
+	podLogFolder  = "/var/log/pods"
+)
+
+// settings is the part of KubeletConfiguration that means something here.
+type settings struct {
+	StaticPodPath  string   `json:"staticPodPath"`
+	ClusterDNS     []string `json:"clusterDNS"`
+	ClusterDomain  string   `json:"clusterDomain"`
+	MaxPods        int      `json:"maxPods"`
+	RegisterNode   *bool    `json:"registerNode"`
+	Authentication struct {
+		X509 struct {
+			ClientCAFile string `json:"clientCAFile"`
+		} `json:"x509"`
+	} `json:"authentication"`
+	RegisterWithTaints []corev1.Taint    `json:"registerWithTaints"`
+	ProviderID         string            `json:"providerID"`
+	EvictionHard       map[string]string `json:"evictionHard"`
+	SystemReserved     map[string]string `json:"systemReserved"`
+	KubeReserved       map[string]string `json:"kubeReserved"`
+	ServerTLSBootstrap bool              `json:"serverTLSBootstrap"`
+}
+
+// readSettings reads config.yaml and lays the flags over it. Without the file
+// the defaults of kubeadm hold.
+func (k *Kubelet) readSettings() (settings, error) {
+	var s settings
+	data, err := k.readGuest(configFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return s, fmt.Errorf("kubelet: failed to load kubelet config file %s: %w", configFile, err)
+	default:
+		if err := yaml.Unmarshal(data, &s); err != nil {
+			return s, fmt.Errorf("kubelet: failed to decode kubelet config file %s: %w", configFile, err)
+		}
+	}
+	s.StaticPodPath = noDrive(cmp.Or(k.flags.PodManifestPath, s.StaticPodPath, "/etc/kubernetes/manifests"))
+	s.Authentication.X509.ClientCAFile = noDrive(cmp.Or(s.Authentication.X509.ClientCAFile, "/etc/kubernetes/pki/ca.crt"))
+	s.ClusterDomain = cmp.Or(s.ClusterDomain, "cluster.local")
+	s.MaxPods = cmp.Or(k.flags.MaxPods, s.MaxPods, 110)
+	if len(k.flags.RegisterWithTaints) > 0 {
+		s.RegisterWithTaints = k.flags.RegisterWithTaints
+	}
+	s.ProviderID = cmp.Or(k.flags.ProviderID, s.ProviderID)
+	return s, nil
+}
+
+// noDrive takes the system drive off a Windows path, since guest paths are
+// mapped without it.
+func noDrive(p string) string {
+	p = strings.ReplaceAll(p, `\`, "/")
+	if len(p) >= 2 && p[1] == ':' && (p[0] == 'C' || p[0] == 'c') {
+		p = p[2:]
+	}
+	return p
+}
+
+func (k *Kubelet) readGuest(guest string) ([]byte, error) {
+	p, err := k.c.Path(guest)
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(p)
+}
+
+// writeGuest replaces a file of the machine in one step.
+func (k *Kubelet) writeGuest(guest string, data []byte, mode os.FileMode) error {
+	p, err := k.c.Path(guest)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(parent(p), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(p+".new", data, mode); err != nil {
+		return err
+	}
+	return os.Rename(p+".new", p)
+}
+
+func parent(p string) string {
+	if i := strings.LastIndexByte(p, '/'); i > 0 {
+		return p[:i]
+	}
+	return "/"
+}

@@ -1,0 +1,147 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// manifestPeriod is how often the folder of static pods is looked at. The real
+// kubelet also watches it; kubeadm init waits on this.
+const manifestPeriod = 200 * time.Millisecond
+
+// runStaticPods starts a worker for each manifest and ends it with the file.
+func (k *Kubelet) runStaticPods(ctx context.Context) error {
+	k.pods.mu.Lock()
+	if k.pods.ctx == nil {
+		k.pods.ctx = ctx
+	}
+	k.pods.mu.Unlock()
+	seen := map[string]*worker{}
+	for {
+		found := k.manifests()
+		for key, pod := range found {
+			if seen[key] != nil {
+				continue
+			}
+			w := newWorker(k, pod)
+			w.static = true
+			seen[key] = w
+			k.pods.mu.Lock()
+			k.pods.static[pod.Namespace+"/"+pod.Name] = w
+			k.pods.start(w)
+			k.pods.mu.Unlock()
+		}
+		for key, w := range seen {
+			if found[key] == nil {
+				w.remove()
+				delete(seen, key)
+			}
+		}
+		if !k.sleep(ctx, manifestPeriod) {
+			return nil
+		}
+	}
+}
+
+// manifests reads the static pods, by name and content.
+func (k *Kubelet) manifests() map[string]*corev1.Pod {
+	found := map[string]*corev1.Pod{}
+	dir, err := k.c.Path(k.settings.StaticPodPath)
+	if err != nil {
+		return found
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return found
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".yaml") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			continue
+		}
+		pod := &corev1.Pod{}
+		if err := yaml.Unmarshal(data, pod); err != nil || pod.Name == "" {
+			continue // half-written: the next look sees it whole
+		}
+		sum := sha256.Sum256(data)
+		hash := hex.EncodeToString(sum[:16])
+		k.completeStatic(pod, hash)
+		found[pod.Namespace+"/"+pod.Name+"/"+hash] = pod
+	}
+	return found
+}
+
+// completeStatic gives a static pod what the kubelet adds: the node in its name,
+// an identity by content, and the marks by which it is known.
+func (k *Kubelet) completeStatic(pod *corev1.Pod, hash string) {
+	pod.Name += "-" + k.nodeName
+	if pod.Namespace == "" {
+		pod.Namespace = metav1.NamespaceDefault
+	}
+	pod.UID = types.UID(hash)
+	pod.Spec.NodeName = k.nodeName
+	if pod.Spec.RestartPolicy == "" {
+		pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[hashAnnotation] = hash
+	pod.Annotations[sourceAnnotation] = "file"
+	pod.Annotations[seenAnnotation] = k.c.Clock.Now().Format(time.RFC3339Nano)
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+}
+
+// ensureMirror makes the API object that stands for a static pod; nil as long as
+// there is none.
+func (w *worker) ensureMirror(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
+	api := w.k.api.Load()
+	node := w.k.node.get()
+	if api == nil || node == nil {
+		w.signalLater(ctx)
+		return nil
+	}
+	w.k.pods.mu.Lock()
+	have := w.k.pods.mirrors[w.namespace+"/"+w.name]
+	w.k.pods.mu.Unlock()
+	if have != nil && have.Annotations[mirrorAnnotation] == pod.Annotations[hashAnnotation] {
+		return have
+	}
+	mirror := pod.DeepCopy()
+	mirror.UID, mirror.Status = "", corev1.PodStatus{}
+	mirror.Annotations[mirrorAnnotation] = pod.Annotations[hashAnnotation]
+	mirror.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)}}
+	made, err := api.core.Pods(w.namespace).Create(ctx, mirror, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = api.core.Pods(w.namespace).Get(ctx, w.name, metav1.GetOptions{})
+		if err == nil && made.Annotations[mirrorAnnotation] != pod.Annotations[hashAnnotation] {
+			err = api.core.Pods(w.namespace).Delete(ctx, w.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+			made = nil
+		}
+	}
+	if err != nil || made == nil {
+		if err != nil && ctx.Err() == nil {
+			w.k.log.Error("Failed creating a mirror pod", "pod", w.name, "err", err)
+		}
+		w.signalLater(ctx)
+		return nil
+	}
+	w.k.pods.mu.Lock()
+	w.k.pods.mirrors[w.namespace+"/"+w.name] = made
+	w.k.pods.mu.Unlock()
+	return made
+}

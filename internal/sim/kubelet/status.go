@@ -1,0 +1,225 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// publish computes the pod's status and writes it where it has changed.
+func (w *worker) publish(ctx context.Context) {
+	pod, gone := w.current()
+	w.status = podStatus(pod, w)
+	w.shown.Store(&snapshot{pod: pod, status: w.status, containers: slices.Clone(w.containers)})
+	if gone || ctx.Err() != nil {
+		return
+	}
+	name, uid := w.name, w.uid
+	if w.static {
+		mirror := w.ensureMirror(ctx, pod)
+		if mirror == nil {
+			return
+		}
+		if w.mirror != mirror.UID {
+			w.mirror, w.written = mirror.UID, nil
+		}
+		name, uid = mirror.Name, mirror.UID
+	}
+	if w.written != nil && semanticEqual(*w.written, w.status) {
+		return
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": w.status})
+	if err != nil {
+		return
+	}
+	for range 3 {
+		_, err = w.k.api.Load().core.Pods(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err == nil {
+			w.written = w.status.DeepCopy()
+			return
+		}
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !w.k.sleep(ctx, 200*time.Millisecond) {
+			return
+		}
+	}
+	w.k.log.Error("Failed to update status for pod", "pod", w.namespace+"/"+name, "err", err)
+	w.signalLater(ctx)
+}
+
+// signalLater wakes the worker after a failed write.
+func (w *worker) signalLater(ctx context.Context) {
+	w.k.pods.running.Go(func() {
+		if w.k.sleep(ctx, 2*time.Second) {
+			w.signal()
+		}
+	})
+}
+
+// podStatus is the status of a pod in the worker's present state.
+func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
+	now := metav1.NewTime(w.k.c.Clock.Now().Truncate(time.Second))
+	s := corev1.PodStatus{StartTime: w.status.StartTime, QOSClass: pod.Status.QOSClass, Phase: w.status.Phase,
+		NominatedNodeName: pod.Status.NominatedNodeName, ObservedGeneration: pod.Status.ObservedGeneration}
+	if s.StartTime == nil {
+		s.StartTime = &now
+	}
+	if w.verdict.reason != "" && !w.static {
+		s.Phase, s.Reason, s.Message = corev1.PodFailed, w.verdict.reason, w.verdict.message
+		s.Conditions = pod.Status.Conditions
+		return s
+	}
+	for _, c := range w.containers {
+		view := c.view()
+		if c.init {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, view)
+		} else {
+			s.ContainerStatuses = append(s.ContainerStatuses, view)
+		}
+	}
+	terminating := pod.DeletionTimestamp != nil
+	if !terminal(s.Phase) {
+		s.Phase = phase(&pod.Spec, s.InitContainerStatuses, s.ContainerStatuses, terminating)
+	}
+	if ip := w.k.c.InternalIP; ip.IsValid() {
+		s.HostIP = ip.String()
+		s.HostIPs = []corev1.HostIP{{IP: s.HostIP}}
+	}
+	if w.sandbox.ip.IsValid() && w.sandbox.ready {
+		s.PodIP = w.sandbox.ip.String()
+		s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
+	} else if pod.Spec.HostNetwork && s.HostIP != "" {
+		s.PodIP = s.HostIP
+		s.PodIPs = []corev1.PodIP{{IP: s.HostIP}}
+	}
+	s.Conditions = podConditions(pod, &s, w.sandbox.ready && !terminating, now)
+	return s
+}
+
+// phase follows the kubelet's rules.
+func phase(spec *corev1.PodSpec, inits, mains []corev1.ContainerStatus, terminating bool) corev1.PodPhase {
+	for i, s := range inits {
+		if sidecar(&spec.InitContainers[i]) {
+			continue
+		}
+		switch t := s.State.Terminated; {
+		case t != nil && t.ExitCode == 0:
+		case t != nil && spec.RestartPolicy == corev1.RestartPolicyNever:
+			return corev1.PodFailed
+		case terminating && t != nil:
+			return corev1.PodFailed
+		default:
+			return corev1.PodPending
+		}
+	}
+	running, waiting, failed := 0, 0, 0
+	for _, s := range mains {
+		switch {
+		case s.State.Running != nil:
+			running++
+		case s.State.Terminated != nil:
+			if s.State.Terminated.ExitCode != 0 {
+				failed++
+			}
+		case s.LastTerminationState.Terminated != nil:
+			running++ // between two runs
+		default:
+			waiting++
+		}
+	}
+	switch {
+	case waiting > 0:
+		return corev1.PodPending
+	case running > 0:
+		return corev1.PodRunning
+	case spec.RestartPolicy == corev1.RestartPolicyAlways && !terminating:
+		return corev1.PodRunning
+	case failed == 0:
+		return corev1.PodSucceeded
+	case spec.RestartPolicy == corev1.RestartPolicyNever || terminating:
+		return corev1.PodFailed
+	}
+	return corev1.PodRunning
+}
+
+// podConditions are the kubelet's five conditions; those of others stay.
+func podConditions(pod *corev1.Pod, s *corev1.PodStatus, sandbox bool, now metav1.Time) []corev1.PodCondition {
+	var list []corev1.PodCondition
+	set := func(kind corev1.PodConditionType, ok bool, reason, message string) {
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now, ObservedGeneration: observed(pod, kind)}
+		if !ok {
+			c.Status, c.Reason, c.Message = corev1.ConditionFalse, reason, message
+		}
+		for _, o := range pod.Status.Conditions {
+			if o.Type == kind && o.Status == c.Status {
+				c.LastTransitionTime = o.LastTransitionTime
+			}
+		}
+		list = append(list, c)
+	}
+	var uninitialized, unready []string
+	for i, c := range s.InitContainerStatuses {
+		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
+		if sidecar(&pod.Spec.InitContainers[i]) {
+			done = c.Started != nil && *c.Started
+			if !c.Ready {
+				unready = append(unready, c.Name)
+			}
+		}
+		if !done {
+			uninitialized = append(uninitialized, c.Name)
+		}
+	}
+	for _, c := range s.ContainerStatuses {
+		if !c.Ready {
+			unready = append(unready, c.Name)
+		}
+	}
+	completed := s.Phase == corev1.PodSucceeded
+	reason, message := "ContainersNotReady", fmt.Sprintf("containers with unready status: %v", unready)
+	if completed {
+		reason, message = "PodCompleted", ""
+	} else if s.Phase == corev1.PodFailed {
+		reason, message = "PodFailed", ""
+	}
+	ready := len(unready) == 0 && !terminal(s.Phase)
+	gates := gatesOpen(pod)
+	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), "", "")
+	set(corev1.PodInitialized, len(uninitialized) == 0 || completed, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: %v", uninitialized))
+	if ready && !gates {
+		set(corev1.PodReady, false, "ReadinessGatesNotReady", "a readiness gate of the pod is not true")
+	} else {
+		set(corev1.PodReady, ready, reason, message)
+	}
+	set(corev1.ContainersReady, ready, reason, message)
+	set(corev1.PodScheduled, true, "", "")
+	for _, o := range pod.Status.Conditions {
+		if !slices.ContainsFunc(list, func(c corev1.PodCondition) bool { return c.Type == o.Type }) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+func observed(pod *corev1.Pod, kind corev1.PodConditionType) int64 {
+	for _, o := range pod.Status.Conditions {
+		if o.Type == kind {
+			return o.ObservedGeneration
+		}
+	}
+	return 0
+}
+
+func gatesOpen(pod *corev1.Pod) bool {
+	return !slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+		return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == g.ConditionType && c.Status == corev1.ConditionTrue
+		})
+	})
+}

@@ -1,0 +1,265 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// worker brings one pod from what it is to what it should be, a step at a time,
+// in one goroutine that sleeps while nothing changes.
+type worker struct {
+	k               *Kubelet
+	uid             types.UID
+	namespace, name string
+	static          bool
+	mu              sync.Mutex
+	pod             *corev1.Pod // newest known
+	gone            bool        // deleted from the API server, or its manifest is
+	wake            chan struct{}
+	shown           atomic.Pointer[snapshot] // for the HTTPS API
+
+	// Owned by run.
+	containers []*container
+	sandbox    sandbox
+	verdict    verdict
+	status     corev1.PodStatus // as last computed
+	written    *corev1.PodStatus
+	mirror     types.UID
+	events     map[string]*corev1.Event
+	finished   bool
+}
+
+// sandbox is the pod's network and volumes.
+type sandbox struct {
+	ready   bool
+	ip      netip.Addr
+	ports   []int32 // announced to the network
+	exposed bool
+	reason  string // why it is not ready yet
+}
+
+// snapshot is what the HTTPS API may see of a worker.
+type snapshot struct {
+	pod        *corev1.Pod
+	status     corev1.PodStatus
+	containers []*container
+}
+
+func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
+	w := &worker{k: k, uid: pod.UID, namespace: pod.Namespace, name: pod.Name, pod: pod,
+		wake: make(chan struct{}, 1), events: map[string]*corev1.Event{}, status: *pod.Status.DeepCopy()}
+	w.containers = newContainers(pod)
+	return w
+}
+
+func (w *worker) update(pod *corev1.Pod) {
+	w.mu.Lock()
+	w.pod = pod
+	w.mu.Unlock()
+	w.signal()
+}
+
+func (w *worker) remove() {
+	w.mu.Lock()
+	w.gone = true
+	w.mu.Unlock()
+	w.signal()
+}
+
+func (w *worker) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *worker) current() (*corev1.Pod, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pod, w.gone
+}
+
+// run steps until the pod is finished or ctx is over. Containers outlive ctx as
+// they outlive a kubelet; only what lives in this process ends with it.
+func (w *worker) run(ctx context.Context) {
+	w.adopt()
+	for {
+		again := w.step(ctx)
+		w.publish(ctx)
+		if w.finished || ctx.Err() != nil {
+			break
+		}
+		if !w.rest(ctx, again) {
+			break
+		}
+	}
+	w.k.hide(w)
+	for _, c := range w.containers {
+		c.abandon()
+	}
+}
+
+// rest waits for a change, or until it is time to look again.
+func (w *worker) rest(ctx context.Context, d time.Duration) bool {
+	var due <-chan time.Time
+	if d > 0 {
+		t := w.k.c.Clock.NewTimer(d)
+		defer t.Stop()
+		due = t.C()
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.wake:
+	case <-due:
+	}
+	return true
+}
+
+// step does what can be done now and says after how long to look again without
+// being woken; zero is never.
+func (w *worker) step(ctx context.Context) time.Duration {
+	pod, gone := w.current()
+	if gone || pod.DeletionTimestamp != nil {
+		return w.terminate(ctx, pod, gone)
+	}
+	if terminal(w.status.Phase) {
+		return 0
+	}
+	if w.verdict = w.k.admit(pod); w.verdict.reason != "" && !w.static {
+		w.event(ctx, corev1.EventTypeWarning, w.verdict.reason, w.verdict.message, "")
+		return 0
+	}
+	if !w.sandbox.ready {
+		if again := w.prepare(ctx, pod); again > 0 {
+			return again
+		}
+	}
+	return w.runContainers(ctx, pod)
+}
+
+// prepare mounts volumes and gets a network; it returns when to try again.
+func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
+	if !w.static {
+		if err := w.k.checkVolumes(ctx, pod); err != nil {
+			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
+			return 2 * time.Second
+		}
+	}
+	if onHostNetwork(pod, w.k.c.OS) {
+		w.sandbox.ip = w.k.c.InternalIP
+		w.sandbox.ready = true
+		return 0
+	}
+	if problem := w.k.node.networkProblem(); problem != "" {
+		w.event(ctx, corev1.EventTypeWarning, "NetworkNotReady", "network is not ready: "+problem, "")
+		return 5 * time.Second
+	}
+	if err := refuseSandbox(pod, w.k.c.OS, w.k.c.RuntimeVersion); err != nil {
+		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
+		return 10 * time.Second
+	}
+	if !w.sandbox.ip.IsValid() {
+		ip, err := w.k.pods.allocate(ctx, pod)
+		if err != nil {
+			w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: %v", err), "")
+			return 2 * time.Second
+		}
+		w.sandbox.ip = ip
+	}
+	w.sandbox.ready = true
+	return 0
+}
+
+// runContainers starts what should run, in the pod's order.
+func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Duration {
+	var again time.Duration
+	earlier := func(d time.Duration) {
+		if d > 0 && (again == 0 || d < again) {
+			again = d
+		}
+	}
+	for _, c := range w.containers {
+		c.collect(w.k.c.Clock.Now())
+	}
+	for _, c := range w.containers {
+		if c.done(pod) {
+			continue
+		}
+		if c.blocked(w.containers) {
+			break
+		}
+		earlier(w.startDue(ctx, pod, c))
+	}
+	if !w.sandbox.exposed && slices.ContainsFunc(w.containers, func(c *container) bool { return c.run != nil }) {
+		w.k.expose(w, pod)
+	}
+	return again
+}
+
+// startDue starts a container that is not running, unless it is backing off.
+func (w *worker) startDue(ctx context.Context, pod *corev1.Pod, c *container) time.Duration {
+	if c.run != nil {
+		return 0
+	}
+	if wait := c.notBefore.Sub(w.k.c.Clock.Now()); wait > 0 {
+		c.showBackoff(pod)
+		w.backoffEvent(ctx, c)
+		return wait
+	}
+	w.start(ctx, pod, c)
+	if c.run == nil {
+		return max(c.notBefore.Sub(w.k.c.Clock.Now()), time.Millisecond)
+	}
+	return 0
+}
+
+// terminate stops the containers and, when they have ended, lets the API server
+// forget the pod.
+func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time.Duration {
+	grace := 30 * time.Second
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	if s := pod.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	w.k.hide(w)
+	for _, c := range slices.Backward(w.containers) {
+		if c.run != nil {
+			w.event(ctx, corev1.EventTypeNormal, "Killing", "Stopping container "+c.spec.Name, c.fieldPath())
+			c.stop(ctx, w.k.c.Clock, grace)
+		}
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	if w.sandbox.ip.IsValid() && !onHostNetwork(pod, w.k.c.OS) {
+		w.k.pods.release(w.sandbox.ip, w.uid)
+	}
+	if gone {
+		w.finished = true
+		w.k.removeLogs(w)
+		return 0
+	}
+	w.publish(ctx)
+	err := w.k.api.Load().core.Pods(w.namespace).Delete(ctx, w.name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &w.uid}})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		w.finished = true
+		w.k.removeLogs(w)
+		return 0
+	}
+	w.k.log.Error("Failed to delete pod", "pod", w.namespace+"/"+w.name, "err", err)
+	return time.Second
+}
