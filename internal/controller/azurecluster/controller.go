@@ -158,9 +158,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 
 // save summarises and writes what the pass changed, and tells of transitions.
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, azureCluster *infrav1.AzureCluster, before []metav1.Condition) error {
-	if err := condition.Summarise(azureCluster, table()); err != nil {
-		return err
-	}
+	condition.Summarise(azureCluster, table())
 	condition.Emit(r.Recorder, azureCluster, before)
 	err := helper.Patch(ctx, azureCluster, patch.WithOwnedConditions{Conditions: table().Owned()})
 	if !azureCluster.DeletionTimestamp.IsZero() {

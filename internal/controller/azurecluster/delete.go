@@ -57,7 +57,8 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureCluster.Status.LongRunningOperationStates)
 	s.azureCluster.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, deleting, cloud.Explain(outcome))
+		reason, message := cloud.Explain(outcome, deleting)
+		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, reason, message)
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
 	return ctrl.Result{}, r.forget(ctx, s)

@@ -17,11 +17,8 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// Reasons of NetworkInfrastructureReady beside the shared ones.
-const (
-	networkCreating = "Creating"
-	networkFailed   = "Failed"
-)
+// creating is the reason of NetworkInfrastructureReady while Azure is at work.
+const creating = "Creating"
 
 // open finds the cluster's credentials. Without them the pass ends: the identity
 // and its secret are watched, so that nothing has to ask again.
@@ -78,15 +75,12 @@ func (r *Reconciler) network(ctx context.Context, s *scope) (ctrl.Result, error)
 	outcome := s.azure.Apply(ctx, s.cluster.Name, resources, s.azureCluster.Status.LongRunningOperationStates)
 	s.azureCluster.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	condition.Fold(s.azureCluster, outcome)
-	switch outcome.State {
-	case plan.Done:
+	if outcome.State == plan.Done {
 		condition.True(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.Provisioned)
 		return r.dropRules(ctx, s)
-	case plan.Failed:
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, networkFailed, cloud.Explain(outcome))
-	default:
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, networkCreating, cloud.Explain(outcome))
 	}
+	reason, message := cloud.Explain(outcome, creating)
+	condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, reason, message)
 	return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 }
 

@@ -31,7 +31,8 @@ func (r *Reconciler) dropRules(ctx context.Context, s *scope) (ctrl.Result, erro
 		outcome := s.azure.Delete(ctx, s.cluster.Name, dropped, s.azureCluster.Status.LongRunningOperationStates)
 		s.azureCluster.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 		if outcome.State != plan.Done {
-			condition.False(s.azureCluster, infrav1.SecurityGroupsReadyCondition, "Updating", cloud.Explain(outcome))
+			reason, message := cloud.Explain(outcome, "Updating")
+			condition.False(s.azureCluster, infrav1.SecurityGroupsReadyCondition, reason, message)
 			return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 		}
 	}

@@ -192,9 +192,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 
 // save summarises and writes what the pass changed, and tells of transitions.
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
-	if err := condition.Summarise(m, table()); err != nil {
-		return err
-	}
+	condition.Summarise(m, table())
 	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, creating)
 	err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: table().Owned()})
 	if !m.DeletionTimestamp.IsZero() {

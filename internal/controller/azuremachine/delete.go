@@ -52,7 +52,8 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
 	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, deleting, cloud.Explain(outcome))
+		reason, message := cloud.Explain(outcome, deleting)
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
 	return s.forget()

@@ -30,21 +30,24 @@ func TestStatesAndTokens(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	waits := plan.ResourceStatus{State: plan.Waiting, Reason: waitingForNeeds, Message: "waits for nic"}
-	creating := plan.ResourceStatus{State: plan.Waiting, Reason: "Creating", Message: "nic is being made"}
-	failed := plan.ResourceStatus{State: plan.Failed, Message: "no room"}
+	done := plan.ResourceStatus{State: plan.Done}
+	waits := plan.ResourceStatus{State: plan.Waiting, Reason: "WaitingForNeeds", Message: "waits for nic"}
+	creating := plan.ResourceStatus{State: plan.Waiting, Reason: "Creating", Message: "creating nic"}
+	retried := plan.ResourceStatus{State: plan.Waiting, Reason: "InvalidResourceReference", Class: arm.Conflict, Message: "no such network"}
+	failed := plan.ResourceStatus{State: plan.Failed, Reason: "SubnetIsFull", Class: arm.Quota, Message: "no room"}
 	for _, test := range []struct {
-		name      string
-		resources []plan.ResourceStatus
-		want      string
+		name            string
+		resources       []plan.ResourceStatus
+		reason, message string
 	}{
-		{"the cause, not what it holds up", []plan.ResourceStatus{waits, creating}, "nic is being made"},
-		{"failures first", []plan.ResourceStatus{waits, creating, failed}, "no room"},
-		{"nothing known", nil, "waits for Azure"},
+		{"at work", []plan.ResourceStatus{done, waits, creating}, "Creating", "1 of 3 Azure resources done, creating nic"},
+		{"refused and tried again", []plan.ResourceStatus{waits, creating, retried}, "InvalidResourceReference", "no such network"},
+		{"failed", []plan.ResourceStatus{creating, failed}, "SubnetIsFull", "no room"},
+		{"nothing to do", nil, "Creating", "0 of 0 Azure resources done"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Explain(plan.Outcome{Resources: test.resources}); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
+			if reason, message := Explain(plan.Outcome{Resources: test.resources}, "Creating"); reason != test.reason || message != test.message {
+				t.Errorf("%s: %s", reason, message)
 			}
 		})
 	}

@@ -2,13 +2,14 @@ package cloud
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
-	"strings"
 	"time"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/condition"
 )
 
 // serviceName marks the operation states that are casement's. Those of another
@@ -44,24 +45,23 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	return tokens
 }
 
-// Explain is one line on what an outcome waits for or failed at.
-func Explain(outcome plan.Outcome) string {
-	for _, state := range []plan.State{plan.Failed, plan.Waiting} {
-		var messages []string
-		for _, r := range outcome.Resources {
+// Explain says what an outcome failed at or waits for: the code of what went
+// wrong, or busy when nothing did, and one line.
+func Explain(outcome plan.Outcome, busy string) (reason, message string) {
+	done, waiting := 0, ""
+	for _, r := range outcome.Resources {
+		switch {
+		case r.State == plan.Done:
+			done++
+		case r.State == plan.Failed || r.Class != "":
+			return r.Reason, r.Message
+		case r.Reason != condition.WaitingForNeeds && waiting == "":
 			// What waits for another resource is explained by that one.
-			if r.State == state && r.Reason != waitingForNeeds && r.Message != "" {
-				messages = append(messages, r.Message)
-			}
-		}
-		if len(messages) > 0 {
-			return strings.Join(messages, "; ")
+			waiting = ", " + r.Message
 		}
 	}
-	return "waits for Azure"
+	return busy, fmt.Sprintf("%d of %d Azure resources done%s", done, len(outcome.Resources), waiting)
 }
-
-const waitingForNeeds = "WaitingForNeeds"
 
 // Requeue is when an outcome that is not done wants another pass; what nothing but
 // a changed spec mends is looked at again with the resync.

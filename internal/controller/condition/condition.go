@@ -24,10 +24,10 @@ import (
 const (
 	// Provisioned: the resources behind the condition are as the spec asks.
 	Provisioned = "Provisioned"
-	// Deleted: they are gone.
-	Deleted = "Deleted"
 	// InvalidSpec: a field has to change before Azure can be asked.
 	InvalidSpec = "InvalidSpec"
+	// WaitingForNeeds is the planner's: another resource has to be there first.
+	WaitingForNeeds = "WaitingForNeeds"
 )
 
 // maxMessage keeps a message short of the API's limit for conditions (32 KiB) and
@@ -88,12 +88,17 @@ func Fold(obj Object, outcome plan.Outcome) {
 	}
 }
 
-// worstOf are the resources in the worst state that any of them is in.
+// worstOf are the resources that are worst off: failed, at work, or waiting for
+// others, in this order.
 func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
-	for _, state := range []plan.State{plan.Failed, plan.Waiting} {
+	for _, bad := range []func(plan.ResourceStatus) bool{
+		func(r plan.ResourceStatus) bool { return r.State == plan.Failed },
+		func(r plan.ResourceStatus) bool { return r.State == plan.Waiting && r.Reason != WaitingForNeeds },
+		func(r plan.ResourceStatus) bool { return r.State == plan.Waiting },
+	} {
 		var found []plan.ResourceStatus
 		for _, r := range all {
-			if r.State == state {
+			if bad(r) {
 				found = append(found, r)
 			}
 		}
@@ -104,29 +109,29 @@ func worstOf(all []plan.ResourceStatus) []plan.ResourceStatus {
 	return all
 }
 
-// Summarise sets Ready from the other conditions of the table. Its reason is that
-// of the first condition that does not hold, so that a list of objects says it all.
-func Summarise(obj Object, t Table) error {
-	types := slices.Concat(t.Required, t.Optional)
-	reason := func(issues, unknown, info []conditions.ConditionWithOwnerInfo) string {
+// Summarise sets Ready from the other conditions of the table. Reason and message
+// are those of the first one that does not hold, so that a list of objects says it
+// all; one that only waits for another comes last.
+func Summarise(obj Object, t Table) {
+	var first *metav1.Condition
+	missing := false
+	for _, conditionType := range slices.Concat(t.Required, t.Optional) {
+		c := conditions.Get(obj, conditionType)
 		switch {
-		case len(issues) > 0:
-			return firstOf(issues, types).Reason
-		case len(unknown) > 0:
-			return clusterv1.ReadyUnknownReason
+		case c == nil:
+			missing = missing || slices.Contains(t.Required, conditionType)
+		case c.Status != metav1.ConditionTrue && (first == nil || first.Reason == WaitingForNeeds && c.Reason != WaitingForNeeds):
+			first = c
 		}
-		return clusterv1.ReadyReason
 	}
-	return conditions.SetSummaryCondition(obj, obj, clusterv1.ReadyCondition,
-		conditions.ForConditionTypes(types), conditions.IgnoreTypesIfMissing(t.Optional),
-		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(conditions.ComputeReasonFunc(reason))})
-}
-
-// firstOf is the condition that comes first in the order of types.
-func firstOf(found []conditions.ConditionWithOwnerInfo, types []string) conditions.ConditionWithOwnerInfo {
-	return slices.MinFunc(found, func(a, b conditions.ConditionWithOwnerInfo) int {
-		return cmp.Compare(slices.Index(types, a.Type), slices.Index(types, b.Type))
-	})
+	ready := metav1.Condition{Type: clusterv1.ReadyCondition, Status: metav1.ConditionTrue, Reason: clusterv1.ReadyReason}
+	switch {
+	case first != nil:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, first.Reason, Short(first.Type+": "+first.Message)
+	case missing:
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, clusterv1.ReadyUnknownReason, "nothing is known yet"
+	}
+	conditions.Set(obj, ready)
 }
 
 // Short cuts a message that is too long to read.

@@ -25,6 +25,7 @@ func TestFold(t *testing.T) {
 		{"all done", []plan.ResourceStatus{{Condition: "A", State: plan.Done}, {Condition: "A", State: plan.Done}}, metav1.ConditionTrue, Provisioned, ""},
 		{"one waits", []plan.ResourceStatus{{Condition: "A", State: plan.Done}, {Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "lb is being made"}}, metav1.ConditionFalse, "Creating", "lb is being made"},
 		{"failure beats waiting", []plan.ResourceStatus{{Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "x"}, {Condition: "A", State: plan.Failed, Reason: "SubnetIsFull", Message: "y"}}, metav1.ConditionFalse, "SubnetIsFull", "y"},
+		{"at work beats waiting for it", []plan.ResourceStatus{{Condition: "A", State: plan.Waiting, Reason: WaitingForNeeds, Message: "x"}, {Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "y"}}, metav1.ConditionFalse, "Creating", "y"},
 		{"same message once", []plan.ResourceStatus{{Condition: "A", State: plan.Failed, Message: "y"}, {Condition: "A", State: plan.Failed, Message: "y"}}, metav1.ConditionFalse, "Failed", "y"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,18 +40,32 @@ func TestFold(t *testing.T) {
 }
 
 func TestSummarise(t *testing.T) {
-	table := Table{Required: []string{"A"}, Optional: []string{"B"}}
-	c := &infrav1.AzureCluster{}
-	if err := Summarise(c, table); err != nil || !conditions.IsUnknown(c, clusterv1.ReadyCondition) {
-		t.Errorf("nothing known: %v, %+v", err, c.Status.Conditions)
+	condition := func(conditionType string, status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: "why"}
 	}
-	True(c, "A", Provisioned)
-	if err := Summarise(c, table); err != nil || !conditions.IsTrue(c, clusterv1.ReadyCondition) {
-		t.Errorf("an optional condition is missed: %v, %+v", err, c.Status.Conditions)
-	}
-	False(c, "B", "Why", "because")
-	if err := Summarise(c, table); err != nil || !conditions.IsFalse(c, clusterv1.ReadyCondition) || conditions.GetReason(c, clusterv1.ReadyCondition) != "Why" {
-		t.Errorf("a false one does not count: %v, %+v", err, c.Status.Conditions)
+	for _, test := range []struct {
+		name    string
+		given   []metav1.Condition
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		{"nothing known", nil, metav1.ConditionUnknown, clusterv1.ReadyUnknownReason, "nothing is known yet"},
+		{"optional one missing", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned)}, metav1.ConditionTrue, clusterv1.ReadyReason, ""},
+		{"optional one false", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned), condition("B", metav1.ConditionFalse, "Why")}, metav1.ConditionFalse, "Why", "B: why"},
+		{"the cause before what waits for it", []metav1.Condition{condition("A", metav1.ConditionFalse, WaitingForNeeds), condition("B", metav1.ConditionFalse, "SubnetIsFull")}, metav1.ConditionFalse, "SubnetIsFull", "B: why"},
+		{"two causes", []metav1.Condition{condition("A", metav1.ConditionFalse, "One"), condition("B", metav1.ConditionFalse, "Two")}, metav1.ConditionFalse, "One", "A: why"},
+		{"another controller's", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned), condition("Paused", metav1.ConditionFalse, "NotPaused")}, metav1.ConditionTrue, clusterv1.ReadyReason, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := &infrav1.AzureCluster{}
+			c.Status.Conditions = test.given
+			Summarise(c, Table{Required: []string{"A"}, Optional: []string{"B"}})
+			got := conditions.Get(c, clusterv1.ReadyCondition)
+			if got.Status != test.status || got.Reason != test.reason || got.Message != test.message {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,45 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// TestPeeringWithoutPeer is something that only Azure can refuse. The cluster says
+// so and goes on when the other network is there.
+func TestPeeringWithoutPeer(t *testing.T) {
+	b := newBed(t)
+	b.azureC.Spec.NetworkSpec.Vnet.Peerings = []infrav1.VnetPeeringSpec{{RemoteVnetName: "hub-vnet", ResourceGroup: b.name + "-hub"}}
+	b.create(b.azureC)
+	b.eventually(b.azureC, func() string {
+		ready := conditions.Get(b.azureC, clusterv1.ReadyCondition)
+		if ready == nil || conditions.GetReason(b.azureC, infrav1.VnetPeeringReadyCondition) != ready.Reason || !strings.Contains(ready.Message, "hub-vnet") {
+			return "Azure's refusal is not told"
+		}
+		return ""
+	})
+	t.Log(conditions.Get(b.azureC, clusterv1.ReadyCondition).Message)
+	hub := b.group()
+	hub.Name += "-hub"
+	b.put(hub.ID(), `{"location": "westeurope"}`)
+	b.put(hub.Network("virtualNetworks", "hub-vnet"), `{"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["172.16.0.0/16"]}}}`)
+	b.eventually(b.azureC, func() string {
+		if !b.azureC.Status.Ready {
+			return "does not recover"
+		}
+		return ""
+	})
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+	if !b.exists(hub.Network("virtualNetworks", "hub-vnet")) {
+		t.Error("the peer is gone")
+	}
+	if peering := hub.Network("virtualNetworks", "hub-vnet", "virtualNetworkPeerings", "hub-vnet-To-"+b.name+"-vnet"); b.exists(peering) {
+		t.Error("the peer's half of the peering is left")
+	}
+}
