@@ -35,12 +35,27 @@ type AzureClusterSpec struct {
 
 	// ControlPlaneEndpoint: API server address used by Cluster API; filled by the controller when empty, left alone when set.
 	// +optional
-	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
 	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP, NSG rules; the endpoint must then be filled in by another actor.
 	// +kubebuilder:default=true
 	// +optional
 	ControlPlaneEnabled bool `json:"controlPlaneEnabled"`
+}
+
+// APIEndpoint is where an API server answers. Cluster API's own type refuses an
+// empty host, which manifests written for CAPZ may hold until it is known.
+type APIEndpoint struct {
+	// Host is a DNS name or an address.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Host string `json:"host,omitempty"`
+
+	// Port is 1 to 65535, or 0 as long as it is not known.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	Port int32 `json:"port,omitempty"`
 }
 
 // AzureClusterClassSpec is the part of an AzureCluster that a ClusterClass may carry.
@@ -95,6 +110,10 @@ type FailureDomainSpec struct {
 	// ControlPlane: may control-plane machines be placed in this zone.
 	// +optional
 	ControlPlane *bool `json:"controlPlane,omitempty"`
+
+	// Attributes are accepted and not acted on.
+	// +optional
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // CloudProviderConfigOverrides is the cloud provider config overrides part of a spec.

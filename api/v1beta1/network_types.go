@@ -454,6 +454,7 @@ type LoadBalancerSpec struct {
 
 	// AvailabilityZones: zones of the frontend: on the frontend itself for Internal, on the public IP for Public.
 	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:Pattern=`^[1-3]$`
 	// +listType=set
 	// +optional
 	AvailabilityZones []string `json:"availabilityZones,omitempty"`
