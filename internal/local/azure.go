@@ -2,10 +2,14 @@ package local
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +17,7 @@ import (
 
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/standin"
 )
 
 // azure is the local Azure with the network and the machines behind it.
@@ -26,11 +31,22 @@ type azure struct {
 // startAzure opens the state, takes its guests up and listens.
 func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	dir := c.opts.Dir
-	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric")))})
+	guests := newMachines(dir, c.log.WithName("guest"))
+	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.external})
 	if err != nil {
 		return nil, err
 	}
-	a := &azure{fabric: net, machines: newMachines(dir, net, c.log.WithName("guest"))}
+	guests.fabric = net
+	if err := os.MkdirAll(dir.Path("egress"), 0o700); err != nil {
+		return nil, err
+	}
+	l, err := listenKept(dir.Path("azure.port"))
+	if err != nil {
+		return nil, err
+	}
+	a := &azure{fabric: net, machines: guests, endpoint: "https://" + l.Addr().String()}
+	ca := x509.NewCertPool()
+	guests.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = arm.New(arm.Config{
 		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP,
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
@@ -41,6 +57,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		net.Close()
 		return nil, err
 	}
+	ca.AppendCertsFromPEM(a.server.CAPEM())
 	a.machines.changed = a.server.GuestChanged
 	sync := func() { net.Sync(fabric.Read(a.server.List)) }
 	sync()
@@ -49,15 +66,11 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 			sync()
 		}
 	})
-	l, err := listenKept(dir.Path("azure", "port"))
-	if err == nil {
-		a.endpoint = "https://" + l.Addr().String()
-		go func() {
-			if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
-				failed <- err
-			}
-		}()
-	}
+	go func() {
+		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
+			failed <- err
+		}
+	}()
 	c.mu.Lock()
 	c.azure = a
 	c.mu.Unlock()
@@ -69,7 +82,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		if err := net.Close(); err != nil {
 			c.log.Error(err, "close the local network")
 		}
-	}, err
+	}, nil
 }
 
 // listenKept listens on 127.0.0.1, on the port in file or a free one that it

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
@@ -13,12 +15,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -33,8 +37,12 @@ type machines struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 
-	mu   sync.Mutex
-	byID map[string]*machine
+	// cloud is how the cloud provider's stand-in reaches the local Azure.
+	cloud standin.Azure
+
+	mu       sync.Mutex
+	byID     map[string]*machine
+	clusters map[string]*standin.Cluster
 }
 
 // machine is one VM that has a guest.
@@ -47,9 +55,9 @@ type machine struct {
 	err      error
 }
 
-func newMachines(dir Dir, network *fabric.Fabric, log logr.Logger) *machines {
+func newMachines(dir Dir, log logr.Logger) *machines {
 	ctx, stop := context.WithCancel(context.Background())
-	return &machines{dir: dir, fabric: network, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}}
+	return &machines{dir: dir, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}}
 }
 
 // close ends all guests; their disks stay.
@@ -112,14 +120,25 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		return err
 	}
 	defer console.Close()
+	name := clusterName(g.vm)
+	n := &node{
+		vm: g.vm, home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, console: console, ctx: ctx, processes: map[string]*staticProcess{},
+		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
+	}
 	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": noKubeadm},
-		OnChange: func(guest.Status) { m.changed(g.vm.ID) },
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
+		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	n.body = body
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		n.close(end)
+	}()
 	m.mu.Lock()
 	g.guest, g.loopback = body, loopback
 	m.mu.Unlock()
@@ -127,15 +146,19 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return err
 	}
-	from := fabric.Origin{VNetID: vnet, IP: spec.IPs[0]}
 	var services sync.WaitGroup
 	defer services.Wait()
 	services.Go(func() {
 		dial := func(ctx context.Context, address string) (net.Conn, error) {
-			return m.fabric.Dial(ctx, from, "tcp", address)
+			return m.fabric.Dial(ctx, n.origin, "tcp", address)
 		}
 		if err := body.ServeSSH(ctx, listener, dial); err != nil && ctx.Err() == nil {
 			m.log.Error(err, "sshd ended", "vm", g.vm.Name)
+		}
+	})
+	services.Go(func() {
+		if err := n.serveEgress(ctx, m.socket(g.vm.ID)); err != nil && ctx.Err() == nil {
+			m.log.Error(err, "the egress socket ended", "vm", g.vm.Name)
 		}
 	})
 	if err := body.Boot(ctx); err != nil {
@@ -145,10 +168,36 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	return nil
 }
 
-// noKubeadm is what kubeadm answers while the plane has no control planes and
-// nodes: a failure that says so, which bootstrap reports like any other.
-func noKubeadm(_ context.Context, p *guest.Process) int {
-	return p.Fail(1, "casement: this plane cannot run control planes and nodes yet; the bootstrap data was read, and ends here")
+// stopTimeout bounds the end of a VM's processes.
+const stopTimeout = 10 * time.Second
+
+// clusterName is the cluster that a VM belongs to, by the tag that its provider
+// marks it with.
+func clusterName(vm arm.VM) string {
+	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
+	for name := range vm.Tags {
+		if cluster, ok := strings.CutPrefix(name, tag); ok {
+			return cluster
+		}
+	}
+	return vm.ResourceGroup
+}
+
+// socket is the egress socket of a VM; its path must be short.
+func (m *machines) socket(id string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)
+	return m.dir.Path("egress", fmt.Sprintf("%016x.sock", h.Sum64()))
+}
+
+// cluster returns the programs of a cluster.
+func (m *machines) cluster(key, vnet string) *standin.Cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clusters[key] == nil {
+		m.clusters[key] = standin.New(standin.Config{Key: key, VNetID: vnet, Fabric: m.fabric, Azure: m.cloud, Log: slog.New(logr.ToSlogHandler(m.log))})
+	}
+	return m.clusters[key]
 }
 
 func (m *machines) spec(vm arm.VM) (guest.Machine, error) {

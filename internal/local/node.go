@@ -1,0 +1,332 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubeadm"
+	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/staticpod"
+)
+
+// node is what makes a VM a Kubernetes node: its kubelet service, the static
+// pods that run as processes, and kubeadm.
+type node struct {
+	vm       arm.VM
+	body     *guest.Guest
+	home     string
+	loopback netip.Addr
+	origin   fabric.Origin
+	net      *fabric.Fabric
+	cluster  *standin.Cluster
+	console  io.Writer
+	ctx      context.Context
+
+	mu        sync.Mutex
+	stop      context.CancelFunc // of the kubelet that runs
+	ended     chan struct{}
+	processes map[string]*staticProcess
+}
+
+// Guest paths that tell whether kubeadm has set the kubelet up.
+const (
+	kubeletConfig = "/var/lib/kubelet/config.yaml"
+	kubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
+)
+
+// service follows what the guest does to its kubelet service.
+func (n *node) service(name string, action guest.Action) {
+	if name != "kubelet" {
+		return
+	}
+	if action == guest.Started {
+		n.startKubelet()
+	} else {
+		n.stopKubelet()
+	}
+}
+
+// startKubelet starts the simulated kubelet; one that has no configuration ends
+// at once, as the real one does before kubeadm ran.
+func (n *node) startKubelet() {
+	path, err := n.body.Path(kubeletConfig)
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(path); err != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stop != nil {
+		return
+	}
+	k, err := kubelet.New(n.kubeletConfig())
+	if err != nil {
+		fmt.Fprintf(n.console, "kubelet: %v\n", err)
+		return
+	}
+	ctx, stop := context.WithCancel(n.ctx)
+	ended := make(chan struct{})
+	n.stop, n.ended = stop, ended
+	go func() {
+		defer close(ended)
+		if err := k.Run(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(n.console, "kubelet: %v\n", err)
+		}
+	}()
+}
+
+func (n *node) stopKubelet() {
+	n.mu.Lock()
+	stop, ended := n.stop, n.ended
+	n.stop = nil
+	n.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-ended
+	}
+}
+
+// close ends the kubelet and the static pods: controller manager and scheduler
+// first, then the API server, etcd last.
+func (n *node) close(ctx context.Context) {
+	n.stopKubelet()
+	for _, component := range []string{"kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd"} {
+		n.mu.Lock()
+		var stop []*staticProcess
+		for id, p := range n.processes {
+			if strings.HasSuffix(id, "/"+component) {
+				stop = append(stop, p)
+			}
+		}
+		n.mu.Unlock()
+		for _, p := range stop {
+			_ = p.Stop(ctx) // Stop kills in the end
+		}
+	}
+}
+
+func (n *node) kubeletConfig() kubelet.Config {
+	m := n.body.Machine()
+	var args []string
+	if path, err := n.body.Path(kubeletFlags); err == nil {
+		if env, err := os.ReadFile(path); err == nil {
+			args = kubelet.EnvArgs(env)
+		}
+	}
+	build := ""
+	if n.vm.OS == "Windows" {
+		build = strings.Join(strings.SplitN(m.Image.Build, ".", 4)[:3], ".")
+	}
+	return kubelet.Config{
+		Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Release: kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
+		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP, Listen: net.JoinHostPort(n.loopback.String(), "10250"),
+		Version: m.Image.KubernetesVersion, RuntimeVersion: m.Image.Runtime + "://" + m.Image.RuntimeVersion, Args: args,
+		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
+		Cloud:     kubelet.Cloud{ProviderID: standin.ProviderID(n.vm.ID), InstanceType: n.vm.Size, Region: n.vm.Location, Zone: standin.ZoneLabel(n.vm.Location, n.vm.Zone)},
+		Dial:      n.dial,
+		Processes: n,
+		Programs: func(image string) (kubelet.Program, bool) {
+			p, _, ok := n.cluster.Find(image)
+			return program{p}, ok
+		},
+		Network: n.net.Cluster(n.origin.Cluster),
+		Log:     n.console,
+	}
+}
+
+// program lets a stand-in run in a kubelet's container.
+type program struct{ standin.Program }
+
+func (p program) Run(ctx context.Context, e kubelet.Env) error {
+	return p.Program.Run(ctx, standin.Env(e))
+}
+
+func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	// The components of this machine name its own sockets by the loopback address.
+	if host, _, err := net.SplitHostPort(address); err == nil && host == n.loopback.String() {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	}
+	return n.net.Dial(ctx, n.origin, network, address)
+}
+
+// kubeadm is the guest's kubeadm command.
+func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
+	if len(p.Args) < 2 {
+		return p.Fail(1, "kubeadm: name a command: init or join")
+	}
+	config := flagValue(p.Args, "config")
+	var err error
+	switch p.Args[1] {
+	case "init":
+		err = n.kubeadmInit(ctx, config, p.Stdout)
+	case "join":
+		err = n.kubeadmJoin(ctx, config, p.Stdout)
+	default:
+		return p.Fail(1, "kubeadm: unknown command %q", p.Args[1])
+	}
+	if err != nil {
+		return p.Fail(1, "error: %v", err)
+	}
+	return 0
+}
+
+func flagValue(args []string, name string) string {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--"+name+"="); ok {
+			return v
+		}
+		if a == "--"+name && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// kubeadmInit runs casement-kube's boot, while the kubelet runs the static pods
+// that it writes.
+func (n *node) kubeadmInit(ctx context.Context, config string, out io.Writer) error {
+	binary, err := kube.Find()
+	if err != nil {
+		return err
+	}
+	root, err := n.body.Path("/")
+	if err != nil {
+		return err
+	}
+	log := filepath.Join(n.home, "kubeadm.log")
+	p, err := process.Start(process.Spec{
+		Name: "kubeadm", Path: binary, Log: log,
+		Argv: []string{"boot", "init", "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
+			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String()},
+	})
+	if err != nil {
+		return err
+	}
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			p.Kill()
+			return ctx.Err()
+		case <-poll.C:
+			n.startKubelet() // once boot has written its configuration
+			continue
+		case <-p.Done():
+		}
+		break
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(text); err != nil {
+		return err
+	}
+	if code := p.State().ExitCode; code != 0 {
+		return fmt.Errorf("kubeadm init ended with exit code %d", code)
+	}
+	return nil
+}
+
+func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) error {
+	path, err := n.body.Path(config)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	m := n.body.Machine()
+	socket := "unix:///var/run/containerd/containerd.sock"
+	if n.vm.OS == "Windows" {
+		socket = "npipe:////./pipe/containerd-containerd"
+	}
+	return kubeadm.Join(ctx, kubeadm.Options{
+		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
+		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out,
+		StartKubelet: func(context.Context) error {
+			n.stopKubelet()
+			n.startKubelet()
+			return nil
+		},
+	})
+}
+
+// StartProcess implements kubelet.Processes: a static pod's container becomes a
+// process of casement-kube on this machine.
+func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubelet.Process, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p := n.processes[spec.ID]; p != nil && p.hash == spec.Hash && p.State().Running {
+		return p, nil
+	}
+	binary, err := kube.Find()
+	if err != nil {
+		return nil, err
+	}
+	root, err := n.body.Path("/")
+	if err != nil {
+		return nil, err
+	}
+	argv, dropped, err := staticpod.Translate(spec.Container.Command, staticpod.Mapping{
+		Root: root, Address: n.origin.IP.String(), Loopback: n.loopback.String(), EgressConfig: filepath.Join(n.home, "egress.yaml")})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range dropped {
+		fmt.Fprintf(n.console, "casement: warning: dropped %s, which the embedded Kubernetes no longer has\n", d)
+	}
+	p, err := process.Start(process.Spec{Name: argv[0], Path: binary, Argv: argv, Env: []string{"GOMEMLIMIT=200MiB"}, Log: spec.LogFile})
+	if err != nil {
+		return nil, err
+	}
+	s := &staticProcess{Process: p, hash: spec.Hash}
+	n.processes[spec.ID] = s
+	return s, nil
+}
+
+// staticProcess is a process as a kubelet sees it.
+type staticProcess struct {
+	*process.Process
+	hash string
+}
+
+// ExitCode implements kubelet.Process.
+func (p *staticProcess) ExitCode() int { return p.State().ExitCode }
+
+// Stop implements kubelet.Process.
+func (p *staticProcess) Stop(ctx context.Context) error {
+	p.Process.Stop(ctx)
+	return nil
+}
+
+// serveEgress lets the API server of this machine reach nodes, pods and services.
+func (n *node) serveEgress(ctx context.Context, socket string) error {
+	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(socket), 0o600); err != nil {
+		return err
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return n.net.ServeEgress(ctx, socket, n.origin)
+}
