@@ -43,3 +43,24 @@ func TestPeeringWithoutPeer(t *testing.T) {
 		t.Error("the peer's half of the peering is left")
 	}
 }
+
+// TestGuestFailsToProvision gives the machine up with Azure's words, and removes
+// what was made of it when it is deleted.
+func TestGuestFailsToProvision(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	m := b.machine(brokenVM+"0", "Linux", false)
+	b.create(m)
+	b.givenUp(m, "CreateError")
+	if message := *m.Status.FailureMessage; !strings.Contains(message, "OSProvisioning") || !strings.Contains(message, "custom data cannot be read") {
+		t.Errorf("message %q", message)
+	}
+	if m.Status.Ready || m.Status.Initialization.Provisioned != nil {
+		t.Error("a failed machine is provisioned")
+	}
+	b.delete(m)
+	b.gone(m)
+	if vm := b.group().Compute("virtualMachines", m.Name); b.exists(vm) {
+		t.Error("the virtual machine is left")
+	}
+}

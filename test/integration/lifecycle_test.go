@@ -226,3 +226,24 @@ func TestAzureJSON(t *testing.T) {
 		return ""
 	})
 }
+
+// TestBootstrapExtension runs the check that a bootstrap succeeded where it is asked
+// for.
+func TestBootstrapExtension(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	m := b.machine("worker-0", "Linux", false)
+	m.Spec.DisableVMBootstrapExtension = new(false)
+	b.create(m)
+	b.eventually(m, func() string {
+		if !conditions.IsTrue(m, infrav1.BootstrapSucceededCondition) || !m.Status.Ready {
+			return "the bootstrap is not checked"
+		}
+		return ""
+	})
+	if !b.exists(b.group().Compute("virtualMachines", "worker-0", "extensions", "CAPZ.Linux.Bootstrapping")) {
+		t.Error("no extension in Azure")
+	}
+	b.delete(m)
+	b.gone(m)
+}

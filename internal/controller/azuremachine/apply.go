@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +31,8 @@ const (
 	stateDeleted   = "Deleted"
 
 	deleteWithVM = "Delete"
+
+	soon = 5 * time.Second
 )
 
 // liveVM is what casement reads of a virtual machine.
@@ -139,9 +142,20 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	if outcome.State == plan.Done {
-		return ctrl.Result{}, nil
+		return ctrl.Result{RequeueAfter: s.again()}, nil
 	}
 	return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+}
+
+// again is when a machine that is done has something left to do: a VM's own
+// identity is known only when the VM is there, and its role comes after.
+func (s *scope) again() time.Duration {
+	role := s.azureMachine.Spec.SystemAssignedIdentityRole
+	wanted := s.azureMachine.Spec.Identity == infrav1.VMIdentitySystemAssigned && role != nil && role.Name != ""
+	if wanted && (s.vm == nil || s.vm.Identity.PrincipalID == "") {
+		return soon
+	}
+	return 0
 }
 
 // resources are the desired ones of the machine.
