@@ -19,6 +19,7 @@ import (
 
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
 	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/certs"
@@ -137,6 +138,10 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 	}
 	o.say("kubelet-start", "Writing kubelet environment file and configuration to %q", "/var/lib/kubelet")
 	if err := kubelet.WriteKubeletDynamicEnvFile(&cfg.ClusterConfiguration, &cfg.NodeRegistration, false, kubeletDir); err != nil {
+		return fmt.Errorf("kubelet-start: %w", err)
+	}
+	instance := &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: cfg.NodeRegistration.CRISocket}
+	if err := kubelet.WriteInstanceConfigToDisk(instance, kubeletDir); err != nil {
 		return fmt.Errorf("kubelet-start: %w", err)
 	}
 	if err := kubelet.WriteConfigToDisk(&cfg.ClusterConfiguration, kubeletDir, "", io.Discard); err != nil {

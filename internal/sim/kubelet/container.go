@@ -298,6 +298,6 @@ func refuseImage(image, os, build string) (reason, message string) {
 func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) Env {
 	return Env{
 		Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
-		Config: w.k.nodeConfig, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
+		Config: w.k.podConfig(pod), NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}
 }

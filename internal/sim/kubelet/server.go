@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +23,9 @@ import (
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 )
@@ -219,9 +224,38 @@ func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 	if pair == nil {
 		return nil, errors.New("the node has no certificate yet")
 	}
-	pem, err := encodePair(pair)
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		return nil, err
 	}
-	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: pem, KeyData: pem}, QPS: -1}, nil
+	cert := []byte(nil)
+	for _, der := range pair.Certificate {
+		cert = append(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	}
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
+	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM}, QPS: -1}, nil
+}
+
+// tokenLife is how long a container's service account token is good. The real
+// kubelet renews it every hour; a stand-in keeps its connection instead.
+const tokenLife = int64(365 * 24 * 3600)
+
+// podConfig connects as a pod's service account.
+func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Config, error) {
+	return func(ctx context.Context) (*rest.Config, error) {
+		cluster, _, err := k.identity.kubeconfig(kubeletConf)
+		if err != nil {
+			return nil, err
+		}
+		account := cmp.Or(pod.Spec.ServiceAccountName, "default")
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: new(tokenLife),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		}}
+		token, err := k.api.Load().core.ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("get a token of service account %s/%s: %w", pod.Namespace, account, err)
+		}
+		return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData}, BearerToken: token.Status.Token, QPS: -1}, nil
+	}
 }
