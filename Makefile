@@ -30,23 +30,14 @@ test: build ## Vet, lint, and every test with the race detector
 lint: ## Static analysis
 	$(TOOL) staticcheck $(OWN)
 
-e2e: build ## The long matrices: crashes, bad input, flavors
-	go test -tags e2e -timeout 85m -v ./test/e2e/...
-
-bench: build ## Print figures and budgets (never a verdict)
-	go run ./test/bench
-
 generate: ## Make everything that is generated
 	hack/generate.sh
 
 verify: generate ## Fail when something generated is stale
 	git diff --exit-code -- api config internal docs cmd go.mod go.sum
 
-release: build ## The release directory dist/
-	hack/release.sh
-
 bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1.36.4
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build demo down test lint e2e bench generate verify release bump-k8s FORCE
+.PHONY: help build demo down test lint generate verify bump-k8s FORCE
