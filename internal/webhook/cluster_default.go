@@ -19,6 +19,7 @@ const (
 	bastionSubnetName       = "AzureBastionSubnet" // Azure demands this name
 	defaultIdleMinutes      = 4
 	defaultEnvironment      = "AzurePublicCloud"
+	maxOutboundIPs          = 16 // Azure's limit of public IPs on an outbound rule
 )
 
 // defaultCluster fills what the user left open. Twice is once.
@@ -39,10 +40,52 @@ func defaultCluster(c *infrav1.AzureCluster) error {
 	if s.ControlPlaneEnabled {
 		defaultAPIServerLB(name, s)
 		defaultControlPlaneOutboundLB(name, s)
+	} else {
+		s.NetworkSpec.APIServerLB = nil // someone else runs the control plane
 	}
 	defaultNodeOutboundLB(name, s)
 	defaultBastion(name, s)
 	return nil
+}
+
+// inheritCluster keeps the names that an update leaves open. They are made of
+// the Cluster's name, which is known only after the first admission, so that
+// making them anew could give others, and names cannot change.
+func inheritCluster(old, c *infrav1.AzureCluster) {
+	was, is := &old.Spec.NetworkSpec, &c.Spec.NetworkSpec
+	setDefault(&c.Spec.ResourceGroup, old.Spec.ResourceGroup)
+	setDefault(&is.Vnet.Name, was.Vnet.Name)
+	setDefault(&is.Vnet.ResourceGroup, was.Vnet.ResourceGroup)
+	for i := range is.Subnets {
+		subnet := &is.Subnets[i]
+		j := slices.IndexFunc(was.Subnets, func(o infrav1.SubnetSpec) bool { return o.Name == subnet.Name })
+		if j < 0 {
+			continue
+		}
+		before := &was.Subnets[j]
+		if len(subnet.CIDRBlocks) == 0 {
+			subnet.CIDRBlocks = slices.Clone(before.CIDRBlocks)
+		}
+		setDefault(&subnet.ID, before.ID)
+		setDefault(&subnet.SecurityGroup.Name, before.SecurityGroup.Name)
+		setDefault(&subnet.RouteTable.Name, before.RouteTable.Name)
+		setDefault(&subnet.NatGateway.Name, before.NatGateway.Name)
+		setDefault(&subnet.NatGateway.NatGatewayIP.Name, before.NatGateway.NatGatewayIP.Name)
+	}
+	inheritLB(was.APIServerLB, is.APIServerLB)
+	inheritLB(was.NodeOutboundLB, is.NodeOutboundLB)
+	inheritLB(was.ControlPlaneOutboundLB, is.ControlPlaneOutboundLB)
+}
+
+func inheritLB(was, is *infrav1.LoadBalancerSpec) {
+	if was == nil || is == nil {
+		return
+	}
+	setDefault(&is.Name, was.Name)
+	setDefault(&is.BackendPool.Name, was.BackendPool.Name)
+	if len(is.FrontendIPs) == 0 && is.FrontendIPsCount == nil {
+		is.FrontendIPs, is.FrontendIPsCount = was.DeepCopy().FrontendIPs, was.FrontendIPsCount
+	}
 }
 
 // clusterName is the name of the owning Cluster, which topology may have given
@@ -113,9 +156,13 @@ func defaultSubnet(subnet *infrav1.SubnetSpec, name, cidr, group string) {
 		subnet.CIDRBlocks = []string{cidr}
 	}
 	setDefault(&subnet.SecurityGroup.Name, group)
-	for i := range subnet.SecurityGroup.SecurityRules {
-		setDefault(&subnet.SecurityGroup.SecurityRules[i].Direction, infrav1.SecurityRuleDirectionInbound)
-		setDefault(&subnet.SecurityGroup.SecurityRules[i].Action, infrav1.SecurityRuleActionAllow)
+	defaultRules(subnet.SecurityGroup.SecurityRules)
+}
+
+func defaultRules(rules []infrav1.SecurityRule) {
+	for i := range rules {
+		setDefault(&rules[i].Direction, infrav1.SecurityRuleDirectionInbound)
+		setDefault(&rules[i].Action, infrav1.SecurityRuleActionAllow)
 	}
 }
 
@@ -147,13 +194,20 @@ func defaultAPIServerLB(name string, s *infrav1.AzureClusterSpec) {
 	}
 	for i := range lb.FrontendIPs {
 		f := &lb.FrontendIPs[i]
-		switch {
-		case lb.Type == infrav1.Public && f.PublicIP == nil:
-			f.PublicIP = &infrav1.PublicIPSpec{Name: "pip-" + name + "-apiserver"}
-		case lb.Type == infrav1.Internal:
+		switch lb.Type {
+		case infrav1.Public:
+			defaultPublicIP(f, "pip-"+name+"-apiserver")
+		case infrav1.Internal:
 			setDefault(&f.PrivateIPAddress, defaultInternalIP)
 		}
 	}
+}
+
+func defaultPublicIP(f *infrav1.FrontendIP, name string) {
+	if f.PublicIP == nil {
+		f.PublicIP = &infrav1.PublicIPSpec{}
+	}
+	setDefault(&f.PublicIP.Name, name)
 }
 
 func defaultLB(lb *infrav1.LoadBalancerSpec) {
@@ -195,18 +249,20 @@ func defaultOutboundLB(lb *infrav1.LoadBalancerSpec, ip string) {
 	if lb.FrontendIPsCount == nil {
 		lb.FrontendIPsCount = new(int32(1))
 	}
-	if count := int(*lb.FrontendIPsCount); len(lb.FrontendIPs) != count {
-		lb.FrontendIPs = nil
-		for i := range count {
-			suffix := ""
-			if count > 1 {
-				suffix = fmt.Sprintf("-%d", i+1)
-			}
-			lb.FrontendIPs = append(lb.FrontendIPs, infrav1.FrontendIP{
-				Name:     lb.Name + "-frontEnd" + suffix,
-				PublicIP: &infrav1.PublicIPSpec{Name: ip + suffix},
-			})
+	count := int(*lb.FrontendIPsCount)
+	if count < 0 || count > maxOutboundIPs {
+		return // refused by validation; a list that long is not worth making
+	}
+	if len(lb.FrontendIPs) != count {
+		lb.FrontendIPs = make([]infrav1.FrontendIP, count)
+	}
+	for i := range lb.FrontendIPs {
+		suffix := ""
+		if count > 1 {
+			suffix = fmt.Sprintf("-%d", i+1)
 		}
+		setDefault(&lb.FrontendIPs[i].Name, lb.Name+"-frontEnd"+suffix)
+		defaultPublicIP(&lb.FrontendIPs[i], ip+suffix)
 	}
 }
 
@@ -219,6 +275,7 @@ func defaultBastion(name string, s *infrav1.AzureClusterSpec) {
 	setDefault(&b.Sku, "Basic")
 	setDefault(&b.Subnet.Name, bastionSubnetName)
 	setDefault(&b.Subnet.Role, infrav1.SubnetBastion)
+	defaultRules(b.Subnet.SecurityGroup.SecurityRules)
 	if len(b.Subnet.CIDRBlocks) == 0 {
 		b.Subnet.CIDRBlocks = []string{defaultBastionCIDR}
 	}

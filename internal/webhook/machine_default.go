@@ -7,20 +7,38 @@ import (
 	"fmt"
 
 	"golang.org/x/crypto/ssh"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-func defaultMachine(m *infrav1.AzureMachine) error { return defaultMachineSpec(&m.Spec) }
+// Disk SKUs with rules of their own.
+const (
+	ultraSSD  = "UltraSSD_LRS"
+	premiumV2 = "PremiumV2_LRS"
+)
+
+func defaultMachine(m *infrav1.AzureMachine) error {
+	defaultRole(&m.Spec)
+	return defaultMachineSpec(&m.Spec)
+}
 
 func defaultMachineTemplate(t *infrav1.AzureMachineTemplate) error {
 	return defaultMachineSpec(&t.Spec.Template.Spec)
 }
 
-// inheritMachine keeps a key that was made for the user: a manifest that leaves
-// it open can be applied again.
+// inheritMachine keeps what was drawn for the user: a manifest that leaves it
+// open can be applied again.
 func inheritMachine(old, m *infrav1.AzureMachine) {
 	setDefault(&m.Spec.SSHPublicKey, old.Spec.SSHPublicKey)
+	was, is := old.Spec.SystemAssignedIdentityRole, m.Spec.SystemAssignedIdentityRole
+	switch {
+	case was == nil || m.Spec.Identity != old.Spec.Identity:
+	case is == nil:
+		m.Spec.SystemAssignedIdentityRole = was.DeepCopy()
+	default:
+		setDefault(&is.Name, was.Name)
+	}
 }
 
 func inheritMachineTemplate(old, t *infrav1.AzureMachineTemplate) {
@@ -53,6 +71,25 @@ func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
 		spot.EvictionPolicy = &policy
 	}
 	return nil
+}
+
+// defaultRole names the role assignment of the VM's own identity: Azure wants a
+// GUID. Scope and role stay open, which means Contributor on the subscription,
+// because the subscription stands in another object. Templates have no name, for
+// each machine needs its own.
+func defaultRole(s *infrav1.AzureMachineSpec) {
+	if s.Identity != infrav1.VMIdentitySystemAssigned {
+		return
+	}
+	if s.SystemAssignedIdentityRole == nil {
+		s.SystemAssignedIdentityRole = &infrav1.SystemAssignedIdentityRole{}
+	}
+	role := s.SystemAssignedIdentityRole
+	setDefault(&role.Name, s.RoleAssignmentName)
+	if s.RoleAssignmentName == role.Name {
+		s.RoleAssignmentName = "" // moved
+	}
+	setDefault(&role.Name, string(uuid.NewUUID()))
 }
 
 // throwAwayKey is for VMs that nobody wants to log in to: Azure demands a key,
@@ -88,18 +125,30 @@ func defaultDataDisks(disks []infrav1.DataDisk) {
 			used[next] = true
 		}
 		caching := "ReadWrite"
-		if d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS" {
-			caching = "None" // Azure refuses host caching on ultra disks
+		if uncached(d.ManagedDisk) {
+			caching = "None"
 		}
 		setDefault(&d.CachingType, caching)
 	}
 }
 
-// defaultInterfaces moves the old single-interface fields to the list.
+// uncached disks are those for which Azure refuses host caching.
+func uncached(d *infrav1.ManagedDiskParameters) bool {
+	return d != nil && (d.StorageAccountType == ultraSSD || d.StorageAccountType == premiumV2)
+}
+
+// defaultInterfaces moves the old single-interface fields to the list, also when
+// a manifest that has them is applied again.
 func defaultInterfaces(s *infrav1.AzureMachineSpec) {
 	if len(s.NetworkInterfaces) == 0 {
 		s.NetworkInterfaces = []infrav1.NetworkInterface{{SubnetName: s.SubnetName, AcceleratedNetworking: s.AcceleratedNetworking}}
-		s.SubnetName, s.AcceleratedNetworking = "", nil
+	}
+	first := &s.NetworkInterfaces[0]
+	if s.SubnetName == first.SubnetName {
+		s.SubnetName = ""
+	}
+	if a, b := s.AcceleratedNetworking, first.AcceleratedNetworking; a != nil && b != nil && *a == *b {
+		s.AcceleratedNetworking = nil
 	}
 	for i := range s.NetworkInterfaces {
 		setDefault(&s.NetworkInterfaces[i].PrivateIPConfigs, 1)

@@ -2,8 +2,8 @@ package webhook
 
 import (
 	"encoding/base64"
-	"fmt"
 	"reflect"
+	"regexp"
 
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,113 +11,161 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
+var (
+	guidPattern        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	reservationPattern = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+$`)
+)
+
 func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
 	path := field.NewPath("spec")
-	if old != nil {
-		return machineImmutable(&old.Spec, &m.Spec, path)
+	if old == nil {
+		return validateMachineSpec(&m.Spec, path)
 	}
-	return validateMachineSpec(&m.Spec, path)
+	was := old.DeepCopy()
+	adopt(&was.Spec, &m.Spec)
+	if err := defaultMachine(was); err != nil {
+		return field.ErrorList{field.InternalError(path, err)}
+	}
+	return machineImmutable(&was.Spec, &m.Spec, path)
+}
+
+// adopt fills what was drawn at random and the stored object lacks, so that its
+// defaults are those of the new one.
+func adopt(was, is *infrav1.AzureMachineSpec) {
+	setDefault(&was.SSHPublicKey, is.SSHPublicKey)
+	if was.Identity == infrav1.VMIdentitySystemAssigned && is.SystemAssignedIdentityRole != nil && was.RoleAssignmentName == "" {
+		if was.SystemAssignedIdentityRole == nil {
+			was.SystemAssignedIdentityRole = &infrav1.SystemAssignedIdentityRole{}
+		}
+		setDefault(&was.SystemAssignedIdentityRole.Name, is.SystemAssignedIdentityRole.Name)
+	}
 }
 
 func validateMachineTemplate(old, t *infrav1.AzureMachineTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
+	spec := &t.Spec.Template.Spec
 	if old != nil {
-		if !reflect.DeepEqual(old.Spec.Template.Spec, t.Spec.Template.Spec) {
+		was := old.DeepCopy()
+		adopt(&was.Spec.Template.Spec, spec)
+		if err := defaultMachineTemplate(was); err != nil {
+			return field.ErrorList{field.InternalError(path, err)}
+		}
+		if !reflect.DeepEqual(was.Spec.Template.Spec, *spec) {
 			return field.ErrorList{field.Forbidden(path, "a machine template cannot be changed; make a new one and refer to it")}
 		}
 		return nil
 	}
-	errs := validateMachineSpec(&t.Spec.Template.Spec, path)
-	if name := t.Spec.Template.Spec.RoleAssignmentName; name != "" {
+	errs := validateMachineSpec(spec, path)
+	if spec.RoleAssignmentName != "" {
 		errs = append(errs, field.Forbidden(path.Child("roleAssignmentName"), "each machine needs a name of its own"))
+	}
+	if role := spec.SystemAssignedIdentityRole; role != nil && role.Name != "" {
+		errs = append(errs, field.Forbidden(path.Child("systemAssignedIdentityRole", "name"), "each machine needs a name of its own"))
 	}
 	return errs
 }
 
 func validateMachineSpec(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateImage(s.Image, path.Child("image"))
-	if raw, err := base64.StdEncoding.DecodeString(s.SSHPublicKey); err != nil {
-		errs = append(errs, field.Invalid(path.Child("sshPublicKey"), "(not shown)", "must be the base64 of an authorized_keys line"))
-	} else if _, _, _, _, err := ssh.ParseAuthorizedKey(raw); err != nil {
-		errs = append(errs, field.Invalid(path.Child("sshPublicKey"), "(not shown)", "must be the base64 of an authorized_keys line"))
-	}
-	errs = append(errs, validateDisks(s, path)...)
+	errs = append(errs, validateSSHKey(s.SSHPublicKey, path.Child("sshPublicKey"))...)
+	errs = append(errs, validateOSDisk(s, path.Child("osDisk"))...)
+	errs = append(errs, validateDataDisks(s.DataDisks, path.Child("dataDisks"))...)
 	errs = append(errs, validateIdentities(s, path)...)
-	if s.SubnetName != "" && len(s.NetworkInterfaces) > 0 {
-		errs = append(errs, field.Invalid(path.Child("networkInterfaces"), len(s.NetworkInterfaces), "give subnetName or networkInterfaces, not both"))
+	errs = append(errs, validateSecurity(s, path)...)
+	errs = append(errs, validateInterfaces(s, path)...)
+	errs = append(errs, validateDiagnostics(s.Diagnostics, path.Child("diagnostics", "boot"))...)
+	errs = append(errs, validateExtensions(s, path.Child("vmExtensions"))...)
+	if spot := s.SpotVMOptions; spot != nil && spot.MaxPrice != nil {
+		if price := spot.MaxPrice.AsApproximateFloat64(); price <= 0 && price != -1 {
+			errs = append(errs, field.Invalid(path.Child("spotVMOptions", "maxPrice"), spot.MaxPrice.String(), "must be more than 0 US dollars an hour, or -1 for up to the price on demand"))
+		}
 	}
-	if off := s.DisableExtensionOperations; off != nil && *off && len(s.VMExtensions) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("vmExtensions"), "extension operations are disabled by disableExtensionOperations"))
+	if id := s.CapacityReservationGroupID; id != nil && !reservationPattern.MatchString(*id) {
+		errs = append(errs, field.Invalid(path.Child("capacityReservationGroupID"), *id, "must be the resource ID of a Microsoft.Compute/capacityReservationGroups"))
 	}
 	return errs
 }
 
-func validateImage(image *infrav1.Image, path *field.Path) field.ErrorList {
-	if image == nil {
-		return nil
+// validateSSHKey never shows the value: somebody may have pasted a private key.
+func validateSSHKey(key string, path *field.Path) field.ErrorList {
+	raw, err := base64.StdEncoding.DecodeString(key)
+	if err == nil {
+		_, _, _, _, err = ssh.ParseAuthorizedKey(raw)
 	}
-	kinds := 0
-	for _, set := range []bool{image.ID != nil, image.Marketplace != nil, image.SharedGallery != nil, image.ComputeGallery != nil} {
-		if set {
-			kinds++
-		}
-	}
-	if kinds != 1 {
-		return field.ErrorList{field.Invalid(path, kinds, "give exactly one of id, marketplace, sharedGallery and computeGallery")}
-	}
-	if g := image.ComputeGallery; g != nil && (g.SubscriptionID == nil) != (g.ResourceGroup == nil) {
-		return field.ErrorList{field.Invalid(path.Child("computeGallery"), g.Name, "a private gallery needs subscriptionID and resourceGroup together; a community gallery has neither")}
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, "(not shown)", "must be the base64 of an authorized_keys line, such as of an id_rsa.pub")}
 	}
 	return nil
-}
-
-func validateDisks(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	os := path.Child("osDisk")
-	if size := s.OSDisk.DiskSizeGB; size != nil && (*size < 1 || *size > 2048) {
-		errs = append(errs, field.Invalid(os.Child("diskSizeGB"), *size, "must be between 1 and 2048"))
-	}
-	if s.OSDisk.OSType != infrav1.LinuxOS && s.OSDisk.OSType != infrav1.WindowsOS {
-		errs = append(errs, field.NotSupported(os.Child("osType"), s.OSDisk.OSType, []string{infrav1.LinuxOS, infrav1.WindowsOS}))
-	}
-	if m := s.OSDisk.ManagedDisk; m != nil && m.StorageAccountType == "UltraSSD_LRS" {
-		errs = append(errs, field.Invalid(os.Child("managedDisk", "storageAccountType"), m.StorageAccountType, "an OS disk cannot be an ultra disk"))
-	}
-	if d := s.OSDisk.DiffDiskSettings; d != nil && s.OSDisk.ManagedDisk != nil && s.OSDisk.ManagedDisk.DiskEncryptionSet != nil {
-		errs = append(errs, field.Invalid(os.Child("managedDisk", "diskEncryptionSet"), d.Option, "an ephemeral OS disk cannot have a disk encryption set"))
-	}
-	luns, names := map[int32]bool{}, map[string]bool{}
-	for i, d := range s.DataDisks {
-		p := path.Child("dataDisks").Index(i)
-		if d.DiskSizeGB < 4 || d.DiskSizeGB > 32767 {
-			errs = append(errs, field.Invalid(p.Child("diskSizeGB"), d.DiskSizeGB, "must be between 4 and 32767"))
-		}
-		if names[d.NameSuffix] {
-			errs = append(errs, field.Duplicate(p.Child("nameSuffix"), d.NameSuffix))
-		}
-		names[d.NameSuffix] = true
-		if d.Lun == nil {
-			continue
-		}
-		if *d.Lun < 0 || *d.Lun > 63 {
-			errs = append(errs, field.Invalid(p.Child("lun"), *d.Lun, "must be between 0 and 63"))
-		}
-		if luns[*d.Lun] {
-			errs = append(errs, field.Duplicate(p.Child("lun"), *d.Lun))
-		}
-		luns[*d.Lun] = true
-	}
-	return errs
 }
 
 func validateIdentities(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
-	if s.Identity == infrav1.VMIdentityUserAssigned && len(s.UserAssignedIdentities) == 0 {
-		return field.ErrorList{field.Required(path.Child("userAssignedIdentities"), "identity UserAssigned needs at least one")}
+	var errs field.ErrorList
+	user, system := s.Identity == infrav1.VMIdentityUserAssigned, s.Identity == infrav1.VMIdentitySystemAssigned
+	if user && len(s.UserAssignedIdentities) == 0 {
+		errs = append(errs, field.Required(path.Child("userAssignedIdentities"), "identity UserAssigned needs at least one"))
 	}
-	if s.Identity != infrav1.VMIdentitySystemAssigned && s.RoleAssignmentName != "" {
-		return field.ErrorList{field.Forbidden(path.Child("roleAssignmentName"), fmt.Sprintf("only with identity %s", infrav1.VMIdentitySystemAssigned))}
+	if !user && len(s.UserAssignedIdentities) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("userAssignedIdentities"), "only with identity UserAssigned"))
+	}
+	if !system && s.RoleAssignmentName != "" {
+		errs = append(errs, field.Forbidden(path.Child("roleAssignmentName"), "only with identity SystemAssigned"))
+	}
+	role, at := s.SystemAssignedIdentityRole, path.Child("systemAssignedIdentityRole")
+	switch {
+	case role == nil:
+	case !system:
+		errs = append(errs, field.Forbidden(at, "only with identity SystemAssigned"))
+	case s.RoleAssignmentName != "" && role.Name != "":
+		errs = append(errs, field.Invalid(path.Child("roleAssignmentName"), s.RoleAssignmentName, "give systemAssignedIdentityRole.name alone"))
+	case role.Name != "" && !guidPattern.MatchString(role.Name):
+		errs = append(errs, field.Invalid(at.Child("name"), role.Name, "must be a GUID, or empty for a new one"))
+	}
+	return errs
+}
+
+func validateInterfaces(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.SubnetName != "" {
+		errs = append(errs, field.Invalid(path.Child("subnetName"), s.SubnetName, "give networkInterfaces[0].subnetName alone"))
+	}
+	if s.AcceleratedNetworking != nil {
+		errs = append(errs, field.Invalid(path.Child("acceleratedNetworking"), *s.AcceleratedNetworking, "give networkInterfaces[0].acceleratedNetworking alone"))
+	}
+	for i, n := range s.NetworkInterfaces {
+		if n.PrivateIPConfigs < 1 {
+			errs = append(errs, field.Invalid(path.Child("networkInterfaces").Index(i).Child("privateIPConfigs"), n.PrivateIPConfigs, "must be at least 1"))
+		}
+	}
+	return errs
+}
+
+func validateDiagnostics(d *infrav1.Diagnostics, path *field.Path) field.ErrorList {
+	if d == nil || d.Boot == nil {
+		return nil
+	}
+	managed := d.Boot.StorageAccountType == infrav1.UserManagedDiagnosticsStorage
+	switch {
+	case managed && d.Boot.UserManaged == nil:
+		return field.ErrorList{field.Required(path.Child("userManaged"), "storageAccountType UserManaged needs the account")}
+	case !managed && d.Boot.UserManaged != nil:
+		return field.ErrorList{field.Forbidden(path.Child("userManaged"), "only with storageAccountType UserManaged")}
 	}
 	return nil
+}
+
+func validateExtensions(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
+	if off := s.DisableExtensionOperations; off != nil && *off && len(s.VMExtensions) > 0 {
+		return field.ErrorList{field.Forbidden(path, "extension operations are disabled by disableExtensionOperations")}
+	}
+	var errs field.ErrorList
+	names := map[string]bool{}
+	for i, e := range s.VMExtensions {
+		if names[e.Name] {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("name"), e.Name))
+		}
+		names[e.Name] = true
+	}
+	return errs
 }
 
 func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
@@ -139,23 +187,18 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 	errs = append(errs, immutable(path.Child("capacityReservationGroupID"), old.CapacityReservationGroupID, s.CapacityReservationGroupID)...)
 	errs = append(errs, immutable(path.Child("disableExtensionOperations"), old.DisableExtensionOperations, s.DisableExtensionOperations)...)
 	errs = append(errs, onceSet(path.Child("disableVMBootstrapExtension"), old.DisableVMBootstrapExtension, s.DisableVMBootstrapExtension)...)
-	if len(old.NetworkInterfaces) > 0 && old.NetworkInterfaces[0].SubnetName != "" {
-		errs = append(errs, immutable(path.Child("networkInterfaces"), old.NetworkInterfaces, s.NetworkInterfaces)...)
+	errs = append(errs, immutable(path.Child("subnetName"), old.SubnetName, s.SubnetName)...)
+	if s.AcceleratedNetworking != nil {
+		errs = append(errs, immutable(path.Child("acceleratedNetworking"), old.AcceleratedNetworking, s.AcceleratedNetworking)...)
 	}
-	return errs
+	return append(errs, interfacesImmutable(old.NetworkInterfaces, s.NetworkInterfaces, path.Child("networkInterfaces"))...)
 }
 
-func validateIdentity(old, i *infrav1.AzureClusterIdentity) field.ErrorList {
-	path := field.NewPath("spec")
-	var errs field.ErrorList
-	if old != nil {
-		errs = immutable(path.Child("type"), old.Spec.Type, i.Spec.Type)
+// interfacesImmutable lets an open subnet of the first interface be filled.
+func interfacesImmutable(old, value []infrav1.NetworkInterface, path *field.Path) field.ErrorList {
+	if len(old) > 0 && len(value) > 0 && old[0].SubnetName == "" {
+		old = append([]infrav1.NetworkInterface{}, old...)
+		old[0].SubnetName = value[0].SubnetName
 	}
-	if i.Spec.Type != infrav1.UserAssignedMSI && i.Spec.ResourceID != "" {
-		errs = append(errs, field.Forbidden(path.Child("resourceID"), "only with type UserAssignedMSI"))
-	}
-	if i.Spec.Type != infrav1.UserAssignedIdentityCredential && i.Spec.UserAssignedIdentityCredentialsPath != "" {
-		errs = append(errs, field.Forbidden(path.Child("userAssignedIdentityCredentialsPath"), "only with type UserAssignedIdentityCredential"))
-	}
-	return errs
+	return immutable(path, old, value)
 }

@@ -1,5 +1,5 @@
-// Package webhook is admission for casement's kinds: defaults, validation and
-// what may not change. The rules are pure functions over the types; the shells
+// Package webhook is admission for casement's kinds: defaults, validation, what
+// may not change, and warnings of what has no effect. The rules are pure functions over the types; the shells
 // here hand them to controller-runtime. It reads neither the API server nor
 // Azure. internal/manager registers it.
 package webhook
@@ -7,11 +7,14 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/cluster-api/util/topology"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -21,6 +24,8 @@ import (
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azurecluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusters,versions=v1beta1,name=default.azurecluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azurecluster,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusters,versions=v1beta1,name=validation.azurecluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azureclustertemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclustertemplates,versions=v1beta1,name=default.azureclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azureclustertemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclustertemplates,versions=v1beta1,name=validation.azureclustertemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachine,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,versions=v1beta1,name=default.azuremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachines,versions=v1beta1,name=validation.azuremachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinetemplate,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates,versions=v1beta1,name=default.azuremachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -29,46 +34,40 @@ import (
 
 // SetupWithManager registers the webhooks of all kinds.
 func SetupWithManager(mgr ctrl.Manager) error {
-	for _, setUp := range []func(ctrl.Manager) error{
-		hook[*infrav1.AzureCluster]{"AzureCluster", nil, defaultCluster, validateCluster}.setUp,
-		hook[*infrav1.AzureMachine]{"AzureMachine", inheritMachine, defaultMachine, validateMachine}.setUp,
-		hook[*infrav1.AzureMachineTemplate]{"AzureMachineTemplate", inheritMachineTemplate, defaultMachineTemplate, validateMachineTemplate}.setUp,
-		hook[*infrav1.AzureClusterIdentity]{"AzureClusterIdentity", nil, nil, validateIdentity}.setUp,
-	} {
-		if err := setUp(mgr); err != nil {
-			return fmt.Errorf("set up the webhooks: %w", err)
-		}
+	err := errors.Join(
+		setUp(mgr, &infrav1.AzureCluster{}, hook[*infrav1.AzureCluster]{
+			kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster}),
+		setUp(mgr, &infrav1.AzureClusterTemplate{}, hook[*infrav1.AzureClusterTemplate]{
+			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate}),
+		setUp(mgr, &infrav1.AzureMachine{}, hook[*infrav1.AzureMachine]{
+			kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine}),
+		setUp(mgr, &infrav1.AzureMachineTemplate{}, hook[*infrav1.AzureMachineTemplate]{
+			kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate}),
+		setUp(mgr, &infrav1.AzureClusterIdentity{}, hook[*infrav1.AzureClusterIdentity]{
+			kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity}),
+	)
+	if err != nil {
+		return fmt.Errorf("set up the webhooks: %w", err)
 	}
 	return nil
 }
 
-// hook is admission of one kind. old is nil on create; inherit fills what an
-// update left open, and only the old object knows.
-type hook[T client.Object] struct {
-	kind     string
-	inherit  func(old, obj T)
-	defaults func(T) error
-	validate func(old, obj T) field.ErrorList
-}
-
-func (h hook[T]) setUp(mgr ctrl.Manager) error {
-	var obj T
-	// The builder needs a typed value only for its kind.
-	switch h.kind {
-	case "AzureCluster":
-		obj = any(&infrav1.AzureCluster{}).(T)
-	case "AzureMachine":
-		obj = any(&infrav1.AzureMachine{}).(T)
-	case "AzureMachineTemplate":
-		obj = any(&infrav1.AzureMachineTemplate{}).(T)
-	case "AzureClusterIdentity":
-		obj = any(&infrav1.AzureClusterIdentity{}).(T)
-	}
+func setUp[T client.Object](mgr ctrl.Manager, obj T, h hook[T]) error {
 	b := ctrl.NewWebhookManagedBy(mgr, obj).WithValidator(h)
 	if h.defaults != nil {
 		b = b.WithDefaulter(h)
 	}
 	return b.Complete()
+}
+
+// hook is admission of one kind. old is nil on create; inherit fills what an
+// update left open, and only the old object knows. What is nil is left out.
+type hook[T client.Object] struct {
+	kind     string
+	inherit  func(old, obj T)
+	defaults func(T) error
+	validate func(old, obj T) field.ErrorList
+	warn     func(T) []string
 }
 
 // Default implements admission.Defaulter.
@@ -86,20 +85,36 @@ func (h hook[T]) Default(ctx context.Context, obj T) error {
 // ValidateCreate implements admission.Validator.
 func (h hook[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
 	var none T
-	return nil, h.invalid(obj, h.validate(none, obj))
+	return h.warnings(obj), h.invalid(obj, h.validate(none, obj))
 }
 
 // ValidateUpdate implements admission.Validator. An object that is being deleted
-// may always lose its finalizers.
-func (h hook[T]) ValidateUpdate(_ context.Context, old, obj T) (admission.Warnings, error) {
+// may always lose its finalizers. The topology controller tries out changes of
+// templates, to see whether it has to make a new one.
+func (h hook[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warnings, error) {
 	if !obj.GetDeletionTimestamp().IsZero() {
 		return nil, nil
 	}
-	return nil, h.invalid(obj, h.validate(old, obj))
+	if req, err := admission.RequestFromContext(ctx); err == nil && topology.IsDryRunRequest(req, obj) {
+		return nil, nil
+	}
+	// Only what is new is worth a warning: controllers write these objects often.
+	before := h.warnings(old)
+	warnings := slices.DeleteFunc(h.warnings(obj), func(w string) bool { return slices.Contains(before, w) })
+	warnings = append(warnings, withoutEffect(h.kind, old, obj)...)
+	return warnings, h.invalid(obj, h.validate(old, obj))
 }
 
 // ValidateDelete implements admission.Validator.
 func (h hook[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+func (h hook[T]) warnings(obj T) []string {
+	warnings := ignored(h.kind, obj)
+	if h.warn != nil {
+		warnings = append(warnings, h.warn(obj)...)
+	}
+	return warnings
+}
 
 func (h hook[T]) invalid(obj T, errs field.ErrorList) error {
 	if len(errs) == 0 {
