@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -299,13 +297,4 @@ func hash32(s string) uint32 {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
 	return h
-}
-
-// mkdirGuest makes a guest directory and returns where it is.
-func (k *Kubelet) mkdirGuest(guest string) (string, error) {
-	p, err := k.c.Path(guest)
-	if err != nil {
-		return "", err
-	}
-	return p, os.MkdirAll(filepath.Clean(p), 0o755)
 }

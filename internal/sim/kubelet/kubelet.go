@@ -16,7 +16,6 @@ package kubelet
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -192,7 +191,6 @@ type Kubelet struct {
 
 	identity *identity              // client certificate and connection
 	api      atomic.Pointer[client] // nil until the TLS bootstrap is done
-	serving  atomic.Pointer[tls.Certificate]
 	node     *nodeState
 	pods     *podManager
 	ready    chan struct{} // closed when the node is registered

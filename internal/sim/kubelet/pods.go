@@ -215,12 +215,6 @@ func (m *podManager) pull(image string) (present bool) {
 	return present
 }
 
-func (m *podManager) has(image string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.pulled[image]
-}
-
 // allocate gives a pod an address: from the Node's podCIDR, or else from the
 // cluster's pool.
 func (m *podManager) allocate(ctx context.Context, pod *corev1.Pod) (netip.Addr, error) {

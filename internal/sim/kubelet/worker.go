@@ -45,7 +45,6 @@ type sandbox struct {
 	ip      netip.Addr
 	ports   []int32 // announced to the network
 	exposed bool
-	reason  string // why it is not ready yet
 }
 
 // snapshot is what the HTTPS API may see of a worker.

@@ -85,8 +85,8 @@ func (c CloudController) Run(ctx context.Context) error {
 			return fmt.Errorf("cloud controller: %w", err)
 		}
 		elector.Run(ctx)
-		leading.Lock() // until the work has ended
-		leading.Unlock()
+		leading.Lock()   // until the work has ended
+		leading.Unlock() //lint:ignore SA2001 the wait is the point
 	}
 	return nil
 }
