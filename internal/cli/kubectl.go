@@ -22,11 +22,12 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 			if err != nil {
 				return err
 			}
-			env := os.Environ()
 			if os.Getenv("KUBECONFIG") == "" {
-				env = append(env, "KUBECONFIG="+a.dir.Kubeconfig())
+				if err := os.Setenv("KUBECONFIG", a.dir.Kubeconfig()); err != nil {
+					return err
+				}
 			}
-			return syscall.Exec(binary, append([]string{"kubectl"}, args...), env)
+			return syscall.Exec(binary, append([]string{"kubectl"}, args...), os.Environ())
 		},
 	}
 }
