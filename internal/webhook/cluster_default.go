@@ -48,46 +48,6 @@ func defaultCluster(c *infrav1.AzureCluster) error {
 	return nil
 }
 
-// inheritCluster keeps the names that an update leaves open. They are made of
-// the Cluster's name, which is known only after the first admission, so that
-// making them anew could give others, and names cannot change.
-func inheritCluster(old, c *infrav1.AzureCluster) {
-	was, is := &old.Spec.NetworkSpec, &c.Spec.NetworkSpec
-	setDefault(&c.Spec.ResourceGroup, old.Spec.ResourceGroup)
-	setDefault(&is.Vnet.Name, was.Vnet.Name)
-	setDefault(&is.Vnet.ResourceGroup, was.Vnet.ResourceGroup)
-	for i := range is.Subnets {
-		subnet := &is.Subnets[i]
-		j := slices.IndexFunc(was.Subnets, func(o infrav1.SubnetSpec) bool { return o.Name == subnet.Name })
-		if j < 0 {
-			continue
-		}
-		before := &was.Subnets[j]
-		if len(subnet.CIDRBlocks) == 0 {
-			subnet.CIDRBlocks = slices.Clone(before.CIDRBlocks)
-		}
-		setDefault(&subnet.ID, before.ID)
-		setDefault(&subnet.SecurityGroup.Name, before.SecurityGroup.Name)
-		setDefault(&subnet.RouteTable.Name, before.RouteTable.Name)
-		setDefault(&subnet.NatGateway.Name, before.NatGateway.Name)
-		setDefault(&subnet.NatGateway.NatGatewayIP.Name, before.NatGateway.NatGatewayIP.Name)
-	}
-	inheritLB(was.APIServerLB, is.APIServerLB)
-	inheritLB(was.NodeOutboundLB, is.NodeOutboundLB)
-	inheritLB(was.ControlPlaneOutboundLB, is.ControlPlaneOutboundLB)
-}
-
-func inheritLB(was, is *infrav1.LoadBalancerSpec) {
-	if was == nil || is == nil {
-		return
-	}
-	setDefault(&is.Name, was.Name)
-	setDefault(&is.BackendPool.Name, was.BackendPool.Name)
-	if len(is.FrontendIPs) == 0 && is.FrontendIPsCount == nil {
-		is.FrontendIPs, is.FrontendIPsCount = was.DeepCopy().FrontendIPs, was.FrontendIPsCount
-	}
-}
-
 // clusterName is the name of the owning Cluster, which topology may have given
 // another one than the AzureCluster.
 func clusterName(c *infrav1.AzureCluster) string {
@@ -217,14 +177,18 @@ func defaultLB(lb *infrav1.LoadBalancerSpec) {
 	}
 }
 
-// defaultNodeOutboundLB: nodes with IPv4 leave through NAT gateways, so only
-// IPv6 nodes of a public cluster need the load balancer, or who asks for it.
+// needsNodeOutboundLB: nodes with IPv4 leave through NAT gateways, so only IPv6
+// nodes of a public cluster need the load balancer.
+func needsNodeOutboundLB(s *infrav1.AzureClusterSpec) bool {
+	lb := s.NetworkSpec.APIServerLB
+	return lb != nil && lb.Type == infrav1.Public && slices.ContainsFunc(s.NetworkSpec.Subnets, func(subnet infrav1.SubnetSpec) bool {
+		return (subnet.Role == infrav1.SubnetNode || subnet.Role == infrav1.SubnetCluster) && hasIPv6(subnet.CIDRBlocks)
+	})
+}
+
 func defaultNodeOutboundLB(name string, s *infrav1.AzureClusterSpec) {
-	public := s.NetworkSpec.APIServerLB != nil && s.NetworkSpec.APIServerLB.Type == infrav1.Public
 	if s.NetworkSpec.NodeOutboundLB == nil {
-		if !public || !slices.ContainsFunc(s.NetworkSpec.Subnets, func(subnet infrav1.SubnetSpec) bool {
-			return subnet.Role != infrav1.SubnetControlPlane && hasIPv6(subnet.CIDRBlocks)
-		}) {
+		if !needsNodeOutboundLB(s) {
 			return
 		}
 		s.NetworkSpec.NodeOutboundLB = &infrav1.LoadBalancerSpec{}

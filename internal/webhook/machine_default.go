@@ -27,24 +27,6 @@ func defaultMachineTemplate(t *infrav1.AzureMachineTemplate) error {
 	return defaultMachineSpec(&t.Spec.Template.Spec)
 }
 
-// inheritMachine keeps what was drawn for the user: a manifest that leaves it
-// open can be applied again.
-func inheritMachine(old, m *infrav1.AzureMachine) {
-	setDefault(&m.Spec.SSHPublicKey, old.Spec.SSHPublicKey)
-	was, is := old.Spec.SystemAssignedIdentityRole, m.Spec.SystemAssignedIdentityRole
-	switch {
-	case was == nil || m.Spec.Identity != old.Spec.Identity:
-	case is == nil:
-		m.Spec.SystemAssignedIdentityRole = was.DeepCopy()
-	default:
-		setDefault(&is.Name, was.Name)
-	}
-}
-
-func inheritMachineTemplate(old, t *infrav1.AzureMachineTemplate) {
-	setDefault(&t.Spec.Template.Spec.SSHPublicKey, old.Spec.Template.Spec.SSHPublicKey)
-}
-
 func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
 	if s.SSHPublicKey == "" {
 		key, err := throwAwayKey()
