@@ -26,6 +26,7 @@ type azure struct {
 	fabric   *fabric.Fabric
 	machines *machines
 	endpoint string
+	sshKey   string
 }
 
 // startAzure opens the state, takes its guests up and listens.
@@ -45,6 +46,9 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		return nil, err
 	}
 	a := &azure{fabric: net, machines: guests, endpoint: "https://" + l.Addr().String()}
+	if a.sshKey, err = dir.sshPublicKey(); err != nil {
+		return nil, err
+	}
 	ca := x509.NewCertPool()
 	guests.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = arm.New(arm.Config{
@@ -100,7 +104,7 @@ func listenKept(file string) (net.Listener, error) {
 }
 
 func (a *azure) describe(s *Status) {
-	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription}
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription, SSHPublicKey: a.sshKey}
 	s.Guests = a.machines.describe()
 	for _, l := range a.fabric.Listeners() {
 		s.Listeners = append(s.Listeners, describeListener(l))

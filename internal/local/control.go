@@ -60,6 +60,8 @@ type Azure struct {
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`
+	// SSHPublicKey is the authorized_keys line for templates.
+	SSHPublicKey string `json:"sshPublicKey"`
 }
 
 // Guest is one simulated VM.
