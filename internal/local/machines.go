@@ -43,6 +43,7 @@ type machines struct {
 	mu       sync.Mutex
 	byID     map[string]*machine
 	clusters map[string]*standin.Cluster
+	pools    map[string]*podPool
 }
 
 // machine is one VM that has a guest.
@@ -57,7 +58,7 @@ type machine struct {
 
 func newMachines(dir Dir, log logr.Logger) *machines {
 	ctx, stop := context.WithCancel(context.Background())
-	return &machines{dir: dir, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}}
+	return &machines{dir: dir, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}}
 }
 
 // close ends all guests; their disks stay.
@@ -123,7 +124,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	name := clusterName(g.vm)
 	n := &node{
 		vm: g.vm, home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, console: console, ctx: ctx, processes: map[string]*staticProcess{},
-		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
+		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
 	}
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
@@ -188,6 +189,16 @@ func (m *machines) socket(id string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)
 	return m.dir.Path("egress", fmt.Sprintf("%016x.sock", h.Sum64()))
+}
+
+// pool returns the pod addresses of a cluster.
+func (m *machines) pool(key string) *podPool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pools[key] == nil {
+		m.pools[key] = &podPool{used: map[netip.Addr]bool{}}
+	}
+	return m.pools[key]
 }
 
 // cluster returns the programs of a cluster.

@@ -34,6 +34,7 @@ type node struct {
 	origin   fabric.Origin
 	net      *fabric.Fabric
 	cluster  *standin.Cluster
+	pool     *podPool
 	console  io.Writer
 	ctx      context.Context
 
@@ -147,6 +148,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 			return program{p}, ok
 		},
 		Network: n.net.Cluster(n.origin.Cluster),
+		PodIPs:  n.pool,
 		Log:     n.console,
 	}
 }
