@@ -1,0 +1,127 @@
+package staticpod
+
+import (
+	"slices"
+	"strings"
+)
+
+// What Kubernetes of 1.20 and later understood and the embedded one does not. A
+// test beside casement-kube fails when one of these is known there after all.
+const (
+	// klog's flags went from every component in 1.26 (KEP-2845).
+	lostLogFlags = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr one-output skip-headers skip-log-headers stderrthreshold"
+
+	lostAPIServerFlags = "address basic-auth-file cloud-config cloud-provider cloud-provider-gce-l7lb-src-cidrs cloud-provider-gce-lb-src-cidrs " +
+		"deserialization-cache-size enable-swagger-ui etcd-quorum-read experimental-encryption-provider-config insecure-bind-address insecure-port " +
+		"kubelet-https master-service-namespace port service-account-api-audiences ssh-keyfile ssh-user storage-versions target-ram-mb"
+
+	lostControllerManagerFlags = "address deleting-pods-burst deleting-pods-qps enable-taint-manager experimental-cluster-signing-duration " +
+		"horizontal-pod-autoscaler-downscale-delay horizontal-pod-autoscaler-upscale-delay horizontal-pod-autoscaler-use-rest-clients " +
+		"pod-eviction-timeout port register-retry-count volume-host-allow-local-loopback volume-host-cidr-denylist"
+
+	lostSchedulerFlags = "address algorithm-provider failure-domains hard-pod-affinity-symmetric-weight lock-object-name lock-object-namespace " +
+		"policy-config-file policy-configmap policy-configmap-namespace port scheduler-name use-legacy-policy-config"
+
+	// etcd 3.6 dropped its second API and the proxy.
+	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration experimental-backend-bbolt-freelist-type experimental-enable-v2v3 log-output log-package-levels proxy proxy-failure-wait"
+
+	lostAdmissionPlugins = "DenyEscalatingExec DenyExecOnPrivileged Initializers PersistentVolumeLabel PodSecurityPolicy SecurityContextDeny"
+
+	// lostFeatureGates are those that graduated or were given up.
+	lostFeatureGates = `
+		APIListChunking APIPriorityAndFairness APISelfSubjectReview AdmissionWebhookMatchConditions AdvancedAuditing
+		AggregatedDiscoveryEndpoint AllowInsecureBackendProxy AllowServiceLBStatusOnNonLB AppArmor AppArmorFields AttachVolumeLimit
+		BalanceAttachedNodeVolumes BlockVolume BoundServiceAccountTokenVolume CRIContainerLogRotation CSIBlockVolume CSIDriverRegistry
+		CSIInlineVolume CSIMigration CSIMigrationAWS CSIMigrationAWSComplete CSIMigrationAzureDisk CSIMigrationAzureDiskComplete
+		CSIMigrationAzureFile CSIMigrationAzureFileComplete CSIMigrationGCE CSIMigrationGCEComplete CSIMigrationOpenStack
+		CSIMigrationOpenStackComplete CSIMigrationvSphere CSIMigrationvSphereComplete CSINodeExpandSecret CSINodeInfo CSIPersistentVolume
+		CSIServiceAccountToken CSIStorageCapacity CSIVolumeFSGroupPolicy CSRDuration CloudDualStackNodeIPs ConfigurableFSGroupPolicy
+		ControllerManagerLeaderMigration CronJobControllerV2 CronJobTimeZone CustomResourceValidationExpressions DaemonSetUpdateSurge
+		DefaultHostNetworkHostPortsInPodTemplates DefaultPodTopologySpread DelegateFSGroupToCSIDriver DevicePluginCDIDevices
+		DisableCloudProviders DisableKubeletCloudCredentialProviders DownwardAPIHugePages DryRun DynamicAuditing DynamicKubeletConfig
+		EfficientWatchResumption EndpointSlice EndpointSliceNodeName EndpointSliceProxying EndpointSliceTerminatingCondition
+		EphemeralContainers EvenPodsSpread ExpandCSIVolumes ExpandInUsePersistentVolumes ExpandPersistentVolumes ExpandedDNSConfig
+		ExperimentalHostUserNamespaceDefaulting ExternalPolicyForExternalIP GRPCContainerProbe GenericEphemeralVolume HPAContainerMetrics
+		HugePageStorageMediumSize HyperVContainer IPTablesOwnershipCleanup IPv6DualStack IdentifyPodOS ImmutableEphemeralVolumes
+		InTreePluginAWSUnregister InTreePluginAzureDiskUnregister InTreePluginAzureFileUnregister InTreePluginGCEUnregister
+		InTreePluginOpenStackUnregister InTreePluginvSphereUnregister IndexedJob IngressClassNamespacedParams JobMutableNodeSchedulingDirectives
+		JobPodFailurePolicy JobReadyPods JobTrackingWithFinalizers KMSv2 KMSv2KDF KubeProxyDrainingTerminatingNodes KubeletCredentialProviders
+		KubeletPodResources KubeletPodResourcesGetAllocatable LegacyNodeRoleBehavior LegacyServiceAccountTokenCleanUp
+		LegacyServiceAccountTokenNoAutoGeneration LegacyServiceAccountTokenTracking LoadBalancerIPMode LocalStorageCapacityIsolation MinDomainsInPodTopologySpread
+		MinimizeIPTablesRestore MixedProtocolLBService MultiCIDRRangeAllocator NamespaceDefaultLabelName NetworkPolicyEndPort
+		NetworkPolicyStatus NewVolumeManagerReconstruction NodeDisruptionExclusion NodeLease NodeOutOfServiceVolumeDetach NonPreemptingPriority
+		OpenAPIEnums OpenAPIV3 PDBUnhealthyPodEvictionPolicy PersistentVolumeLastPhaseTransitionTime PodAffinityNamespaceSelector
+		PodDisruptionBudget PodDisruptionConditions PodHasNetworkCondition PodHostIPs PodOverhead PodPriority PodSchedulingReadiness
+		PodSecurity PreferNominatedNode ProbeTerminationGracePeriod ProxyTerminatingEndpoints ReadWriteOncePod RemainingItemCount
+		RemoveSelfLink RootCAConfigMap RotateKubeletClientCertificate RunAsGroup RuntimeClass SCTPSupport SeccompDefault SecurityContextDeny
+		SelectorIndex ServerSideApply ServerSideFieldValidation ServiceAccountIssuerDiscovery ServiceAppProtocol ServiceIPStaticSubrange
+		ServiceInternalTrafficPolicy ServiceLBNodePortControl ServiceLoadBalancerClass ServiceLoadBalancerFinalizer ServiceNodeExclusion
+		ServiceNodePortStaticSubrange ServiceTopology SetHostnameAsFQDN SkipReadOnlyValidationGCE StableLoadBalancerNodeSet StartupProbe
+		StatefulSetMinReadySeconds StatefulSetStartOrdinal StorageObjectInUseProtection StreamingProxyRedirects SupportIPVSProxyMode
+		SupportNodePidsLimit SupportPodPidsLimit SuspendJob Sysctls TTLAfterFinished TokenRequest TokenRequestProjection TopologyAwareHints
+		TopologyManager UserNamespacesStatelessPodsSupport ValidatingAdmissionPolicy ValidateProxyRedirects VolumeCapacityPriority
+		VolumePVCDataSource VolumeSnapshotDataSource VolumeSubpath WarningHeaders WatchBookmark WindowsEndpointSliceProxying WindowsGMSA
+		WindowsHostProcessContainers WindowsRunAsUserName ZeroLimitedNominalConcurrencyShares`
+)
+
+// LostFlags returns the flags of a program that the embedded Kubernetes dropped.
+func LostFlags(program string) []string {
+	switch program {
+	case etcd:
+		return strings.Fields(lostEtcdFlags)
+	case apiServer:
+		return strings.Fields(lostAPIServerFlags + " " + lostLogFlags)
+	case controllerManager:
+		return strings.Fields(lostControllerManagerFlags + " " + lostLogFlags)
+	case scheduler:
+		return strings.Fields(lostSchedulerFlags + " " + lostLogFlags)
+	}
+	return nil
+}
+
+// LostFeatureGates returns the feature gates that the embedded Kubernetes dropped.
+func LostFeatureGates() []string { return strings.Fields(lostFeatureGates) }
+
+// LostAdmissionPlugins returns the admission plugins that the embedded API
+// server dropped.
+func LostAdmissionPlugins() []string { return strings.Fields(lostAdmissionPlugins) }
+
+// withoutLost takes away what the program no longer knows of a flag; a flag of
+// which nothing is left has no name. gone is what was taken, for a message.
+func withoutLost(program string, f flag) (kept flag, gone string) {
+	if slices.Contains(LostFlags(program), f.name) {
+		return flag{}, f.String()
+	}
+	switch {
+	case program == controllerManager && f.name == "cloud-provider" && f.value != "external" && f.value != "":
+		// Providers inside Kubernetes ended with 1.31 (KEP-2395).
+		return flag{}, f.String()
+	case program != etcd && f.name == "feature-gates":
+		return without(f, LostFeatureGates(), "feature gates")
+	case program == apiServer && strings.HasSuffix(f.name, "able-admission-plugins"):
+		return without(f, LostAdmissionPlugins(), "admission plugins")
+	}
+	return f, ""
+}
+
+// without takes items off a list like A=true,B=false.
+func without(f flag, lost []string, what string) (kept flag, gone string) {
+	var keep, drop []string
+	for item := range strings.SplitSeq(f.value, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if slices.Contains(lost, name) {
+			drop = append(drop, item)
+		} else {
+			keep = append(keep, item)
+		}
+	}
+	if len(drop) == 0 {
+		return f, ""
+	}
+	gone = what + " " + strings.Join(drop, ",")
+	if len(keep) == 0 {
+		return flag{}, gone
+	}
+	f.value = strings.Join(keep, ",")
+	return f, gone
+}

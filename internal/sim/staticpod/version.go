@@ -1,0 +1,42 @@
+package staticpod
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Embedded is the Kubernetes release ("1.36") of the programs in casement-kube.
+// A test beside that program fails when a version bump forgets it.
+const Embedded = "1.36"
+
+// emulatedReleases is how many releases back Kubernetes' programs can emulate
+// (KEP-4330; by running: 1.36 takes 1.33, and refuses 1.32).
+const emulatedReleases = 3
+
+// Emulated returns the release that really runs for a Kubernetes version that
+// was asked for: its own when the embedded programs can emulate it, or else the
+// nearest one. exact says which of the two; it is about the minor release only,
+// as no patch release can be emulated.
+func Emulated(version string) (release string, exact bool) {
+	if version == "" {
+		return Embedded, true
+	}
+	asked, ok := minor(version)
+	newest, _ := minor(Embedded)
+	if !ok {
+		return Embedded, false
+	}
+	runs := min(max(asked, newest-emulatedReleases), newest)
+	return fmt.Sprintf("1.%d", runs), runs == asked
+}
+
+// minor reads the 36 of "v1.36.3".
+func minor(version string) (int, bool) {
+	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
+	if len(parts) < 2 || parts[0] != "1" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(parts[1])
+	return n, err == nil && n >= 0
+}
