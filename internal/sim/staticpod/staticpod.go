@@ -164,7 +164,7 @@ func (m Mapping) members(value string) string {
 func (m Mapping) url(value string) string {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" {
-		return value
+		return m.path(value)
 	}
 	switch u.Hostname() {
 	case m.Address, "127.0.0.1", "0.0.0.0", "::1", "::", "localhost":
