@@ -163,7 +163,7 @@ func (m Mapping) members(value string) string {
 // be those of this machine, so they become the loopback address too.
 func (m Mapping) url(value string) string {
 	u, err := url.Parse(value)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Scheme == "" || u.Host == "" {
 		return m.path(value)
 	}
 	switch u.Hostname() {
