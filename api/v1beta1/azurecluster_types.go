@@ -21,15 +21,16 @@ type BastionHostSkuName string
 type AzureClusterSpec struct {
 	AzureClusterClassSpec `json:",inline"`
 
-	// ResourceGroup: default = AzureCluster name.
+	// ResourceGroup holds the cluster's resources. Default: the AzureCluster's name. One that exists
+	// without the cluster's ownership tag is used and never deleted.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// NetworkSpec is the network spec.
+	// NetworkSpec is the virtual network, its subnets and the load balancers.
 	// +optional
 	NetworkSpec NetworkSpec `json:"networkSpec,omitempty"`
 
-	// BastionSpec is the bastion spec.
+	// BastionSpec asks for an Azure Bastion host.
 	// +optional
 	BastionSpec BastionSpec `json:"bastionSpec,omitempty"`
 
@@ -60,7 +61,7 @@ type APIEndpoint struct {
 
 // AzureClusterClassSpec is the part of an AzureCluster that a ClusterClass may carry.
 type AzureClusterClassSpec struct {
-	// SubscriptionID: default: env AZURE_SUBSCRIPTION_ID of the manager.
+	// SubscriptionID is the Azure subscription.
 	// +optional
 	SubscriptionID string `json:"subscriptionID,omitempty"`
 
@@ -68,7 +69,7 @@ type AzureClusterClassSpec struct {
 	// +required
 	Location string `json:"location"`
 
-	// ExtendedLocation: place resources in an Azure edge zone; refused unless feature gate EdgeZone is on.
+	// ExtendedLocation is an Azure edge zone. It is refused: casement has no edge zones.
 	// +optional
 	ExtendedLocation *ExtendedLocationSpec `json:"extendedLocation,omitempty"`
 
@@ -76,11 +77,13 @@ type AzureClusterClassSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// IdentityRef: reference to the AzureClusterIdentity used for all ARM calls of this cluster; mandatory in v1.26, optional (falls back to manager env vars) in v1.0.0.
+	// IdentityRef names the AzureClusterIdentity with which to log in to Azure. It is demanded of new
+	// clusters.
 	// +optional
 	IdentityRef *corev1.ObjectReference `json:"identityRef,omitempty"`
 
-	// AzureEnvironment: cloud: AzurePublicCloud, AzureChinaCloud, AzureUSGovernmentCloud (AzureGermanCloud only half supported).
+	// AzureEnvironment is the cloud: AzurePublicCloud (default), AzureChinaCloud or
+	// AzureUSGovernmentCloud.
 	// +optional
 	AzureEnvironment string `json:"azureEnvironment,omitempty"`
 
@@ -93,19 +96,19 @@ type AzureClusterClassSpec struct {
 	CloudProviderConfigOverrides *CloudProviderConfigOverrides `json:"cloudProviderConfigOverrides,omitempty"`
 }
 
-// ExtendedLocationSpec is the extended location part of a spec.
+// ExtendedLocationSpec names an edge zone.
 type ExtendedLocationSpec struct {
-	// Name is the name.
+	// Name of the edge zone.
 	// +required
 	Name string `json:"name"`
 
-	// Type is the type.
+	// Type is EdgeZone.
 	// +kubebuilder:validation:Enum=EdgeZone
 	// +required
 	Type string `json:"type"`
 }
 
-// FailureDomainSpec is the failure domain part of a spec.
+// FailureDomainSpec says what a zone may be used for.
 type FailureDomainSpec struct {
 	// ControlPlane: may control-plane machines be placed in this zone.
 	// +optional
@@ -116,7 +119,7 @@ type FailureDomainSpec struct {
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// CloudProviderConfigOverrides is the cloud provider config overrides part of a spec.
+// CloudProviderConfigOverrides are settings of cloud-provider-azure that go into azure.json.
 type CloudProviderConfigOverrides struct {
 	// RateLimits: per API family client rate limits of cloud-provider-azure.
 	// +optional
@@ -127,19 +130,19 @@ type CloudProviderConfigOverrides struct {
 	BackOffs BackOffConfig `json:"backOffs,omitempty"`
 }
 
-// RateLimitSpec is the rate limit part of a spec.
+// RateLimitSpec limits the calls of one family of Azure's API.
 type RateLimitSpec struct {
 	// Name: which API family the limit is for.
 	// +kubebuilder:validation:Enum=defaultRateLimit;routeRateLimit;subnetsRateLimit;interfaceRateLimit;routeTableRateLimit;loadBalancerRateLimit;publicIPAddressRateLimit;securityGroupRateLimit;virtualMachineRateLimit;storageAccountRateLimit;diskRateLimit;snapshotRateLimit;virtualMachineScaleSetRateLimit;virtualMachineSizesRateLimit;availabilitySetRateLimit
 	// +required
 	Name string `json:"name"`
 
-	// Config is the config.
+	// Config is the limit.
 	// +optional
 	Config RateLimitConfig `json:"config,omitempty"`
 }
 
-// RateLimitConfig is the rate limit config part of a spec.
+// RateLimitConfig is a limit of reads and one of writes.
 type RateLimitConfig struct {
 	// CloudProviderRateLimit: turns the limiter on.
 	// +optional
@@ -162,37 +165,37 @@ type RateLimitConfig struct {
 	CloudProviderRateLimitBucketWrite int `json:"cloudProviderRateLimitBucketWrite,omitempty"`
 }
 
-// BackOffConfig is the back off config part of a spec.
+// BackOffConfig is how cloud-provider-azure tries again.
 type BackOffConfig struct {
-	// CloudProviderBackoff is the cloud provider backoff.
+	// CloudProviderBackoff turns it on.
 	// +optional
 	CloudProviderBackoff bool `json:"cloudProviderBackoff,omitempty"`
 
-	// CloudProviderBackoffRetries is the cloud provider backoff retries.
+	// CloudProviderBackoffRetries is how often to try again.
 	// +optional
 	CloudProviderBackoffRetries int `json:"cloudProviderBackoffRetries,omitempty"`
 
-	// CloudProviderBackoffExponent is the cloud provider backoff exponent.
+	// CloudProviderBackoffExponent is by how much each pause is longer than the last.
 	// +optional
 	CloudProviderBackoffExponent *resource.Quantity `json:"cloudProviderBackoffExponent,omitempty"`
 
-	// CloudProviderBackoffDuration is the cloud provider backoff duration.
+	// CloudProviderBackoffDuration is the first pause, in seconds.
 	// +optional
 	CloudProviderBackoffDuration int `json:"cloudProviderBackoffDuration,omitempty"`
 
-	// CloudProviderBackoffJitter is the cloud provider backoff jitter.
+	// CloudProviderBackoffJitter is the part of a pause that is drawn at random.
 	// +optional
 	CloudProviderBackoffJitter *resource.Quantity `json:"cloudProviderBackoffJitter,omitempty"`
 }
 
-// BastionSpec is the bastion part of a spec.
+// BastionSpec is how to reach machines without public addresses.
 type BastionSpec struct {
 	// AzureBastion: if set, an Azure Bastion host is made; may be added later, never changed or removed.
 	// +optional
 	AzureBastion *AzureBastion `json:"azureBastion,omitempty"`
 }
 
-// AzureBastion is the azure bastion part of a spec.
+// AzureBastion is an Azure Bastion host.
 type AzureBastion struct {
 	// Name: Bastion resource name; default <cluster>-azure-bastion.
 	// +optional
@@ -206,7 +209,7 @@ type AzureBastion struct {
 	// +optional
 	PublicIP PublicIPSpec `json:"publicIP,omitempty"`
 
-	// Sku is the sku.
+	// Sku is Basic (default) or Standard.
 	// +kubebuilder:validation:Enum=Basic;Standard
 	// +kubebuilder:default=Basic
 	// +optional

@@ -37,7 +37,8 @@ type AzureClusterIdentitySpec struct {
 	// +required
 	ClientID string `json:"clientID"`
 
-	// ClientSecret: Secret ref; key clientSecret (ServicePrincipal; also read for the certificate), keys certificate+password for the ASO secret.
+	// ClientSecret is the Secret with the key clientSecret; for a certificate the same key, or
+	// certificate and password.
 	// +optional
 	ClientSecret corev1.SecretReference `json:"clientSecret,omitempty"`
 
@@ -58,7 +59,8 @@ type AzureClusterIdentitySpec struct {
 	UserAssignedIdentityCredentialsCloudType string `json:"userAssignedIdentityCredentialsCloudType,omitempty"`
 }
 
-// AllowedNamespaces is the allowed namespaces part of a spec.
+// AllowedNamespaces are those whose AzureClusters may use the identity. A namespace needs to be in
+// the list or match the selector.
 type AllowedNamespaces struct {
 	// NamespaceList: namespace names allowed.
 	// +optional

@@ -74,7 +74,8 @@ const (
 
 // AzureMachineSpec is what a machine asks of Azure.
 type AzureMachineSpec struct {
-	// ProviderID: azure:// + lower-cased-group VM id, set by the controller; non-empty means never create the VM again.
+	// ProviderID is azure:// and the VM's resource ID, set by the controller. Once it is set the VM is
+	// never made again.
 	// +optional
 	ProviderID *string `json:"providerID,omitempty"`
 
@@ -108,7 +109,7 @@ type AzureMachineSpec struct {
 	// +optional
 	RoleAssignmentName string `json:"roleAssignmentName,omitempty"`
 
-	// OSDisk is the osdisk.
+	// OSDisk is the disk that the VM boots from.
 	// +required
 	OSDisk OSDisk `json:"osDisk"`
 
@@ -124,7 +125,7 @@ type AzureMachineSpec struct {
 	// +optional
 	AdditionalTags Tags `json:"additionalTags,omitempty"`
 
-	// AdditionalCapabilities is the additional capabilities.
+	// AdditionalCapabilities are features of the VM that Azure leaves off.
 	// +optional
 	AdditionalCapabilities *AdditionalCapabilities `json:"additionalCapabilities,omitempty"`
 
@@ -140,7 +141,7 @@ type AzureMachineSpec struct {
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 
-	// Diagnostics is the diagnostics.
+	// Diagnostics is where the boot log and screenshots go. Default: storage that Azure manages.
 	// +optional
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 
@@ -148,7 +149,7 @@ type AzureMachineSpec struct {
 	// +optional
 	SpotVMOptions *SpotVMOptions `json:"spotVMOptions,omitempty"`
 
-	// SecurityProfile is the security profile.
+	// SecurityProfile is for trusted launch and confidential VMs.
 	// +optional
 	SecurityProfile *SecurityProfile `json:"securityProfile,omitempty"`
 
@@ -164,7 +165,8 @@ type AzureMachineSpec struct {
 	// +optional
 	DisableExtensionOperations *bool `json:"disableExtensionOperations,omitempty"`
 
-	// DisableVMBootstrapExtension: nil counts as true in v1.26 (extension off by default); false brings the bootstrap-check extension back.
+	// DisableVMBootstrapExtension: false adds an extension that waits in the VM for kubeadm to finish
+	// and so tells of its failure; unset and true leave it out.
 	// +optional
 	DisableVMBootstrapExtension *bool `json:"disableVMBootstrapExtension,omitempty"`
 
@@ -181,7 +183,7 @@ type AzureMachineSpec struct {
 	CapacityReservationGroupID *string `json:"capacityReservationGroupID,omitempty"`
 }
 
-// Image is the image part of a spec.
+// Image is what a VM boots.
 type Image struct {
 	// ID: ARM id of a managed image or gallery version.
 	// +optional
@@ -200,51 +202,51 @@ type Image struct {
 	ComputeGallery *AzureComputeGalleryImage `json:"computeGallery,omitempty"`
 }
 
-// AzureSharedGalleryImage is the azure shared gallery image part of a spec.
+// AzureSharedGalleryImage is an image in a gallery of one's own.
 type AzureSharedGalleryImage struct {
-	// SubscriptionID is the subscription id.
+	// SubscriptionID of the gallery.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	SubscriptionID string `json:"subscriptionID"`
 
-	// ResourceGroup is the resource group.
+	// ResourceGroup of the gallery.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	ResourceGroup string `json:"resourceGroup"`
 
-	// Gallery is the gallery.
+	// Gallery is its name.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
 
-	// Name is the name.
+	// Name of the image definition.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// Version is the version.
+	// Version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
 
-	// Publisher is the publisher.
+	// Publisher of the purchase plan.
 	// +optional
 	Publisher *string `json:"publisher,omitempty"`
 
-	// Offer is the offer.
+	// Offer of the purchase plan.
 	// +optional
 	Offer *string `json:"offer,omitempty"`
 
-	// SKU is the sku.
+	// SKU of the purchase plan.
 	// +optional
 	SKU *string `json:"sku,omitempty"`
 }
 
-// AzureMarketplaceImage is the azure marketplace image part of a spec.
+// AzureMarketplaceImage is an image that others publish.
 type AzureMarketplaceImage struct {
 	ImagePlan `json:",inline"`
 
-	// Version is the version.
+	// Version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
@@ -255,46 +257,46 @@ type AzureMarketplaceImage struct {
 	ThirdPartyImage bool `json:"thirdPartyImage,omitempty"`
 }
 
-// ImagePlan is the image plan part of a spec.
+// ImagePlan names an offer of the marketplace.
 type ImagePlan struct {
-	// Publisher is the publisher.
+	// Publisher as the marketplace names it.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Publisher string `json:"publisher"`
 
-	// Offer is the offer.
+	// Offer of the publisher.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Offer string `json:"offer"`
 
-	// SKU is the sku.
+	// SKU of the offer.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	SKU string `json:"sku"`
 }
 
-// AzureComputeGalleryImage is the azure compute gallery image part of a spec.
+// AzureComputeGalleryImage is an image in a private or community gallery.
 type AzureComputeGalleryImage struct {
-	// Gallery is the gallery.
+	// Gallery is its name; of a community gallery, the public one.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Gallery string `json:"gallery"`
 
-	// Name is the name.
+	// Name of the image definition.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// Version is the version.
+	// Version of the image, or latest.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Version string `json:"version"`
 
-	// SubscriptionID is the subscription id.
+	// SubscriptionID of a private gallery.
 	// +optional
 	SubscriptionID *string `json:"subscriptionID,omitempty"`
 
-	// ResourceGroup is the resource group.
+	// ResourceGroup of a private gallery.
 	// +optional
 	ResourceGroup *string `json:"resourceGroup,omitempty"`
 
@@ -303,31 +305,32 @@ type AzureComputeGalleryImage struct {
 	Plan *ImagePlan `json:"plan,omitempty"`
 }
 
-// UserAssignedIdentity is the user assigned identity part of a spec.
+// UserAssignedIdentity is a managed identity that exists.
 type UserAssignedIdentity struct {
 	// ProviderID: ARM id, may carry the azure:// prefix.
 	// +required
 	ProviderID string `json:"providerID"`
 }
 
-// SystemAssignedIdentityRole is the system assigned identity role part of a spec.
+// SystemAssignedIdentityRole is what the VM's own identity may do.
 type SystemAssignedIdentityRole struct {
 	// Name: GUID, generated; must be empty in a template.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// DefinitionID: default Contributor of the subscription.
+	// DefinitionID is the role's resource ID. Default: Contributor.
 	// +optional
 	DefinitionID string `json:"definitionID,omitempty"`
 
-	// Scope: default /subscriptions/<id>/.
+	// Scope is what the role is for. Default: the cluster's subscription.
 	// +optional
 	Scope string `json:"scope,omitempty"`
 }
 
-// OSDisk is the osdisk part of a spec.
+// OSDisk is the disk that a VM boots from.
 type OSDisk struct {
-	// OSType: Linux or Windows (free string, compared exactly); Windows triggers name shortening, password, Windows image.
+	// OSType is Linux or Windows. Windows machines get names of 15 characters, other images and other
+	// bootstrapping.
 	// +kubebuilder:default=Linux
 	// +required
 	OSType string `json:"osType"`
@@ -336,7 +339,7 @@ type OSDisk struct {
 	// +optional
 	DiskSizeGB *int32 `json:"diskSizeGB,omitempty"`
 
-	// ManagedDisk is the managed disk.
+	// ManagedDisk is the kind of the disk.
 	// +optional
 	ManagedDisk *ManagedDiskParameters `json:"managedDisk,omitempty"`
 
@@ -351,31 +354,31 @@ type OSDisk struct {
 	CachingType string `json:"cachingType,omitempty"`
 }
 
-// ManagedDiskParameters is the managed disk part of a spec.
+// ManagedDiskParameters is the kind of a disk.
 type ManagedDiskParameters struct {
-	// StorageAccountType: disk SKU; UltraSSD_LRS refused.
+	// StorageAccountType is the disk's SKU, such as Premium_LRS; Azure chooses when it is empty.
 	// +optional
 	StorageAccountType string `json:"storageAccountType,omitempty"`
 
-	// DiskEncryptionSet is the disk encryption set.
+	// DiskEncryptionSet holds a key of one's own.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
-	// SecurityProfile: confidential VM disk encryption (AzureMachine only; scale sets do not send it).
+	// SecurityProfile is the encryption of a confidential VM's OS disk.
 	// +optional
 	SecurityProfile *VMDiskSecurityProfile `json:"securityProfile,omitempty"`
 }
 
-// DiskEncryptionSetParameters is the disk encryption set part of a spec.
+// DiskEncryptionSetParameters names a set of keys.
 type DiskEncryptionSetParameters struct {
-	// ID: customer-managed key set.
+	// ID is the set's resource ID.
 	// +optional
 	ID string `json:"id,omitempty"`
 }
 
-// VMDiskSecurityProfile is the vmdisk security profile part of a spec.
+// VMDiskSecurityProfile is the encryption of a confidential VM's OS disk.
 type VMDiskSecurityProfile struct {
-	// DiskEncryptionSet is the disk encryption set.
+	// DiskEncryptionSet holds a key of one's own; needs DiskWithVMGuestState.
 	// +optional
 	DiskEncryptionSet *DiskEncryptionSetParameters `json:"diskEncryptionSet,omitempty"`
 
@@ -385,9 +388,10 @@ type VMDiskSecurityProfile struct {
 	SecurityEncryptionType SecurityEncryptionType `json:"securityEncryptionType,omitempty"`
 }
 
-// DiffDiskSettings is the diff disk settings part of a spec.
+// DiffDiskSettings makes the OS disk ephemeral: it is on the host, and lost when the VM is
+// deallocated.
 type DiffDiskSettings struct {
-	// Option is the option.
+	// Option is Local.
 	// +kubebuilder:validation:Enum=Local
 	// +required
 	Option string `json:"option"`
@@ -398,7 +402,7 @@ type DiffDiskSettings struct {
 	Placement *DiffDiskPlacement `json:"placement,omitempty"`
 }
 
-// DataDisk is the data disk part of a spec.
+// DataDisk is an empty disk made with the VM.
 type DataDisk struct {
 	// NameSuffix: unique per machine.
 	// +required
@@ -408,47 +412,48 @@ type DataDisk struct {
 	// +required
 	DiskSizeGB int32 `json:"diskSizeGB"`
 
-	// ManagedDisk is the managed disk.
+	// ManagedDisk is the kind of the disk.
 	// +optional
 	ManagedDisk *ManagedDiskParameters `json:"managedDisk,omitempty"`
 
-	// Lun: 0..63, unique; lowest free one is given when nil (not for AzureMachinePool).
+	// Lun is 0 to 63, each once. Default: the lowest that is free.
 	// +optional
 	Lun *int32 `json:"lun,omitempty"`
 
-	// CachingType: default ReadWrite, None for UltraSSD_LRS; not passed on for scale sets.
+	// CachingType of the host. Default: ReadWrite, or None for Ultra and PremiumV2 disks, which have
+	// none.
 	// +kubebuilder:validation:Enum=None;ReadOnly;ReadWrite
 	// +optional
 	CachingType string `json:"cachingType,omitempty"`
 }
 
-// AdditionalCapabilities is the additional capabilities part of a spec.
+// AdditionalCapabilities are features of the VM that Azure leaves off.
 type AdditionalCapabilities struct {
 	// UltraSSDEnabled: allow Ultra disks; switched on by itself when a data disk is UltraSSD_LRS.
 	// +optional
 	UltraSSDEnabled *bool `json:"ultraSSDEnabled,omitempty"`
 }
 
-// Diagnostics is the diagnostics part of a spec.
+// Diagnostics is how to look into a VM from outside.
 type Diagnostics struct {
-	// Boot is the boot.
+	// Boot is the boot log and screenshots.
 	// +optional
 	Boot *BootDiagnostics `json:"boot,omitempty"`
 }
 
-// BootDiagnostics is the boot diagnostics part of a spec.
+// BootDiagnostics is where the boot log and screenshots go.
 type BootDiagnostics struct {
 	// StorageAccountType: boot diagnostics target; default Managed.
 	// +kubebuilder:validation:Enum=Managed;UserManaged;Disabled
 	// +required
 	StorageAccountType BootDiagnosticsStorageAccountType `json:"storageAccountType"`
 
-	// UserManaged is the user managed.
+	// UserManaged is a storage account of one's own.
 	// +optional
 	UserManaged *UserManagedBootDiagnostics `json:"userManaged,omitempty"`
 }
 
-// UserManagedBootDiagnostics is the user managed boot diagnostics part of a spec.
+// UserManagedBootDiagnostics names a storage account.
 type UserManagedBootDiagnostics struct {
 	// StorageAccountURI: blob endpoint when UserManaged.
 	// +kubebuilder:validation:MaxLength=1024
@@ -457,35 +462,36 @@ type UserManagedBootDiagnostics struct {
 	StorageAccountURI string `json:"storageAccountURI"`
 }
 
-// SpotVMOptions is the spot vmoptions part of a spec.
+// SpotVMOptions makes a VM cheap, and Azure may take it away.
 type SpotVMOptions struct {
 	// MaxPrice: US dollars per hour; nil = on-demand price.
 	// +optional
 	MaxPrice *resource.Quantity `json:"maxPrice,omitempty"`
 
-	// EvictionPolicy: default Deallocate, Delete with ephemeral OS disk (AzureMachine); not defaulted for AzureMachinePool; v1.0.0 sends Deallocate always.
+	// EvictionPolicy is what happens to a VM that is taken away. Default: Deallocate, or Delete with
+	// an ephemeral OS disk.
 	// +kubebuilder:validation:Enum=Deallocate;Delete
 	// +optional
 	EvictionPolicy *SpotEvictionPolicy `json:"evictionPolicy,omitempty"`
 }
 
-// SecurityProfile is the security profile part of a spec.
+// SecurityProfile is for trusted launch and confidential VMs.
 type SecurityProfile struct {
 	// EncryptionAtHost: host encryption; needs VM size support.
 	// +optional
 	EncryptionAtHost *bool `json:"encryptionAtHost,omitempty"`
 
-	// SecurityType: TrustedLaunch or ConfidentialVM (AzureMachine only; scale sets ignore it).
+	// SecurityType is TrustedLaunch or ConfidentialVM.
 	// +kubebuilder:validation:Enum=ConfidentialVM;TrustedLaunch
 	// +optional
 	SecurityType SecurityTypes `json:"securityType,omitempty"`
 
-	// UefiSettings is the uefi settings.
+	// UefiSettings of the VM's firmware.
 	// +optional
 	UefiSettings *UefiSettings `json:"uefiSettings,omitempty"`
 }
 
-// UefiSettings is the uefi settings part of a spec.
+// UefiSettings of a VM's firmware.
 type UefiSettings struct {
 	// SecureBootEnabled: needs securityType TrustedLaunch (or confidential).
 	// +optional
@@ -496,21 +502,21 @@ type UefiSettings struct {
 	VTpmEnabled *bool `json:"vTpmEnabled,omitempty"`
 }
 
-// VMExtension is the vmextension part of a spec.
+// VMExtension is a program that Azure's agent runs in the VM.
 type VMExtension struct {
-	// Name is the name.
+	// Name of the extension, which is its type too.
 	// +required
 	Name string `json:"name"`
 
-	// Publisher is the publisher.
+	// Publisher of the extension.
 	// +required
 	Publisher string `json:"publisher"`
 
-	// Version is the version.
+	// Version of the extension's handler.
 	// +required
 	Version string `json:"version"`
 
-	// Settings is the settings.
+	// Settings of the extension.
 	// +optional
 	Settings Tags `json:"settings,omitempty"`
 
@@ -519,7 +525,7 @@ type VMExtension struct {
 	ProtectedSettings Tags `json:"protectedSettings,omitempty"`
 }
 
-// NetworkInterface is the network interface part of a spec.
+// NetworkInterface is one of a VM's network cards.
 type NetworkInterface struct {
 	// SubnetName: filled by the controller when there is only one subnet of the role.
 	// +optional

@@ -68,7 +68,7 @@ const (
 type NetworkSpec struct {
 	NetworkClassSpec `json:",inline"`
 
-	// Vnet is the vnet.
+	// Vnet is the virtual network.
 	// +optional
 	Vnet VnetSpec `json:"vnet,omitempty"`
 
@@ -78,11 +78,13 @@ type NetworkSpec struct {
 	// +optional
 	Subnets []SubnetSpec `json:"subnets,omitempty"`
 
-	// APIServerLB: API server load balancer; absent = one Public LB is defaulted; forced to nil when controlPlaneEnabled is false.
+	// APIServerLB is the load balancer of the API server. Default: a public one; none when
+	// controlPlaneEnabled is false.
 	// +optional
 	APIServerLB *LoadBalancerSpec `json:"apiServerLB,omitempty"`
 
-	// NodeOutboundLB: egress LB for workers; v1.26 defaults it only for IPv6 node subnets of public clusters, v1.0.0 for any node subnet without NAT gateway.
+	// NodeOutboundLB is the way out of nodes. Default: none, because IPv4 nodes have NAT gateways; one
+	// for public clusters with IPv6 nodes.
 	// +optional
 	NodeOutboundLB *LoadBalancerSpec `json:"nodeOutboundLB,omitempty"`
 
@@ -113,11 +115,11 @@ type NetworkClassSpec struct {
 
 // VnetSpec is the virtual network.
 type VnetSpec struct {
-	// ResourceGroup: group of vnet, subnets, NSGs, route tables; default spec.resourceGroup; another group = usual sign of a bring-your-own vnet.
+	// ResourceGroup of the network, its security groups and route tables. Default: the cluster's.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// ID: written by the controller.
+	// ID is accepted and not acted on.
 	// +optional
 	ID string `json:"id,omitempty"`
 
@@ -132,13 +134,13 @@ type VnetSpec struct {
 	VnetClassSpec `json:",inline"`
 }
 
-// VnetPeeringSpec is the vnet peering part of a spec.
+// VnetPeeringSpec joins the cluster's network with another, both ways.
 type VnetPeeringSpec struct {
 	// ResourceGroup: group of the remote vnet; default spec.resourceGroup.
 	// +optional
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// RemoteVnetName is the remote vnet name.
+	// RemoteVnetName is the other network.
 	// +required
 	RemoteVnetName string `json:"remoteVnetName"`
 
@@ -151,60 +153,60 @@ type VnetPeeringSpec struct {
 	ReversePeeringProperties VnetPeeringProperties `json:"reversePeeringProperties,omitempty"`
 }
 
-// VnetPeeringProperties is the vnet peering properties part of a spec.
+// VnetPeeringProperties is what may pass in one direction.
 type VnetPeeringProperties struct {
-	// AllowForwardedTraffic is the allow forwarded traffic.
+	// AllowForwardedTraffic that does not begin in the network.
 	// +optional
 	AllowForwardedTraffic *bool `json:"allowForwardedTraffic,omitempty"`
 
-	// AllowGatewayTransit is the allow gateway transit.
+	// AllowGatewayTransit lets the other network use this one's gateway.
 	// +optional
 	AllowGatewayTransit *bool `json:"allowGatewayTransit,omitempty"`
 
-	// AllowVirtualNetworkAccess is the allow virtual network access.
+	// AllowVirtualNetworkAccess between the machines of both.
 	// +optional
 	AllowVirtualNetworkAccess *bool `json:"allowVirtualNetworkAccess,omitempty"`
 
-	// UseRemoteGateways is the use remote gateways.
+	// UseRemoteGateways of the other network.
 	// +optional
 	UseRemoteGateways *bool `json:"useRemoteGateways,omitempty"`
 }
 
 // VnetClassSpec is the part of the virtual network that a ClusterClass may carry.
 type VnetClassSpec struct {
-	// CIDRBlocks: default 10.0.0.0/8; overwritten from Azure for an existing vnet.
+	// CIDRBlocks are the network's ranges. Default: 10.0.0.0/8.
 	// +optional
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 
-	// Tags: tags seen on the vnet in Azure; the ownership tag here decides whether the vnet counts as managed.
+	// Tags of the network.
 	// +optional
 	Tags Tags `json:"tags,omitempty"`
 }
 
-// SubnetSpec is the subnet part of a spec.
+// SubnetSpec is a subnet and what hangs on it.
 type SubnetSpec struct {
-	// ID: written by the controller; a set id on a node subnet also stops NAT gateway defaulting.
+	// ID of a subnet that exists; no NAT gateway is made for it by default.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// SecurityGroup is the security group.
+	// SecurityGroup is the subnet's network security group.
 	// +optional
 	SecurityGroup SecurityGroup `json:"securityGroup,omitempty"`
 
-	// RouteTable is the route table.
+	// RouteTable is the subnet's; cloud-provider-azure writes the routes.
 	// +optional
 	RouteTable RouteTable `json:"routeTable,omitempty"`
 
-	// NatGateway is the nat gateway.
+	// NatGateway is the way out of the subnet's machines.
 	// +optional
 	NatGateway NatGateway `json:"natGateway,omitempty"`
 
 	SubnetClassSpec `json:",inline"`
 }
 
-// SecurityGroup is the security group part of a spec.
+// SecurityGroup is a network security group.
 type SecurityGroup struct {
-	// ID is the id.
+	// ID is accepted and not acted on.
 	// +optional
 	ID string `json:"id,omitempty"`
 
@@ -215,30 +217,31 @@ type SecurityGroup struct {
 	SecurityGroupClass `json:",inline"`
 }
 
-// SecurityGroupClass is the security group part of a spec.
+// SecurityGroupClass is the part of a security group that a ClusterClass may carry.
 type SecurityGroupClass struct {
-	// SecurityRules: rules wanted; rules once applied by the controller and later dropped from the spec are removed (tracked by annotation), foreign rules stay.
+	// SecurityRules that are wanted. Those that leave the spec are removed; those that others made
+	// stay.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	SecurityRules []SecurityRule `json:"securityRules,omitempty"`
 
-	// Tags is the tags.
+	// Tags of the security group.
 	// +optional
 	Tags Tags `json:"tags,omitempty"`
 }
 
-// SecurityRule is the security rule part of a spec.
+// SecurityRule lets traffic pass, or not.
 type SecurityRule struct {
-	// Name is the name.
+	// Name of the rule.
 	// +required
 	Name string `json:"name"`
 
-	// Description is the description.
+	// Description for people.
 	// +required
 	Description string `json:"description"`
 
-	// Protocol is the protocol.
+	// Protocol is Tcp, Udp, Icmp, or * for all.
 	// +kubebuilder:validation:Enum=Tcp;Udp;Icmp;*
 	// +required
 	Protocol SecurityGroupProtocol `json:"protocol"`
@@ -252,7 +255,7 @@ type SecurityRule struct {
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// SourcePorts is the source ports.
+	// SourcePorts is a port, a range such as 1000-2000, or *. Default: all.
 	// +optional
 	SourcePorts *string `json:"sourcePorts,omitempty"`
 
@@ -268,35 +271,36 @@ type SecurityRule struct {
 	// +optional
 	Sources []*string `json:"sources,omitempty"`
 
-	// Destination is the destination.
+	// Destination is a range of addresses, a service tag, or *. Default: all.
 	// +optional
 	Destination *string `json:"destination,omitempty"`
 
-	// Action is the action.
+	// Action is Allow (default) or Deny.
 	// +kubebuilder:validation:Enum=Allow;Deny
 	// +kubebuilder:default=Allow
 	// +optional
 	Action SecurityRuleAccess `json:"action,omitempty"`
 }
 
-// RouteTable is the route table part of a spec.
+// RouteTable is a route table.
 type RouteTable struct {
-	// ID is the id.
+	// ID is accepted and not acted on.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name: default <cluster>-node-routetable (node), <cluster>-routetable (cluster); v1.26 also gives the control-plane subnet the table of the first node/cluster subnet; v1.0.0 gives it none.
+	// Name of the table. Default: <cluster>-node-routetable, or <cluster>-routetable for role cluster;
+	// the control plane's subnet has that of the first node subnet.
 	// +required
 	Name string `json:"name"`
 }
 
-// NatGateway is the nat gateway part of a spec.
+// NatGateway is a NAT gateway.
 type NatGateway struct {
-	// ID: written by the controller.
+	// ID is accepted and not acted on.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// NatGatewayIP is the nat gateway ip.
+	// NatGatewayIP is its public address.
 	// +optional
 	NatGatewayIP PublicIPSpec `json:"ip,omitempty"`
 
@@ -307,9 +311,10 @@ type NatGateway struct {
 	NatGatewayClassSpec `json:",inline"`
 }
 
-// PublicIPSpec is the public ip part of a spec.
+// PublicIPSpec is a public IP address.
 type PublicIPSpec struct {
-	// Name: default pip-<natgw name> (v1.0.0: pip-<cluster>-<subnet>-natgw).
+	// Name of the address. One that exists without the cluster's ownership tag is used and never
+	// deleted.
 	// +required
 	Name string `json:"name"`
 
@@ -317,30 +322,31 @@ type PublicIPSpec struct {
 	// +optional
 	DNSName string `json:"dnsName,omitempty"`
 
-	// IPTags is the iptags.
+	// IPTags of Azure, such as RoutingPreference.
 	// +optional
 	IPTags []IPTag `json:"ipTags,omitempty"`
 }
 
-// IPTag is the iptag part of a spec.
+// IPTag is a tag that Azure's network reads.
 type IPTag struct {
-	// Type is the type.
+	// Type of the tag.
 	// +required
 	Type string `json:"type"`
 
-	// Tag is the tag.
+	// Tag is its value.
 	// +required
 	Tag string `json:"tag"`
 }
 
-// NatGatewayClassSpec is the nat gateway class part of a spec.
+// NatGatewayClassSpec is the part of a NAT gateway that a ClusterClass may carry.
 type NatGatewayClassSpec struct {
-	// Name: v1.26 default <cluster>-node-natgw-<n> for listed IPv4 node subnets without id, <cluster>-node-natgw for the implicit one, <cluster>-natgw for cluster role; v1.0.0 has no default (NAT off); non-empty name = NAT gateway enabled.
+	// Name of the gateway. Default for IPv4 node subnets without an ID: <cluster>-node-natgw-<n>, or
+	// <cluster>-node-natgw if no subnet was listed; <cluster>-natgw for role cluster.
 	// +required
 	Name string `json:"name"`
 }
 
-// SubnetClassSpec is the subnet class part of a spec.
+// SubnetClassSpec is the part of a subnet that a ClusterClass may carry.
 type SubnetClassSpec struct {
 	// Name: defaults: <cluster>-controlplane-subnet, <cluster>-node-subnet (a listed unnamed node subnet gets -<n> appended), <cluster>-subnet for role cluster.
 	// +required
@@ -351,11 +357,12 @@ type SubnetClassSpec struct {
 	// +required
 	Role SubnetRole `json:"role"`
 
-	// CIDRBlocks: defaults: control-plane 10.0.0.0/16, n-th node subnet 10.n.0.0/16, cluster 10.0.0.0/16; overwritten with what Azure reports for an existing subnet.
+	// CIDRBlocks are the subnet's ranges. Default: 10.0.0.0/16 for control-plane and cluster,
+	// 10.n.0.0/16 for the n-th node subnet.
 	// +optional
 	CIDRBlocks []string `json:"cidrBlocks,omitempty"`
 
-	// ServiceEndpoints is the service endpoints.
+	// ServiceEndpoints lead to Azure's services without leaving its network.
 	// +listType=map
 	// +listMapKey=service
 	// +optional
@@ -368,7 +375,7 @@ type SubnetClassSpec struct {
 	PrivateEndpoints []PrivateEndpointSpec `json:"privateEndpoints,omitempty"`
 }
 
-// ServiceEndpointSpec is the service endpoint part of a spec.
+// ServiceEndpointSpec is a way to a service of Azure.
 type ServiceEndpointSpec struct {
 	// Service: e.g. Microsoft.Storage.
 	// +required
@@ -379,13 +386,13 @@ type ServiceEndpointSpec struct {
 	Locations []string `json:"locations"`
 }
 
-// PrivateEndpointSpec is the private endpoint part of a spec.
+// PrivateEndpointSpec gives a service an address in the subnet.
 type PrivateEndpointSpec struct {
-	// Name is the name.
+	// Name of the endpoint.
 	// +required
 	Name string `json:"name"`
 
-	// Location is the location.
+	// Location of the endpoint. Default: the cluster's.
 	// +optional
 	Location string `json:"location,omitempty"`
 
@@ -393,7 +400,7 @@ type PrivateEndpointSpec struct {
 	// +optional
 	PrivateLinkServiceConnections []PrivateLinkServiceConnection `json:"privateLinkServiceConnections,omitempty"`
 
-	// CustomNetworkInterfaceName is the custom network interface name.
+	// CustomNetworkInterfaceName is what its network card is called.
 	// +optional
 	CustomNetworkInterfaceName string `json:"customNetworkInterfaceName,omitempty"`
 
@@ -401,7 +408,7 @@ type PrivateEndpointSpec struct {
 	// +optional
 	PrivateIPAddresses []string `json:"privateIPAddresses,omitempty"`
 
-	// ApplicationSecurityGroups is the application security groups.
+	// ApplicationSecurityGroups are resource IDs of groups that it joins.
 	// +optional
 	ApplicationSecurityGroups []string `json:"applicationSecurityGroups,omitempty"`
 
@@ -410,9 +417,9 @@ type PrivateEndpointSpec struct {
 	ManualApproval bool `json:"manualApproval,omitempty"`
 }
 
-// PrivateLinkServiceConnection is the private link service connection part of a spec.
+// PrivateLinkServiceConnection is what a private endpoint leads to.
 type PrivateLinkServiceConnection struct {
-	// Name is the name.
+	// Name of the connection.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -424,31 +431,33 @@ type PrivateLinkServiceConnection struct {
 	// +optional
 	GroupIDs []string `json:"groupIDs,omitempty"`
 
-	// RequestMessage is the request message.
+	// RequestMessage is what the service's owner reads.
 	// +kubebuilder:validation:MaxLength=140
 	// +optional
 	RequestMessage string `json:"requestMessage,omitempty"`
 }
 
-// LoadBalancerSpec is the load balancer part of a spec.
+// LoadBalancerSpec is a load balancer.
 type LoadBalancerSpec struct {
-	// ID is the id.
+	// ID is accepted and not acted on.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Name: default <cluster>-public-lb or <cluster>-internal-lb.
+	// Name of the load balancer. Default: <cluster>-public-lb or <cluster>-internal-lb for the API
+	// server, <cluster> for nodes, <cluster>-outbound-lb for a private control plane.
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// FrontendIPs: Public: exactly one entry with publicIP (plus one private entry if gate APIServerILB); Internal: exactly one with privateIP.
+	// FrontendIPs are its addresses; the API server has exactly one.
 	// +optional
 	FrontendIPs []FrontendIP `json:"frontendIPs,omitempty"`
 
-	// FrontendIPsCount: only 1 is legal here.
+	// FrontendIPsCount is how many addresses an outbound load balancer has: 0 to 16, default 1. Only 1
+	// for the API server.
 	// +optional
 	FrontendIPsCount *int32 `json:"frontendIPsCount,omitempty"`
 
-	// BackendPool is the backend pool.
+	// BackendPool holds the machines.
 	// +optional
 	BackendPool BackendPool `json:"backendPool,omitempty"`
 
@@ -462,56 +471,56 @@ type LoadBalancerSpec struct {
 	LoadBalancerClassSpec `json:",inline"`
 }
 
-// FrontendIP is the frontend ip part of a spec.
+// FrontendIP is an address of a load balancer.
 type FrontendIP struct {
 	// Name: default <lb name>-frontEnd.
 	// +kubebuilder:validation:MinLength=1
 	// +required
 	Name string `json:"name"`
 
-	// PublicIP is the public ip.
+	// PublicIP of a public load balancer.
 	// +optional
 	PublicIP *PublicIPSpec `json:"publicIP,omitempty"`
 
 	FrontendIPClass `json:",inline"`
 }
 
-// FrontendIPClass is the frontend ip part of a spec.
+// FrontendIPClass is the part of an address that a ClusterClass may carry.
 type FrontendIPClass struct {
 	// PrivateIPAddress: static address inside the control-plane subnet; default 10.0.0.100.
 	// +optional
 	PrivateIPAddress string `json:"privateIP,omitempty"`
 }
 
-// BackendPool is the backend pool part of a spec.
+// BackendPool is a load balancer's pool of machines.
 type BackendPool struct {
 	// Name: default <lb name>-backendPool.
 	// +optional
 	Name string `json:"name,omitempty"`
 }
 
-// LoadBalancerClassSpec is the load balancer class part of a spec.
+// LoadBalancerClassSpec is the part of a load balancer that a ClusterClass may carry.
 type LoadBalancerClassSpec struct {
 	// SKU: only Standard is accepted.
 	// +optional
 	SKU SKU `json:"sku,omitempty"`
 
-	// Type: Public or Internal (checked by webhook, not by schema).
+	// Type is Public or Internal. Outbound load balancers are Public.
 	// +optional
 	Type LBType `json:"type,omitempty"`
 
-	// IdleTimeoutInMinutes: TCP idle timeout of rules and outbound rule.
+	// IdleTimeoutInMinutes is when an idle TCP connection is forgotten: 4 to 30, default 4.
 	// +optional
 	IdleTimeoutInMinutes *int32 `json:"idleTimeoutInMinutes,omitempty"`
 }
 
-// LoadBalancerPort is the load balancer port part of a spec.
+// LoadBalancerPort is one more port of the API server's load balancer.
 type LoadBalancerPort struct {
-	// Name is the name.
+	// Name of the rule.
 	// +required
 	Name string `json:"name"`
 
-	// Port is the port.
+	// Port that is listened on and forwarded to.
 	// +required
 	Port int32 `json:"port"`
 }
