@@ -62,7 +62,6 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		return nil, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
-	a.machines.changed = a.server.GuestChanged
 	sync := func() { net.Sync(fabric.Read(a.server.List)) }
 	sync()
 	a.server.Subscribe(func(change arm.Change) {
@@ -70,6 +69,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 			sync()
 		}
 	})
+	a.machines.open(a.server.GuestChanged)
 	go func() {
 		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
 			failed <- err

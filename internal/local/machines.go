@@ -32,7 +32,8 @@ type machines struct {
 	dir     Dir
 	fabric  *fabric.Fabric
 	log     logr.Logger
-	changed func(id string)
+	changed func(id string) // set before ready is closed
+	ready   chan struct{}
 	ctx     context.Context
 	stop    context.CancelFunc
 	work    sync.WaitGroup
@@ -58,7 +59,13 @@ type machine struct {
 
 func newMachines(dir Dir, log logr.Logger) *machines {
 	ctx, stop := context.WithCancel(context.Background())
-	return &machines{dir: dir, log: log, changed: func(string) {}, ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}}
+	return &machines{dir: dir, log: log, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}}
+}
+
+// open lets the guests run, as soon as what they need stands.
+func (m *machines) open(changed func(id string)) {
+	m.changed = changed
+	close(m.ready)
 }
 
 // close ends all guests; their disks stay.
@@ -92,6 +99,11 @@ func (m *machines) Start(vm arm.VM) {
 	m.mu.Unlock()
 	m.work.Go(func() {
 		defer close(g.done)
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			return
+		}
 		if err := m.run(ctx, g); err != nil && ctx.Err() == nil {
 			m.mu.Lock()
 			g.err = err
@@ -123,7 +135,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, console: console, ctx: ctx, processes: map[string]*staticProcess{},
+		vm: g.vm, home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, ctx: ctx, processes: map[string]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
 	}
 	body, err := guest.New(guest.Config{

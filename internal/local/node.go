@@ -35,8 +35,10 @@ type node struct {
 	net      *fabric.Fabric
 	cluster  *standin.Cluster
 	pool     *podPool
+	cloud    standin.Azure
 	console  io.Writer
 	ctx      context.Context
+	work     sync.WaitGroup
 
 	mu        sync.Mutex
 	stop      context.CancelFunc // of the kubelet that runs
@@ -121,6 +123,7 @@ func (n *node) close(ctx context.Context) {
 			_ = p.Stop(ctx) // Stop kills in the end
 		}
 	}
+	n.work.Wait()
 }
 
 func (n *node) kubeletConfig() kubelet.Config {
@@ -291,7 +294,8 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 		return nil, err
 	}
 	argv, dropped, err := staticpod.Translate(spec.Container.Command, staticpod.Mapping{
-		Root: root, Address: n.origin.IP.String(), Loopback: n.loopback.String(), EgressConfig: filepath.Join(n.home, "egress.yaml")})
+		Root: root, Address: n.origin.IP.String(), Loopback: n.loopback.String(), EgressConfig: filepath.Join(n.home, "egress.yaml"),
+		Version: n.body.Machine().Image.KubernetesVersion})
 	if err != nil {
 		return nil, err
 	}
@@ -304,6 +308,9 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	}
 	s := &staticProcess{Process: p, hash: spec.Hash}
 	n.processes[spec.ID] = s
+	if file, inTree := cloudConfig(spec.Container.Command); inTree {
+		n.work.Go(func() { n.runInTree(s, spec.Container.Command, file) })
+	}
 	return s, nil
 }
 

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"casement.dev/casement/internal/sim/standin"
+)
+
+// cloudConfig returns the file that a controller manager of old reads its cloud
+// from: before Kubernetes 1.31 it held the cloud controllers itself (KEP-2395).
+func cloudConfig(command []string) (file string, inTree bool) {
+	if !strings.HasSuffix(command[0], "kube-controller-manager") || !slices.Contains(command, "--cloud-provider=azure") {
+		return "", false
+	}
+	file = "/etc/kubernetes/azure.json"
+	for _, arg := range command {
+		if v, ok := strings.CutPrefix(arg, "--cloud-config="); ok {
+			file = v
+		}
+	}
+	return file, true
+}
+
+// inTreeRetry paces the start of the cloud controllers, which a real controller
+// manager would end and be started again for.
+const inTreeRetry = 2 * time.Second
+
+// runInTree is the cloud part of this machine's controller manager, for as long as
+// its process runs. It takes the admin's identity, as the embedded Kubernetes no
+// longer gives the controller manager the rights of the cloud controllers.
+func (n *node) runInTree(process *staticProcess, command []string, file string) {
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-process.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	said := ""
+	for ctx.Err() == nil {
+		err := n.cloudController(ctx, command, file)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			fmt.Fprintf(n.console, "casement: the cloud controllers of kube-controller-manager (simulated): %v\n", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(inTreeRetry):
+		}
+	}
+}
+
+func (n *node) cloudController(ctx context.Context, command []string, file string) error {
+	path, err := n.body.Path(file)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--cloud-config names %s, which is not on the machine: write it with the bootstrap data", file)
+	}
+	azure, err := standin.ReadAzureConfig(data)
+	if err != nil {
+		return err
+	}
+	root, err := n.body.Path("/")
+	if err != nil {
+		return err
+	}
+	kubernetes, err := clientcmd.BuildConfigFromFlags("", filepath.Join(root, "etc/kubernetes/admin.conf"))
+	if err != nil {
+		return err
+	}
+	cluster := ""
+	for _, arg := range command {
+		if v, ok := strings.CutPrefix(arg, "--cluster-name="); ok {
+			cluster = v
+		}
+	}
+	return standin.CloudController{
+		Kubernetes: kubernetes, Azure: n.cloud, Config: azure, Metadata: standin.Metadata(n.dial),
+		ClusterName: cluster, Identity: strings.ToLower(n.vm.ComputerName), Out: n.console,
+	}.Run(ctx)
+}
