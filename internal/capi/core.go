@@ -194,4 +194,3 @@ func apiVersionGetter(c client.Reader) func(context.Context, schema.GroupKind) (
 		return "", fmt.Errorf("CRD %s has no %s contract label", name, clusterv1.GroupVersion.Group)
 	}
 }
-

@@ -1,5 +1,5 @@
-// Package controlplane does what `kubeadm init` does on a control plane machine,
-// with kubeadm's own packages, inside the root directory of a simulated VM: PKI,
+// Package controlplane does what `kubeadm init` and `kubeadm join --control-plane`
+// do on a control plane machine, with kubeadm's own packages, inside the root directory of a simulated VM: PKI,
 // kubeconfigs and static pod manifests, and once the API server answers, what
 // kubeadm uploads to it. It starts no component: the VM's kubelet runs the
 // manifests. Only cmd/casement-kube may import it, as it links Kubernetes.
@@ -38,28 +38,33 @@ const readyTimeout = 4 * time.Minute
 const guestPKI = "/etc/kubernetes/pki"
 
 type options struct {
-	root, config, nodeName, address, loopback string
-	out                                       io.Writer
+	root, config, nodeName, address, loopback, egress string
+	out                                               io.Writer
 }
 
-// Main is `boot init`. It returns the exit code.
+// Main is `boot init` and `boot join`. It returns the exit code.
 func Main(args []string, out, errOut io.Writer) int {
-	if len(args) == 0 || args[0] != "init" {
-		fmt.Fprintln(errOut, "usage: boot init --root DIR --config FILE --node-name NAME --address IP --loopback IP")
+	o := options{out: out}
+	commands := map[string]func(context.Context) error{
+		"init": func(ctx context.Context) error { return o.init(ctx) },
+		"join": func(ctx context.Context) error { return o.join(ctx) },
+	}
+	if len(args) == 0 || commands[args[0]] == nil {
+		fmt.Fprintln(errOut, "usage: boot init|join --root DIR --config FILE --node-name NAME --address IP --loopback IP [--egress SOCKET]")
 		return 2
 	}
-	o := options{out: out}
-	flags := flag.NewFlagSet("boot init", flag.ContinueOnError)
+	flags := flag.NewFlagSet("boot "+args[0], flag.ContinueOnError)
 	flags.SetOutput(errOut)
 	flags.StringVar(&o.root, "root", "", "root directory of the VM")
 	flags.StringVar(&o.config, "config", "/run/kubeadm/kubeadm.yaml", "kubeadm configuration, as a path inside the VM")
 	flags.StringVar(&o.nodeName, "node-name", "", "name of the node when the configuration has none")
 	flags.StringVar(&o.address, "address", "", "address of the VM in its network")
 	flags.StringVar(&o.loopback, "loopback", "", "address of 127.0.0.0/8 that the VM's sockets are on")
+	flags.StringVar(&o.egress, "egress", "", "unix socket that dials from inside the VM, by HTTP CONNECT")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2
 	}
-	if err := o.init(context.Background()); err != nil {
+	if err := commands[args[0]](context.Background()); err != nil {
 		fmt.Fprintf(errOut, "error: %v\n", err)
 		return 1
 	}
@@ -87,7 +92,7 @@ func (o options) init(ctx context.Context) error {
 	if err := o.write(cfg); err != nil {
 		return err
 	}
-	client, err := o.await(ctx, cfg)
+	client, err := o.await(ctx, cfg, constants.SuperAdminKubeConfigFileName)
 	if err != nil {
 		return err
 	}
@@ -129,7 +134,8 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 		return fmt.Errorf("certs: %w", err)
 	}
 	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
-	if err := o.kubeconfigs(cfg); err != nil {
+	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName, constants.KubeletKubeConfigFileName,
+		constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	kubeletDir := o.path("/var/lib/kubelet")
@@ -193,14 +199,11 @@ func unroot(file, root string) error {
 	return os.WriteFile(file, []byte(strings.ReplaceAll(string(data), root, "")), 0o600)
 }
 
-// kubeconfigs writes those of the components. In the guest they name the
+// kubeconfigs writes those of the components that are named. In the guest they name the
 // control plane endpoint or the VM's own address; who runs the components on this
 // machine translates them.
-func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration) error {
-	for _, name := range []string{
-		constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName, constants.KubeletKubeConfigFileName,
-		constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName,
-	} {
+func (o options) kubeconfigs(cfg *kubeadmapi.InitConfiguration, names ...string) error {
+	for _, name := range names {
 		file := filepath.Join(o.path(constants.KubernetesDir), name)
 		if _, err := os.Stat(file); err == nil {
 			continue // of a run that was cut off
@@ -228,14 +231,15 @@ func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error 
 	return clientcmd.WriteToFile(*c, file)
 }
 
-// await waits until the API server is ready.
-func (o options) await(ctx context.Context, cfg *kubeadmapi.InitConfiguration) (clientset.Interface, error) {
+// await waits until the API server is ready and returns a client with one of the
+// machine's kubeconfigs.
+func (o options) await(ctx context.Context, cfg *kubeadmapi.InitConfiguration, name string) (clientset.Interface, error) {
 	limit := readyTimeout
 	if t := cfg.Timeouts; t != nil && t.ControlPlaneComponentHealthCheck != nil && t.ControlPlaneComponentHealthCheck.Duration > 0 {
 		limit = t.ControlPlaneComponentHealthCheck.Duration
 	}
 	o.say("wait-control-plane", "Waiting for the kubelet to boot up the control plane as static Pods. This can take up to %s", limit)
-	rest, err := clientcmd.BuildConfigFromFlags("", filepath.Join(o.path(constants.KubernetesDir), constants.SuperAdminKubeConfigFileName))
+	rest, err := clientcmd.BuildConfigFromFlags("", filepath.Join(o.path(constants.KubernetesDir), name))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -63,4 +64,29 @@ func fill(object map[string]any, part, key, value string) {
 	if s, ok := section[key].(string); !ok || s == "" {
 		section[key] = value
 	}
+}
+
+// initConfiguration makes an InitConfiguration of what a JoinConfiguration says of
+// the machine.
+func initConfiguration(join []byte) ([]byte, error) {
+	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(join), -1) {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
+			return nil, errors.New("read the JoinConfiguration: it is no YAML") // the error would quote the token
+		}
+		if object["kind"] != "JoinConfiguration" {
+			continue
+		}
+		init := map[string]any{"apiVersion": object["apiVersion"], "kind": "InitConfiguration", "nodeRegistration": object["nodeRegistration"]}
+		if part, ok := object["controlPlane"].(map[string]any); ok {
+			init["localAPIEndpoint"] = part["localAPIEndpoint"]
+		}
+		for key, value := range init {
+			if value == nil {
+				delete(init, key)
+			}
+		}
+		return yaml.Marshal(init)
+	}
+	return nil, errors.New("there is no JoinConfiguration in the file that --config names")
 }

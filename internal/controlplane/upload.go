@@ -28,8 +28,8 @@ import (
 const nodeTimeout = 2 * time.Minute
 
 // upload is what kubeadm does once the API server answers. The kubeadm-config
-// ConfigMap comes last but the node's marks, because Cluster API takes it as the
-// sign that the control plane is initialized.
+// ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that
+// the control plane is initialized, and looks for it once the load balancer opens.
 func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, super clientset.Interface) error {
 	endpoint := &kubeadmapi.APIEndpoint{AdvertiseAddress: o.loopback, BindPort: cfg.LocalAPIEndpoint.BindPort}
 	client, err := kubeconfig.EnsureAdminClusterRoleBinding(o.path(constants.KubernetesDir), endpoint, nil)
@@ -42,13 +42,13 @@ func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, 
 		phase, text string
 		do          func() error
 	}{
+		{"upload-config", "Storing the configuration used in ConfigMap \"kubeadm-config\"", func() error { return uploadConfig(ctx, public, asked, client) }},
 		{"kubelet", "Creating a ConfigMap \"kubelet-config\"", func() error { return kubelet.CreateConfigMap(&public.ClusterConfiguration, client) }},
 		{"bootstrap-token", "Configured RBAC rules for bootstrap tokens", func() error { return o.bootstrapTokens(public, client) }},
 		{"addons", "Applied essential addon: CoreDNS", func() error { return dns.EnsureDNSAddon(&public.ClusterConfiguration, client, "", io.Discard, false) }},
 		{"addons", "Applied essential addon: kube-proxy", func() error {
 			return proxy.EnsureProxyAddon(&public.ClusterConfiguration, &cfg.LocalAPIEndpoint, client, io.Discard, false)
 		}},
-		{"upload-config", "Storing the configuration used in ConfigMap \"kubeadm-config\"", func() error { return uploadConfig(ctx, public, asked, client) }},
 		{"mark-control-plane", "Marking the node " + cfg.NodeRegistration.Name + " as control-plane", func() error { return markNode(ctx, cfg, super) }},
 	} {
 		if err := step.do(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -29,11 +30,14 @@ type azure struct {
 	sshKey   string
 }
 
+// probeSettle stands for the load balancers' probe intervals.
+const probeSettle = 500 * time.Millisecond
+
 // startAzure opens the state, takes its guests up and listens.
 func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	dir := c.opts.Dir
 	guests := newMachines(dir, c.log.WithName("guest"))
-	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.external})
+	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.external, Settle: probeSettle})
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, ctx: ctx, processes: map[string]*staticProcess{},
+		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, ctx: ctx, processes: map[string]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
 	}
 	body, err := guest.New(guest.Config{
@@ -170,7 +170,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		}
 	})
 	services.Go(func() {
-		if err := n.serveEgress(ctx, m.socket(g.vm.ID)); err != nil && ctx.Err() == nil {
+		if err := n.serveEgress(ctx); err != nil && ctx.Err() == nil {
 			m.log.Error(err, "the egress socket ended", "vm", g.vm.Name)
 		}
 	})

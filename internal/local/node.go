@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 // pods that run as processes, and kubeadm.
 type node struct {
 	vm       arm.VM
+	socket   string // of the egress
 	body     *guest.Guest
 	home     string
 	loopback netip.Addr
@@ -181,7 +183,7 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	var err error
 	switch p.Args[1] {
 	case "init":
-		err = n.kubeadmInit(ctx, config, p.Stdout)
+		err = n.boot(ctx, "init", config, p.Stdout)
 	case "join":
 		err = n.kubeadmJoin(ctx, config, p.Stdout)
 	default:
@@ -205,9 +207,9 @@ func flagValue(args []string, name string) string {
 	return ""
 }
 
-// kubeadmInit runs casement-kube's boot, while the kubelet runs the static pods
-// that it writes.
-func (n *node) kubeadmInit(ctx context.Context, config string, out io.Writer) error {
+// boot runs a part of casement-kube's boot on this machine, while its kubelet runs
+// the static pods that boot writes.
+func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
 	binary, err := kube.Find()
 	if err != nil {
 		return err
@@ -219,35 +221,35 @@ func (n *node) kubeadmInit(ctx context.Context, config string, out io.Writer) er
 	log := filepath.Join(n.home, "kubeadm.log")
 	p, err := process.Start(process.Spec{
 		Name: "kubeadm", Path: binary, Log: log,
-		Argv: []string{"boot", "init", "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
-			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String()},
+		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
+			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
 	})
 	if err != nil {
 		return err
 	}
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
-	for {
+	for running := true; running; {
 		select {
 		case <-ctx.Done():
 			p.Kill()
 			return ctx.Err()
 		case <-poll.C:
 			n.startKubelet() // once boot has written its configuration
-			continue
 		case <-p.Done():
+			running = false
 		}
-		break
 	}
 	text, err := os.ReadFile(log)
 	if err != nil {
 		return err
 	}
-	if _, err := out.Write(text); err != nil {
+	// kubeadm's packages print some paths of this machine.
+	if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
 		return err
 	}
 	if code := p.State().ExitCode; code != 0 {
-		return fmt.Errorf("kubeadm init ended with exit code %d", code)
+		return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
 	}
 	return nil
 }
@@ -266,7 +268,11 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 	if n.vm.OS == "Windows" {
 		socket = "npipe:////./pipe/containerd-containerd"
 	}
-	return kubeadm.Join(ctx, kubeadm.Options{
+	join, _, err := kubeadm.ParseJoin(data, n.vm.ComputerName)
+	if err != nil {
+		return err
+	}
+	err = kubeadm.Join(ctx, kubeadm.Options{
 		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
 		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out,
 		StartKubelet: func(context.Context) error {
@@ -275,6 +281,10 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 			return nil
 		},
 	})
+	if err != nil || join.ControlPlane == nil {
+		return err
+	}
+	return n.boot(ctx, "join", config, out)
 }
 
 // StartProcess implements kubelet.Processes: a static pod's container becomes a
@@ -330,12 +340,12 @@ func (p *staticProcess) Stop(ctx context.Context) error {
 }
 
 // serveEgress lets the API server of this machine reach nodes, pods and services.
-func (n *node) serveEgress(ctx context.Context, socket string) error {
-	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(socket), 0o600); err != nil {
+func (n *node) serveEgress(ctx context.Context) error {
+	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket), 0o600); err != nil {
 		return err
 	}
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return n.net.ServeEgress(ctx, socket, n.origin)
+	return n.net.ServeEgress(ctx, n.socket, n.origin)
 }

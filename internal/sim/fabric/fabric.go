@@ -24,6 +24,10 @@ type Config struct {
 	// balancers' own probes are written for a data centre and are not used; their
 	// thresholds are.
 	Probe time.Duration
+	// Settle is how long a machine answers before it gets traffic. On Azure this is
+	// up to an interval of the probe, 15 s for an API server: programs rely on
+	// kubeadm being done with its first writes by then.
+	Settle time.Duration
 	// External dials what is neither a machine, a frontend, a pod nor a service:
 	// the metadata service, the cloud's API. Nil refuses all of it.
 	External func(ctx context.Context, from Origin, network, address string) (net.Conn, error)

@@ -25,8 +25,9 @@ type prober struct {
 	cancel  context.CancelFunc
 	kick    chan struct{}
 	healthy bool
-	streak  int    // answers in a row that disagree with healthy
-	last    string // why the last answer was no
+	streak  int       // answers in a row that disagree with healthy
+	since   time.Time // when the streak began
+	last    string    // why the last answer was no
 }
 
 // probeTimeout bounds one probe.
@@ -104,9 +105,12 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	}
 	changed := last != p.last
 	p.last = last
+	if p.streak == 0 {
+		p.since = time.Now()
+	}
 	if ok := err == nil; ok == p.healthy {
 		p.streak = 0
-	} else if p.streak++; p.streak >= key.threshold {
+	} else if p.streak++; p.streak >= key.threshold && (!ok || time.Since(p.since) >= f.c.Settle) {
 		p.healthy, p.streak = ok, 0
 		f.log.Info("backend health", "machine", key.at.ip, "port", key.port, "healthy", ok, "reason", p.last)
 		changed = true

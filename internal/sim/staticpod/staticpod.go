@@ -194,7 +194,11 @@ func (m Mapping) additions(program string) []flag {
 			add = append(add, flag{name: "egress-selector-config-file", value: m.EgressConfig})
 		}
 		return add
-	case controllerManager, scheduler:
+	case controllerManager:
+		// Its dozens of controllers start behind one rate limit, which on a machine
+		// that shares its disk with the API server is most of a cluster's start.
+		return append([]flag{bind, {name: "kube-api-qps", value: "200"}, {name: "kube-api-burst", value: "400"}}, emulate...)
+	case scheduler:
 		return append([]flag{bind}, emulate...)
 	}
 	return nil

@@ -54,11 +54,11 @@ func TestTranslate(t *testing.T) {
 		},
 		"controller manager": {
 			command: "kube-controller-manager --bind-address=127.0.0.1 --leader-elect=true --cloud-provider=external --kubeconfig=/etc/kubernetes/controller-manager.conf",
-			want:    "kube-controller-manager --bind-address=127.0.0.4 --leader-elect=true --cloud-provider=external --kubeconfig=/vm/etc/kubernetes/controller-manager.conf",
+			want:    "kube-controller-manager --bind-address=127.0.0.4 --leader-elect=true --cloud-provider=external --kubeconfig=/vm/etc/kubernetes/controller-manager.conf --kube-api-qps=200 --kube-api-burst=400",
 		},
 		"controller manager with a provider inside": {
 			command: "kube-controller-manager --cloud-provider=azure --cloud-config=/etc/kubernetes/azure.json --allocate-node-cidrs=false",
-			want:    "kube-controller-manager --cloud-config=/vm/etc/kubernetes/azure.json --allocate-node-cidrs=false --bind-address=127.0.0.4",
+			want:    "kube-controller-manager --cloud-config=/vm/etc/kubernetes/azure.json --allocate-node-cidrs=false --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400",
 			dropped: "--cloud-provider=azure of kube-controller-manager",
 		},
 		"version that can be emulated": {
@@ -67,7 +67,7 @@ func TestTranslate(t *testing.T) {
 		},
 		"version that cannot": {
 			command: "kube-controller-manager", version: "v1.22.1",
-			want: "kube-controller-manager --bind-address=127.0.0.4 --emulated-version=1.33",
+			want: "kube-controller-manager --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --emulated-version=1.33",
 		},
 		"no flags at all": {
 			command: "pause run /bin/x --help",

@@ -1,0 +1,155 @@
+package controlplane
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
+	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/certs"
+	"k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane"
+)
+
+// join is the control plane's part of `kubeadm join --control-plane`, for a
+// machine whose kubelet has joined already. It is idempotent, as init is.
+func (o options) join(ctx context.Context) error {
+	data, err := os.ReadFile(o.path(o.config))
+	if err != nil {
+		return fmt.Errorf("read --config: %w", err)
+	}
+	cfg, err := o.joined(ctx, data)
+	if err != nil {
+		return err
+	}
+	o.say("certs", "Using certificateDir folder %q", guestPKI)
+	if shared, err := certs.SharedCertificateExists(&cfg.ClusterConfiguration); !shared || err != nil {
+		return fmt.Errorf("certs: the shared certificates of the control plane are not all in %s: bootstrap data has to write the cluster's CAs and the service account key: %w", guestPKI, err)
+	}
+	if err := certs.CreatePKIAssets(cfg); err != nil {
+		return fmt.Errorf("certs: %w", err)
+	}
+	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
+	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName); err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	dir := o.path(filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	guest := cfg.DeepCopy()
+	guest.CertificatesDir = guestPKI
+	if cfg.Etcd.Local != nil {
+		if err := o.joinEtcd(ctx, guest, dir); err != nil {
+			return fmt.Errorf("etcd-join: %w", err)
+		}
+	}
+	o.say("control-plane", "Using manifest folder %q", filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
+	if err := controlplane.CreateInitStaticPodManifestFiles(dir, "", guest, false); err != nil {
+		return fmt.Errorf("control-plane: %w", err)
+	}
+	client, err := o.await(ctx, cfg, constants.AdminKubeConfigFileName)
+	if err != nil {
+		return err
+	}
+	if err := markNode(ctx, cfg, client); err != nil {
+		return fmt.Errorf("mark-control-plane: %w", err)
+	}
+	fmt.Fprintln(o.out, "\nThis node has joined the cluster and a new control plane instance was created")
+	return nil
+}
+
+// joined is the configuration that init would have had: the cluster's part from
+// its ConfigMap, the machine's from the JoinConfiguration.
+func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfiguration, error) {
+	init, err := initConfiguration(data)
+	if err != nil {
+		return nil, err
+	}
+	client, err := o.client(constants.KubeletKubeConfigFileName)
+	if err != nil {
+		return nil, err
+	}
+	cm, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, constants.KubeadmConfigConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's configuration: %w", err)
+	}
+	cluster := cm.Data[constants.ClusterConfigurationConfigMapKey]
+	if cluster == "" {
+		return nil, fmt.Errorf("the ConfigMap %s has no key %s", constants.KubeadmConfigConfigMap, constants.ClusterConfigurationConfigMapKey)
+	}
+	_, whole := replaceVersion([]byte(cluster+"\n---\n"+string(init)), constants.CurrentKubernetesVersion.String())
+	return o.load(whole)
+}
+
+// client speaks from inside the machine with the credentials of one of its
+// kubeconfigs, to the API server that its kubelet joined.
+func (o options) client(name string) (clientset.Interface, error) {
+	c, err := clientcmd.LoadFromFile(filepath.Join(o.path(constants.KubernetesDir), name))
+	if err != nil {
+		return nil, err
+	}
+	joined, err := clientcmd.LoadFromFile(filepath.Join(o.path(constants.KubernetesDir), constants.KubeletKubeConfigFileName))
+	if err != nil {
+		return nil, err
+	}
+	for _, theirs := range joined.Clusters {
+		for _, cluster := range c.Clusters {
+			cluster.Server = theirs.Server
+		}
+	}
+	for _, user := range c.AuthInfos {
+		for _, file := range []*string{&user.ClientCertificate, &user.ClientKey} {
+			if *file != "" {
+				*file = o.path(*file)
+			}
+		}
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*c, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientset.NewForConfig(o.dialing(config))
+}
+
+// dialing makes a client leave through the machine's own network.
+func (o options) dialing(config *rest.Config) *rest.Config {
+	if o.egress != "" {
+		config.Dial = func(ctx context.Context, _, address string) (net.Conn, error) { return o.dial(ctx, address) }
+	}
+	return config
+}
+
+// dial connects from inside the machine, by HTTP CONNECT on its egress socket.
+func (o options) dial(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	if host, _, err := net.SplitHostPort(address); o.egress == "" || err == nil && net.ParseIP(host).IsLoopback() {
+		return d.DialContext(ctx, "tcp", address)
+	}
+	conn, err := d.DialContext(ctx, "unix", o.egress)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", address, address); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 1), nil)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		conn.Close()
+		return nil, fmt.Errorf("dial %s: %s", address, resp.Status)
+	}
+	return conn, nil
+}
