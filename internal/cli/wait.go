@@ -108,9 +108,14 @@ func look(ctx context.Context, c client.Client, key client.ObjectKey) (p progres
 			p.nodes++
 		}
 	}
-	done = row.Available == string(metav1.ConditionTrue) && p.nodes == len(machines.Items) && p.nodes == desiredMachines(cl) && p.nodes > 0
+	controlPlane := cl.Status.ControlPlane
+	initialized := controlPlane == nil || equal(controlPlane.ReadyReplicas, controlPlane.DesiredReplicas)
+	done = initialized && row.Available == string(metav1.ConditionTrue) && p.nodes == len(machines.Items) && p.nodes == desiredMachines(cl) && p.nodes > 0
 	return p, done, row.Problem, nil
 }
+
+// equal says whether both counts are known and the same.
+func equal(have, want *int32) bool { return have != nil && want != nil && *have == *want }
 
 func desiredMachines(cl *clusterv1.Cluster) int {
 	n := 0

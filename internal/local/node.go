@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,10 +153,25 @@ func (n *node) kubeletConfig() kubelet.Config {
 			p, _, ok := n.cluster.Find(image)
 			return program{p}, ok
 		},
+		Exec:    n.exec,
 		Network: n.net.Cluster(n.origin.Cluster),
 		PodIPs:  n.pool,
 		Log:     n.console,
 	}
+}
+
+// exec runs a command in a container of this machine.
+func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
+	image := n.body.Machine().Image
+	c, err := guest.NewContainer(guest.ContainerSpec{
+		Dir: e.Dir, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
+		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
 }
 
 // program lets a stand-in run in a kubelet's container.

@@ -92,36 +92,38 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) 
 
 // login is a shell that reads lines, edited on a terminal or plain.
 func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, pty bool) int {
-	o := g.shellOf(user)
-	out := io.Writer(ch)
-	readLine := plainLines(ch)
+	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), pty, g.m.Image.Name)
+}
+
+// interact is a shell over a stream, until the user leaves it. what names the
+// guest on a terminal.
+func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, pty bool, what string) int {
+	out := io.Writer(stream)
+	readLine := plainLines(stream)
 	var terminal *term.Terminal
 	if pty {
-		terminal = term.NewTerminal(ch, "")
-		out = terminal
+		terminal = term.NewTerminal(stream, "")
+		out, errOut = terminal, terminal
 		readLine = terminal.ReadLine
-		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", g.m.Image.Name)
+		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", what)
 	}
-	o.Stdout, o.Stderr = out, out
-	if !pty {
-		o.Stderr = ch.Stderr()
-	}
-	sh, err := g.sh.Interactive(o)
+	o.Stdout, o.Stderr = out, errOut
+	session, err := sh.Interactive(o)
 	if err != nil {
-		fmt.Fprintf(ch.Stderr(), "%v\n", err)
+		fmt.Fprintf(errOut, "%v\n", err)
 		return 1
 	}
 	code := 0
 	for {
 		if terminal != nil {
-			terminal.SetPrompt(sh.Prompt())
+			terminal.SetPrompt(session.Prompt())
 		}
 		line, err := readLine()
 		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 			return code
 		}
 		var done bool
-		if code, done = sh.Line(ctx, line); done {
+		if code, done = session.Line(ctx, line); done {
 			return code
 		}
 	}

@@ -277,9 +277,11 @@ func (w *worker) logFile(c *container) (string, error) {
 	return filepath.Join(dir, "0.log"), os.MkdirAll(dir, 0o755)
 }
 
-func (k *Kubelet) removeLogs(w *worker) {
-	if dir, err := w.logFolder(); err == nil {
-		_ = os.RemoveAll(dir) // a log left over harms nobody
+func (k *Kubelet) removeFiles(w *worker) {
+	for _, folder := range []func() (string, error){w.logFolder, w.podFolder} {
+		if dir, err := folder(); err == nil {
+			_ = os.RemoveAll(dir) // what is left over harms nobody
+		}
 	}
 }
 

@@ -69,6 +69,9 @@ type Config struct {
 	Processes Processes
 	// Programs finds the stand-in for an image; nil knows none.
 	Programs func(image string) (Program, bool)
+	// Exec runs a command in a simulated container and returns its exit code; nil
+	// refuses.
+	Exec func(ctx context.Context, spec ExecSpec) (int, error)
 	// Network makes pod addresses reachable; nil keeps them unreachable.
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.

@@ -23,10 +23,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/oauth2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 )
 
@@ -35,6 +37,9 @@ const (
 	streamIdle     = 4 * time.Hour
 	streamCreation = 30 * time.Second
 )
+
+// logPeriod is how often a log that is followed is looked at.
+const logPeriod = 250 * time.Millisecond
 
 // serve answers the kubelet's HTTPS API for the API server.
 func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
@@ -46,6 +51,8 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /pods", k.servePods)
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
+	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
 	server := &http.Server{
 		Handler: k.authenticated(mux), ReadHeaderTimeout: 30 * time.Second,
@@ -144,7 +151,7 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 		if flusher, ok := w.(http.Flusher); ok {
 			flusher.Flush()
 		}
-		if !k.sleep(r.Context(), 250*time.Millisecond) {
+		if !k.sleep(r.Context(), logPeriod) {
 			return
 		}
 		if _, err := io.Copy(w, f); err != nil {
@@ -236,26 +243,45 @@ func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM}, QPS: -1}, nil
 }
 
-// tokenLife is how long a container's service account token is good. The real
-// kubelet renews it every hour; a stand-in keeps its connection instead.
-const tokenLife = int64(365 * 24 * 3600)
+// tokenLife is how long a container's service account token is good, in seconds:
+// what the real kubelet asks for.
+const tokenLife = int64(3607)
 
-// podConfig connects as a pod's service account.
+// podConfig connects as a pod's service account, by a token that is renewed.
 func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Config, error) {
 	return func(ctx context.Context) (*rest.Config, error) {
 		cluster, _, err := k.identity.kubeconfig(kubeletConf)
 		if err != nil {
 			return nil, err
 		}
-		account := cmp.Or(pod.Spec.ServiceAccountName, "default")
-		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-			ExpirationSeconds: new(tokenLife),
-			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
-		}}
-		token, err := k.api.Load().core.ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("get a token of service account %s/%s: %w", pod.Namespace, account, err)
+		account := accountToken{ctx, k, pod}
+		if _, err := account.Token(); err != nil {
+			return nil, err
 		}
-		return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData}, BearerToken: token.Status.Token, QPS: -1}, nil
+		return &rest.Config{
+			Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData}, QPS: -1,
+			WrapTransport: transport.ResettableTokenSourceWrapTransport(transport.NewCachedTokenSource(account)),
+		}, nil
 	}
+}
+
+// accountToken asks for tokens that are bound to a pod. It implements
+// oauth2.TokenSource.
+type accountToken struct {
+	ctx context.Context
+	k   *Kubelet
+	pod *corev1.Pod
+}
+
+// Token returns a new one.
+func (a accountToken) Token() (*oauth2.Token, error) {
+	account := cmp.Or(a.pod.Spec.ServiceAccountName, "default")
+	token, err := a.k.api.Load().core.ServiceAccounts(a.pod.Namespace).CreateToken(a.ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: new(tokenLife),
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: a.pod.Name, UID: a.pod.UID},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get a token of service account %s/%s: %w", a.pod.Namespace, account, err)
+	}
+	return &oauth2.Token{AccessToken: token.Status.Token, Expiry: token.Status.ExpirationTimestamp.Time}, nil
 }

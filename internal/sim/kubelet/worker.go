@@ -248,7 +248,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	}
 	if gone {
 		w.finished = true
-		w.k.removeLogs(w)
+		w.k.removeFiles(w)
 		return 0
 	}
 	w.publish(ctx)
@@ -256,7 +256,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 		GracePeriodSeconds: new(int64(0)), Preconditions: &metav1.Preconditions{UID: &w.uid}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		w.finished = true
-		w.k.removeLogs(w)
+		w.k.removeFiles(w)
 		return 0
 	}
 	w.k.log.Error("Failed to delete pod", "pod", w.namespace+"/"+w.name, "err", err)

@@ -17,6 +17,9 @@ func (m *Machine) layImage() error {
 	if m.OS == Windows {
 		dirs, files = windowsImage(m.Spec)
 	}
+	if m.Image.Container {
+		dirs, files = containerImage(m.Spec)
+	}
 	for _, d := range dirs {
 		if err := m.Root.MkdirAll(d); err != nil {
 			return fmt.Errorf("lay the image: %w", err)
@@ -77,8 +80,22 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 	return dirs, files
 }
 
+// containerImage is the little that every base image has.
+func containerImage(s Spec) ([]string, map[string]string) {
+	if s.OS == Windows {
+		return []string{`C:\inetpub\wwwroot`, `C:\Windows\System32`, `C:\Windows\Temp`, `C:\Users\ContainerAdministrator`, `C:\Users\ContainerUser`}, nil
+	}
+	return []string{"/etc", "/home", "/root", "/run", "/tmp", "/usr/bin", "/var/log"}, map[string]string{
+		"/etc/os-release": fmt.Sprintf("PRETTY_NAME=%q\n", s.Image.Name),
+		"/etc/passwd":     "root:x:0:0:root:/root:/bin/sh\n",
+	}
+}
+
 // imageServices is the service table of a fresh image.
 func imageServices(s Spec) []Service {
+	if s.Image.Container {
+		return nil
+	}
 	if s.OS == Linux {
 		return []Service{
 			{Name: "containerd", Start: Automatic},

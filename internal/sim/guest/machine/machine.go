@@ -71,6 +71,8 @@ type Image struct {
 	RuntimeVersion    string
 	// ServiceManager is NSSM (the default) or WindowsService.
 	ServiceManager string
+	// Container is set for a container's image, which has nothing of a node.
+	Container bool
 }
 
 // DataDisk is an attached empty disk.
@@ -128,7 +130,7 @@ func (s Spec) check() error {
 		return fmt.Errorf("guest %s: no directory", s.ID)
 	case s.ComputerName == "":
 		return fmt.Errorf("guest %s: no computer name", s.ID)
-	case s.OS == Windows && len(s.ComputerName) > 15:
+	case s.OS == Windows && len(s.ComputerName) > 15 && !s.Image.Container:
 		return fmt.Errorf("guest %s: computer name %q is longer than the 15 characters of a Windows VM", s.ID, s.ComputerName)
 	}
 	return nil

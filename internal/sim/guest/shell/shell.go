@@ -153,6 +153,17 @@ func (s *Shell) Run(ctx context.Context, script string, o Session) int {
 	return s.PowerShell(ctx, script, o)
 }
 
+// Exec runs one program with its arguments, without a shell between. found is false
+// when the guest has no such program.
+func (s *Shell) Exec(ctx context.Context, argv []string, o Session) (code int, found bool) {
+	command := s.find(argv[0])
+	if command == nil {
+		return 0, false
+	}
+	o = s.complete(o)
+	return s.start(ctx, command, &Process{Args: argv, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Env: o.Env, Dir: o.Dir}), true
+}
+
 // find returns the command that args[0] names: by name, by the path of a program
 // of the image, or nil.
 func (s *Shell) find(name string) Command {

@@ -1,0 +1,95 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"path"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// ContainerSpec is a simulated container for those who look into it.
+type ContainerSpec struct {
+	// Dir is the host directory that holds the container's files.
+	Dir string
+	// OS is Linux or Windows; Build is the Windows build of the image.
+	OS, Build string
+	// Image is the reference as the pod has it.
+	Image      string
+	Hostname   string
+	Env        map[string]string
+	WorkingDir string // the working directory; the OS's own when empty
+	IPs        []netip.Addr
+}
+
+// Container is a file tree and a shell that stand for a container's inside: what
+// its real processes would have done there is not known, and nothing is run.
+type Container struct {
+	spec ContainerSpec
+	m    *machine.Machine
+	sh   *shell.Shell
+}
+
+// NewContainer makes the tree, or takes up what is there.
+func NewContainer(spec ContainerSpec) (*Container, error) {
+	m, err := machine.New(machine.Spec{
+		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,
+		Image: machine.Image{Name: "container image " + spec.Image, Build: spec.Build, Container: true},
+	}, io.Discard, clock.RealClock{}, func(string, machine.Action) {})
+	if err != nil {
+		return nil, err
+	}
+	return &Container{spec: spec, m: m, sh: shell.New(m, nil)}, nil
+}
+
+// Close gives back the container's handles. Its directory stays.
+func (c *Container) Close() error { return c.m.Close() }
+
+// shells are the programs that take lines when they are given nothing to do.
+var shells = []string{"sh", "bash", "ash", "cmd", "powershell", "pwsh"}
+
+// Exec runs a command as `kubectl exec` does and returns its exit code. An error is
+// one of the container runtime, which could not start it.
+func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, tty bool) (int, error) {
+	if stderr == nil {
+		stderr = stdout
+	}
+	o := shell.Session{Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: c.spec.Env, Dir: c.spec.WorkingDir, User: c.user()}
+	name := strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(argv[0], `\`, "/"))), ".exe")
+	for _, s := range shells {
+		if name == s && len(argv) == 1 && stdin != nil {
+			return interact(ctx, c.sh, o, stream{stdin, stdout}, stderr, tty, c.m.Image.Name), nil
+		}
+	}
+	code, found := c.sh.Exec(ctx, argv, o)
+	if !found {
+		return 0, c.notFound(argv[0])
+	}
+	return code, nil
+}
+
+func (c *Container) user() string {
+	if c.m.IsWindows() {
+		return "ContainerAdministrator"
+	}
+	return ""
+}
+
+// notFound is how containerd words it, by runc and by hcsshim.
+func (c *Container) notFound(program string) error {
+	if c.m.IsWindows() {
+		return fmt.Errorf("failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: The system cannot find the file specified.: unknown (the container is simulated and has a few commands only)", program)
+	}
+	return fmt.Errorf("OCI runtime exec failed: exec failed: unable to start container process: exec: %q: executable file not found in $PATH: unknown (the container is simulated and has a few commands only)", program)
+}
+
+type stream struct {
+	io.Reader
+	io.Writer
+}

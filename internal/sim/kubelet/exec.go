@@ -1,0 +1,157 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	utilexec "k8s.io/utils/exec"
+)
+
+// ExecSpec is a command in a running container.
+type ExecSpec struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// Vars are the container's environment variables, resolved.
+	Vars map[string]string
+	IPs  []netip.Addr
+	// Dir is a host directory for the container's files, gone with the pod.
+	Dir     string
+	Command []string
+	// Stdin may be nil; Stderr is nil with a TTY, where all goes to Stdout.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	TTY            bool
+}
+
+// running finds a container that runs.
+func (k *Kubelet) running(namespace, pod, name string) (*worker, *container, error) {
+	w := k.pods.find(namespace, pod)
+	if w == nil {
+		return nil, nil, fmt.Errorf("pod does not exist")
+	}
+	s := w.shown.Load()
+	i := slices.IndexFunc(w.containers, func(c *container) bool { return c.spec.Name == name })
+	if s == nil || i < 0 {
+		return nil, nil, fmt.Errorf("container not found (%q)", name)
+	}
+	statuses := slices.Concat(s.status.InitContainerStatuses, s.status.ContainerStatuses)
+	if !slices.ContainsFunc(statuses, func(c corev1.ContainerStatus) bool { return c.Name == name && c.State.Running != nil }) {
+		return nil, nil, fmt.Errorf("container %q is not running", name)
+	}
+	return w, w.containers[i], nil
+}
+
+func (k *Kubelet) serveExec(w http.ResponseWriter, r *http.Request) {
+	options, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	command := r.URL.Query()["command"]
+	if len(command) == 0 {
+		http.Error(w, "the command is empty", http.StatusBadRequest)
+		return
+	}
+	remotecommand.ServeExec(w, r, inside{k, worker, c}, worker.name, string(worker.uid), c.spec.Name, command, options,
+		streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
+}
+
+func (k *Kubelet) serveAttach(w http.ResponseWriter, r *http.Request) {
+	options, err := remotecommand.NewOptions(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	worker, c, err := k.running(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	remotecommand.ServeAttach(w, r, inside{k, worker, c}, worker.name, string(worker.uid), c.spec.Name, options,
+		streamIdle, streamCreation, remotecommand.SupportedStreamingProtocols)
+}
+
+// inside is one container for the streaming protocols.
+type inside struct {
+	k *Kubelet
+	w *worker
+	c *container
+}
+
+// ExecInContainer implements remotecommand.Executor.
+func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []string, in io.Reader, out, errOut io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+	if i.k.c.Exec == nil || i.w.static {
+		return fmt.Errorf("container %s cannot be entered: it is a process of this machine, not a container", i.c.spec.Name)
+	}
+	dir, err := i.w.filesFolder(i.c)
+	if err != nil {
+		return err
+	}
+	shown := i.w.shown.Load()
+	spec := ExecSpec{Pod: shown.pod, Container: &i.c.spec, Vars: i.k.variables(shown.pod, i.c), Dir: dir, Command: command, Stdin: in, Stdout: out, TTY: tty}
+	if errOut != nil {
+		spec.Stderr = errOut
+	}
+	for _, ip := range shown.status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
+			spec.IPs = append(spec.IPs, a)
+		}
+	}
+	code, err := i.k.c.Exec(ctx, spec)
+	if err == nil && code != 0 {
+		return utilexec.CodeExitError{Err: fmt.Errorf("exit code %d", code), Code: code}
+	}
+	return err
+}
+
+// AttachContainer implements remotecommand.Attacher: what a container writes goes
+// to its log, and it reads nothing.
+func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+	path, err := i.w.logFile(i.c)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
+	for {
+		if _, err := io.Copy(out, f); err != nil || !i.k.sleep(ctx, logPeriod) {
+			return nil // the client has gone
+		}
+		if _, _, err := i.k.running(i.w.namespace, i.w.name, i.c.spec.Name); err != nil {
+			return nil
+		}
+	}
+}
+
+// filesFolder is where a container's files are kept for those who enter it.
+func (w *worker) filesFolder(c *container) (string, error) {
+	dir, err := w.podFolder()
+	if err != nil {
+		return "", err
+	}
+	dir += "/containers/" + c.spec.Name
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+func (w *worker) podFolder() (string, error) {
+	return w.k.c.Path("/var/lib/kubelet/pods/" + string(w.uid))
+}
