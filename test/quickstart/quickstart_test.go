@@ -1,92 +1,22 @@
 // Package quickstart runs what the README shows with the built binaries, as a new
-// user would, in a state directory of its own.
+// user would.
 package quickstart
 
 import (
-	"bytes"
-	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"casement.dev/casement/test/plane"
 )
 
-// plane runs casement with one state directory.
-type plane struct {
-	t    *testing.T
-	home string
-	bin  string
-}
-
-func newPlane(t *testing.T) plane {
-	t.Helper()
-	bin, err := filepath.Abs("../../bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, "casement")); err != nil {
-		t.Fatalf("%v; build the binaries with: make build", err)
-	}
-	// t.TempDir is too long for unix sockets.
-	home, err := os.MkdirTemp("", "cas")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := plane{t: t, home: home, bin: bin}
-	t.Cleanup(func() {
-		if t.Failed() {
-			p.tell()
-		}
-		p.run(nil, "down", "--purge")
-	})
-	return p
-}
-
-// run runs casement and returns its standard output; a failure ends the test.
-func (p plane) run(stdin []byte, args ...string) string {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "casement"), args...)
-	cmd.Env = append(os.Environ(), "CASEMENT_HOME="+p.home, "KUBECONFIG=", "WINDOWS_WORKER_MACHINE_COUNT=1")
-	cmd.Stdin = bytes.NewReader(stdin)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		p.t.Fatalf("casement %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errOut.String())
-	}
-	return out.String()
-}
-
-// tell prints what one needs to find out why.
-func (p plane) tell() {
-	consoles, _ := filepath.Glob(filepath.Join(p.home, "vms", "*", "*", "console.log"))
-	for _, file := range append(consoles, filepath.Join(p.home, "casement.log")) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		p.t.Logf("%s:\n%s", filepath.Base(filepath.Dir(file)), data[max(0, len(data)-4000):])
-	}
-}
-
-// TestQuickstart brings a mixed cluster up, uses it, takes it up again after the
-// plane was ended, and deletes it without a trace.
+// TestQuickstart brings a mixed cluster up, uses it and deletes it without a
+// trace.
 func TestQuickstart(t *testing.T) {
-	p := newPlane(t)
-	p.run(nil, "up")
-	manifest := p.run(nil, "generate", "cluster", "demo", "--flavor", "windows")
-	p.run([]byte(manifest), "kubectl", "apply", "-f", "-")
-	p.run(nil, "wait", "demo", "--timeout", "5m")
-	kubeconfig := filepath.Join(p.home, "demo.kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(p.run(nil, "get", "kubeconfig", "demo")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	workload := func(args ...string) string {
-		return p.run(nil, append([]string{"kubectl", "--kubeconfig", kubeconfig}, args...)...)
-	}
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1")
+	p.Run(nil, "up")
+	manifest := p.Create("demo", "windows")
+	p.Run(nil, "wait", "demo", "--timeout", "5m")
+	workload := p.Workload("demo")
 	nodes := workload("get", "nodes", "-o", "wide")
 	for _, want := range []string{"Windows Server 2022 Datacenter", "10.0.20348.", "containerd://", "Ubuntu"} {
 		if !strings.Contains(nodes, want) {
@@ -95,16 +25,31 @@ func TestQuickstart(t *testing.T) {
 	}
 	workload("apply", "-f", "../../examples/iis.yaml")
 	workload("rollout", "status", "deployment/iis", "--timeout", "3m")
-	page := p.run(nil, "fetch", "service/iis", "--kubeconfig", kubeconfig)
+	page := p.Run(nil, "fetch", "service/iis", "--kubeconfig", p.Kubeconfig("demo"))
 	if !strings.Contains(page, "simulated container default/iis-") {
 		t.Errorf("the page does not name its container:\n%s", page)
 	}
+	pod := strings.TrimSpace(workload("get", "pods", "-l", "app=iis", "-o", "name"))
+	pod, _, _ = strings.Cut(pod, "\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"logs", []string{"logs", pod}, "simulated container default/iis-"},
+		{"exec", []string{"exec", pod, "--", "cmd", "/c", "ver"}, "Version 10.0.20348."},
+		{"describe", []string{"describe", pod}, "Started container"},
+	} {
+		if got := workload(c.args...); !strings.Contains(got, c.want) {
+			t.Errorf("%s does not show %q:\n%s", c.name, c.want, got)
+		}
+	}
 	// Applying the same template again changes nothing.
-	p.run([]byte(manifest), "kubectl", "apply", "-f", "-")
+	p.Run(manifest, "kubectl", "apply", "-f", "-")
 
-	p.run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
-	p.run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
-	if status := p.run(nil, "status"); strings.Contains(status, "demo-") {
+	p.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
+	p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
+	if status := p.Run(nil, "status"); strings.Contains(status, "demo-") {
 		t.Errorf("something of the cluster is left:\n%s", status)
 	}
 }

@@ -1,0 +1,194 @@
+// Package plane runs the built binaries as a user would, each test with a state
+// directory of its own. Only tests import it.
+package plane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandTimeout bounds one command, a wait for a cluster included.
+const commandTimeout = 6 * time.Minute
+
+// Plane runs casement with one state directory.
+type Plane struct {
+	t    *testing.T
+	Home string
+	bin  string
+	env  []string
+}
+
+// New finds the binaries, and ends the plane with the test. env is added to each
+// command's environment.
+func New(t *testing.T, env ...string) *Plane {
+	t.Helper()
+	bin, err := filepath.Abs("../../bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(bin, "casement")); err != nil {
+		t.Fatalf("%v; build the binaries with: make build", err)
+	}
+	// t.TempDir is too long for unix sockets.
+	home, err := os.MkdirTemp("", "cas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plane{t: t, Home: home, bin: bin, env: env}
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.tell()
+		}
+		p.Run(nil, "down", "--purge")
+	})
+	return p
+}
+
+// Run runs casement and returns its standard output; a failure ends the test.
+func (p *Plane) Run(stdin []byte, args ...string) string {
+	p.t.Helper()
+	out, err := p.Try(stdin, args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// Try runs casement and returns its standard output; an error holds all that it
+// wrote.
+func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "casement"), args...)
+	cmd.Env = append(append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG="), p.env...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("casement %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), errOut.String())
+	}
+	return out.String(), nil
+}
+
+// Create applies a cluster of a flavor and returns its manifest.
+func (p *Plane) Create(name, flavor string) []byte {
+	p.t.Helper()
+	manifest := []byte(p.Run(nil, "generate", "cluster", name, "--flavor", flavor))
+	p.Run(manifest, "kubectl", "apply", "-f", "-")
+	return manifest
+}
+
+// Workload returns kubectl of a cluster.
+func (p *Plane) Workload(cluster string) func(args ...string) string {
+	p.t.Helper()
+	kubeconfig := p.Kubeconfig(cluster)
+	return func(args ...string) string {
+		p.t.Helper()
+		return p.Run(nil, append([]string{"kubectl", "--kubeconfig", kubeconfig}, args...)...)
+	}
+}
+
+// Kubeconfig writes the kubeconfig of a cluster and returns its path.
+func (p *Plane) Kubeconfig(cluster string) string {
+	p.t.Helper()
+	path := filepath.Join(p.Home, cluster+".kubeconfig")
+	if err := os.WriteFile(path, []byte(p.Run(nil, "get", "kubeconfig", cluster)), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// status is what the test needs of `casement status`.
+type status struct {
+	PID   int
+	Azure struct {
+		Endpoint       string
+		CAFile         string
+		TenantID       string
+		SubscriptionID string
+	}
+}
+
+func (p *Plane) status() status {
+	p.t.Helper()
+	var s status
+	if err := json.Unmarshal([]byte(p.Run(nil, "status", "-o", "json")), &s); err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// Kill ends the conductor as a crash would.
+func (p *Plane) Kill() {
+	p.t.Helper()
+	if err := syscall.Kill(p.status().PID, syscall.SIGKILL); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ARM reads a path of the local Azure below the subscription.
+func (p *Plane) ARM(path, apiVersion string, into any) {
+	p.t.Helper()
+	s := p.status()
+	ca, err := os.ReadFile(s.Azure.CAFile)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	resp, err := client.PostForm(s.Azure.Endpoint+"/"+s.Azure.TenantID+"/oauth2/v2.0/token", url.Values{
+		"grant_type": {"client_credentials"}, "client_id": {"test"}, "client_secret": {"test"}, "scope": {"https://management.azure.com/.default"}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	p.decode(resp, &token)
+	req, err := http.NewRequest(http.MethodGet, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+	if resp, err = client.Do(req); err != nil {
+		p.t.Fatal(err)
+	}
+	p.decode(resp, into)
+}
+
+func (p *Plane) decode(resp *http.Response, into any) {
+	p.t.Helper()
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		p.t.Fatalf("%s answered %s", resp.Request.URL.Path, resp.Status)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// tell prints what one needs to find out why.
+func (p *Plane) tell() {
+	consoles, _ := filepath.Glob(filepath.Join(p.Home, "vms", "*", "*", "console.log"))
+	for _, file := range append(consoles, filepath.Join(p.Home, "casement.log")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		p.t.Logf("%s:\n%s", filepath.Base(filepath.Dir(file)), data[max(0, len(data)-4000):])
+	}
+}
