@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -186,6 +185,12 @@ func statusTable(w *tabwriter.Writer, s local.Status) {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Owner, l.Address, l.Healthy, note)
 		}
 	}
-	fmt.Fprintf(w, "\nSimulated: %s\n", strings.Join(s.Simulated, "; "))
-	fmt.Fprintf(w, "Stand-ins: %s\n", strings.Join(s.StandIns, ", "))
+	fmt.Fprintln(w, "\nSIMULATED HERE")
+	for _, what := range s.Simulated {
+		fmt.Fprintf(w, "%s\n", what)
+	}
+	fmt.Fprintln(w, "\nSTAND-IN\tDOES")
+	for _, p := range s.StandIns {
+		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.Does)
+	}
 }

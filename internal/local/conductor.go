@@ -22,6 +22,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"casement.dev/casement/internal/sim/standin"
 )
 
 // Phases of a plane.
@@ -173,6 +175,9 @@ func (c *conductor) status() Status {
 	}
 	azure, management := c.azure, c.management
 	c.mu.Unlock()
+	for _, d := range standin.List() {
+		s.StandIns = append(s.StandIns, StandIn{Name: d.Name, Does: d.Does})
+	}
 	if azure != nil {
 		azure.describe(&s)
 	}

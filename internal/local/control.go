@@ -34,9 +34,16 @@ type Status struct {
 	Guests     []Guest    `json:"guests"`
 	Listeners  []Listener `json:"listeners"`
 	// StandIns are the programs that small built-in ones stand in for.
-	StandIns []string `json:"standIns"`
+	StandIns []StandIn `json:"standIns"`
 	// Simulated says in plain words what is not real here.
 	Simulated []string `json:"simulated"`
+}
+
+// StandIn is a small program that runs in place of a container.
+type StandIn struct {
+	Name string `json:"name"`
+	// Does is what of the real one it does.
+	Does string `json:"does"`
 }
 
 // Step is one step of the start.

@@ -51,6 +51,7 @@ type machines struct {
 type machine struct {
 	vm       arm.VM
 	guest    *guest.Guest
+	node     *node
 	loopback netip.Addr
 	cancel   context.CancelFunc
 	done     chan struct{}
@@ -153,7 +154,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		n.close(end)
 	}()
 	m.mu.Lock()
-	g.guest, g.loopback = body, loopback
+	g.guest, g.node, g.loopback = body, n, loopback
 	m.mu.Unlock()
 	listener, err := m.fabric.Listen(vnet, spec.IPs[0], 22, "ssh "+g.vm.Name)
 	if err != nil {
@@ -355,6 +356,7 @@ func (m *machines) describe() []Guest {
 			d.Loopback = g.loopback.String()
 		}
 		if g.guest != nil {
+			d.Runs = g.node.runs()
 			s := g.guest.Status()
 			d.Phase, d.Message = string(s.Phase), s.Message
 		}

@@ -340,6 +340,28 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	return s, nil
 }
 
+// runs says which Kubernetes the control plane of this machine really is, and
+// nothing on a machine that has none.
+func (n *node) runs() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, p := range n.processes {
+		if !strings.HasSuffix(id, "/kube-apiserver") || !p.State().Running {
+			continue
+		}
+		asked := n.body.Machine().Image.KubernetesVersion
+		release, exact := staticpod.Emulated(asked)
+		switch {
+		case release == staticpod.Embedded && exact:
+			return kubernetesVersion()
+		case exact:
+			return kubernetesVersion() + " as " + release
+		}
+		return kubernetesVersion() + " as " + release + ", the oldest it can be"
+	}
+	return ""
+}
+
 // staticProcess is a process as a kubelet sees it.
 type staticProcess struct {
 	*process.Process

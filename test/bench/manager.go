@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/arm"
+)
+
+// managerMemory runs casement-manager alone against a management API server and
+// the local Azure, gives it a cluster of machines and looks at what it takes.
+func managerMemory(show func(row), bin string, machines int) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, err := os.MkdirTemp("", "cb")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	plane, err := kube.Start(ctx, kube.Config{Dir: filepath.Join(dir, "management"), Binary: filepath.Join(bin, "casement-kube")})
+	if err != nil {
+		return err
+	}
+	defer plane.Stop(context.Background())
+	server, err := arm.New(arm.Config{Machines: booted{}})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	ca := filepath.Join(dir, "ca.crt")
+	if err := os.WriteFile(ca, server.CAPEM(), 0o600); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go server.Serve(ctx, listener) // it ends with ctx
+	endpoint := "https://" + listener.Addr().String()
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	c, err := kinds(ctx, plane.Config(), dir, port)
+	if err != nil {
+		return err
+	}
+	p, err := process.Start(process.Spec{
+		Name: "casement-manager", Path: filepath.Join(bin, "casement-manager"), Log: filepath.Join(dir, "manager.log"),
+		Env: []string{"KUBECONFIG=" + filepath.Join(dir, "management", "kubeconfig")},
+		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", port), "--webhook-cert-dir=" + dir, "--metrics-bind-address=0", "--health-addr=0",
+			"--azure-authority-host=" + endpoint, "--azure-resource-manager-endpoint=" + endpoint, "--azure-ca-file=" + ca},
+	})
+	if err != nil {
+		return err
+	}
+	defer p.Stop(context.Background())
+	start := time.Now()
+	if err := fill(ctx, c, machines); err != nil {
+		return err
+	}
+	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", machines), unit: "s", measured: time.Since(start).Seconds()})
+	show(row{what: "its memory then", unit: "MiB", measured: resident(p.State().PID) / (1 << 20), budget: 260})
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// kinds installs Cluster API's kinds and ours, with our webhooks at a port and
+// their certificate in dir.
+func kinds(ctx context.Context, cfg *rest.Config, dir string, port int) (client.Client, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	crds, err := config.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range providers {
+		for _, crd := range p.CRDs {
+			if crd.Spec.Group == clusterv1.GroupVersion.Group {
+				crd.Spec.Conversion = nil // its webhooks do not run here
+				crds = append(crds, crd)
+			}
+		}
+	}
+	if err := kube.InstallCRDs(ctx, cfg, crds); err != nil {
+		return nil, err
+	}
+	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	mutating, validating, err := config.Webhooks()
+	if err != nil {
+		return nil, err
+	}
+	capi.PointWebhooks("casement", fmt.Sprintf("https://127.0.0.1:%d", port), certificate,
+		[]*admissionv1.MutatingWebhookConfiguration{mutating}, []*admissionv1.ValidatingWebhookConfiguration{validating})
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Create(ctx, mutating); err != nil {
+		return nil, err
+	}
+	return c, c.Create(ctx, validating)
+}
+
+// fill creates a cluster and its machines, as Cluster API would, and returns when
+// all are provisioned.
+func fill(ctx context.Context, c client.Client, machines int) error {
+	const name = "bench"
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "bench"}}
+	}
+	owned := func(name, kind string, owner client.Object) metav1.ObjectMeta {
+		m := meta(name)
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}}
+		return m
+	}
+	ref := func(kind, name string) clusterv1.ContractVersionedObjectReference {
+		return clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: kind, Name: name}
+	}
+	cluster := &clusterv1.Cluster{ObjectMeta: meta(name), Spec: clusterv1.ClusterSpec{InfrastructureRef: ref("AzureCluster", name)}}
+	for _, o := range []client.Object{
+		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte("bench")}},
+		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.ServicePrincipal, ClientID: "bench", TenantID: arm.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
+			AllowedNamespaces: &infrav1.AllowedNamespaces{},
+		}},
+		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n")}},
+		cluster,
+	} {
+		if err := c.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	azure := &infrav1.AzureCluster{ObjectMeta: owned(name, "Cluster", cluster)}
+	azure.Spec.Location, azure.Spec.SubscriptionID, azure.Spec.ControlPlaneEnabled = "westeurope", arm.DefaultSubscription, true
+	azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "identity"}
+	err := until(ctx, func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, azure)
+		return err == nil, client.IgnoreAlreadyExists(ignoreInternal(err)) // the webhook server comes up meanwhile
+	})
+	if err != nil {
+		return fmt.Errorf("create AzureCluster: %w", err)
+	}
+	err = until(ctx, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(azure), azure)
+		return azure.Status.Initialization.Provisioned != nil && *azure.Status.Initialization.Provisioned, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for AzureCluster: %w", err)
+	}
+	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
+	if err := c.Status().Update(ctx, cluster); err != nil {
+		return err
+	}
+	for i := range machines {
+		name := fmt.Sprintf("win-%04d", i)
+		m := &clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{
+			ClusterName: "bench", Version: "v1.36.3", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")}, InfrastructureRef: ref("AzureMachine", name),
+		}}
+		if err := c.Create(ctx, m); err != nil {
+			return err
+		}
+		am := &infrav1.AzureMachine{ObjectMeta: owned(name, "Machine", m)}
+		am.Annotations = map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "template"}
+		am.Spec.VMSize, am.Spec.OSDisk = "Standard_D2s_v3", infrav1.OSDisk{OSType: infrav1.WindowsOS, DiskSizeGB: new(int32(128))}
+		if err := c.Create(ctx, am); err != nil {
+			return err
+		}
+	}
+	return until(ctx, func(ctx context.Context) (bool, error) {
+		var list infrav1.AzureMachineList
+		err := c.List(ctx, &list, client.InNamespace("default"))
+		ready := 0
+		for _, m := range list.Items {
+			if m.Status.Ready {
+				ready++
+			}
+		}
+		return ready == machines, err
+	})
+}
+
+// until asks every second, for ten minutes.
+func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextTimeout(ctx, time.Second, 10*time.Minute, true, done)
+}
+
+func ignoreInternal(err error) error {
+	if apierrors.IsInternalError(err) {
+		return nil
+	}
+	return err
+}
+
+// booted lets every VM come up at once.
+type booted struct{}
+
+func (booted) View(string) arm.View {
+	return arm.View{Provisioned: arm.ProvisioningReady, AgentReady: true}
+}
+func (booted) Start(arm.VM)                         {}
+func (booted) Stop(string)                          {}
+func (booted) Delete(context.Context, string) error { return nil }
+func (booted) Console(string) []byte                { return nil }
+
+func (booted) Run(context.Context, string, string) (code int, stdout, stderr string, err error) {
+	return 0, "", "", nil
+}

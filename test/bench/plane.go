@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// plane runs casement with one state directory.
+type plane struct {
+	bin, home string
+	env       []string
+}
+
+func (p *plane) casement(stdin []byte, args ...string) ([]byte, error) {
+	cmd := exec.Command(filepath.Join(p.bin, "casement"), args...)
+	cmd.Env = append(append(os.Environ(), "CASEMENT_HOME="+p.home, "KUBECONFIG="), p.env...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("casement %s: %w: %s", strings.Join(args, " "), err, errOut.String())
+	}
+	return out, nil
+}
+
+// all runs commands in order until one fails.
+func (p *plane) all(commands ...[]string) error {
+	for _, args := range commands {
+		if _, err := p.casement(nil, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create applies the windows flavor and waits until all is ready.
+func (p *plane) create(name string, windows int) error {
+	p.env = []string{fmt.Sprintf("WINDOWS_WORKER_MACHINE_COUNT=%d", windows)}
+	manifest, err := p.casement(nil, "generate", "cluster", name, "--flavor", "windows")
+	if err != nil {
+		return err
+	}
+	if _, err := p.casement(manifest, "kubectl", "apply", "-f", "-"); err != nil {
+		return err
+	}
+	_, err = p.casement(nil, "wait", name, "--timeout", "20m")
+	return err
+}
+
+func (p *plane) pid() (int, error) {
+	var s struct{ PID int }
+	out, err := p.casement(nil, "status", "-o", "json")
+	if err == nil {
+		err = json.Unmarshal(out, &s)
+	}
+	return s.PID, err
+}
+
+// calls are what the local Azure was asked by casement's own controllers.
+func (p *plane) calls() (reads, puts int, err error) {
+	var log struct {
+		Counters []struct {
+			Verb, Type, Caller string
+			Count              int
+		}
+	}
+	out, err := p.casement(nil, "calls", "-o", "json")
+	if err == nil {
+		err = json.Unmarshal(out, &log)
+	}
+	for _, c := range log.Counters {
+		switch {
+		case c.Caller != "casement" || c.Type == "operations":
+		case c.Verb == "PUT":
+			puts += c.Count
+		case c.Verb == "GET":
+			reads += c.Count
+		}
+	}
+	return reads, puts, err
+}
+
+// small measures the start of the plane and of the budget's cluster, its calls and
+// its end.
+func (p *plane) small(show func(row), idle time.Duration) error {
+	start := time.Now()
+	if err := p.all([]string{"up"}); err != nil {
+		return err
+	}
+	show(row{what: "casement up, from nothing", unit: "s", measured: time.Since(start).Seconds(), budget: 8})
+	start = time.Now()
+	if err := p.create("small", 2); err != nil {
+		return err
+	}
+	show(row{what: "template to Ready: 1 control plane, 1 Linux, 2 Windows", unit: "s", measured: time.Since(start).Seconds(), budget: 20})
+	pid, err := p.pid()
+	if err != nil {
+		return err
+	}
+	show(row{what: "memory of the plane with that cluster", unit: "MiB", measured: resident(pid) / (1 << 20)})
+	reads, puts, err := p.calls()
+	if err != nil {
+		return err
+	}
+	// Resource group, virtual network, two security groups, route table, NAT gateway
+	// with its address, load balancer with its address; a NAT rule for the control
+	// plane machine; NIC and VM each.
+	const resources = 9 + 1 + 2*4
+	show(row{what: "ARM PUTs to create it", unit: "calls", measured: float64(puts), budget: resources, note: "one per resource"})
+	time.Sleep(idle) // the figure is what happens in that time
+	after, _, err := p.calls()
+	if err != nil {
+		return err
+	}
+	show(row{what: "ARM reads per hour, idle, 4 machines", unit: "calls", measured: float64(after-reads) * float64(time.Hour) / float64(idle)})
+	start = time.Now()
+	if err := p.all([]string{"kubectl", "delete", "cluster", "small", "--wait=false"}, []string{"wait", "small", "--for", "deleted"}); err != nil {
+		return err
+	}
+	show(row{what: "delete of the cluster", unit: "s", measured: time.Since(start).Seconds()})
+	left, err := filepath.Glob(filepath.Join(p.home, "vms", "*", "*"))
+	show(row{what: "directories of VMs left after it", unit: "dirs", measured: float64(len(left))})
+	return err
+}
+
+// large measures a cluster of many Windows nodes.
+func (p *plane) large(show func(row), nodes int) error {
+	start := time.Now()
+	if err := p.create("large", nodes); err != nil {
+		return err
+	}
+	took := time.Since(start).Seconds()
+	pid, err := p.pid()
+	if err != nil {
+		return err
+	}
+	show(row{what: fmt.Sprintf("%d Windows nodes Ready", nodes), unit: "s", measured: took, budget: 300})
+	show(row{what: "memory of the plane with them", unit: "MiB", measured: resident(pid) / (1 << 20), budget: 8192})
+	start = time.Now()
+	if _, err := p.casement(nil, "tree", "large"); err != nil {
+		return err
+	}
+	show(row{what: "casement tree of them", unit: "s", measured: time.Since(start).Seconds(), budget: 2})
+	return nil
+}
