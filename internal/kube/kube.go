@@ -74,9 +74,6 @@ type Plane struct {
 	processes []*process.Process
 }
 
-// memoryLimit is a soft limit for the API server (measured: about 45 MB less).
-const memoryLimit = "GOMEMLIMIT=400MiB"
-
 // Start starts a plane and returns when its API server is ready.
 func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
 	if cfg.Binary == "" {
@@ -112,14 +109,14 @@ func (p *Plane) start(ctx context.Context) error {
 	// etcd wants a socket path relative to its working directory, which keeps it
 	// below the length that the kernel allows.
 	socket := "unix://etcd:1"
-	if err := p.run("etcd", nil,
+	if err := p.run("etcd",
 		"--name=management", "--data-dir="+p.path("etcd"), "--unsafe-no-fsync",
 		"--listen-client-urls="+socket, "--advertise-client-urls="+socket,
 		"--listen-peer-urls=unix://peer:1", "--initial-advertise-peer-urls=unix://peer:1", "--initial-cluster=management=unix://peer:1",
 		"--logger=zap", "--log-level=warn"); err != nil {
 		return err
 	}
-	if err := p.run("kube-apiserver", []string{memoryLimit}, p.apiServerFlags(socket)...); err != nil {
+	if err := p.run("kube-apiserver", p.apiServerFlags(socket)...); err != nil {
 		return err
 	}
 	if err := os.WriteFile(p.path("kubeconfig"), p.Kubeconfig(), 0o600); err != nil {
@@ -131,7 +128,7 @@ func (p *Plane) start(ctx context.Context) error {
 	if !p.cfg.ControllerManager {
 		return nil
 	}
-	return p.run("kube-controller-manager", []string{"GOMEMLIMIT=100MiB"},
+	return p.run("kube-controller-manager",
 		"--kubeconfig="+p.path("kubeconfig"), "--bind-address="+p.cfg.Host, "--secure-port=0", "--leader-elect=false",
 		"--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller",
 		"--service-account-private-key-file="+p.path("pki", "sa.key"), "--root-ca-file="+p.path("pki", "ca.crt"),
@@ -150,12 +147,12 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 	}
 }
 
-func (p *Plane) run(name string, env []string, flags ...string) error {
+func (p *Plane) run(name string, flags ...string) error {
 	if err := os.MkdirAll(p.path("log"), 0o700); err != nil {
 		return err
 	}
 	child, err := process.Start(process.Spec{
-		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...), Env: env,
+		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...),
 		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true,
 	})
 	if err != nil {

@@ -328,7 +328,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	for _, d := range dropped {
 		fmt.Fprintf(n.console, "casement: warning: dropped %s, which the embedded Kubernetes no longer has\n", d)
 	}
-	p, err := process.Start(process.Spec{Name: argv[0], Path: binary, Argv: argv, Env: []string{"GOMEMLIMIT=200MiB"}, Log: spec.LogFile})
+	p, err := process.Start(process.Spec{Name: argv[0], Path: binary, Argv: argv, Log: spec.LogFile})
 	if err != nil {
 		return nil, err
 	}
