@@ -27,6 +27,16 @@ test: build ## Vet, lint, and every test with the race detector
 	$(MAKE) lint
 	go test -race -timeout 30m $(OWN)
 
+e2e: build ## Every kind of cluster, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
+	go test -timeout 60m -count=1 -v ./test/matrix -full -templates "$(TEMPLATES)"
+	go test -timeout 60m -count=1 -v ./test/crash -moments 20
+
+bench: build ## Measure the budgets on this machine
+	go run ./test/bench
+
+release: ## Make a release in dist/: make release V=v0.1.0
+	hack/release.sh $(V)
+
 lint: ## Static analysis (deprecated API versions are ours to convert, hence not SA1019)
 	$(TOOL) staticcheck -checks inherit,-SA1019 $(OWN)
 
@@ -40,4 +50,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build demo down test lint generate verify bump-k8s FORCE
+.PHONY: help build demo down test e2e bench release lint generate verify bump-k8s FORCE

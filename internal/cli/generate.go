@@ -60,7 +60,7 @@ plane when one runs (subscription, tenant, identity), then from the template.`,
 	f := c.Flags()
 	f.StringVarP(&o.flavor, "flavor", "f", "default", "flavor: "+strings.Join(flavors.List(), ", "))
 	f.StringVar(&o.from, "from", "", "template to fill instead of a flavor: a file, a URL, or - for standard input")
-	f.StringVarP(&o.namespace, "target-namespace", "n", "default", "namespace of the objects")
+	f.StringVarP(&o.namespace, "target-namespace", "n", "", "namespace of the objects (default $NAMESPACE, else default)")
 	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes version (default $KUBERNETES_VERSION, else "+defaultKubernetes+")")
 	f.IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "control plane machines (default $CONTROL_PLANE_MACHINE_COUNT, else 1)")
 	f.IntVar(&o.workers, "worker-machine-count", -1, "machines per worker group (default $WORKER_MACHINE_COUNT, else 1)")
@@ -87,6 +87,11 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	out, _, err := flavors.Fill(template, a.lookup(ctx, o))
 	if err != nil {
 		return err
+	}
+	if o.namespace != "" {
+		if out, err = flavors.InNamespace(out, o.namespace); err != nil {
+			return err
+		}
 	}
 	_, err = a.Out.Write(out)
 	return err
@@ -138,7 +143,10 @@ func (a *app) listVariables(template []byte) error {
 
 // lookup finds a variable's value: flags, environment, local plane.
 func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (string, bool) {
-	flags := map[string]string{"CLUSTER_NAME": o.name, "NAMESPACE": o.namespace}
+	flags := map[string]string{"CLUSTER_NAME": o.name}
+	if o.namespace != "" {
+		flags["NAMESPACE"] = o.namespace
+	}
 	if o.kubernetes != "" {
 		flags["KUBERNETES_VERSION"] = o.kubernetes
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -16,38 +17,66 @@ import (
 func newUp(a *app) *cobra.Command {
 	var foreground bool
 	var timeout time.Duration
+	pace := latency("instant")
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start the local plane and leave it in the background",
 		Long: `Start the local plane: a management API server with Cluster API and casement's
 controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
-State from an earlier run, clusters included, is taken up again.`,
+State from an earlier run, clusters included, is taken up again.
+
+With --latency azure the local Azure takes the time that Azure is known to take; a
+number scales it, so that 0.1 is ten times as fast.`,
 		Example: `  casement up
+  casement up --latency azure
   casement up --foreground
   export KUBECONFIG=$(casement status -o kubeconfig)`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			factor, err := pace.factor()
+			if err != nil {
+				return err
+			}
 			if foreground {
-				return a.conduct(cmd.Context(), true)
+				return a.conduct(cmd.Context(), factor, true)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.up(ctx)
+			return a.up(ctx, factor)
 		},
 	}
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay in the foreground and log to the terminal")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
+	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of the local Azure: instant, azure or a factor of it")
 	return c
 }
 
-func (a *app) up(ctx context.Context) error {
+// latency is a pace as users write it.
+type latency string
+
+// factor is what Azure's durations are multiplied by.
+func (l latency) factor() (float64, error) {
+	switch l {
+	case "instant":
+		return 0, nil
+	case "azure":
+		return 1, nil
+	}
+	f, err := strconv.ParseFloat(string(l), 64)
+	if err != nil || f < 0 || f > 100 {
+		return 0, usagef("--latency is instant, azure or a number from 0 to 100, not %q", string(l))
+	}
+	return f, nil
+}
+
+func (a *app) up(ctx context.Context, factor float64) error {
 	client := local.NewClient(a.dir)
 	if s, err := client.Status(ctx); err == nil && s.Phase == local.PhaseReady {
 		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
 		a.next(s)
 		return nil
 	}
-	ended, err := local.Spawn(a.dir, "--state", string(a.dir), "conduct")
+	ended, err := local.Spawn(a.dir, "--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64))
 	if err != nil {
 		return err
 	}
@@ -113,16 +142,19 @@ the clusters up again; --purge deletes the state directory.`,
 
 // newConduct is the process that up leaves in the background.
 func newConduct(a *app) *cobra.Command {
-	return &cobra.Command{
+	var factor float64
+	c := &cobra.Command{
 		Use:    "conduct",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), false) },
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), factor, false) },
 	}
+	c.Flags().Float64Var(&factor, "latency", 0, "factor of Azure's durations")
+	return c
 }
 
-func (a *app) conduct(ctx context.Context, foreground bool) error {
-	opts := local.Options{Dir: a.dir, Log: a.Err}
+func (a *app) conduct(ctx context.Context, factor float64, foreground bool) error {
+	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor}
 	if foreground {
 		shown := 0
 		opts.OnStatus = func(s local.Status) {

@@ -21,8 +21,8 @@ func newWait(a *app) *cobra.Command {
 		Use:   "wait NAME",
 		Short: "Wait until a cluster is available and all its nodes are ready",
 		Long: `Wait until the cluster's Available condition is True and every machine that is
-asked for has a Ready node, or with --for deleted until it is gone. Each change is
-one line. The exit code is 3 when the time runs out.`,
+asked for has a Ready node, or with --for deleted until it is gone. On a terminal
+the progress is one line that changes, elsewhere each change is a line. The exit code is 3 when the time runs out.`,
 		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,12 +58,19 @@ func (p progress) String() string {
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
 	start, tick := time.Now(), time.NewTicker(250*time.Millisecond)
 	defer tick.Stop()
+	terminal := a.Terminal()
+	if terminal {
+		defer fmt.Fprintln(a.Out)
+	}
 	var last progress
 	var problem string
 	for {
 		p, done, why, err := look(ctx, c, key)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
+			if terminal {
+				fmt.Fprint(a.Out, "\r\x1b[K")
+			}
 			fmt.Fprintf(a.Out, "%6.1fs  cluster %s is gone\n", time.Since(start).Seconds(), key.Name)
 			return nil
 		case apierrors.IsNotFound(err):
@@ -72,10 +79,13 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 			return err
 		case err == nil:
 			problem = why
-			if p != last {
+			switch {
+			case terminal: // one line that is drawn over
+				fmt.Fprintf(a.Out, "\r\x1b[K%6.1fs  %s", time.Since(start).Seconds(), p)
+			case p != last:
 				fmt.Fprintf(a.Out, "%6.1fs  %s\n", time.Since(start).Seconds(), p)
-				last = p
 			}
+			last = p
 			if done && !deleted {
 				return nil
 			}

@@ -56,7 +56,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	ca := x509.NewCertPool()
 	guests.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = arm.New(arm.Config{
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP,
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN: func(_, _, ip string) string { return ip },

@@ -39,6 +39,8 @@ type Options struct {
 	Dir Dir
 	// Log receives the plane's log.
 	Log io.Writer
+	// Latency scales the durations of Azure's operations; zero is at once.
+	Latency float64
 	// OnStatus, when set, is told of each change of the status.
 	OnStatus func(Status)
 }

@@ -23,7 +23,6 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
-	"casement.dev/casement/internal/addons"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kube"
 	"casement.dev/casement/internal/manager"
@@ -148,7 +147,11 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	if err != nil {
 		return nil, err
 	}
-	return append(managers, ours), nil
+	cl, err := c.planeClient()
+	if err != nil {
+		return nil, err
+	}
+	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(ours)
 }
 
 // webhookTimeout bounds the wait for a webhook server.
@@ -174,8 +177,7 @@ func awaitTLS(ctx context.Context, port int) error {
 	}
 }
 
-// installRequests applies the webhook configurations, the plane's identity and
-// the addons.
+// installRequests applies the webhook configurations and the plane's identity.
 func (c *conductor) installRequests(ctx context.Context, providers []capi.Provider, ports webhookPorts, ca []byte) error {
 	mutating, validating, err := config.Webhooks()
 	if err != nil {
@@ -183,13 +185,7 @@ func (c *conductor) installRequests(ctx context.Context, providers []capi.Provid
 	}
 	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating}}
 	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	cl, err := client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
+	cl, err := c.planeClient()
 	if err != nil {
 		return err
 	}
@@ -203,16 +199,23 @@ func (c *conductor) installRequests(ctx context.Context, providers []capi.Provid
 		}
 	}
 	objects = append(objects, planeIdentity()...)
-	sets, err := addons.ClusterResourceSets(planeNamespace, addons.Params{KubernetesVersion: kubernetesVersion()})
-	if err != nil {
-		return err
-	}
-	for _, o := range append(objects, sets...) {
+	for _, o := range objects {
 		if err := applyObject(ctx, cl, o); err != nil {
 			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// planeClient knows what the plane itself writes.
+func (c *conductor) planeClient() (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
 }
 
 // applyObject is a server-side apply.

@@ -172,3 +172,24 @@ runcmd:
   - kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml
 `
 }
+
+// TestOverlappingSubnets is refused before anything is made: the answer to kubectl
+// apply names the field. The same object passes once that is mended.
+func TestOverlappingSubnets(t *testing.T) {
+	b := newBed(t)
+	subnets := func(node string) {
+		b.azureC.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{
+			{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "control-plane", Role: infrav1.SubnetControlPlane, CIDRBlocks: []string{"10.0.0.0/16"}}},
+			{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "node", Role: infrav1.SubnetNode, CIDRBlocks: []string{node}}},
+		}
+	}
+	subnets("10.0.128.0/17")
+	err := b.client.Create(t.Context(), b.azureC.DeepCopy())
+	for _, want := range []string{"spec.networkSpec.subnets[1].cidrBlocks[0]", "10.0.128.0/17", "control-plane"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the refusal %v does not name %q", err, want)
+		}
+	}
+	subnets("10.1.0.0/16")
+	b.provision()
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -20,6 +21,9 @@ const (
 	externallyManagedGuideline = "spec.controlPlaneEnabled is false and spec.controlPlaneEndpoint is empty: set the host and port of the control plane that somebody else runs"
 )
 
+// soon is when a public IP is looked at again that has no address yet.
+const soon = 5 * time.Second
+
 // endpoint fills in where the API server answers and, with that, declares the
 // cluster's infrastructure provisioned. An endpoint that is set is never changed.
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -30,7 +34,7 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) (ctrl.Result, error
 			return s.waitFor(err, infrav1.NetworkInfrastructureReadyCondition, "read the API server's public IP")
 		}
 		if host == "" {
-			return ctrl.Result{RequeueAfter: r.Resync}, nil
+			return ctrl.Result{RequeueAfter: soon}, nil
 		}
 		endpoint.Host = host
 	}
@@ -61,6 +65,7 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 		return "", fmt.Errorf("public IP %s: %w", ip, err)
 	}
 	if host == "" {
+		s.azure.Refresh(ip) // what is remembered may be older than the address
 		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint, "public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
 	}
 	return host, nil

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The names that manager/manager.yaml has.
+const (
+	namespace      = "casement-system"
+	webhookService = "casement-webhook-service"
+	certificate    = "casement-serving-cert"
+	// ProviderLabel marks everything that clusterctl installs for a provider.
+	// Source: cluster-api.sigs.k8s.io/developer/providers/contracts/clusterctl.
+	ProviderLabel = "cluster.x-k8s.io/provider"
+	// Provider is the value of ProviderLabel.
+	Provider = "infrastructure-azure"
+)
+
+// Components returns what clusterctl installs, as one YAML stream: the kinds, the
+// manager that runs image, its rights and its webhooks. The webhooks' certificate
+// is cert-manager's, which clusterctl installs first.
+func Components(image string) ([]byte, error) {
+	var out bytes.Buffer
+	add := func(object map[string]any) error {
+		label(object)
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if out.Len() > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+		return nil
+	}
+	names := []string{"manager/manager.yaml", "rbac/role.yaml", "webhook/manifests.yaml"}
+	crds, err := files.ReadDir("crd/bases")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range crds {
+		names = append(names, "crd/bases/"+e.Name())
+	}
+	for _, name := range names {
+		data, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if name == "manager/manager.yaml" {
+			data = bytes.Replace(data, []byte("image: IMAGE"), []byte("image: "+image), 1)
+		}
+		for _, document := range strings.Split("\n"+string(data), "\n---\n") {
+			object := map[string]any{}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				return nil, fmt.Errorf("embedded %s: %w", name, err)
+			}
+			if len(object) == 0 {
+				continue
+			}
+			pointWebhooks(object)
+			if err := add(object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out.Bytes(), nil
+}
+
+func label(object map[string]any) {
+	metadata := child(object, "metadata")
+	child(metadata, "labels")[ProviderLabel] = Provider
+}
+
+// pointWebhooks names the installed service and certificate in a generated webhook
+// configuration.
+func pointWebhooks(object map[string]any) {
+	webhooks, ok := object["webhooks"].([]any)
+	if !ok {
+		return
+	}
+	metadata := child(object, "metadata")
+	metadata["name"] = strings.TrimSuffix(fmt.Sprint("casement-", metadata["name"]), "-configuration")
+	child(metadata, "annotations")["cert-manager.io/inject-ca-from"] = namespace + "/" + certificate
+	for _, w := range webhooks {
+		if hook, ok := w.(map[string]any); ok {
+			service := child(child(hook, "clientConfig"), "service")
+			service["name"], service["namespace"] = webhookService, namespace
+		}
+	}
+}
+
+// child returns the map under a key, which it makes when missing.
+func child(object map[string]any, key string) map[string]any {
+	m, ok := object[key].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		object[key] = m
+	}
+	return m
+}

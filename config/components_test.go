@@ -1,0 +1,72 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestComponents: clusterctl finds by label what belongs to a provider, and the
+// webhooks and the Deployment have to name what is installed with them.
+func TestComponents(t *testing.T) {
+	data, err := Components("example.com/casement-manager:v0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	names := map[string]bool{}
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Webhooks []struct {
+				ClientConfig struct {
+					Service struct{ Name, Namespace string }
+				}
+			}
+			Spec struct {
+				Template struct {
+					Spec struct {
+						ServiceAccountName string
+						Containers         []struct{ Image string }
+						Volumes            []struct{ Secret struct{ SecretName string } }
+					}
+				}
+				SecretName string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatal(err)
+		}
+		count[o.Kind]++
+		names[o.Kind+"/"+o.Metadata.Name] = true
+		if o.Metadata.Labels[ProviderLabel] != Provider {
+			t.Errorf("%s %s lacks the label of the provider", o.Kind, o.Metadata.Name)
+		}
+		for _, w := range o.Webhooks {
+			if s := w.ClientConfig.Service; !names["Service/"+s.Name] || s.Namespace != namespace {
+				t.Errorf("%s names a service %s/%s that is not installed", o.Metadata.Name, s.Namespace, s.Name)
+			}
+		}
+		if o.Kind == "Certificate" {
+			names["Secret/"+o.Spec.SecretName] = true
+		}
+		if o.Kind == "Deployment" {
+			pod := o.Spec.Template.Spec
+			if pod.Containers[0].Image != "example.com/casement-manager:v0.0.1" || !names["ServiceAccount/"+pod.ServiceAccountName] || !names["Secret/"+pod.Volumes[0].Secret.SecretName] {
+				t.Errorf("the Deployment names what is not installed: %+v", pod)
+			}
+		}
+	}
+	crds, err := CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 1 || count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 1 {
+		t.Errorf("installed kinds: %v", count)
+	}
+}
