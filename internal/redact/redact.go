@@ -1,0 +1,126 @@
+// Package redact takes secrets out of text and objects before a person or an
+// archive sees them: tokens, keys, passwords, client secrets, certificates' keys
+// and bootstrap data. It prefers to take too much. It does not find a secret that
+// looks like ordinary words and stands under an ordinary name. Any package may
+// import it; it knows no API types.
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Mark stands where a secret was.
+const Mark = "[redacted]"
+
+// rule replaces what matches with its own replacement text.
+type rule struct {
+	find *regexp.Regexp
+	with string
+}
+
+// rules are applied in order; blocks come first, as they span lines.
+var rules = []rule{
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), Mark},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`), Mark},
+	{regexp.MustCompile(`(?i)\bbearer\s+[^\s"']+`), "Bearer " + Mark},
+	// A bootstrap token: six characters, a dot, sixteen. The ID is public.
+	{regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), "$1." + Mark},
+	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}"']+)`), "${1}" + Mark},
+	{regexp.MustCompile(`(?i)(--(?:token|password|certificate-key|client-secret)\s+)\S+`), "${1}" + Mark},
+	{regexp.MustCompile(`(?i)([?&](?:sig|code|access_token)=)[^&\s"']+`), "${1}" + Mark},
+}
+
+// secretWords end the name of a field whose value is a secret.
+const secretWords = `passwd|password|adminpassword|client[-_]?secret|clientsecret|client[-_]?certificate[-_]?data|client[-_]?key[-_]?data|access[-_]?token|refresh[-_]?token|bootstrap[-_]?token|certificate[-_]?key|account[-_]?key|storage[-_]?key|shared[-_]?key|private[-_]?key|custom[-_]?data|user[-_]?data|sas[-_]?token|token[-_]?secret|connection[-_]?string|protected[-_]?settings|api[-_]?key`
+
+var secretField = regexp.MustCompile(`(?i)(?:^token$|` + secretWords + `)$`)
+
+// Text returns s without secrets.
+func Text(s string) string {
+	for _, r := range rules {
+		s = r.find.ReplaceAllString(s, r.with)
+	}
+	return s
+}
+
+// Object returns a copy of decoded JSON or YAML without secrets: all of a
+// Secret's data, every field with a secret's name, every file content of
+// bootstrap data, and secrets within other strings.
+func Object(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		secret := v["kind"] == "Secret"
+		for name, value := range v {
+			switch {
+			case secret && (name == "data" || name == "stringData"), isFileContent(v, name), secretField.MatchString(name) && scalar(value):
+				out[name] = hide(value)
+			case name == "kubectl.kubernetes.io/last-applied-configuration", name == "managedFields":
+				// They repeat the object, or say nothing about its trouble.
+			default:
+				out[name] = Object(value)
+			}
+		}
+		if value, has := out["value"]; has {
+			if name, _ := v["name"].(string); secretField.MatchString(name) {
+				out["value"] = hide(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = Object(v[i])
+		}
+		return out
+	case string:
+		return Text(v)
+	default:
+		return v
+	}
+}
+
+// isFileContent says whether a field is the content of a file that bootstrap
+// data writes, which has a path beside it.
+func isFileContent(object map[string]any, name string) bool {
+	_, hasPath := object["path"]
+	return name == "content" && hasPath
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any, nil, bool:
+		return false
+	}
+	return true
+}
+
+// hide keeps the keys of a map, which say what was there, and no value.
+func hide(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return Mark
+	}
+	out := make(map[string]any, len(m))
+	for k := range m {
+		out[k] = Mark
+	}
+	return out
+}
+
+// Line returns the first line of s that is not empty, redacted and cut at width
+// characters.
+func Line(s string, width int) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		runes := []rune(Text(line))
+		if len(runes) > width {
+			return string(runes[:width-1]) + "…"
+		}
+		return string(runes)
+	}
+	return ""
+}

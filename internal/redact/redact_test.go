@@ -1,0 +1,82 @@
+package redact
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const canary = "c4n4ryc4n4ryc4n4"
+
+func TestTextHidesCanaries(t *testing.T) {
+	for name, text := range map[string]string{
+		"bootstrap token":     "kubeadm join --token abcdef." + canary,
+		"bare token":          "the token abcdef." + canary + " has expired",
+		"bearer":              "Authorization: Bearer " + canary,
+		"jwt":                 "got eyJhbGciOiJSUzI1NiJ9." + canary + ".sig-" + canary,
+		"private key":         "x\n-----BEGIN RSA PRIVATE KEY-----\n" + canary + "\n-----END RSA PRIVATE KEY-----\n",
+		"cut private key":     "-----BEGIN PRIVATE KEY-----\n" + canary,
+		"azure.json":          `{"aadClientSecret": "` + canary + `", "cloud": "x"}`,
+		"yaml password":       "passwd: " + canary,
+		"certificate key":     "certificateKey: " + canary,
+		"certificate flag":    "kubeadm init --certificate-key " + canary,
+		"environment":         "AZURE_CLIENT_SECRET=" + canary,
+		"single quotes":       "adminPassword='" + canary + " and more'",
+		"sas":                 "https://x.blob.core.windows.net/log?se=1&sig=" + canary + "&x=1",
+		"custom data":         `"customData":"` + canary + `"`,
+		"kubeconfig key data": "client-key-data: " + canary,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Text(text); strings.Contains(got, canary) {
+				t.Errorf("%q still holds the secret", got)
+			}
+		})
+	}
+}
+
+func TestTextKeepsWhatIsNoSecret(t *testing.T) {
+	for _, text := range []string{
+		"the token is invalid for this cluster or it has expired",
+		"dial tcp 10.0.0.4:6443: connect: connection refused",
+		"QuotaExceeded: Operation could not be completed as it results in exceeding approved Total Regional Cores quota",
+		`could not find a JWS signature in the cluster-info ConfigMap for token ID "7ihcla"`,
+		"image mcr.microsoft.com/windows/nanoserver:ltsc2022",
+	} {
+		if got := Text(text); got != text {
+			t.Errorf("got  %q\nwant %q", got, text)
+		}
+	}
+}
+
+func TestObject(t *testing.T) {
+	in := map[string]any{}
+	if err := json.Unmarshal([]byte(`{"kind":"List","items":[
+	 {"kind":"Secret","metadata":{"name":"s","managedFields":[{"x":"CANARY"}]},"data":{"value":"CANARY"},"stringData":{"k":"CANARY"}},
+	 {"kind":"KubeadmConfig","spec":{"files":[{"path":"/a","content":"CANARY"}],"users":[{"name":"capi","passwd":"CANARY"}],
+	   "joinConfiguration":{"discovery":{"bootstrapToken":{"token":"CANARY","apiServerEndpoint":"10.0.0.4:6443"}}}}},
+	 {"kind":"Pod","spec":{"containers":[{"env":[{"name":"AZURE_CLIENT_SECRET","value":"CANARY"},{"name":"A","value":"plain"}]}]}},
+	 {"properties":{"osProfile":{"adminPassword":"CANARY","customData":"CANARY"},"protectedSettings":{"x":1}}}]}`), &in); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(Object(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(out), "CANARY") {
+		t.Errorf("a secret is left: %s", out)
+	}
+	for _, kept := range []string{"10.0.0.4:6443", "plain", `"name":"capi"`} {
+		if !strings.Contains(string(out), kept) {
+			t.Errorf("%s is lost: %s", kept, out)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("token: abcdef.0123456789abcdef")
+	f.Fuzz(func(t *testing.T, s string) {
+		if out := Text(s + "\nabcdef." + canary + "\n"); strings.Contains(out, canary) {
+			t.Errorf("%q", out)
+		}
+	})
+}
