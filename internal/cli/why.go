@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/why"
+)
+
+func newWhy(a *app) *cobra.Command {
+	var t target
+	var output, cluster string
+	c := &cobra.Command{
+		Use:   "why OBJECT",
+		Short: "Say what is wrong first with a cluster, machine, node or pod, and what to do",
+		Long: `Walk from the owner over bootstrap data, infrastructure, VM, guest and node to the
+pod, and print the first thing that is wrong, the evidence, and the next command.
+OBJECT is the name of a cluster, machine or node, or pod/NAME or pod/NAMESPACE/NAME
+of a workload cluster. The exit code is 1 when something is wrong. Guests' boot logs
+are read from the local plane; for a VM in Azure its conditions have to do.`,
+		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why pod/iis-6d4f --cluster demo -o json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			object, err := gather.Find(cmd.Context(), c, t.namespace, cluster, args[0])
+			if err != nil {
+				return err
+			}
+			facts, err := a.facts(cmd.Context(), c, object.Cluster)
+			if err != nil {
+				return err
+			}
+			answer, err := answerFor(facts, object)
+			if err != nil {
+				return err
+			}
+			if err := a.print(output, answer, func(w *tabwriter.Writer) { writeAnswer(w, answer) }); err != nil {
+				return err
+			}
+			if !answer.Healthy {
+				return exitError{ExitFailed}
+			}
+			return nil
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the pod, where there are several")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
+	switch o.Kind {
+	case "Machine":
+		for i := range f.Machines {
+			if f.Machines[i].Name == o.Name {
+				return f.ForMachine(&f.Machines[i]), nil
+			}
+		}
+	case "Pod":
+		for i := range f.Pods {
+			if p := &f.Pods[i]; p.Name == o.Name && p.Namespace == o.Namespace {
+				return f.ForPod(p), nil
+			}
+		}
+		if f.Unreachable != "" {
+			return why.Answer{}, fmt.Errorf("ask cluster %s for its pods: %s", o.Cluster.Name, f.Unreachable)
+		}
+	default:
+		return f.ForCluster(), nil
+	}
+	return why.Answer{}, fmt.Errorf("%s %s is not in cluster %s", o.Kind, o.Name, o.Cluster.Name)
+}
+
+// facts gathers a cluster's facts, with the guests' consoles of the local plane
+// where it runs.
+func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
+	f, err := gather.Cluster(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	plane := local.NewClient(a.dir)
+	s, err := plane.Status(ctx)
+	if err != nil {
+		return f, nil // no local plane: a management cluster elsewhere
+	}
+	ids := map[string]string{}
+	for _, g := range s.Guests {
+		ids[strings.ToLower(g.ID)] = g.ID
+	}
+	f.Console = func(m *clusterv1.Machine) string {
+		id := m.Spec.ProviderID
+		if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && am.Spec.ProviderID != nil {
+			id = *am.Spec.ProviderID
+		}
+		id = ids[strings.ToLower(strings.TrimPrefix(id, "azure://"))]
+		if id == "" {
+			return ""
+		}
+		var b bytes.Buffer
+		if err := plane.Console(ctx, id, false, &b); err != nil {
+			return ""
+		}
+		return b.String()
+	}
+	return f, nil
+}
+
+func writeAnswer(w *tabwriter.Writer, a why.Answer) {
+	if a.Healthy {
+		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
+		return
+	}
+	fmt.Fprintf(w, "%s\t\n", a.Object)
+	fmt.Fprintf(w, "  first wrong\t%s (%s)\n", a.At, a.Step)
+	row := func(name, text string) {
+		for i, line := range wrap(text, 80) {
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "  %s\t%s\n", name, line)
+		}
+	}
+	row("cause", a.Cause+": "+a.Says)
+	for i, e := range a.Evidence {
+		if i == 0 {
+			row("evidence", e)
+		} else {
+			row("", e)
+		}
+	}
+	if a.Fix != "" {
+		row("fix", a.Fix)
+	}
+	if a.Next != "" {
+		row("next", a.Next)
+	}
+}
+
+// wrap breaks text into lines of at most width bytes where words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,146 @@
+// Package gather reads what the diagnostic commands judge: a cluster's objects
+// from the management cluster and its nodes, pods and warnings from the workload
+// cluster. It reads whole lists, page by page, and never one object per machine,
+// so that a thousand machines cost as many calls as one. It writes nothing. The
+// command line imports it.
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/why"
+)
+
+const (
+	// page is the number of objects per list call.
+	page = 500
+	// patience bounds what the workload cluster may take for all its lists.
+	patience = 5 * time.Second
+)
+
+// Cluster gathers the facts of one cluster. That its workload cluster does not
+// answer is a fact and no error.
+func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
+	f := &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{}, Nodes: map[string]*corev1.Node{}}
+	if err := c.Get(ctx, key, f.Cluster); err != nil {
+		return nil, err
+	}
+	if err := owned(ctx, c, key, f); err != nil {
+		return nil, err
+	}
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := workload(short, c, key, f); err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		f.Unreachable = err.Error()
+	}
+	return f, nil
+}
+
+// owned lists the management cluster's objects of the cluster.
+func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
+	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+	err := errors.Join(
+		pages(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
+			for i := range azureClusters.Items {
+				if azureClusters.Items[i].Name == f.Cluster.Spec.InfrastructureRef.Name {
+					f.AzureCluster = &azureClusters.Items[i]
+				}
+			}
+		}),
+		pages(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
+			for i := range controlPlanes.Items {
+				f.ControlPlane = &controlPlanes.Items[i]
+			}
+		}),
+	)
+	return errors.Join(err,
+		pages(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = append(f.Machines, machines.Items...) }),
+		pages(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
+			for i := range azureMachines.Items {
+				f.AzureMachines[azureMachines.Items[i].Name] = new(azureMachines.Items[i])
+			}
+		}),
+		pages(ctx, c, ours, func(configs *bootstrapv1.KubeadmConfigList) {
+			for i := range configs.Items {
+				f.Configs[configs.Items[i].Name] = new(configs.Items[i])
+			}
+		}))
+}
+
+// workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
+func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
+	w, err := Workload(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	if err := pages(ctx, w, nil, func(nodes *corev1.NodeList) {
+		for i := range nodes.Items {
+			f.Nodes[nodes.Items[i].Name] = new(nodes.Items[i])
+		}
+	}); err != nil {
+		return err
+	}
+	return errors.Join(
+		pages(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = append(f.Pods, pods.Items...) }),
+		pages(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = append(f.Warnings, events.Items...) }))
+}
+
+// Workload returns a client of the workload cluster by the admin kubeconfig that
+// Cluster API keeps.
+func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, error) {
+	s := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cluster %s has no kubeconfig yet", key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(s.Data[secret.KubeconfigDataName])
+	if err != nil {
+		// The parser's error may quote the kubeconfig, which is a secret.
+		return nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
+	}
+	cfg.QPS, cfg.Burst, cfg.Timeout, cfg.UserAgent = 100, 200, patience, "casement"
+	w, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
+	}
+	return w, nil
+}
+
+// pages lists page by page, each into new memory, and gives every page to each.
+func pages[L any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, c client.Client, opts []client.ListOption, each func(P)) error {
+	token := ""
+	for {
+		list := P(new(L))
+		o := append(slices.Clone(opts), client.Limit(page), client.Continue(token))
+		if err := c.List(ctx, list, o...); err != nil {
+			return err
+		}
+		each(list)
+		if token = list.GetContinue(); token == "" {
+			return nil
+		}
+	}
+}
