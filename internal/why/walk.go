@@ -98,6 +98,9 @@ func (f *Facts) infrastructure(m *clusterv1.Machine) *Answer {
 			return g
 		}
 	}
+	if c.Reason == "InvalidBootstrapData" {
+		answer.Step = "bootstrap"
+	}
 	if c.Type == infrav1.BootstrapSucceededCondition {
 		answer.Step = "guest"
 	}

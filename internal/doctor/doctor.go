@@ -1,0 +1,97 @@
+// Package doctor runs the known failure patterns of Windows nodes over a
+// cluster's facts: a row per check, with its symptom, cause and fix. It is pure
+// and changes nothing. A check whose evidence lies inside a node, where no API
+// shows it, is reported as not examined and never as passed. The command line
+// imports it.
+package doctor
+
+import (
+	"slices"
+
+	"casement.dev/casement/internal/why"
+)
+
+// Verdict is what a check came to.
+type Verdict string
+
+// The verdicts. NotExamined says that only a look into the node can tell.
+const (
+	Passed      Verdict = "Passed"
+	Failed      Verdict = "Failed"
+	NotExamined Verdict = "NotExamined"
+)
+
+// Finding is one object that a check is about.
+type Finding struct {
+	At       string   `json:"at"`
+	Evidence []string `json:"evidence,omitempty"`
+	Next     string   `json:"next,omitempty"`
+}
+
+// Result is one check's outcome.
+type Result struct {
+	ID      string  `json:"id"`
+	Symptom string  `json:"symptom"`
+	Verdict Verdict `json:"verdict"`
+	Cause   string  `json:"cause"`
+	Fix     string  `json:"fix"`
+	// Look is the command that shows the evidence on the node.
+	Look     string    `json:"look,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// check is one row. It fails by the named causes of package why, or by look.
+type check struct {
+	id, symptom, cause, fix string
+	// onNode is the command to run on the node; it is all there is where neither
+	// causes nor look is given.
+	onNode string
+	causes []string
+	look   func(*why.Facts) []Finding
+}
+
+// Examine runs every check. A trouble that no check knows is a last result, X00,
+// so that nothing that is wrong is left out. keep, when given, limits findings to
+// those it accepts.
+func Examine(f *why.Facts, keep func(at string) bool) []Result {
+	answers := f.All()
+	known := map[string]bool{}
+	var out []Result
+	for _, c := range checks {
+		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
+		// Without the workload cluster nothing is known of its nodes and pods.
+		if f.Unreachable != "" || len(c.causes) == 0 && c.look == nil {
+			r.Verdict = NotExamined
+		}
+		for _, a := range answers {
+			if slices.Contains(c.causes, a.Cause) {
+				known[a.Cause] = true
+				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next})
+			}
+		}
+		if c.look != nil {
+			r.Findings = append(r.Findings, c.look(f)...)
+		}
+		out = append(out, kept(r, keep))
+	}
+	for _, a := range answers {
+		if !known[a.Cause] {
+			r := Result{ID: "X00", Symptom: a.Cause, Verdict: Passed, Cause: a.Says, Fix: a.Fix}
+			r.Findings = []Finding{{At: a.At, Evidence: a.Evidence, Next: a.Next}}
+			if r = kept(r, keep); r.Verdict == Failed {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func kept(r Result, keep func(string) bool) Result {
+	if keep != nil {
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return !keep(f.At) })
+	}
+	if len(r.Findings) > 0 {
+		r.Verdict = Failed
+	}
+	return r
+}
