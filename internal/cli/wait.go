@@ -75,7 +75,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 			return nil
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("there is no cluster %s", key)
-		case err != nil && ctx.Err() == nil:
+		case err != nil && ctx.Err() == nil && !overdue(ctx):
 			return err
 		case err == nil:
 			problem = why
@@ -96,6 +96,13 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		case <-tick.C:
 		}
 	}
+}
+
+// overdue says whether a request would not end before the time does: the client
+// refuses to send it then.
+func overdue(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < time.Second
 }
 
 // look reads a cluster's progress; why says what is still missing.

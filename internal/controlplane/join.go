@@ -56,12 +56,18 @@ func (o options) join(ctx context.Context) error {
 	if err := controlplane.CreateInitStaticPodManifestFiles(dir, "", guest, false); err != nil {
 		return fmt.Errorf("control-plane: %w", err)
 	}
-	client, err := o.await(ctx, cfg, constants.AdminKubeConfigFileName)
+	client, err := o.client(constants.AdminKubeConfigFileName)
 	if err != nil {
 		return err
 	}
+	// Before the components are up, as kubeadm does: Cluster API looks at the marks
+	// when they are, and not again for minutes.
 	if err := markNode(ctx, cfg, client); err != nil {
 		return fmt.Errorf("mark-control-plane: %w", err)
+	}
+	o.say("mark-control-plane", "Marking the node %s as control-plane", cfg.NodeRegistration.Name)
+	if _, err := o.await(ctx, cfg, constants.AdminKubeConfigFileName); err != nil {
+		return err
 	}
 	fmt.Fprintln(o.out, "\nThis node has joined the cluster and a new control plane instance was created")
 	return nil

@@ -33,12 +33,10 @@ func cells() []cell {
 	flavor := func(f string) []string { return []string{"--flavor", f} }
 	all := []cell{
 		{name: "default", args: flavor("default"), nodes: []string{"Ubuntu"}},
-		{name: "private", args: flavor("private"), nodes: []string{"Ubuntu"}, full: true},
 		{name: "ha", args: append(flavor("windows"), "--control-plane-machine-count", "3"), nodes: []string{"Windows Server 2022"}},
 		{name: "windows-2019", env: "WINDOWS_SERVER_VERSION=windows-2019", args: flavor("windows"), nodes: []string{"Windows Server 2019", "10.0.17763."}},
 		{name: "windows-2022", env: "WINDOWS_SERVER_VERSION=windows-2022", args: flavor("windows"), nodes: []string{"Windows Server 2022", "10.0.20348."}, full: true},
 		{name: "windows-2025", env: "WINDOWS_SERVER_VERSION=windows-2025", args: flavor("windows"), nodes: []string{"Windows Server 2025", "10.0.26100."}, full: true},
-		{name: "windows-private", args: flavor("windows-private"), nodes: []string{"Windows Server 2022"}, full: true},
 		{name: "older", args: append(flavor("windows"), "--kubernetes-version", "v1.34.2"), nodes: []string{"v1.34.2", "Windows Server 2022"}, full: true},
 	}
 	if *templates != "" {

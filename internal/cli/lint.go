@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/lint/rules"
+)
+
+// ExitUnreadable is lint's exit code for input that could not be read; an error of
+// the command line is 2, a finding 1.
+const ExitUnreadable = 3
+
+type lintOptions struct {
+	output, failOn, assumeOS, baseline, kubernetes string
+	templates                                      []string
+	fix, diff, updateBaseline                      bool
+}
+
+func newLint(a *app) *cobra.Command {
+	var o lintOptions
+	c := &cobra.Command{
+		Use:   "lint [FILE|DIR|GLOB|-]...",
+		Short: "Tell what Windows refuses or ignores in Kubernetes manifests",
+		Long: `Read manifests and tell what of the pods that are meant for Windows is refused,
+ignored or read otherwise there. Pods for Linux are left alone.
+
+An object asks for silence with the annotation casement.dev/ignore: WIN201,WIN402.
+Exit codes: 0 nothing found, 1 found at or above --fail-on, 2 usage, 3 input that
+could not be read.`,
+		Example: `  casement lint deploy/
+  helm template chart | casement lint -
+  casement lint --fix iis.yaml
+  casement lint -o sarif deploy/ > casement.sarif
+  casement lint explain WIN201`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.lint(args, o) },
+	}
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
+	f.StringVar(&o.failOn, "fail-on", "warning", "the least severity that makes the exit code 1: info, warning, error")
+	f.StringVar(&o.assumeOS, "assume-os", "", "windows takes pods that name no OS as ones for Windows")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as 1.34 (default the newest)")
+	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
+	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, in place")
+	f.BoolVar(&o.diff, "diff", false, "print the mended files instead of findings, and change nothing")
+	f.StringVar(&o.baseline, "baseline", "", "JSON of findings that are known")
+	f.BoolVar(&o.updateBaseline, "update-baseline", false, "write what is found to --baseline")
+	c.AddCommand(newLintExplain(a), newLintRules(a))
+	return c
+}
+
+func newLintExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain RULE", Short: "Say what a rule is about, with examples", Example: "  casement lint explain WIN201", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, r := range rules.All() {
+				if strings.EqualFold(r.ID, args[0]) {
+					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s\n\nNot so:\n\n%s\nBut so:\n\n%s", r.ID, r.Title, r.Severity, r.Doc, indent(r.Bad), indent(r.Good))
+					return err
+				}
+			}
+			return usagef("there is no rule %s; see: casement lint rules", args[0])
+		},
+	}
+}
+
+func newLintRules(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rules", Short: "List the rules", Example: "  casement lint rules", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, r := range rules.All() {
+				if _, err := fmt.Fprintf(a.Out, "%s  %-8s %s\n", r.ID, r.Severity, r.Title); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func indent(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString("    " + line)
+	}
+	return out.String()
+}
+
+// read settles the flags and reads the input.
+func (a *app) lintSet(args []string, o lintOptions) (*lint.Set, []error, error) {
+	read := lint.Options{Stdin: a.In, AssumeWindows: o.assumeOS == "windows", Templates: map[string][]string{}}
+	if len(args) == 0 {
+		return nil, nil, usagef("name files or directories, or - for standard input")
+	}
+	if o.assumeOS != "" && o.assumeOS != "windows" {
+		return nil, nil, usagef("--assume-os is windows, not %q", o.assumeOS)
+	}
+	if !slices.Contains(lint.Formats, o.output) {
+		return nil, nil, usagef("--output is %s, not %q", strings.Join(lint.Formats, ", "), o.output)
+	}
+	if o.updateBaseline && o.baseline == "" {
+		return nil, nil, usagef("--update-baseline needs --baseline FILE")
+	}
+	if (o.fix || o.diff) && slices.Contains(args, "-") {
+		return nil, nil, usagef("standard input cannot be mended; name a file")
+	}
+	for _, t := range o.templates {
+		kind, path, ok := strings.Cut(t, "=")
+		if !ok || kind == "" || path == "" {
+			return nil, nil, usagef("--template-path is KIND=PATH, such as Rollout=spec.template, not %q", t)
+		}
+		read.Templates[kind] = strings.Split(strings.Trim(path, "."), ".")
+	}
+	set, errs := lint.Read(args, read)
+	return set, errs, nil
+}
+
+func (a *app) lint(args []string, o lintOptions) error {
+	failOn, ok := lint.ParseSeverity(o.failOn)
+	if !ok {
+		return usagef("--fail-on is info, warning or error, not %q", o.failOn)
+	}
+	target, err := lintTarget(o.kubernetes)
+	if err != nil {
+		return err
+	}
+	set, unread, err := a.lintSet(args, o)
+	if err != nil {
+		return err
+	}
+	for _, e := range unread {
+		fmt.Fprintf(a.Err, "casement: %v\n", e)
+	}
+	all := rules.All()
+	findings := lint.Run(set, all, target)
+	if o.fix || o.diff {
+		if err := a.mend(findings, o.diff); err != nil || o.diff {
+			return err
+		}
+		if set, unread, err = a.lintSet(args, o); err != nil {
+			return err
+		}
+		findings = lint.Run(set, all, target)
+	}
+	if findings, err = a.known(findings, o); err != nil {
+		return err
+	}
+	if err := lint.Write(a.Out, o.output, findings, all); err != nil {
+		return err
+	}
+	switch {
+	case len(unread) > 0:
+		return exitError{ExitUnreadable}
+	case slices.ContainsFunc(findings, func(f lint.Finding) bool { return f.Severity >= failOn }):
+		return exitError{ExitFailed}
+	}
+	return nil
+}
+
+func lintTarget(version string) (lint.Target, error) {
+	if version == "" {
+		return lint.Target{}, nil
+	}
+	var minor int
+	if _, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "1.%d", &minor); err != nil {
+		return lint.Target{}, usagef("--kubernetes-version is a release such as 1.34, not %q", version)
+	}
+	return lint.Target{Minor: minor}, nil
+}
+
+// mend changes the files of findings, or prints what they would be.
+func (a *app) mend(findings []lint.Finding, show bool) error {
+	var files []string
+	for _, f := range findings {
+		if f.Fixable() && !slices.Contains(files, f.File) {
+			files = append(files, f.File)
+		}
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		mended, made := lint.Mend(file, text, findings)
+		switch {
+		case show:
+			if err := writeDiff(a.Out, file, text, mended); err != nil {
+				return err
+			}
+		case made > 0 && !bytes.Equal(mended, text):
+			info, err := os.Stat(file)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(file, mended, info.Mode().Perm()); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "%s: mended %d\n", file, made)
+		}
+	}
+	return nil
+}
+
+// known takes out what the baseline holds, or writes it anew.
+func (a *app) known(findings []lint.Finding, o lintOptions) ([]lint.Finding, error) {
+	if o.baseline == "" {
+		return findings, nil
+	}
+	if o.updateBaseline {
+		var out bytes.Buffer
+		if err := lint.Write(&out, "json", findings, nil); err != nil {
+			return nil, err
+		}
+		return nil, os.WriteFile(o.baseline, out.Bytes(), 0o644)
+	}
+	data, err := os.ReadFile(o.baseline)
+	if err != nil {
+		return nil, err
+	}
+	var file struct{ Findings []lint.Finding }
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, fmt.Errorf("read the baseline %s: %w", o.baseline, err)
+	}
+	return lint.Baseline(findings, file.Findings), nil
+}

@@ -1,0 +1,183 @@
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Edit is one change of a document's text; all the rest stays byte for byte.
+type Edit struct {
+	// start and end are offsets in the document, text what comes instead.
+	apply func(d *document) (start, end int, text string, ok bool)
+}
+
+// Replace writes another scalar in a scalar's place.
+func Replace(v Value, scalar string) Edit {
+	return Edit{func(d *document) (int, int, string, bool) {
+		start, end, ok := d.scalar(v.node)
+		return start, end, scalar, ok
+	}}
+}
+
+// Rename writes another key of an entry.
+func Rename(v Value, key string) Edit {
+	return Edit{func(d *document) (int, int, string, bool) {
+		start, end, ok := d.scalar(v.key)
+		return start, end, key, ok
+	}}
+}
+
+// Delete takes an entry out of its mapping, with its lines. An entry that is the
+// only one takes the mapping with it.
+func Delete(v Value) Edit {
+	return Edit{func(d *document) (int, int, string, bool) {
+		for v.parent != nil && v.parent.key != nil && v.parent.IsMap() && len(v.parent.node.Content) == 2 {
+			v = *v.parent
+		}
+		start, end, ok := d.entry(v)
+		return start, end, "", ok
+	}}
+}
+
+// Insert puts an entry before the first one of a mapping. text is the entry's
+// lines, without indentation of the first level.
+func Insert(mapping Value, text string) Edit {
+	return Edit{func(d *document) (int, int, string, bool) {
+		n := mapping.node
+		if n == nil || n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle != 0 || len(n.Content) == 0 {
+			return 0, 0, "", false
+		}
+		line := d.lineStart(n.Content[0].Line)
+		indent := strings.Repeat(" ", n.Content[0].Column-1)
+		if line < 0 || strings.TrimLeft(string(d.text[line:line+len(indent)]), " ") != "" {
+			return 0, 0, "", false // the entry shares its line with a dash
+		}
+		var out strings.Builder
+		for l := range strings.Lines(text) {
+			out.WriteString(indent + strings.TrimSuffix(l, "\n") + "\n")
+		}
+		return line, line, out.String(), true
+	}}
+}
+
+// lineStart is the offset of a line, from 1; -1 past the end.
+func (d *document) lineStart(line int) int {
+	offset := 0
+	for ; line > 1; line-- {
+		i := bytes.IndexByte(d.text[offset:], '\n')
+		if i < 0 {
+			return -1
+		}
+		offset += i + 1
+	}
+	return offset
+}
+
+// offset of a line and a column, which counts characters.
+func (d *document) at(line, column int) int {
+	offset := d.lineStart(line)
+	for ; offset >= 0 && column > 1 && offset < len(d.text); column-- {
+		_, size := utf8.DecodeRune(d.text[offset:])
+		offset += size
+	}
+	return offset
+}
+
+// scalar is the extent of a scalar that stands on one line.
+func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
+	if n == nil || n.Kind != yaml.ScalarNode {
+		return 0, 0, false
+	}
+	if start = d.at(n.Line, n.Column); start < 0 {
+		return 0, 0, false
+	}
+	raw := n.Value
+	switch {
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		raw = `"` + n.Value + `"`
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		raw = `'` + n.Value + `'`
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return 0, 0, false
+	}
+	end = start + len(raw)
+	return start, end, end <= len(d.text) && string(d.text[start:end]) == raw // else it is written in another way
+}
+
+// entry is the extent of a mapping's entry in block style: from its line to the
+// last that is indented deeper, or belongs to a list at the same depth.
+func (d *document) entry(v Value) (start, end int, ok bool) {
+	if v.key == nil || v.parent == nil || v.parent.node.Style&yaml.FlowStyle != 0 {
+		return 0, 0, false
+	}
+	start = d.lineStart(v.key.Line)
+	indent := v.key.Column - 1
+	if start < 0 || strings.TrimLeft(string(d.text[start:start+indent]), " ") != "" {
+		return 0, 0, false // it shares its line with a dash
+	}
+	next := func(offset int) int {
+		if i := bytes.IndexByte(d.text[offset:], '\n'); i >= 0 {
+			return offset + i + 1
+		}
+		return len(d.text)
+	}
+	end = next(start)
+	for probe := end; probe < len(d.text); {
+		stop := next(probe)
+		line := strings.TrimRight(string(d.text[probe:stop]), "\r\n")
+		trimmed := strings.TrimLeft(line, " ")
+		depth := len(line) - len(trimmed)
+		switch {
+		case trimmed == "":
+		case depth > indent, depth == indent && strings.HasPrefix(trimmed, "- ") && v.IsList():
+			end = stop
+		default:
+			return start, end, true
+		}
+		probe = stop
+	}
+	return start, end, true
+}
+
+// Mend applies the safe fixes of findings to the text of a file and returns how
+// many it made. Fixes that touch each other's text wait for the next run.
+func Mend(file string, text []byte, findings []Finding) ([]byte, int) {
+	type change struct {
+		start, end int
+		text       string
+	}
+	var changes []change
+	made := 0
+	for _, f := range findings {
+		if f.File != file || !f.Fixable() {
+			continue
+		}
+		var wanted []change
+		for _, e := range f.edits {
+			start, end, replacement, ok := e.apply(f.source)
+			if !ok {
+				wanted = nil
+				break
+			}
+			wanted = append(wanted, change{start + f.source.offset, end + f.source.offset, replacement})
+		}
+		clash := slices.ContainsFunc(wanted, func(w change) bool {
+			return slices.ContainsFunc(changes, func(c change) bool { return w.start < c.end && c.start < w.end || w.start == c.start })
+		})
+		if len(wanted) > 0 && !clash {
+			changes = append(changes, wanted...)
+			made++
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(b.start, a.start) })
+	out := slices.Clone(text)
+	for _, c := range changes {
+		out = slices.Concat(out[:c.start], []byte(c.text), out[c.end:])
+	}
+	return out, made
+}

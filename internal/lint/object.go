@@ -1,0 +1,229 @@
+package lint
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Object is one Kubernetes object as it was read.
+type Object struct {
+	APIVersion, Kind, Namespace, Name string
+	Root                              Value
+	// File is where it came from, "-" for standard input.
+	File string
+
+	source *document
+}
+
+// String names the object as people do: Deployment/web.
+func (o *Object) String() string {
+	if o.Namespace != "" {
+		return o.Kind + "/" + o.Namespace + "/" + o.Name
+	}
+	return o.Kind + "/" + o.Name
+}
+
+// Level is how sure it is that a pod is meant for Windows.
+type Level int
+
+// Levels, from what says nothing to what the API server acts on.
+const (
+	Unknown Level = iota
+	Linux
+	// Image: its images are Windows ones.
+	Image
+	// Placed: a selector, an affinity or hostProcess puts it on Windows nodes.
+	Placed
+	// OS: spec.os.name says so.
+	OS
+)
+
+// Pod is a pod specification with the metadata beside it, whatever kind carries it.
+type Pod struct {
+	Object     *Object
+	Meta, Spec Value
+	Level      Level
+}
+
+// Container is one container of a pod.
+type Container struct {
+	Value
+	// List is containers, initContainers or ephemeralContainers.
+	List string
+	Pod  *Pod
+}
+
+// podPaths are where the kinds carry their pod: the path of the spec's parent.
+var podPaths = map[string][]string{
+	"Pod": {}, "PodTemplate": {"template"}, "Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"}, "DaemonSet": {"spec", "template"},
+	"ReplicaSet": {"spec", "template"}, "ReplicationController": {"spec", "template"}, "Job": {"spec", "template"}, "CronJob": {"spec", "jobTemplate", "spec", "template"},
+}
+
+// pod returns the pod that an object carries, or nil.
+func (o *Object) pod(extra map[string][]string) *Pod {
+	path, ok := podPaths[o.Kind]
+	if !ok {
+		if path, ok = extra[o.Kind]; !ok {
+			return nil
+		}
+	}
+	at := o.Root.At(path...)
+	if !at.At("spec").IsMap() {
+		return nil
+	}
+	p := &Pod{Object: o, Meta: at.At("metadata"), Spec: at.At("spec")}
+	p.Level = p.level()
+	return p
+}
+
+// Windows says whether the pod is meant for Windows, as far as one can see.
+func (p *Pod) Windows() bool { return p.Level >= Image }
+
+// Containers are all of the pod: containers, init and ephemeral ones.
+func (p *Pod) Containers() []Container {
+	var out []Container
+	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		for _, c := range p.Spec.At(list).Items() {
+			out = append(out, Container{Value: c, List: list, Pod: p})
+		}
+	}
+	return out
+}
+
+// WindowsOption is the effective field of windowsOptions: the container's, else the
+// pod's. Source: kubernetes/kubernetes pkg/securitycontext/util.go.
+func (c Container) WindowsOption(field string) Value {
+	own := c.At("securityContext", "windowsOptions", field)
+	if own.Exists() {
+		return own
+	}
+	if pod := c.Pod.Spec.At("securityContext", "windowsOptions", field); pod.Exists() {
+		return pod
+	}
+	return own
+}
+
+// RunAsNonRoot is the effective field of the security contexts.
+func (c Container) RunAsNonRoot() Value {
+	if own := c.At("securityContext", "runAsNonRoot"); own.Exists() {
+		return own
+	}
+	return c.Pod.Spec.At("securityContext", "runAsNonRoot")
+}
+
+// HostProcess says whether any container is a HostProcess one.
+func (p *Pod) HostProcess() bool {
+	if p.Spec.At("securityContext", "windowsOptions", "hostProcess").True() {
+		return true
+	}
+	return slices.ContainsFunc(p.Containers(), func(c Container) bool { return c.WindowsOption("hostProcess").True() })
+}
+
+// OSName is spec.os.name.
+func (p *Pod) OSName() string { return p.Spec.At("os", "name").Str() }
+
+// Labels of nodes that decide where a pod goes.
+const (
+	LabelOS           = "kubernetes.io/os"
+	LabelOSBeta       = "beta.kubernetes.io/os"
+	LabelWindowsBuild = "node.kubernetes.io/windows-build"
+)
+
+// Placed says whether something puts the pod on Windows nodes.
+func (p *Pod) Placed() bool { return p.placement() == Placed }
+
+// placement is the OS that the scheduler is told, or Unknown.
+func (p *Pod) placement() Level {
+	selector := p.Spec.At("nodeSelector")
+	placed := Unknown
+	for _, key := range []string{LabelOS, LabelOSBeta} {
+		switch os := selector.At(key).Str(); {
+		case strings.EqualFold(os, "windows"):
+			placed = Placed
+		case os != "" && placed == Unknown:
+			placed = Linux
+		}
+	}
+	if placed == Unknown && (selector.At(LabelWindowsBuild).Exists() || p.HostProcess()) {
+		placed = Placed
+	}
+	if placed == Unknown {
+		placed = p.affinity()
+	}
+	return placed
+}
+
+// level looks first at where the pod is placed, as that is what the scheduler does.
+func (p *Pod) level() Level {
+	placed := p.placement()
+	switch os := p.OSName(); {
+	case placed != Unknown && os != "" && (os == "windows") != (placed == Placed):
+		return placed // WIN003 tells of the contradiction
+	case os == "windows":
+		return OS
+	case placed != Unknown:
+		return placed
+	case os != "":
+		return Linux
+	}
+	if slices.ContainsFunc(p.Containers(), func(c Container) bool { return WindowsImage(c.At("image").Str()) }) {
+		return Image
+	}
+	return Unknown
+}
+
+// affinity is the OS that every required term of the node affinity forces.
+func (p *Pod) affinity() Level {
+	terms := p.Spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items()
+	found := Unknown
+	for _, term := range terms {
+		os := Unknown
+		for _, e := range term.At("matchExpressions").Items() {
+			if key := e.At("key").Str(); key != LabelOS && key != LabelOSBeta || e.At("operator").Str() != "In" {
+				continue
+			}
+			if values := e.At("values").Strings(); len(values) == 1 {
+				os = Linux
+				if strings.EqualFold(values[0], "windows") {
+					os = Placed
+				}
+			}
+		}
+		if os == Unknown || found != Unknown && found != os {
+			return Unknown
+		}
+		found = os
+	}
+	return found
+}
+
+// windowsTag is how tags of Windows images are written.
+var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|ltsc20\d\d|windows-?\d{4}|-windows-amd64)`)
+
+// WindowsImage says whether an image reference is known to be a Windows one.
+func WindowsImage(image string) bool {
+	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") || windowsTag.MatchString(image)
+}
+
+// Set is everything that was read together.
+type Set struct {
+	Objects []*Object
+	Pods    []*Pod
+}
+
+// Kind returns the objects of some kinds.
+func (s *Set) Kind(kinds ...string) []*Object {
+	return slices.DeleteFunc(slices.Clone(s.Objects), func(o *Object) bool { return !slices.Contains(kinds, o.Kind) })
+}
+
+// Selected are the pods of a namespace whose labels match a Service's selector.
+func (s *Set) Selected(selector Value, namespace string) []*Pod {
+	fields := selector.Fields()
+	if len(fields) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.Pods), func(p *Pod) bool {
+		return p.Object.Namespace != namespace || slices.ContainsFunc(fields, func(f Field) bool { return p.Meta.At("labels", f.Key).Str() != f.Value.Str() })
+	})
+}

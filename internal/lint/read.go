@@ -1,0 +1,241 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits of what is read: an API server takes no object over 1.5 MiB, and lists of
+// objects are seldom more than some of them.
+const (
+	maxDocument = 8 << 20
+	maxFile     = 64 << 20
+	maxList     = 8 // Lists in Lists
+)
+
+// document is one YAML document of a file.
+type document struct {
+	file string
+	text []byte
+	// line and offset are where the document begins in its file, from zero.
+	line, offset int
+}
+
+// ReadError is an input or a part of it that could not be read.
+type ReadError struct {
+	File string
+	Line int
+	Err  error
+}
+
+// Error implements error.
+func (e *ReadError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.File, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Options say how to read.
+type Options struct {
+	// Stdin is what "-" reads.
+	Stdin io.Reader
+	// AssumeWindows takes pods that say nothing as ones for Windows.
+	AssumeWindows bool
+	// Templates are the paths of pod templates in kinds that are not built in, by
+	// kind, such as Rollout: spec.template.
+	Templates map[string][]string
+}
+
+// Read reads files, directories (their .yaml, .yml and .json), globs and "-". What
+// cannot be read is told, and hides nothing else.
+func Read(names []string, o Options) (*Set, []error) {
+	set := &Set{}
+	var errs []error
+	fail := func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) }
+	for _, name := range names {
+		if name == "-" {
+			data, err := io.ReadAll(io.LimitReader(o.Stdin, maxFile+1))
+			if err != nil {
+				fail("-", 0, err)
+				continue
+			}
+			set.add("-", data, o, fail)
+			continue
+		}
+		files, err := expand(name)
+		if err != nil {
+			fail(name, 0, err)
+			continue
+		}
+		for _, file := range files {
+			data, err := readFile(file)
+			if err != nil {
+				fail(file, 0, err)
+				continue
+			}
+			set.add(file, data, o, fail)
+		}
+	}
+	return set, errs
+}
+
+// Parse reads one stream that is already in memory.
+func Parse(file string, data []byte, o Options) (*Set, []error) {
+	set := &Set{}
+	var errs []error
+	set.add(file, data, o, func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
+	return set, errs
+}
+
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("the file has %d MiB, more than the %d that are read; split it", info.Size()>>20, maxFile>>20)
+	}
+	return os.ReadFile(name)
+}
+
+// expand finds the files that a name stands for.
+func expand(name string) ([]string, error) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return []string{name}, nil
+	} else if err == nil {
+		var files []string
+		err := filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path))) {
+				files = append(files, path)
+			}
+			return err
+		})
+		return files, err
+	}
+	files, err := filepath.Glob(name)
+	if err == nil && len(files) == 0 {
+		err = fs.ErrNotExist
+	}
+	return files, err
+}
+
+// add parses a stream and takes its objects.
+func (s *Set) add(file string, data []byte, o Options, fail func(string, int, error)) {
+	switch {
+	case len(data) > maxFile:
+		fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
+		return
+	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
+		fail(file, 0, errors.New("no text in UTF-8"))
+		return
+	}
+	for _, d := range split(file, data) {
+		if len(d.text) > maxDocument {
+			fail(file, d.line+1, fmt.Errorf("a document of %d MiB; Kubernetes takes no object over 1.5", len(d.text)>>20))
+			continue
+		}
+		node := &yaml.Node{}
+		if err := parse(d.text, node); err != nil {
+			fail(file, d.line+lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: ")))
+			continue
+		}
+		if len(node.Content) > 0 {
+			s.take(d, root(node), o, 0, fail)
+		}
+	}
+}
+
+// parse reads YAML, or JSON that YAML stumbles over because it is indented with
+// tabs.
+func parse(text []byte, node *yaml.Node) error {
+	err := yaml.Unmarshal(text, node)
+	if err != nil && json.Valid(text) {
+		return yaml.Unmarshal(bytes.ReplaceAll(text, []byte("\t"), []byte(" ")), node)
+	}
+	return err
+}
+
+// lineOf takes the line from a message of the YAML parser; 1 when it has none.
+func lineOf(err error) int {
+	line := 1
+	if _, rest, ok := strings.Cut(err.Error(), "line "); ok {
+		fmt.Sscanf(rest, "%d", &line)
+	}
+	return line
+}
+
+// split cuts a stream at its separators, which YAML knows by the beginning of a
+// line alone.
+func split(file string, data []byte) []*document {
+	var out []*document
+	current := &document{file: file}
+	line, start := 0, 0
+	flush := func(end int) {
+		current.text = data[start:end]
+		if len(bytes.TrimSpace(current.text)) > 0 {
+			out = append(out, current)
+		}
+	}
+	for offset := 0; offset < len(data); line++ {
+		end := len(data)
+		if i := bytes.IndexByte(data[offset:], '\n'); i >= 0 {
+			end = offset + i + 1
+		}
+		if text := data[offset:end]; bytes.HasPrefix(text, []byte("---")) && (len(text) == 3 || bytes.ContainsRune([]byte(" \t\r\n"), rune(text[3]))) {
+			flush(offset)
+			start, current = end, &document{file: file, line: line + 1, offset: end}
+			if len(bytes.TrimSpace(text[3:])) > 0 && text[3] == ' ' && !bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#")) {
+				start, current.line, current.offset = offset, line, offset // content on the separator's line
+			}
+		}
+		offset = end
+	}
+	flush(len(data))
+	return out
+}
+
+// take adds an object, or those of a List.
+func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string, int, error)) {
+	line, _ := v.position()
+	kind := v.At("kind").Str()
+	if !v.IsMap() || kind == "" || v.At("apiVersion").Str() == "" {
+		fail(d.file, d.line+line, errors.New("no Kubernetes object: apiVersion and kind are needed"))
+		return
+	}
+	if items := v.At("items"); strings.HasSuffix(kind, "List") && items.IsList() {
+		if depth == maxList {
+			fail(d.file, d.line+line, fmt.Errorf("more than %d Lists in each other", maxList))
+			return
+		}
+		for _, item := range items.Items() {
+			s.take(d, item, o, depth+1, fail)
+		}
+		return
+	}
+	object := &Object{
+		APIVersion: v.At("apiVersion").Str(), Kind: kind, Namespace: v.At("metadata", "namespace").Str(), Name: v.At("metadata", "name").Str(),
+		Root: v, File: d.file, source: d,
+	}
+	s.Objects = append(s.Objects, object)
+	if p := object.pod(o.Templates); p != nil {
+		if p.Level == Unknown && o.AssumeWindows {
+			p.Level = Placed
+		}
+		s.Pods = append(s.Pods, p)
+	}
+}

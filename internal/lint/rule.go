@@ -1,0 +1,161 @@
+// Package lint reads Kubernetes manifests and tells what of them Windows refuses,
+// ignores or reads otherwise. It is the engine: it finds objects with their
+// positions, decides which pods are meant for Windows, runs rules, and reports or
+// mends what they find.
+//
+// It knows no rule of its own, asks no cluster and changes no file. The rules are in
+// internal/lint/rules; internal/cli and the webhook join the two.
+package lint
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity says how bad a finding is.
+type Severity int
+
+// Severities in order.
+const (
+	// Info is advice.
+	Info Severity = iota + 1
+	// Warning is what is silently ignored, or risky.
+	Warning
+	// Error is what cannot work.
+	Error
+)
+
+// String is the name in outputs.
+func (s Severity) String() string {
+	switch s {
+	case Info:
+		return "info"
+	case Warning:
+		return "warning"
+	}
+	return "error"
+}
+
+// ParseSeverity reads a name.
+func ParseSeverity(name string) (Severity, bool) {
+	for _, s := range []Severity{Info, Warning, Error} {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// Oracle is who decides what a rule says.
+type Oracle string
+
+// Oracles.
+const (
+	// Unit: nobody but Windows itself; a table and its source.
+	Unit Oracle = "unit"
+	// APIServer refuses the object, naming the same field.
+	APIServer Oracle = "apiserver"
+	// APIServerWarning: it warns.
+	APIServerWarning Oracle = "apiserver-warning"
+)
+
+// Rule is one thing to look for.
+type Rule struct {
+	// ID is WIN and three digits.
+	ID       string
+	Severity Severity
+	// Title is one line.
+	Title string
+	// Doc says what Windows does, why, and what to write instead.
+	Doc string
+	// Since and Until are Kubernetes minors between which the verdict holds; zero is
+	// open, Until is the first where it does not hold any more.
+	Since, Until int
+	Oracle       Oracle
+	// Bad is an example that the rule finds, Good one that it does not.
+	Bad, Good string
+	Check     func(p *Pass)
+}
+
+// Target says for what the manifests are meant.
+type Target struct {
+	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
+	Minor int
+	// Builds are the Windows builds of the cluster's nodes; empty is unknown.
+	Builds []string
+	// AssumeWindows takes every pod that says nothing as one for Windows.
+	AssumeWindows bool
+}
+
+// Finding is what a rule found at one place.
+type Finding struct {
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"-"`
+	Level    string   `json:"severity"`
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Column   int      `json:"column"`
+	Path     string   `json:"path"`
+	Object   string   `json:"object"`
+	Message  string   `json:"message"`
+	// Fix says what to write instead.
+	Fix string `json:"fix,omitempty"`
+
+	source *document
+	edits  []Edit
+	silent []string
+}
+
+// Fixable says whether --fix would mend the finding.
+func (f Finding) Fixable() bool { return len(f.edits) > 0 }
+
+// Fix is how to mend a finding. Edits are there when they are safe to make.
+type Fix struct {
+	Text  string
+	Edits []Edit
+}
+
+// Pass is one rule's look at a set.
+type Pass struct {
+	Set    *Set
+	Target Target
+
+	rule     *Rule
+	findings *[]Finding
+}
+
+// Pods are those meant for Windows.
+func (p *Pass) Pods() []*Pod {
+	return slices.DeleteFunc(slices.Clone(p.Set.Pods), func(pod *Pod) bool { return !pod.Windows() })
+}
+
+// Report tells of a place in an object.
+func (p *Pass) Report(o *Object, at Value, message string, fix Fix) {
+	p.ReportAs(p.rule.Severity, o, at, message, fix)
+}
+
+// ReportAs does so with another severity than the rule's.
+func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix) {
+	line, column := at.position()
+	*p.findings = append(*p.findings, Finding{
+		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Line: line + o.source.line, Column: column,
+		Path: at.Path(), Object: o.String(), Message: message, Fix: fix.Text, source: o.source, edits: fix.Edits, silent: o.silenced(),
+	})
+}
+
+// Run lets the rules look at a set and returns what they found, by file and place.
+func Run(set *Set, rules []Rule, target Target) []Finding {
+	findings := []Finding{}
+	for i := range rules {
+		r := &rules[i]
+		if target.Minor > 0 && (target.Minor < r.Since || r.Until > 0 && target.Minor >= r.Until) || target.Minor == 0 && r.Until > 0 {
+			continue
+		}
+		r.Check(&Pass{Set: set, Target: target, rule: r, findings: &findings})
+	}
+	findings = slices.DeleteFunc(findings, func(f Finding) bool { return ignored(f) })
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
+	})
+	return findings
+}

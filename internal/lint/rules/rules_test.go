@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// TestExamples: each rule finds its bad example and not its good one, and what it
+// mends it does not find again.
+func TestExamples(t *testing.T) {
+	id := regexp.MustCompile(`^WIN[0-9]{3}$`)
+	seen := map[string]bool{}
+	for _, r := range All() {
+		t.Run(r.ID, func(t *testing.T) {
+			if !id.MatchString(r.ID) || seen[r.ID] || r.Title == "" || r.Doc == "" || r.Oracle == "" || r.Severity == 0 {
+				t.Errorf("incomplete, or its ID is taken: %+v", r)
+			}
+			seen[r.ID] = true
+			bad := run(t, r, r.Bad)
+			if len(bad) == 0 {
+				t.Fatalf("does not find its bad example:\n%s", r.Bad)
+			}
+			if good := run(t, r, r.Good); len(good) > 0 {
+				t.Errorf("finds its good example: %+v", good)
+			}
+			mended, made := lint.Mend("example", []byte(r.Bad), bad)
+			if fixable := slices.ContainsFunc(bad, lint.Finding.Fixable); fixable != (made > 0) {
+				t.Fatalf("made %d fixes of its bad example:\n%s", made, r.Bad)
+			}
+			if made > 0 {
+				if again := run(t, r, string(mended)); len(again) > 0 {
+					t.Errorf("finds what it mended: %s\n%s", again[0].Message, mended)
+				}
+			}
+		})
+	}
+}
+
+func run(t *testing.T, r lint.Rule, text string) []lint.Finding {
+	t.Helper()
+	set, errs := lint.Parse("example", []byte(text), lint.Options{})
+	if len(errs) > 0 {
+		t.Fatalf("the example cannot be read: %v\n%s", errs, text)
+	}
+	minor := 36
+	return lint.Run(set, []lint.Rule{r}, lint.Target{Minor: minor})
+}

@@ -1,0 +1,200 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Value is a place in a document that may be absent: reading through it never
+// fails, and it knows its path and position either way.
+type Value struct {
+	node *yaml.Node
+	// key is the node of the mapping key that leads here, nil in a list.
+	key *yaml.Node
+	// near is where to point when the place is absent.
+	near   *yaml.Node
+	parent *Value
+	path   string
+}
+
+// Field is an entry of a mapping.
+type Field struct {
+	Key   string
+	Value Value
+}
+
+// maxMerge bounds how deep merge keys are followed.
+const maxMerge = 8
+
+// resolve follows aliases; the parser guarantees that an alias names a node that
+// came before it.
+func resolve(n *yaml.Node) *yaml.Node {
+	for i := 0; n != nil && n.Kind == yaml.AliasNode && i < maxMerge; i++ {
+		n = n.Alias
+	}
+	return n
+}
+
+func root(n *yaml.Node) Value {
+	if n != nil && n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	return Value{node: resolve(n), near: n}
+}
+
+// At follows keys of mappings.
+func (v Value) At(keys ...string) Value {
+	for _, key := range keys {
+		keyNode, node := lookup(v.node, key, 0)
+		parent := v
+		near := v.near
+		if keyNode != nil {
+			near = keyNode
+		}
+		v = Value{node: node, key: keyNode, near: near, parent: &parent, path: join(v.path, key)}
+	}
+	return v
+}
+
+func lookup(n *yaml.Node, key string, depth int) (keyNode, value *yaml.Node) {
+	if n == nil || n.Kind != yaml.MappingNode || depth > maxMerge {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key && n.Content[i].Tag != "!!merge" {
+			return n.Content[i], resolve(n.Content[i+1])
+		}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Tag != "!!merge" {
+			continue
+		}
+		merged := resolve(n.Content[i+1])
+		if merged != nil && merged.Kind == yaml.SequenceNode {
+			for _, m := range merged.Content {
+				if k, v := lookup(resolve(m), key, depth+1); k != nil {
+					return k, v
+				}
+			}
+			continue
+		}
+		if k, v := lookup(merged, key, depth+1); k != nil {
+			return k, v
+		}
+	}
+	return nil, nil
+}
+
+// plainKey is a key that a path shows without brackets.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+func join(path, key string) string {
+	switch {
+	case !plainKey.MatchString(key):
+		return path + "[" + strconv.Quote(key) + "]"
+	case path == "":
+		return key
+	}
+	return path + "." + key
+}
+
+// Items are the elements of a list.
+func (v Value) Items() []Value {
+	if v.node == nil || v.node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	out := make([]Value, 0, len(v.node.Content))
+	for i, n := range v.node.Content {
+		parent := v
+		out = append(out, Value{node: resolve(n), near: n, parent: &parent, path: fmt.Sprintf("%s[%d]", v.path, i)})
+	}
+	return out
+}
+
+// Fields are the entries of a mapping, in order, without merged ones.
+func (v Value) Fields() []Field {
+	if v.node == nil || v.node.Kind != yaml.MappingNode {
+		return nil
+	}
+	var out []Field
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		if v.node.Content[i].Tag != "!!merge" {
+			out = append(out, Field{Key: v.node.Content[i].Value, Value: v.At(v.node.Content[i].Value)})
+		}
+	}
+	return out
+}
+
+// Exists says whether something other than null is there.
+func (v Value) Exists() bool { return v.node != nil && !v.IsNull() }
+
+// IsNull says whether an explicit null is there.
+func (v Value) IsNull() bool {
+	return v.node != nil && v.node.Kind == yaml.ScalarNode && v.node.Tag == "!!null"
+}
+
+// IsMap says whether a mapping is there.
+func (v Value) IsMap() bool { return v.node != nil && v.node.Kind == yaml.MappingNode }
+
+// IsList says whether a list is there.
+func (v Value) IsList() bool { return v.node != nil && v.node.Kind == yaml.SequenceNode }
+
+// Str is the text of a scalar, or "".
+func (v Value) Str() string {
+	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.IsNull() {
+		return ""
+	}
+	return v.node.Value
+}
+
+// Strings are the texts of a list of scalars.
+func (v Value) Strings() []string {
+	var out []string
+	for _, item := range v.Items() {
+		out = append(out, item.Str())
+	}
+	return out
+}
+
+// Bool is a boolean; ok says whether there is one.
+func (v Value) Bool() (value, ok bool) {
+	if v.node == nil || v.node.Kind != yaml.ScalarNode || v.node.Tag != "!!bool" {
+		return false, false
+	}
+	return strings.EqualFold(v.node.Value, "true"), true
+}
+
+// True says whether a boolean that is true is there.
+func (v Value) True() bool {
+	value, ok := v.Bool()
+	return value && ok
+}
+
+// Int is a whole number; ok says whether there is one.
+func (v Value) Int() (value int64, ok bool) {
+	if v.node == nil || v.node.Kind != yaml.ScalarNode {
+		return 0, false
+	}
+	value, err := strconv.ParseInt(v.node.Value, 0, 64)
+	return value, err == nil
+}
+
+// Path is the field path, such as spec.containers[0].image.
+func (v Value) Path() string { return v.path }
+
+// position is where a finding points: the value, or what is nearest to where it
+// would be.
+func (v Value) position() (line, column int) {
+	n := v.near
+	if v.node != nil && v.key == nil {
+		n = v.node
+	}
+	if n == nil {
+		return 1, 1
+	}
+	return max(n.Line, 1), max(n.Column, 1)
+}
