@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/support"
+)
+
+func newSupport(a *app) *cobra.Command {
+	var t target
+	var file string
+	c := &cobra.Command{
+		Use:   "support NAME",
+		Short: "Write one archive about a cluster for somebody else to read, without secrets",
+		Long: `Write objects, events, boot logs, the local Azure's calls and doctor's result into
+a gzipped tar. Secrets are not read; tokens, keys, passwords and bootstrap data are
+taken out of everything else. Look through it before you send it: names, addresses
+and subscription IDs stay. An existing file is not overwritten.`,
+		Example: "  casement support demo\n  casement support demo --file demo.tar.gz",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			if file == "" {
+				file = "casement-support-" + args[0] + ".tar.gz"
+			}
+			files, err := a.support(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]}, file)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "%s: %d files, secrets removed\n", file, len(files))
+			return nil
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVar(&file, "file", "", "archive to write (default casement-support-NAME.tar.gz)")
+	return c
+}
+
+func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey, file string) (files []string, err error) {
+	facts, err := a.facts(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	var events corev1.EventList
+	if err := c.List(ctx, &events, client.InNamespace(key.Namespace)); err != nil {
+		return nil, err
+	}
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("write the archive: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	archive := support.New(out, key.Name, time.Now())
+	if err := archive.Cluster(facts, events.Items); err != nil {
+		return nil, err
+	}
+	plane := local.NewClient(a.dir)
+	if status, err := plane.Status(ctx); err == nil {
+		if err := archive.Object("local/status.yaml", status); err != nil {
+			return nil, err
+		}
+		if calls, err := plane.Calls(ctx); err == nil {
+			if err := archive.Object("local/calls.yaml", calls); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return archive.Close()
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/timeline"
+)
+
+// barWidth is the room for bars, in characters.
+const barWidth = 40
+
+func newTimeline(a *app) *cobra.Command {
+	var t target
+	var output string
+	c := &cobra.Command{
+		Use:   "timeline MACHINE|NODE",
+		Short: "Show where the time of a machine's boot went",
+		Long: `Show when a machine was requested, its bootstrap data rendered, its VM provisioned,
+its node registered and ready, and its first pod ready, by the times that the objects
+bear, in whole seconds. What left no time is listed as missing.`,
+		Example: "  casement timeline demo-md-win-x7k2p\n  casement timeline demo-md-win-x7k2p -o json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client(t)
+			if err != nil {
+				return err
+			}
+			object, err := gather.Find(cmd.Context(), c, t.namespace, "", args[0])
+			if err != nil {
+				return err
+			}
+			if object.Kind != "Machine" {
+				return usagef("timeline takes a machine or node, and %s is a %s", args[0], strings.ToLower(object.Kind))
+			}
+			facts, err := gather.Cluster(cmd.Context(), c, object.Cluster)
+			if err != nil {
+				return err
+			}
+			for i := range facts.Machines {
+				if facts.Machines[i].Name == object.Name {
+					line := timeline.Of(facts, &facts.Machines[i])
+					return a.print(output, line, func(w *tabwriter.Writer) { writeTimeline(w, line) })
+				}
+			}
+			return fmt.Errorf("machine %s is gone", object.Name)
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+func writeTimeline(w *tabwriter.Writer, t timeline.Timeline) {
+	fmt.Fprintln(w, "STAGE\tAFTER\tTOOK\t")
+	for i, s := range t.Stages {
+		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%s\n", s.Name, s.After, s.Took, t.Bar(i, barWidth))
+	}
+	for _, name := range t.Missing {
+		fmt.Fprintf(w, "%s\t-\t-\t\n", name)
+	}
+}
