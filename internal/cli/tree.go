@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/why"
 )
 
 func newTree(a *app) *cobra.Command {
@@ -35,6 +36,11 @@ func newTree(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			facts, err := a.facts(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			root.markFirst(facts.ForCluster())
 			return a.print(output, root, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
 				root.write(w, "", "")
@@ -56,8 +62,10 @@ type branch struct {
 	// Message explains a Ready that is not True.
 	Message string `json:"message,omitempty"`
 	// Detail is what one wants to know of a healthy object.
-	Detail   string   `json:"detail,omitempty"`
-	Children []branch `json:"children,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// FirstWrong names the cause where the cluster's trouble begins.
+	FirstWrong string   `json:"firstWrong,omitempty"`
+	Children   []branch `json:"children,omitempty"`
 }
 
 // object is any Cluster API object with conditions.
@@ -122,6 +130,23 @@ func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (branc
 	return root, nil
 }
 
+// markFirst marks the branch where the trouble begins. A node or guest has no
+// branch of its own; its machine's is marked.
+func (b *branch) markFirst(a why.Answer) bool {
+	at := strings.TrimPrefix(a.At, "guest of ")
+	name := strings.TrimPrefix(at, "Node/")
+	if !a.Healthy && (b.Kind+"/"+b.Name == at || name != at && b.Detail == "node "+name) {
+		b.FirstWrong = a.Cause
+		return true
+	}
+	for i := range b.Children {
+		if b.Children[i].markFirst(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // machineBranches are the machines that belong, problems first.
 func machineBranches(machines []clusterv1.Machine, infra map[string]*infrav1.AzureMachine, belongs func(*clusterv1.Machine) bool) []branch {
 	var out []branch
@@ -155,6 +180,9 @@ func (b branch) write(w io.Writer, head, tail string) {
 	detail := b.Detail
 	if b.Message != "" {
 		detail = b.Reason + ": " + strings.ReplaceAll(strings.TrimSpace(b.Message), "\n", "; ")
+	}
+	if b.FirstWrong != "" {
+		detail = "◀ first wrong: " + b.FirstWrong + "  " + detail
 	}
 	fmt.Fprintf(w, "%s%s/%s\t%s\t%s\n", head, b.Kind, b.Name, b.Ready, detail)
 	for i, child := range b.Children {
