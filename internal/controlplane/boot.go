@@ -101,6 +101,13 @@ func (o options) init(ctx context.Context) error {
 
 // load reads the configuration and fills what only this machine knows.
 func (o options) load(data []byte) (*kubeadmapi.InitConfiguration, error) {
+	data, dropped, err := dropLostGates(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, gate := range dropped {
+		o.say("config", "WARNING: dropped the feature gate %s, which the embedded kubeadm no longer has", gate)
+	}
 	patched, err := setAdvertiseAddress(data, o.address, o.nodeName)
 	if err != nil {
 		return nil, err

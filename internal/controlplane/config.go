@@ -55,6 +55,36 @@ func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) 
 	return bytes.Join(out, []byte("---\n")), nil
 }
 
+// lostGates are kubeadm's feature gates that went before the embedded release, each
+// after it had become what kubeadm always does.
+var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack", "UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
+
+// dropLostGates takes them out of a ClusterConfiguration of an older release and
+// names what it took. Any other unknown gate fails, as it would in a real cluster.
+func dropLostGates(data []byte) (out []byte, dropped []string, err error) {
+	var docs [][]byte
+	for _, doc := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(data), -1) {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(doc), &object); err != nil {
+			return nil, nil, fmt.Errorf("read the kubeadm configuration: %w", err)
+		}
+		if gates, ok := object["featureGates"].(map[string]any); ok && object["kind"] == "ClusterConfiguration" {
+			for _, gate := range lostGates {
+				if _, ok := gates[gate]; ok {
+					delete(gates, gate)
+					dropped = append(dropped, gate)
+				}
+			}
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return nil, nil, err
+		}
+		docs = append(docs, text)
+	}
+	return bytes.Join(docs, []byte("---\n")), dropped, nil
+}
+
 func fill(object map[string]any, part, key, value string) {
 	section, ok := object[part].(map[string]any)
 	if !ok {
