@@ -123,7 +123,7 @@ func writeAnswer(w *tabwriter.Writer, a why.Answer) {
 		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
 		return
 	}
-	fmt.Fprintf(w, "%s\t\n", a.Object)
+	fmt.Fprintf(w, "%s\n", a.Object)
 	fmt.Fprintf(w, "  first wrong\t%s (%s)\n", a.At, a.Step)
 	row := func(name, text string) {
 		for i, line := range wrap(text, 80) {

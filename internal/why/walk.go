@@ -151,7 +151,7 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		if a.Cause == "CNIMissing" {
 			a.Step = "cni"
 			a.Says = fmt.Sprintf("no CNI has configured this %s node", n.Status.NodeInfo.OperatingSystem)
-			a.Evidence = append(a.Evidence, "kubectl get pods -A --field-selector spec.nodeName="+name)
+			a.Next = "kubectl get pods -A --field-selector spec.nodeName=" + name
 		}
 		return a
 	}
