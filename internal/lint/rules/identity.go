@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -46,7 +47,7 @@ func identity() []lint.Rule {
 			Doc: "If one container of a pod is a HostProcess one, all have to be, init containers too. Set it on the pod. Source: validation.go, validateWindowsHostProcessPod.",
 			Bad: windowsPod + "  hostNetwork: true\n" + container + "    securityContext:\n      windowsOptions:\n        " + strings.ReplaceAll(hostProcess, "\n", "\n  ") + "\n  - name: other\n    image: mcr.microsoft.com/windows/nanoserver:ltsc2022\n", Good: options(windowsPod+"  hostNetwork: true\n", hostProcess),
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				if !pod.HostProcess() {
+				if !runsHostProcess(pod) {
 					return
 				}
 				for _, c := range pod.Containers() {
@@ -62,7 +63,7 @@ func identity() []lint.Rule {
 			Bad: options(windowsPod, hostProcess), Good: options(windowsPod+"  hostNetwork: true\n", hostProcess),
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
 				v := pod.Spec.At("hostNetwork")
-				if !pod.HostProcess() || v.True() {
+				if !runsHostProcess(pod) || v.True() {
 					return
 				}
 				edit := lint.Insert(pod.Spec, "hostNetwork: true\n")
@@ -160,4 +161,10 @@ func userProblem(name string) string {
 		return fmt.Sprintf("the user %q has a character that Windows does not allow", user)
 	}
 	return ""
+}
+
+// runsHostProcess says whether any container is in effect a HostProcess one. The
+// API server counts so: the pod's field alone, overruled by every container, is none.
+func runsHostProcess(pod *lint.Pod) bool {
+	return slices.ContainsFunc(pod.Containers(), func(c lint.Container) bool { return c.WindowsOption("hostProcess").True() })
 }

@@ -1,0 +1,2 @@
+// Package rules holds tests only: what the lint rules say, beside a real API server.
+package rules
