@@ -9,3 +9,4 @@ gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
 gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/manager/...' output:rbac:dir=config/rbac
 go generate ./internal/capi/...
 go test ./internal/webhook -run 'TestGolden|TestDocumented' -update
+go test ./internal/lint/rules -run TestDocumented -update
