@@ -8,17 +8,17 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// Field is one that the API server refuses beside spec.os.name: windows.
+// field is one that the API server refuses beside spec.os.name: windows.
 // Source: kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go,
 // validateWindows and validatePodResources.
-type Field struct {
+type field struct {
 	id string
-	// Path is below the pod's spec, or below a container when it begins with C.
-	Path string
+	// path is below the pod's spec, or below a container when it begins with C.
+	path string
 	// since is the first Kubernetes minor whose API server refuses it.
 	since int
-	// Value is an example that is refused, in YAML.
-	Value string
+	// value is an example that is refused, in YAML.
+	value string
 	// trueOnly is refused when true, filled when it has items; the others always.
 	trueOnly, filled bool
 	// without is what happens when spec.os.name is not set.
@@ -30,44 +30,44 @@ type Field struct {
 
 func always(lint.Value) bool { return true }
 
-// Fields are the family of forbidden fields.
-func Fields() []Field {
+// fields are the family of forbidden fields.
+func fields() []field {
 	const ignored = "Windows ignores it"
-	return []Field{
-		{id: "WIN101", Path: "hostPID", since: 24, Value: "true", trueOnly: true, without: ignored + ": there is no host PID namespace"},
-		{id: "WIN102", Path: "hostIPC", since: 24, Value: "true", trueOnly: true, without: ignored + ": there is no host IPC namespace"},
-		{id: "WIN103", Path: "hostUsers", since: 25, Value: "false", without: ignored + ": there are no user namespaces"},
-		{id: "WIN104", Path: "shareProcessNamespace", since: 24, Value: "true", without: ignored + ": containers of a pod share the network alone"},
-		{id: "WIN105", Path: "resources", since: 32, Value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses the pod (PodLevelResourcesNotSupported)", refused: always, fix: "give the resources to the containers"},
-		{id: "WIN106", Path: "securityContext.runAsUser", since: 24, Value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
-		{id: "WIN107", Path: "securityContext.runAsGroup", since: 24, Value: "1000", without: ignored + ": groups have no GIDs"},
-		{id: "WIN108", Path: "securityContext.fsGroup", since: 24, Value: "1000", without: ignored + ": no ownership is changed on volumes"},
-		{id: "WIN109", Path: "securityContext.fsGroupChangePolicy", since: 24, Value: "Always", without: ignored},
-		{id: "WIN110", Path: "securityContext.supplementalGroups", since: 24, Value: "[1000]", without: ignored},
-		{id: "WIN111", Path: "securityContext.supplementalGroupsPolicy", since: 31, Value: "Merge", without: ignored + "; with Strict the kubelet refuses the pod (SupplementalGroupsPolicyNotSupported)",
+	return []field{
+		{id: "WIN101", path: "hostPID", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host PID namespace"},
+		{id: "WIN102", path: "hostIPC", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host IPC namespace"},
+		{id: "WIN103", path: "hostUsers", since: 25, value: "false", without: ignored + ": there are no user namespaces"},
+		{id: "WIN104", path: "shareProcessNamespace", since: 24, value: "true", without: ignored + ": containers of a pod share the network alone"},
+		{id: "WIN105", path: "resources", since: 32, value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses the pod (PodLevelResourcesNotSupported)", refused: always, fix: "give the resources to the containers"},
+		{id: "WIN106", path: "securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
+		{id: "WIN107", path: "securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
+		{id: "WIN108", path: "securityContext.fsGroup", since: 24, value: "1000", without: ignored + ": no ownership is changed on volumes"},
+		{id: "WIN109", path: "securityContext.fsGroupChangePolicy", since: 24, value: "Always", without: ignored},
+		{id: "WIN110", path: "securityContext.supplementalGroups", since: 24, value: "[1000]", without: ignored},
+		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", since: 31, value: "Merge", without: ignored + "; with Strict the kubelet refuses the pod (SupplementalGroupsPolicyNotSupported)",
 			refused: func(v lint.Value) bool { return v.Str() == "Strict" }},
-		{id: "WIN112", Path: "securityContext.sysctls", since: 24, Value: "[{name: net.core.somaxconn, value: \"1024\"}]", filled: true, without: "the kubelet refuses the pod (SysctlForbidden): none is allowed off Linux", refused: always},
-		{id: "WIN113", Path: "securityContext.seLinuxOptions", since: 24, Value: "{level: s0}", without: ignored},
-		{id: "WIN114", Path: "securityContext.seLinuxChangePolicy", since: 32, Value: "Recursive", without: ignored},
-		{id: "WIN115", Path: "securityContext.seccompProfile", since: 24, Value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN116", Path: "securityContext.appArmorProfile", since: 30, Value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN117", Path: "C.securityContext.privileged", since: 24, Value: "true", without: "the container gets no privilege on Windows", refused: lint.Value.True, fix: "use a HostProcess container for what needs the node"},
-		{id: "WIN118", Path: "C.securityContext.allowPrivilegeEscalation", since: 24, Value: "false", without: ignored},
-		{id: "WIN119", Path: "C.securityContext.capabilities", since: 24, Value: "{drop: [ALL]}", without: ignored},
-		{id: "WIN120", Path: "C.securityContext.readOnlyRootFilesystem", since: 24, Value: "true", without: ignored + ": the root holds the registry and has to be writable", fix: "mount volumes readOnly instead"},
-		{id: "WIN121", Path: "C.securityContext.procMount", since: 24, Value: "Default", without: ignored + ": there is no /proc"},
-		{id: "WIN122", Path: "C.securityContext.runAsUser", since: 24, Value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
-		{id: "WIN123", Path: "C.securityContext.runAsGroup", since: 24, Value: "1000", without: ignored + ": groups have no GIDs"},
-		{id: "WIN124", Path: "C.securityContext.seLinuxOptions", since: 24, Value: "{level: s0}", without: ignored},
-		{id: "WIN125", Path: "C.securityContext.seccompProfile", since: 24, Value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN126", Path: "C.securityContext.appArmorProfile", since: 30, Value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN112", path: "securityContext.sysctls", since: 24, value: "[{name: net.core.somaxconn, value: \"1024\"}]", filled: true, without: "the kubelet refuses the pod (SysctlForbidden): none is allowed off Linux", refused: always},
+		{id: "WIN113", path: "securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
+		{id: "WIN114", path: "securityContext.seLinuxChangePolicy", since: 32, value: "Recursive", without: ignored},
+		{id: "WIN115", path: "securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN116", path: "securityContext.appArmorProfile", since: 30, value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN117", path: "C.securityContext.privileged", since: 24, value: "true", without: "the container gets no privilege on Windows", refused: lint.Value.True, fix: "use a HostProcess container for what needs the node"},
+		{id: "WIN118", path: "C.securityContext.allowPrivilegeEscalation", since: 24, value: "false", without: ignored},
+		{id: "WIN119", path: "C.securityContext.capabilities", since: 24, value: "{drop: [ALL]}", without: ignored},
+		{id: "WIN120", path: "C.securityContext.readOnlyRootFilesystem", since: 24, value: "true", without: ignored + ": the root holds the registry and has to be writable", fix: "mount volumes readOnly instead"},
+		{id: "WIN121", path: "C.securityContext.procMount", since: 24, value: "Default", without: ignored + ": there is no /proc"},
+		{id: "WIN122", path: "C.securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
+		{id: "WIN123", path: "C.securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
+		{id: "WIN124", path: "C.securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
+		{id: "WIN125", path: "C.securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
+		{id: "WIN126", path: "C.securityContext.appArmorProfile", since: 30, value: "{type: RuntimeDefault}", without: ignored},
 	}
 }
 
 // forbidden are the rules of the family, and those of the API server beside it.
 func forbidden() []lint.Rule {
 	var out []lint.Rule
-	for _, f := range Fields() {
+	for _, f := range fields() {
 		out = append(out, f.rule())
 	}
 	return append(out,
@@ -125,14 +125,14 @@ func forbidden() []lint.Rule {
 	)
 }
 
-func (f Field) rule() lint.Rule {
-	below, inContainer := strings.CutPrefix(f.Path, "C.")
+func (f field) rule() lint.Rule {
+	below, inContainer := strings.CutPrefix(f.path, "C.")
 	keys := strings.Split(below, ".")
 	name := keys[len(keys)-1]
 	return lint.Rule{
 		ID: f.id, Severity: lint.Error, Title: name + " on a Windows pod", Since: f.since, Oracle: lint.APIServer,
 		Doc: fmt.Sprintf("With `spec.os.name: windows` the API server refuses `%s` (since 1.%d). Without it: %s. Source: kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go.",
-			strings.Replace(f.Path, "C.", "containers[*].", 1), f.since, f.without),
+			strings.Replace(f.path, "C.", "containers[*].", 1), f.since, f.without),
 		Bad: f.example(windowsPod, keys, inContainer), Good: windowsPod + container,
 		Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
 			if !inContainer {
@@ -147,7 +147,7 @@ func (f Field) rule() lint.Rule {
 }
 
 // example puts the field into a pod.
-func (f Field) example(pod string, keys []string, inContainer bool) string {
+func (f field) example(pod string, keys []string, inContainer bool) string {
 	indent, out := "  ", pod
 	if inContainer {
 		indent, out = "    ", pod+container
@@ -155,7 +155,7 @@ func (f Field) example(pod string, keys []string, inContainer bool) string {
 	for i, key := range keys {
 		out += strings.Repeat("  ", i) + indent + key + ":"
 		if i == len(keys)-1 {
-			out += " " + f.Value
+			out += " " + f.value
 		}
 		out += "\n"
 	}
@@ -165,7 +165,7 @@ func (f Field) example(pod string, keys []string, inContainer bool) string {
 	return out + container
 }
 
-func (f Field) look(p *lint.Pass, pod *lint.Pod, v lint.Value) {
+func (f field) look(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	switch {
 	case !v.Exists(), f.trueOnly && !v.True(), f.filled && len(v.Items()) == 0:
 		return
@@ -178,7 +178,7 @@ func (f Field) look(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	}
 }
 
-func (f Field) advice() string {
+func (f field) advice() string {
 	if f.fix != "" {
 		return "take it out; " + f.fix
 	}
@@ -186,7 +186,7 @@ func (f Field) advice() string {
 }
 
 // edits take the field out, unless something has to come in its place.
-func (f Field) edits(v lint.Value) []lint.Edit {
+func (f field) edits(v lint.Value) []lint.Edit {
 	if slices.Contains([]string{"WIN105", "WIN106", "WIN112", "WIN117", "WIN122"}, f.id) {
 		return nil
 	}

@@ -1,2 +1,0 @@
-// Package oracle holds a test that compares lint rules with a real API server.
-package oracle
