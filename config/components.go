@@ -37,7 +37,7 @@ func Components(image string) ([]byte, error) {
 		out.Write(text)
 		return nil
 	}
-	names := []string{"manager/manager.yaml", "rbac/role.yaml", "webhook/manifests.yaml"}
+	names := []string{"manager/manager.yaml", "rbac/role.yaml", "webhook/manifests.yaml", "lint/webhook.yaml"}
 	crds, err := files.ReadDir("crd/bases")
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/bases/*.yaml webhook/*.yaml rbac/*.yaml manager/*.yaml
+//go:embed crd/bases/*.yaml webhook/*.yaml rbac/*.yaml manager/*.yaml lint/*.yaml
 var files embed.FS
 
 // CRDs returns the CustomResourceDefinitions.

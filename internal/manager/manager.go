@@ -32,6 +32,7 @@ import (
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/webhook"
+	"casement.dev/casement/internal/webhook/workload"
 )
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch;create;update;patch;delete
@@ -73,6 +74,7 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		if err := webhook.SetupWithManager(mgr); err != nil {
 			return nil, fmt.Errorf("set up the webhooks: %w", err)
 		}
+		workload.Setup(mgr)
 	}
 	return mgr, setUpChecks(mgr, o)
 }

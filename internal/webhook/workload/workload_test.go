@@ -1,0 +1,90 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+)
+
+const windowsPod = `apiVersion: v1
+kind: Pod
+metadata: {name: p, annotations: {%s: x}}
+spec:
+  os: {name: windows}
+  nodeSelector: {kubernetes.io/os: windows}
+  containers:
+  - {name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", %s}
+`
+
+func request(t testing.TB, namespace, manifest string) admission.Request {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Namespace: namespace, Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Object: runtime.RawExtension{Raw: raw},
+	}}
+}
+
+func newHandler() admission.Handler {
+	modes := map[string]string{"quiet": off, "loud": warn, "strict": enforce}
+	return New(func(_ context.Context, namespace string) map[string]string {
+		return map[string]string{ModeLabel: modes[namespace]}
+	})
+}
+
+func TestHandle(t *testing.T) {
+	shell := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x]")
+	for name, c := range map[string]struct {
+		namespace, manifest string
+		allowed             bool
+		warning             string // "" for none
+	}{
+		"warned":               {"loud", shell, true, "WIN601"},
+		"unknown namespace":    {"other", shell, true, "WIN601"},
+		"off":                  {"quiet", shell, true, ""},
+		"kube-system":          {"kube-system", shell, true, ""},
+		"denied":               {"strict", shell, false, "WIN204"},
+		"the server's verdict": {"strict", fmt.Sprintf(windowsPod, "a", "securityContext: {privileged: true}, resources: {limits: {memory: 1Gi}}"), true, ""},
+		"mirror pod":           {"strict", fmt.Sprintf(windowsPod, mirrorAnnotation, "command: [/bin/sh]"), true, ""},
+		"linux":                {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: alpine, command: [/bin/sh]}]}\n", true, ""},
+		"no pod":               {"strict", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := newHandler().Handle(t.Context(), request(t, c.namespace, c.manifest))
+			warned := strings.Join(answer.Warnings, "\n")
+			if answer.Allowed != c.allowed || c.warning == "" != (warned == "") || !strings.Contains(warned, c.warning) {
+				t.Errorf("allowed %v, warnings %q", answer.Allowed, warned)
+			}
+			if !c.allowed && !strings.Contains(answer.Result.Message, "WIN601") {
+				t.Errorf("denied with %q", answer.Result.Message)
+			}
+		})
+	}
+	if answer := newHandler().Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "strict", Object: runtime.RawExtension{Raw: []byte("{")}}}); !answer.Allowed {
+		t.Error("what cannot be read is denied")
+	}
+}
+
+// BenchmarkHandle reports the 99th percentile beside the mean.
+func BenchmarkHandle(b *testing.B) {
+	h, req := newHandler(), request(b, "strict", fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x]"))
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		h.Handle(b.Context(), req)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "µs-p99")
+}
