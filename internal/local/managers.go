@@ -26,11 +26,10 @@ import (
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kube"
 	"casement.dev/casement/internal/manager"
-	"casement.dev/casement/internal/sim/arm"
 )
 
-// The identity that the plane puts into namespace default, and what templates
-// need to know of it. The local Azure takes any secret.
+// The secret of an identity that the plane puts into namespace default, and what
+// templates need to know of both. The local Azure takes any secret.
 const (
 	identityName   = "cluster-identity"
 	identitySecret = "cluster-identity-secret"
@@ -234,16 +233,10 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("casement"), client.ForceOwnership)
 }
 
+// planeIdentity is the client secret that the identities of templates refer to.
 func planeIdentity() []client.Object {
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret}, StringData: map[string]string{"clientSecret": "local"}},
-		&infrav1.AzureClusterIdentity{
-			ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identityName},
-			Spec: infrav1.AzureClusterIdentitySpec{
-				Type: infrav1.ServicePrincipal, TenantID: arm.DefaultTenant, ClientID: identityClient, AllowedNamespaces: &infrav1.AllowedNamespaces{},
-				ClientSecret: corev1.SecretReference{Namespace: planeNamespace, Name: identitySecret},
-			},
-		},
 	}
 }
 
