@@ -81,10 +81,6 @@ type Rule struct {
 type Target struct {
 	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
 	Minor int
-	// Builds are the Windows builds of the cluster's nodes; empty is unknown.
-	Builds []string
-	// AssumeWindows takes every pod that says nothing as one for Windows.
-	AssumeWindows bool
 }
 
 // Finding is what a rule found at one place.
