@@ -11,7 +11,7 @@ import (
 // TestExamples: each rule finds its bad example and not its good one, and what it
 // mends it does not find again.
 func TestExamples(t *testing.T) {
-	id := regexp.MustCompile(`^WIN[0-9]{3}$`)
+	id := regexp.MustCompile(`^(WIN|K8S)[0-9]{3}$`)
 	seen := map[string]bool{}
 	for _, r := range All() {
 		t.Run(r.ID, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -56,23 +55,16 @@ func Setup(mgr ctrl.Manager) {
 type handler struct {
 	labels func(ctx context.Context, namespace string) map[string]string
 	rules  []lint.Rule
-	// decided are the rules whose verdict the API server gave before it asked us.
-	decided []string
 }
 
 // New returns the webhook. labels are those of a namespace, nil when they are not
 // known.
 func New(labels func(ctx context.Context, namespace string) map[string]string) admission.Handler {
-	h := &handler{labels: labels, rules: rules.All()}
-	for _, r := range h.rules {
-		if r.Oracle != lint.Unit {
-			h.decided = append(h.decided, r.ID)
-		}
-	}
-	return h
+	return &handler{labels: labels, rules: rules.All()}
 }
 
-// Handle implements admission.Handler.
+// Handle implements admission.Handler. What the API server refuses itself it has
+// refused before it asks.
 func (h *handler) Handle(ctx context.Context, req admission.Request) admission.Response {
 	mode := h.mode(ctx, req.Namespace)
 	if mode == off || len(req.Object.Raw) == 0 {
@@ -90,8 +82,6 @@ func (h *handler) Handle(ctx context.Context, req admission.Request) admission.R
 			text += "; write instead: " + f.Fix
 		}
 		switch {
-		case slices.Contains(h.decided, f.Rule):
-			// It has said so itself, or nothing in its eyes is wrong here.
 		case mode == enforce && f.Severity == lint.Error && denied == "":
 			denied = text
 		case len(warnings) < maxWarnings:
