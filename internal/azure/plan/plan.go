@@ -105,6 +105,11 @@ type Planner struct {
 	client Client
 	reader *reader
 	now    func() time.Time
+
+	mu sync.Mutex
+	// underway are the tokens of operations that go on. An object that is read from a
+	// cache just after it was written may not have its token yet.
+	underway map[string]Token
 }
 
 // Options of a Planner; the zero value is good.
@@ -123,7 +128,7 @@ func New(client Client, o Options) *Planner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Planner{client: client, reader: newReader(client, o.TTL, o.Now), now: o.Now}
+	return &Planner{client: client, reader: newReader(client, o.TTL, o.Now), now: o.Now, underway: map[string]Token{}}
 }
 
 // Live reads one resource through the shared cache; nil without an error means
@@ -164,7 +169,7 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 	items := make([]*item, len(in.Resources))
 	finished := map[string]bool{}
 	for i, r := range in.Resources {
-		items[i] = &item{Resource: r, owner: in.Owner, token: tokens[arm.Key(r.ID)]}
+		items[i] = &item{Resource: r, owner: in.Owner, token: p.recall(r, tokens[arm.Key(r.ID)])}
 	}
 	for todo := slices.Clone(items); len(todo) > 0; {
 		ready, rest := split(todo, after, finished)
@@ -256,6 +261,7 @@ func (p *Planner) held(ctx context.Context, it *item, after map[string][]string,
 }
 
 func (p *Planner) outcome(items []*item, tokens []Token) Outcome {
+	p.remember(items)
 	out := Outcome{State: Done, Tokens: tokens, Live: map[string]json.RawMessage{}}
 	for _, it := range items {
 		out.Resources = append(out.Resources, it.status)

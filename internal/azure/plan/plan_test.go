@@ -386,3 +386,23 @@ func TestReadsAreShared(t *testing.T) {
 		expect(t, "calls", a.took(), "GET virtualMachines")
 	})
 }
+
+// TestAStaleObjectLosesNoOperation: an object that comes from a cache right after
+// its token was written begins nothing again, and hears how the operation ends.
+func TestAStaleObjectLosesNoOperation(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 1
+		a.ends["a"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut","message":"did not finish in the allotted time"}}`}
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"publicIPAddresses/a", nil)}}
+		out := p.Apply(t.Context(), in)
+		expect(t, "begun", a.took(), "GET publicIPAddresses, PUT a")
+		later(out.RequeueAfter)
+		out = p.Apply(t.Context(), in) // without the token
+		expect(t, "the end", a.took(), "GET a, POLL")
+		if len(out.Tokens) != 1 || out.Tokens[0].Message == "" {
+			t.Errorf("does not hear of the end: %+v", out)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
 )
 
 // Verb is what an operation does to a resource.
@@ -63,6 +64,30 @@ func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Toke
 		}
 	}
 	return planned, foreign
+}
+
+// recall is the token of a resource: the object's own, unless that knows nothing of
+// an operation that was begun here.
+func (p *Planner) recall(r desired.Resource, own Token) Token {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t, ok := p.underway[arm.Key(r.ID)]; ok && own.Resume == "" && t.Begun.After(own.Begun) {
+		return t
+	}
+	return own
+}
+
+// remember keeps what is open after a pass, and nothing else.
+func (p *Planner) remember(items []*item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range items {
+		if it.token.Resume != "" {
+			p.underway[arm.Key(it.ID)] = it.token
+		} else {
+			delete(p.underway, arm.Key(it.ID))
+		}
+	}
 }
 
 // hashOf is of a body without what is new in every pass.
