@@ -7,12 +7,16 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // maxBody is the largest request ARM takes, 4 MiB.
 const maxBody = 4 << 20
 
 var apiVersionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-zA-Z0-9.-]+)?$`)
+
+// slashes are what some clients write in the place of one.
+var slashes = regexp.MustCompile("/{2,}")
 
 // call is one request on its way.
 type call struct {
@@ -24,6 +28,10 @@ type call struct {
 	version string
 	query   url.Values
 	status  int
+	// fault names the rule that struck; abort ends the connection unanswered.
+	fault string
+	abort bool
+	begun time.Time
 }
 
 // ServeHTTP implements http.Handler: ARM, the token service and discovery, which
@@ -41,11 +49,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
-	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query()}
+	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
 	if c.serveLogin() {
 		return
 	}
-	if err := c.serve(); err != nil {
+	err := c.serve()
+	if c.abort {
+		s.calls.add(c)
+		panic(http.ErrAbortHandler) // the way of net/http to drop a connection
+	}
+	if err != nil {
 		if err.Status == 0 {
 			err.Status = http.StatusInternalServerError
 		}
@@ -56,7 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *call) serve() *Error {
-	path := regexp.MustCompile("/{2,}").ReplaceAllString(c.r.URL.EscapedPath(), "/")
+	path := slashes.ReplaceAllString(c.r.URL.EscapedPath(), "/")
 	id, err := parseID(path)
 	if err != nil {
 		return badRequest("InvalidRequestFormat", "%s", err)
@@ -69,6 +82,9 @@ func (c *call) serve() *Error {
 		return badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
 	} else if !apiVersionForm.MatchString(c.version) {
 		return badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid.", c.version)
+	}
+	if e := c.strike(); e != nil {
+		return e
 	}
 	if id.Subscription == "" {
 		return c.serveTenant()

@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,12 +14,21 @@ const keptCalls = 2048
 
 // Call is one request that was answered.
 type Call struct {
+	// Number counts all calls from 1.
+	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
 	Method string    `json:"method"`
 	Path   string    `json:"path"`
 	Type   string    `json:"type"`
 	Status int       `json:"status"`
 	Caller string    `json:"caller"`
+	// Code is the error's code, Fault the kind and ID of the rule that struck.
+	Code  string `json:"code,omitempty"`
+	Fault string `json:"fault,omitempty"`
+	// APIVersion is the one asked for.
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Seconds is how long the answer took.
+	Seconds float64 `json:"seconds"`
 }
 
 // Counter counts equal calls.
@@ -36,12 +46,15 @@ type CallLog struct {
 	Counters                                 []Counter `json:"counters"`
 	Recent                                   []Call    `json:"recent"`
 	Reads, Writes, Deletes, Polls, Throttled int
+	// Unsupported counts the calls that the local Azure does not model.
+	Unsupported int
 }
 
 type callLog struct {
 	mu       sync.Mutex
 	counters map[Counter]int
 	recent   []Call
+	last     uint64
 }
 
 func newCallLog() *callLog { return &callLog{counters: map[Counter]int{}} }
@@ -58,7 +71,18 @@ func (l *callLog) add(c *call) {
 	if len(l.recent) >= keptCalls {
 		l.recent = slices.Delete(l.recent, 0, keptCalls/2)
 	}
-	l.recent = append(l.recent, Call{Time: c.s.clock.Now(), Method: c.r.Method, Path: c.r.URL.Path, Type: typ, Status: c.status, Caller: caller})
+	l.last++
+	now := c.s.clock.Now()
+	l.recent = append(l.recent, Call{Number: l.last, Time: now, Method: c.r.Method, Path: c.r.URL.Path, Type: typ, Status: c.status, Caller: caller,
+		Code: c.w.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.version, Seconds: now.Sub(c.begun).Seconds()})
+}
+
+// CallsAfter returns the remembered calls with a higher number than after.
+func (s *Server) CallsAfter(after uint64) []Call {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(s.calls.recent, after+1, func(c Call, n uint64) int { return cmp.Compare(c.Number, n) })
+	return slices.Clone(s.calls.recent[i:])
 }
 
 // CallLog returns what was asked so far.
@@ -78,6 +102,9 @@ func (s *Server) CallLog() CallLog {
 			out.Deletes += n
 		default:
 			out.Writes += n
+		}
+		if key.Status == http.StatusNotImplemented {
+			out.Unsupported += n
 		}
 		if key.Status == http.StatusTooManyRequests {
 			out.Throttled += n

@@ -95,6 +95,7 @@ func (t *tx) begin(op *operation, takes time.Duration) *operation {
 	op.Start = t.now
 	op.Due = t.now.Add(t.s.latency(takes))
 	op.Status = statusInProgress
+	t.s.spoil(op)
 	t.putOp(op)
 	t.started = append(t.started, op)
 	return op

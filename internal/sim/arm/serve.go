@@ -116,6 +116,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// answered serves a request; false means that the connection was dropped.
+func answered(h http.Handler, w http.ResponseWriter, r *http.Request) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			panic(p)
+		} else if p != nil {
+			ok = false
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return true
+}
+
 // roundTrip answers r in process.
 func roundTrip(h http.Handler, r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
@@ -130,7 +143,9 @@ func roundTrip(h http.Handler, r *http.Request) (*http.Response, error) {
 		in.Body = io.NopCloser(bytes.NewReader(nil))
 	}
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, in)
+	if !answered(h, rec, in) {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, io.ErrUnexpectedEOF)
+	}
 	resp := rec.Result()
 	resp.Request = r
 	return resp, nil

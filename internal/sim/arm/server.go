@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/fault"
 )
 
 // Defaults of a Config. The tenant and subscription are casement's own.
@@ -39,6 +41,8 @@ type Config struct {
 	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
 	// (RFC 5737) in turn.
 	PublicIP func(id string) (string, error)
+	// Faults are the rules in force at first; nil is none.
+	Faults *fault.Set
 	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
 	FQDN func(label, location, ip string) string
 }
@@ -57,6 +61,7 @@ type Server struct {
 	running *running
 	feed    *feed
 	calls   *callLog
+	faults  *fault.Set
 	pki     *serving
 
 	mu    sync.RWMutex
@@ -77,6 +82,9 @@ func New(cfg Config) (*Server, error) {
 	if cfg.FQDN == nil {
 		cfg.FQDN = func(label, location, _ string) string { return label + "." + location + ".cloudapp.azure.com" }
 	}
+	if cfg.Faults == nil {
+		cfg.Faults = &fault.Set{}
+	}
 	if cfg.Dir != "" {
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make the local Azure's state: %w", err)
@@ -86,7 +94,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, running: newRunning(), feed: newFeed(), calls: newCallLog(), store: store}
+	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
 	if s.pki, err = loadServing(cfg.Dir); err != nil {
 		store.close()
 		return nil, err
@@ -106,11 +114,7 @@ func (s *Server) resume() {
 		for _, op := range t.open {
 			open = append(open, op)
 		}
-		for _, d := range t.all(typeVM, "") {
-			if str(d.Hidden, "power") == "running" && d.state() != "Creating" {
-				vms = append(vms, t.machine(d))
-			}
-		}
+		vms = t.poweredOn()
 	})
 	if s.cfg.Machines != nil {
 		for _, vm := range vms {
@@ -120,6 +124,18 @@ func (s *Server) resume() {
 	for _, op := range open {
 		s.drive(op)
 	}
+}
+
+// poweredOn lists the machines that run, but for those that an open operation
+// is about to start.
+func (t *tx) poweredOn() []VM {
+	var out []VM
+	for _, d := range t.all(typeVM, "") {
+		if str(d.Hidden, "power") == "running" && d.state() != "Creating" {
+			out = append(out, t.machine(d))
+		}
+	}
+	return out
 }
 
 // Close ends the server; open operations go on after the next New on the same

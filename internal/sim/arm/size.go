@@ -67,7 +67,7 @@ func (s *Server) sizeFor(location, name string, zones []string) (size, *Error) {
 		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current region are: %s. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regionservices.", name, sizeNames())
 	}
 	if sz.restricted {
-		return sz, conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", name, location)
+		return sz, errSKU(name, location)
 	}
 	if len(zones) > 0 && (!zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
 		return sz, badRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.", strings.Join(zones, ","), location)
@@ -91,10 +91,21 @@ func (t *tx) quota(d *doc, s size) *Error {
 			used += other.cores
 		}
 	}
+	if e := t.capacity(d, s, used); e != nil {
+		return e
+	}
 	if used+s.cores <= coreLimit {
 		return nil
 	}
-	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", s.family, d.location(), coreLimit, used, s.cores, used+s.cores)
+	return errQuota(s, d.location(), coreLimit, used)
+}
+
+func errSKU(size, location string) *Error {
+	return conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
+}
+
+func errQuota(s size, location string, limit, used int) *Error {
+	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", s.family, location, limit, used, s.cores, used+s.cores)
 }
 
 // serveSubscription answers what hangs on the subscription itself: SKUs, usages,

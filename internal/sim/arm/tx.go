@@ -87,6 +87,22 @@ func (t *tx) put(d *doc) {
 	t.changes = append(t.changes, Change{ID: d.ID, Type: d.Type})
 }
 
+// file puts a document as it is, its revision and times included.
+func (t *tx) file(d *doc) {
+	k := d.key()
+	old := t.docs[k]
+	t.rev = max(t.rev, d.Rev)
+	t.insert(d)
+	t.undo = append(t.undo, func() {
+		t.remove(k)
+		if old != nil {
+			t.insert(old)
+		}
+	})
+	t.docKeys[k] = true
+	t.changes = append(t.changes, Change{ID: d.ID, Type: d.Type})
+}
+
 // drop removes a document and everything below it.
 func (t *tx) drop(id string) {
 	key := lower(id)

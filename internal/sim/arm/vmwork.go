@@ -16,6 +16,9 @@ func runCreateVM(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	if !ok {
 		return nil, nil
 	}
+	if e := s.bootFault(ctx, vm); e != nil {
+		return nil, e
+	}
 	s.cfg.Machines.Start(vm)
 	for {
 		changed := s.running.wait()

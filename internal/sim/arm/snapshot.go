@@ -1,0 +1,97 @@
+package arm
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// snapshotForm is the version of the snapshot format.
+const snapshotForm = 1
+
+// snapshot is everything the emulator remembers. Secrets are in it; the disks of
+// guests are not.
+type snapshot struct {
+	Form       int          `json:"casementLocalAzure"`
+	Resources  []*doc       `json:"resources"`
+	Operations []*operation `json:"operations"`
+}
+
+// Snapshot writes the state as JSON. It holds custom data, passwords and
+// secrets: keep it as you would keep those.
+func (s *Server) Snapshot(w io.Writer) error {
+	out := snapshot{Form: snapshotForm, Resources: []*doc{}, Operations: []*operation{}}
+	s.read(func(t *tx) {
+		for _, k := range sortedKeys(t.docs) {
+			out.Resources = append(out.Resources, t.docs[k])
+		}
+		for _, k := range sortedKeys(t.ops) {
+			out.Operations = append(out.Operations, t.ops[k])
+		}
+	})
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(out)
+}
+
+// Restore replaces the state by a snapshot. Guests of VMs that ran then boot
+// anew from their custom data; operations that were open go on.
+func (s *Server) Restore(r io.Reader) error {
+	var in snapshot
+	if err := json.NewDecoder(r).Decode(&in); err != nil {
+		return fmt.Errorf("read the snapshot: %w", err)
+	}
+	if in.Form != snapshotForm {
+		return fmt.Errorf("read the snapshot: it is no snapshot of a local Azure of form %d", snapshotForm)
+	}
+	for _, d := range in.Resources {
+		id, err := parseID(d.ID)
+		if err != nil {
+			return fmt.Errorf("read the snapshot: %w", err)
+		}
+		d.id = id
+		if d.Body == nil {
+			d.Body = object{}
+		}
+	}
+	return s.replace(in.Resources, in.Operations)
+}
+
+// Reset forgets all resources and operations, and ends all guests.
+func (s *Server) Reset() error { return s.replace(nil, nil) }
+
+// replace puts another state in the place of the one there is.
+func (s *Server) replace(docs []*doc, ops []*operation) error {
+	var guests []string
+	err := s.update(func(t *tx) error {
+		for _, vm := range t.poweredOn() {
+			guests = append(guests, vm.ID)
+		}
+		for _, id := range sortedKeys(t.ops) {
+			t.s.running.cancel(id)
+			t.dropOp(id)
+		}
+		for _, k := range sortedKeys(t.docs) {
+			t.dropOne(k)
+		}
+		for _, d := range docs {
+			t.file(d)
+		}
+		for _, op := range ops {
+			t.putOp(op)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if s.cfg.Machines != nil {
+		for _, id := range guests {
+			if err := s.cfg.Machines.Delete(s.ctx, id); err != nil {
+				return fmt.Errorf("end the guest of %s: %w", id, err)
+			}
+		}
+	}
+	s.resume()
+	return nil
+}

@@ -1,0 +1,184 @@
+package fault
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Kind is what a rule does.
+type Kind string
+
+// The kinds, by where they strike. The first five answer a request, the next
+// two refuse a write as the platform does, the last three spoil an operation.
+const (
+	// Throttle answers 429 TooManyRequests with Retry-After.
+	Throttle Kind = "throttle"
+	// Conflict answers 409 with AnotherOperationInProgress.
+	Conflict Kind = "conflict"
+	// Unavailable answers 503 ServerTimeout, or the rule's status and code.
+	Unavailable Kind = "unavailable"
+	// Drop closes the connection without an answer. The request is not carried out.
+	Drop Kind = "drop"
+	// Lose carries the request out and closes the connection without an answer.
+	Lose Kind = "lose"
+	// Quota refuses a virtual machine for lack of cores.
+	Quota Kind = "quota"
+	// SKU refuses a virtual machine because its size is not available.
+	SKU Kind = "sku"
+	// Operation lets the long-running operation of a call fail.
+	Operation Kind = "operation"
+	// BootFailure lets a virtual machine never report from its guest
+	// (OSProvisioningTimedOut).
+	BootFailure Kind = "boot-failure"
+	// SlowBoot delays the boot of a virtual machine by Delay.
+	SlowBoot Kind = "slow-boot"
+)
+
+// Kinds lists all kinds with what they do, in the order of help texts.
+func Kinds() [][2]string {
+	return [][2]string{
+		{string(Throttle), "answer 429 with Retry-After"},
+		{string(Conflict), "answer 409 AnotherOperationInProgress"},
+		{string(Unavailable), "answer 503, or --status and --code"},
+		{string(Drop), "drop the connection before the call is carried out"},
+		{string(Lose), "carry the call out and drop the connection before the answer"},
+		{string(Quota), "refuse a VM for lack of cores"},
+		{string(SKU), "refuse a VM because its size is not available"},
+		{string(Operation), "let the operation of the call fail, with --code"},
+		{string(BootFailure), "the guest of a VM never reports"},
+		{string(SlowBoot), "the guest of a VM boots --delay later"},
+	}
+}
+
+// Rule is one fault. The first group of fields says which calls it is for (an
+// empty field is for all), the second how often it strikes, the third what it
+// does beyond its kind.
+type Rule struct {
+	// ID is given by the Set.
+	ID   string `json:"id,omitempty"`
+	Kind Kind   `json:"kind"`
+
+	// Verbs are HTTP methods.
+	Verbs []string `json:"verbs,omitempty"`
+	// Type is a pattern (path.Match with * over slashes too) of the resource type,
+	// Group of the resource group, Name of the resource. Case does not matter.
+	Type  string `json:"type,omitempty"`
+	Group string `json:"group,omitempty"`
+	Name  string `json:"name,omitempty"`
+
+	// After lets the first calls that match pass; Count ends the rule when it has
+	// struck that often (0: never); Probability is the chance of each call, 0 and
+	// 1 both meaning always.
+	After       int     `json:"after,omitempty"`
+	Count       int     `json:"count,omitempty"`
+	Probability float64 `json:"probability,omitempty"`
+
+	// Status, Code and Message replace those of the kind.
+	Status  int    `json:"status,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// RetryAfter is in seconds.
+	RetryAfter int `json:"retryAfter,omitempty"`
+	// Delay is a duration as time.ParseDuration reads it; for SlowBoot.
+	Delay string `json:"delay,omitempty"`
+
+	// Seen and Struck are counted by the Set.
+	Seen   int `json:"seen,omitempty"`
+	Struck int `json:"struck,omitempty"`
+}
+
+// File is the form of a file of rules.
+type File struct {
+	// Seed makes the chances of a run repeatable.
+	Seed  uint64 `json:"seed,omitempty"`
+	Rules []Rule `json:"faults"`
+}
+
+// Parse reads YAML or JSON and checks each rule.
+func Parse(data []byte) (File, error) {
+	var f File
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return f, fmt.Errorf("faults: %w", err)
+	}
+	for i, r := range f.Rules {
+		if err := r.Validate(); err != nil {
+			return f, fmt.Errorf("faults[%d]: %w", i, err)
+		}
+	}
+	return f, nil
+}
+
+// Validate says what is wrong with a rule.
+func (r Rule) Validate() error {
+	known := slices.ContainsFunc(Kinds(), func(k [2]string) bool { return k[0] == string(r.Kind) })
+	if !known {
+		var names []string
+		for _, k := range Kinds() {
+			names = append(names, k[0])
+		}
+		return fmt.Errorf("kind %q is none of %s", r.Kind, strings.Join(names, ", "))
+	}
+	for field, pattern := range map[string]string{"type": r.Type, "group": r.Group, "name": r.Name} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("%s: pattern %q: %w", field, pattern, err)
+		}
+	}
+	switch {
+	case r.Probability < 0 || r.Probability > 1:
+		return fmt.Errorf("probability %g is not between 0 and 1", r.Probability)
+	case r.Count < 0 || r.After < 0 || r.RetryAfter < 0:
+		return fmt.Errorf("count, after and retryAfter must not be negative")
+	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
+		return fmt.Errorf("status %d is no HTTP error (400 to 599)", r.Status)
+	case r.Kind == SlowBoot && r.Delay == "":
+		return fmt.Errorf("slow-boot needs a delay, as in 90s")
+	}
+	if _, err := r.delay(); err != nil {
+		return fmt.Errorf("delay: %w", err)
+	}
+	return nil
+}
+
+func (r Rule) delay() (time.Duration, error) {
+	if r.Delay == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(r.Delay)
+}
+
+// Wait is the rule's delay; 0 when it has none.
+func (r Rule) Wait() time.Duration {
+	d, err := r.delay()
+	if err != nil {
+		return 0 // refused by Validate
+	}
+	return d
+}
+
+// Target is what a rule is matched against. Empty fields are unknown.
+type Target struct {
+	Verb, Type, Group, Name string
+}
+
+// matches says whether a rule is for a target.
+func (r Rule) matches(t Target) bool {
+	if len(r.Verbs) > 0 && !slices.ContainsFunc(r.Verbs, func(v string) bool { return strings.EqualFold(v, t.Verb) }) {
+		return false
+	}
+	return like(r.Type, t.Type) && like(r.Group, t.Group) && like(r.Name, t.Name)
+}
+
+// like matches without case; * reaches over slashes.
+func like(pattern, text string) bool {
+	if pattern == "" {
+		return true
+	}
+	flat := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "/", "\x00") }
+	ok, err := path.Match(flat(pattern), flat(text))
+	return err == nil && ok
+}

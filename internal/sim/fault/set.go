@@ -1,0 +1,91 @@
+package fault
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Set holds the rules in force. It is safe for concurrent use; the zero value is
+// an empty Set with seed 0.
+type Set struct {
+	mu    sync.Mutex
+	rules []*Rule
+	next  int
+	draw  *rand.Rand
+}
+
+// New returns a Set with the rules of a file.
+func New(f File) (*Set, error) {
+	s := &Set{draw: rand.New(rand.NewPCG(f.Seed, 0))}
+	for _, r := range f.Rules {
+		if _, err := s.Add(r); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Add files a rule, counted from nothing, and returns it with its ID.
+func (s *Set) Add(r Rule) (Rule, error) {
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	r.ID, r.Seen, r.Struck = strconv.Itoa(s.next), 0, 0
+	s.rules = append(s.rules, &r)
+	return r, nil
+}
+
+// List returns the rules in the order in which they were added.
+func (s *Set) List() []Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Rule, 0, len(s.rules))
+	for _, r := range s.rules {
+		out = append(out, *r)
+	}
+	return out
+}
+
+// Clear removes the rules with these IDs, or all when none is named.
+func (s *Set) Clear(ids ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if !slices.ContainsFunc(s.rules, func(r *Rule) bool { return r.ID == id }) {
+			return fmt.Errorf("there is no fault %s", id)
+		}
+	}
+	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool { return len(ids) == 0 || slices.Contains(ids, r.ID) })
+	return nil
+}
+
+// Strike returns the first rule of these kinds that strikes a target.
+func (s *Set) Strike(t Target, kinds ...Kind) (Rule, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rules {
+		if !slices.Contains(kinds, r.Kind) || !r.matches(t) || r.Count > 0 && r.Struck >= r.Count {
+			continue
+		}
+		r.Seen++
+		if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && s.chance() >= r.Probability {
+			continue
+		}
+		r.Struck++
+		return *r, true
+	}
+	return Rule{}, false
+}
+
+func (s *Set) chance() float64 {
+	if s.draw == nil {
+		s.draw = rand.New(rand.NewPCG(0, 0))
+	}
+	return s.draw.Float64()
+}
