@@ -18,6 +18,7 @@ import (
 
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/standin"
 )
 
@@ -45,7 +46,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	if err := os.MkdirAll(dir.Path("egress"), 0o700); err != nil {
 		return nil, err
 	}
-	l, err := listenKept(dir.Path("azure.port"))
+	l, err := c.listenAzure()
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +56,14 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	}
 	ca := x509.NewCertPool()
 	guests.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
+	faults, err := fault.New(c.opts.Faults)
+	if err != nil {
+		net.Close()
+		return nil, err
+	}
 	a.server, err = arm.New(arm.Config{
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
+		Faults: faults,
+		Dir:    dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN: func(_, _, ip string) string { return ip },
@@ -91,6 +98,17 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 			c.log.Error(err, "close the local network")
 		}
 	}, nil
+}
+
+func (c *conductor) listenAzure() (net.Listener, error) {
+	if c.opts.Listen == "" {
+		return listenKept(c.opts.Dir.Path("azure.port"))
+	}
+	l, err := net.Listen("tcp", c.opts.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the local Azure: %w", err)
+	}
+	return l, nil
 }
 
 // listenKept listens on 127.0.0.1, on the port in file or a free one that it

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/standin"
 )
 
@@ -41,6 +42,13 @@ type Options struct {
 	Log io.Writer
 	// Latency scales the durations of Azure's operations; zero is at once.
 	Latency float64
+	// AzureOnly runs the local Azure and its guests, without Kubernetes.
+	AzureOnly bool
+	// Listen is the address of the local Azure, "" for the one it had before or a
+	// free port of 127.0.0.1.
+	Listen string
+	// Faults are the rules by which the local Azure fails at first.
+	Faults fault.File
 	// OnStatus, when set, is told of each change of the status.
 	OnStatus func(Status)
 }
@@ -110,14 +118,7 @@ func (c *conductor) run(ctx context.Context) (err error) {
 		}
 	}()
 	failed := make(chan error, 8)
-	for _, part := range []struct {
-		name  string
-		start func(context.Context, chan<- error) (func(context.Context), error)
-	}{
-		{"local Azure (simulated)", c.startAzure},
-		{"management etcd and API server", c.startManagement},
-		{"Cluster API and casement", c.startManagers},
-	} {
+	for _, part := range c.parts() {
 		done := c.beginStep(part.name)
 		stop, err := part.start(ctx, failed)
 		if stop != nil {
@@ -136,6 +137,20 @@ func (c *conductor) run(ctx context.Context) (err error) {
 	case err := <-failed:
 		return err
 	}
+}
+
+// part is one of the things that a plane consists of.
+type part struct {
+	name  string
+	start func(context.Context, chan<- error) (func(context.Context), error)
+}
+
+func (c *conductor) parts() []part {
+	parts := []part{{"local Azure (simulated)", c.startAzure}}
+	if !c.opts.AzureOnly {
+		parts = append(parts, part{"management etcd and API server", c.startManagement}, part{"Cluster API and casement", c.startManagers})
+	}
+	return parts
 }
 
 func (c *conductor) beginStep(name string) (done func()) {

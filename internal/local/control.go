@@ -175,6 +175,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 	if err != nil {
 		return nil, fmt.Errorf("ask the local plane for %s: %w", path, err)
 	}
+	if resp.StatusCode == http.StatusNoContent {
+		return resp.Body, nil
+	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))

@@ -27,6 +27,7 @@ func (c *conductor) serveControl() (*http.Server, error) {
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.status()) })
 	mux.HandleFunc("GET /calls", c.serveCalls)
 	mux.HandleFunc("GET /console", c.serveConsole)
+	c.controlAzure(mux)
 	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) {
 		c.setPhase(PhaseStopping, nil)
 		c.stop(errStopped)

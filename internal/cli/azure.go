@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/sim/fault"
+)
+
+func newAzure(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "azure",
+		Short: "The local Azure: serve it alone, point clients at it, read its log, let it fail",
+		Long: `The local Azure is an emulator of Azure Resource Manager whose virtual machines
+boot as simulated guests. 'casement up' runs it with everything else; 'casement
+azure serve' runs it alone. The other commands talk to whichever runs.`,
+		Example: `  casement azure serve --state /tmp/az
+  eval "$(casement azure env --for az --state /tmp/az)" && az vm list
+  casement azure log -f`,
+	}
+	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a))
+	return c
+}
+
+func newAzureServe(a *app) *cobra.Command {
+	var listen, faults, logFile string
+	pace := latency("instant")
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the local Azure alone, in the foreground",
+		Long: `Run the local Azure without Kubernetes until it is interrupted: HTTPS with a CA of
+its own, state below --state, and virtual machines that boot. Whoever reaches its
+port may do anything in it; it listens on 127.0.0.1 unless told otherwise.`,
+		Example: `  casement azure serve
+  casement azure serve --state /tmp/az --latency azure
+  casement azure serve --faults faults.yaml --listen 127.0.0.1:8443`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			factor, err := pace.factor()
+			if err != nil {
+				return err
+			}
+			opts := local.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, OnStatus: a.azureReady()}
+			if opts.Faults, err = readFaults(faults); err != nil {
+				return err
+			}
+			if opts.Log = a.Err; logFile != "-" {
+				log, err := a.openLog(logFile)
+				if err != nil {
+					return err
+				}
+				defer log.Close()
+				opts.Log = log
+			}
+			return local.Run(cmd.Context(), opts)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default the port of the last run, or a free one, of 127.0.0.1)")
+	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of operations: instant, azure or a factor of it")
+	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
+	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
+	return c
+}
+
+func readFaults(file string) (fault.File, error) {
+	if file == "" {
+		return fault.File{}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fault.File{}, fmt.Errorf("read the faults: %w", err)
+	}
+	f, err := fault.Parse(data)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", file, err)
+	}
+	return f, nil
+}
+
+func (a *app) openLog(file string) (io.WriteCloser, error) {
+	if file == "" {
+		if err := a.dir.Make(); err != nil {
+			return nil, err
+		}
+		file = a.dir.Log()
+	}
+	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// azureReady prints where the local Azure is, once.
+func (a *app) azureReady() func(local.Status) {
+	shown := false
+	return func(s local.Status) {
+		if shown || s.Phase != local.PhaseReady {
+			return
+		}
+		shown = true
+		state := a.stateFlag()
+		fmt.Fprintf(a.Out, `Local Azure (simulated)  %s
+CA certificate           %s
+Tenant                   %s
+Subscription             %s
+
+Use it:
+  eval "$(casement azure env%s)"           for SDKs and curl
+  eval "$(casement azure env --for az%s)"  for az, logged in
+`, s.Azure.Endpoint, s.Azure.CAFile, s.Azure.TenantID, s.Azure.SubscriptionID, state, state)
+	}
+}
+
+// stateFlag is what a user has to add to find the same state directory.
+func (a *app) stateFlag() string {
+	if dir, err := local.DefaultDir(); err == nil && dir == a.dir {
+		return ""
+	}
+	return " --state " + shellQuote(string(a.dir))
+}
+
+func newAzureReset(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "reset",
+		Short:   "Delete everything in the local Azure at once, guests included",
+		Example: "  casement azure reset",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := local.NewClient(a.dir).ResetAzure(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, "The local Azure is empty.")
+			return nil
+		},
+	}
+}
+
+func newAzureSnapshot(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "snapshot FILE",
+		Short: "Write the state of the local Azure to a file",
+		Long: `Write all resources and operations of the local Azure to a file, - for standard
+output. The file holds passwords and custom data. The disks of guests are not in it.`,
+		Example: "  casement azure snapshot before.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			client := local.NewClient(a.dir)
+			if args[0] == "-" {
+				return client.SnapshotAzure(cmd.Context(), a.Out)
+			}
+			f, err := os.CreateTemp(filepath.Dir(args[0]), ".snapshot-*")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, removeIfThere(f.Name())) }()
+			if err := errors.Join(client.SnapshotAzure(cmd.Context(), f), f.Close()); err != nil {
+				return err
+			}
+			return os.Rename(f.Name(), args[0])
+		},
+	}
+}
+
+func removeIfThere(name string) error {
+	if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func newAzureRestore(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Replace the state of the local Azure by a snapshot",
+		Long: `Replace everything in the local Azure by what a snapshot holds (- for standard
+input). VMs that ran boot anew from their custom data.`,
+		Example: "  casement azure restore before.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			in := a.In
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				in = f
+			}
+			return local.NewClient(a.dir).RestoreAzure(cmd.Context(), in)
+		},
+	}
+}

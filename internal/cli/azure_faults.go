@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/sim/fault"
+)
+
+func newAzureFaults(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "faults",
+		Short: "Let the local Azure fail on purpose: add, list and clear rules",
+		Example: `  casement azure faults add throttle --type '*/virtualMachines' --verb PUT --count 3
+  casement azure faults list
+  casement azure faults clear`,
+	}
+	c.AddCommand(newFaultsAdd(a), newFaultsList(a), newFaultsClear(a))
+	return c
+}
+
+func newFaultsAdd(a *app) *cobra.Command {
+	var r fault.Rule
+	var delay time.Duration
+	var kinds strings.Builder
+	for _, k := range fault.Kinds() {
+		fmt.Fprintf(&kinds, "  %-13s %s\n", k[0], k[1])
+	}
+	c := &cobra.Command{
+		Use:   "add KIND",
+		Short: "Add a fault rule",
+		Long:  "Add a rule by which the local Azure fails. Patterns may have *; case does not matter.\nKINDs are:\n" + kinds.String(),
+		Example: `  casement azure faults add throttle --verb PUT --count 3 --retry-after 2
+  casement azure faults add operation --type '*/virtualMachines' --name 'demo-md-*' --code AllocationFailed
+  casement azure faults add slow-boot --delay 90s --probability 0.2`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Kind = fault.Kind(args[0])
+			if delay > 0 {
+				r.Delay = delay.String()
+			}
+			if err := r.Validate(); err != nil {
+				return usageError{err}
+			}
+			added, err := local.NewClient(a.dir).AddFault(cmd.Context(), r)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "Fault %s is in force.\n", added.ID)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringSliceVar(&r.Verbs, "verb", nil, "HTTP methods that it is for")
+	f.StringVar(&r.Type, "type", "", "pattern of resource types, as in '*/virtualMachines'")
+	f.StringVar(&r.Group, "resource-group", "", "pattern of resource groups")
+	f.StringVar(&r.Name, "name", "", "pattern of resource names")
+	f.IntVar(&r.After, "after", 0, "let this many calls pass first")
+	f.IntVar(&r.Count, "count", 0, "strike this often and no more (0: without end)")
+	f.Float64Var(&r.Probability, "probability", 0, "chance of each call, from 0 to 1 (0: always)")
+	f.IntVar(&r.Status, "status", 0, "HTTP status in the place of the kind's")
+	f.StringVar(&r.Code, "code", "", "error code in the place of the kind's")
+	f.StringVar(&r.Message, "message", "", "error message in the place of the kind's")
+	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
+	f.DurationVar(&delay, "delay", 0, "delay of slow-boot")
+	return c
+}
+
+func newFaultsList(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the fault rules in force and how often they struck",
+		Example: "  casement azure faults list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rules, err := local.NewClient(a.dir).Faults(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(output, rules, func(w *tabwriter.Writer) {
+				fmt.Fprintln(w, "ID\tKIND\tFOR\tMATCHED\tSTRUCK\tLEFT")
+				for _, r := range rules {
+					left := "no end"
+					if r.Count > 0 {
+						left = strconv.Itoa(r.Count - r.Struck)
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", r.ID, r.Kind, faultScope(r), r.Seen, r.Struck, left)
+				}
+			})
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+// faultScope is what a rule is for, in a few words.
+func faultScope(r fault.Rule) string {
+	var out []string
+	for _, p := range []string{strings.Join(r.Verbs, ","), r.Type, r.Group, r.Name} {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return "everything"
+	}
+	return strings.Join(out, " ")
+}
+
+func newFaultsClear(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "clear [ID...]",
+		Short:   "Remove fault rules, all when none is named",
+		Example: "  casement azure faults clear\n  casement azure faults clear 2 3",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return local.NewClient(a.dir).ClearFaults(cmd.Context(), args...)
+		},
+	}
+}

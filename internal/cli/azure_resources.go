@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/local"
+)
+
+func newAzureResources(a *app) *cobra.Command {
+	var output, group string
+	c := &cobra.Command{
+		Use:     "resources",
+		Short:   "Show what is in the local Azure, by resource group",
+		Example: "  casement azure resources\n  casement azure resources -g demo -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := local.NewClient(a.dir).AzureResources(cmd.Context())
+			if err != nil {
+				return err
+			}
+			list = slices.DeleteFunc(list, func(r local.AzureResource) bool { return group != "" && !strings.EqualFold(group, r.Group) })
+			return a.print(output, list, func(w *tabwriter.Writer) { resourceTree(w, list, output == "wide") })
+		},
+	}
+	c.Flags().StringVarP(&group, "resource-group", "g", "", "only this resource group")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
+	return c
+}
+
+// resourceTree draws the resources below their groups and parents.
+func resourceTree(w *tabwriter.Writer, list []local.AzureResource, wide bool) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "There is nothing in the local Azure.")
+		return
+	}
+	slices.SortStableFunc(list, func(a, b local.AzureResource) int {
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Group), strings.ToLower(b.Group)), cmp.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)))
+	})
+	fmt.Fprintln(w, "RESOURCE\tTYPE\tSTATE\tLOCATION")
+	for _, r := range list {
+		name, typ := "  "+r.Name, strings.TrimPrefix(r.Type, "Microsoft.")
+		switch {
+		case strings.HasSuffix(r.Type, "/resourceGroups"):
+			name, typ = r.Name, "resource group"
+		case strings.Count(r.Type, "/") > 1:
+			name = "    " + r.Name
+		}
+		if wide {
+			typ = r.ID
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", name, typ, r.State, r.Location)
+	}
+}
