@@ -1,0 +1,118 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// handshakeTimeout bounds connecting and logging in to one SSH server.
+const handshakeTimeout = 30 * time.Second
+
+// Access is how to log in on the way.
+type Access struct {
+	User string
+	Keys Keys
+	// KnownHosts is the file that remembers host keys (see Route.KnownHosts).
+	KnownHosts string
+	// Notes is where new host keys are told.
+	Notes io.Writer
+}
+
+// Entrance is a login at the control plane endpoint, from which the cluster's
+// network is reached.
+type Entrance struct {
+	route  Route
+	access Access
+	jump   *ssh.Client
+	keys   []ssh.Signer
+	done   func()
+}
+
+// Enter logs in at the control plane endpoint.
+func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
+	keys, done, err := a.Keys.signers()
+	if err != nil {
+		return nil, err
+	}
+	e := &Entrance{route: r, access: a, keys: keys, done: done}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Jump)
+	if err != nil {
+		done()
+		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to you there? name another way in with --jump", r.Cluster.Name, err)
+	}
+	if e.jump, err = e.login(ctx, conn, r.Jump); err != nil {
+		done()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Close ends the login and all that went through it.
+func (e *Entrance) Close() error {
+	defer e.done()
+	return e.jump.Close()
+}
+
+// Dial connects to a port of the machine.
+func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
+	conn, err := e.jump.DialContext(ctx, "tcp", net.JoinHostPort(e.route.Address, port))
+	if err != nil {
+		return nil, fmt.Errorf("reach port %s of machine %s (%s) from %s: %w", port, e.route.Machine, e.route.Address, e.route.Jump, err)
+	}
+	return conn, nil
+}
+
+// SSH logs in to the machine. Its host key is remembered by the machine's name,
+// which is never used twice as an address may be.
+func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := e.Dial(ctx, SSHPort)
+	if err != nil {
+		return nil, err
+	}
+	return e.login(ctx, conn, net.JoinHostPort(e.route.Machine, SSHPort))
+}
+
+// login shakes hands over conn, which it closes on failure. name is what the
+// host's key is remembered by.
+func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
+	hosts := hostKeys{file: e.access.KnownHosts, notes: e.access.Notes}
+	algorithms, err := hosts.algorithms(name)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	var refused error // what we have against the host's key, without the handshake's words
+	config := &ssh.ClientConfig{
+		User: e.access.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(e.keys...)}, HostKeyAlgorithms: algorithms,
+		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			refused = hosts.check(name, key)
+			return refused
+		},
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	c, channels, requests, err := ssh.NewClientConn(conn, name, config)
+	if !stop() && err == nil {
+		c.Close()
+		err = ctx.Err()
+	}
+	if refused != nil {
+		err = refused
+	} else if err != nil {
+		err = fmt.Errorf("log in to %s as %s: %w", name, e.access.User, errors.Join(err, ctx.Err()))
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return ssh.NewClient(c, channels, requests), nil
+}

@@ -1,0 +1,133 @@
+// Package reach finds the way to a machine of a cluster and goes it: the machine
+// and its private address are in the management cluster, the way in is SSH to the
+// control plane endpoint, and from there a forwarded connection. It is no SSH
+// client of its own taste: what it does, `ssh -J` does too. The command line and
+// whoever else needs a machine's shell or port may import it.
+package reach
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// User is who the cluster templates make on every machine, with the SSH key that
+// they are given.
+const User = "capi"
+
+// Ports of a machine.
+const (
+	SSHPort = "22"
+	// RDPPort is where Windows serves Remote Desktop.
+	RDPPort = "3389"
+)
+
+// Route is the way to a machine.
+type Route struct {
+	// Cluster is the namespace and name of the machine's cluster, ClusterUID what
+	// tells it from an earlier one of that name.
+	Cluster    client.ObjectKey
+	ClusterUID string
+	// Machine and Node are the names of the Machine and of its node; Node is empty
+	// until the machine has joined.
+	Machine, Node string
+	// Windows says which of the two systems the machine runs.
+	Windows bool
+	// Address is the machine's private address.
+	Address string
+	// Jump is host:port of the SSH server at the control plane endpoint: the load
+	// balancer's NAT rule on port 22 leads to a control plane machine.
+	Jump string
+}
+
+// Find returns the route to the machine that name means: a Machine, its node or
+// its AzureMachine. jump, a host with or without a port, replaces the control
+// plane endpoint; it may be empty.
+func Find(ctx context.Context, c client.Client, namespace, name, jump string) (Route, error) {
+	var machines clusterv1.MachineList
+	if err := c.List(ctx, &machines, client.InNamespace(namespace)); err != nil {
+		return Route{}, fmt.Errorf("list machines in namespace %s: %w", namespace, err)
+	}
+	m, err := choose(machines.Items, namespace, name)
+	if err != nil {
+		return Route{}, err
+	}
+	key := client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.ClusterName}
+	cluster := &clusterv1.Cluster{}
+	if err := c.Get(ctx, key, cluster); err != nil {
+		return Route{}, fmt.Errorf("cluster of machine %s: %w", m.Name, err)
+	}
+	vm := &infrav1.AzureMachine{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, vm); err != nil {
+		return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
+	}
+	r := Route{Cluster: key, ClusterUID: string(cluster.UID), Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows")}
+	if r.Address = cmp.Or(internalIP(m.Status.Addresses), internalIP(vm.Status.Addresses)); r.Address == "" {
+		return Route{}, fmt.Errorf("machine %s has no private address yet; see what it waits for: casement why %s", m.Name, m.Name)
+	}
+	if jump = cmp.Or(jump, cluster.Spec.ControlPlaneEndpoint.Host); jump == "" {
+		return Route{}, fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", key.Name)
+	}
+	r.Jump = withPort(jump)
+	return r, nil
+}
+
+// choose picks the machine that is called name, by its own name first.
+func choose(machines []clusterv1.Machine, namespace, name string) (*clusterv1.Machine, error) {
+	var names []string
+	var found *clusterv1.Machine
+	for i := range machines {
+		m := &machines[i]
+		names = append(names, m.Name)
+		if m.Name == name {
+			return m, nil
+		}
+		if !strings.EqualFold(m.Status.NodeRef.Name, name) && m.Spec.InfrastructureRef.Name != name {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%q is the node of two machines in namespace %s, %s and %s; name the machine", name, namespace, found.Name, m.Name)
+		}
+		found = m
+	}
+	if found != nil {
+		return found, nil
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no machine in namespace %s; name another with --namespace", namespace)
+	}
+	slices.Sort(names)
+	return nil, fmt.Errorf("no machine or node is called %q in namespace %s; there are: %s", name, namespace, strings.Join(names, ", "))
+}
+
+// internalIP is the first private address, IPv4 if there is one.
+func internalIP(addresses []clusterv1.MachineAddress) string {
+	first := ""
+	for _, m := range addresses {
+		if m.Type != clusterv1.MachineInternalIP {
+			continue
+		}
+		if ip := net.ParseIP(m.Address); ip.To4() != nil {
+			return m.Address
+		} else if ip != nil {
+			first = cmp.Or(first, m.Address)
+		}
+	}
+	return first
+}
+
+// withPort adds SSH's port to a host that names none.
+func withPort(host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), SSHPort)
+}
