@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -12,30 +16,37 @@ import (
 	"casement.dev/casement/internal/reach"
 )
 
+// desktop is what the user wants of the tunnel, by the flags of rdp.
+type desktop struct {
+	port uint16
+	file string
+	open bool
+}
+
 func newRDP(a *app) *cobra.Command {
 	var w way
-	var port uint16
-	var file string
+	var d desktop
 	c := &cobra.Command{
 		Use:   "rdp NODE|MACHINE",
 		Short: "Open a tunnel to a Windows machine's Remote Desktop on a local port",
 		Long: `Listen on a local port and carry each connection over the control plane endpoint to
-port 3389 of a Windows machine, until interrupted. Give the printed address to a
-Remote Desktop client, or write a file for one with --file. On the local plane the
-machine is simulated: it negotiates, and has no desktop.`,
-		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp",
+port 3389 of a Windows machine, until interrupted. The address is printed and stands
+in a Remote Desktop file; --open starts an installed client with it and ends with it.
+On the local plane the machine is simulated: it negotiates, and has no desktop.`,
+		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n  casement rdp demo-md-win-x7k2p --open",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.rdp(cmd.Context(), w, args[0], port, file)
+			return a.rdp(cmd.Context(), w, args[0], d)
 		},
 	}
 	w.addFlags(c)
-	c.Flags().Uint16Var(&port, "port", 0, "local port (default any that is free)")
-	c.Flags().StringVar(&file, "file", "", "write a Remote Desktop file for the tunnel")
+	c.Flags().Uint16Var(&d.port, "port", 0, "local port (default any that is free)")
+	c.Flags().StringVar(&d.file, "file", "", "where to write the Remote Desktop file (default NODE.rdp in the temporary directory)")
+	c.Flags().BoolVar(&d.open, "open", false, "start an installed Remote Desktop client")
 	return c
 }
 
-func (a *app) rdp(ctx context.Context, w way, name string, port uint16, file string) error {
+func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	r, err := a.route(ctx, w, name)
 	if err != nil {
 		return err
@@ -48,16 +59,33 @@ func (a *app) rdp(ctx context.Context, w way, name string, port uint16, file str
 		return err
 	}
 	defer e.Close()
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
 	if err != nil {
 		return fmt.Errorf("listen for the tunnel: %w; choose another with --port", err)
 	}
 	defer l.Close()
-	if file != "" {
-		if err := os.WriteFile(file, reach.RDPFile(l.Addr().String(), w.user), 0o600); err != nil {
-			return fmt.Errorf("write the Remote Desktop file: %w", err)
-		}
+	address, file := l.Addr().String(), cmp.Or(d.file, filepath.Join(os.TempDir(), cmp.Or(r.Node, r.Machine)+".rdp"))
+	if err := os.WriteFile(file, reach.RDPFile(address, w.user), 0o600); err != nil {
+		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}
-	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s); end with Ctrl-C\n", l.Addr(), r.Machine, r.Address, reach.RDPPort)
-	return e.Tunnel(ctx, l, reach.RDPPort, a.Err)
+	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, reach.RDPPort, file)
+	if !d.open {
+		return e.Tunnel(ctx, l, reach.RDPPort, a.Err)
+	}
+	argv, err := reach.Desktop(exec.LookPath, address, w.user, file)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	viewer := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	viewer.Stdin, viewer.Stdout, viewer.Stderr = a.In, a.Err, a.Err
+	if err := viewer.Start(); err != nil {
+		return fmt.Errorf("start the Remote Desktop client: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- viewer.Wait(); cancel() }()
+	err = e.Tunnel(ctx, l, reach.RDPPort, a.Err)
+	cancel()
+	return errors.Join(err, <-ended)
 }

@@ -3,12 +3,17 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/reach"
 )
 
@@ -21,23 +26,59 @@ type way struct {
 func (w *way) addFlags(c *cobra.Command) {
 	w.target.addFlags(c)
 	c.Flags().StringVarP(&w.user, "user", "l", reach.User, "user to log in as")
-	c.Flags().StringVarP(&w.identity, "identity", "i", "", "private key file (default the local plane's key, and the SSH agent's)")
-	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in (default the control plane endpoint, port 22)")
+	c.Flags().StringVarP(&w.identity, "identity", "i", "", "private key file (default the SSH agent's, the local plane's, those in ~/.ssh)")
+	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, or none (default the control plane endpoint)")
 }
 
+// route finds the machine called name. Where the local plane could not have port
+// 22, it is told which it has instead.
 func (a *app) route(ctx context.Context, w way, name string) (reach.Route, error) {
 	c, err := a.client(w.target)
 	if err != nil {
 		return reach.Route{}, err
 	}
-	return reach.Find(ctx, c, w.namespace, name, w.jump)
+	r, err := reach.Find(ctx, c, w.namespace, name, w.jump)
+	if err != nil || !a.asksPlane(w.kubeconfig) {
+		return r, err
+	}
+	plane, err := local.NewClient(a.dir).Status(ctx)
+	if err != nil {
+		return r, err
+	}
+	for _, l := range plane.Listeners {
+		if l.Instead == r.Jump {
+			r.Jump = l.Address
+		}
+	}
+	return r, nil
 }
 
+// asksPlane says whether the management cluster is the local plane's.
+func (a *app) asksPlane(kubeconfig string) bool {
+	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.dir.Kubeconfig()) == a.dir.Kubeconfig()
+}
+
+// enter goes in by a route. Host keys are kept with the local plane's state, or
+// with the user's own settings for other clusters, which outlive a purged plane.
 func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance, error) {
+	dir := string(a.dir)
+	if !a.asksPlane(w.kubeconfig) {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil, fmt.Errorf("find where to remember host keys: %w", err)
+		}
+		dir = filepath.Join(config, "casement")
+	}
+	files := []string{a.dir.SSHKey()}
+	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it
+		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
+			files = append(files, filepath.Join(home, ".ssh", name))
+		}
+	}
 	return reach.Enter(ctx, r, reach.Access{
 		User:       w.user,
-		Keys:       reach.Keys{Identity: w.identity, PlaneKey: a.dir.SSHKey(), AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(string(a.dir)), Notes: a.Err,
+		Keys:       reach.Keys{Identity: w.identity, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err,
 	})
 }
 
@@ -48,8 +89,9 @@ func newSSH(a *app) *cobra.Command {
 		Short: "Open a shell on a machine, or run a command there, over the control plane endpoint",
 		Long: `Log in to a machine by SSH: to the control plane endpoint's port 22, and from there
 to the machine's private address. NODE|MACHINE is the name of a Machine, of its node,
-or of its AzureMachine. Host keys are remembered per cluster, below the state
-directory; a changed one is refused. The exit code is the command's. On the local
+or of its AzureMachine. Host keys are remembered per cluster, with the local plane's
+state or in ~/.config/casement; a changed one is refused. --jump none goes straight to
+the machine's public or private address. The exit code is the command's. On the local
 plane the machine is simulated, and so is what answers.`,
 		Example: "  casement ssh demo-md-win-x7k2p\n  casement ssh demo-md-win-x7k2p -- hostname\n  casement ssh demo-md-win-x7k2p --identity ~/.ssh/id_ed25519 -- powershell Get-Service kubelet",
 		Args:    cobra.MinimumNArgs(1),
@@ -109,6 +151,35 @@ func (a *app) rawTerminal() (*reach.Terminal, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	restore := func() { _ = term.Restore(int(f.Fd()), before) } // the terminal may be gone
-	return &reach.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Width: width, Height: height}, restore, nil
+	resized, forget := watchSize(f)
+	restore := func() {
+		forget()
+		_ = term.Restore(int(f.Fd()), before) // the terminal may be gone
+	}
+	return &reach.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Size: reach.Size{Width: width, Height: height}, Resized: resized}, restore, nil
+}
+
+// watchSize tells of the terminal's new sizes until forget is called.
+func watchSize(f *os.File) (sizes <-chan reach.Size, forget func()) {
+	signals, done, out := make(chan os.Signal, 1), make(chan struct{}), make(chan reach.Size)
+	signal.Notify(signals, syscall.SIGWINCH)
+	go func() {
+		for {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				continue // it will not be told, and asks again at the next change
+			}
+			select {
+			case out <- reach.Size{Width: width, Height: height}:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return out, func() { signal.Stop(signals); close(done) }
 }

@@ -162,6 +162,17 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	}
 	var services sync.WaitGroup
 	defer services.Wait()
+	if g.vm.OS == guest.Windows {
+		desktop, err := m.fabric.Listen(vnet, spec.IPs[0], 3389, "rdp "+g.vm.Name)
+		if err != nil {
+			return err
+		}
+		services.Go(func() {
+			if err := body.ServeRDP(ctx, desktop); err != nil && ctx.Err() == nil {
+				m.log.Error(err, "Remote Desktop ended", "vm", g.vm.Name)
+			}
+		})
+	}
 	services.Go(func() {
 		dial := func(ctx context.Context, address string) (net.Conn, error) {
 			return m.fabric.Dial(ctx, n.origin, "tcp", address)

@@ -24,23 +24,26 @@ type Access struct {
 	Notes io.Writer
 }
 
-// Entrance is a login at the control plane endpoint, from which the cluster's
-// network is reached.
+// Entrance is where the cluster's network is reached from: a login at the control
+// plane endpoint, or the user's own machine.
 type Entrance struct {
 	route  Route
 	access Access
-	jump   *ssh.Client
+	jump   *ssh.Client // nil without a jump
 	keys   []ssh.Signer
 	done   func()
 }
 
-// Enter logs in at the control plane endpoint.
+// Enter logs in at the route's jump, if it has one.
 func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	keys, done, err := a.Keys.signers()
 	if err != nil {
 		return nil, err
 	}
 	e := &Entrance{route: r, access: a, keys: keys, done: done}
+	if r.Jump == "" {
+		return e, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Jump)
@@ -58,16 +61,39 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 // Close ends the login and all that went through it.
 func (e *Entrance) Close() error {
 	defer e.done()
+	if e.jump == nil {
+		return nil
+	}
 	return e.jump.Close()
 }
 
 // Dial connects to a port of the machine.
 func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
-	conn, err := e.jump.DialContext(ctx, "tcp", net.JoinHostPort(e.route.Address, port))
+	dial, from := (&net.Dialer{}).DialContext, "here"
+	if e.jump != nil {
+		dial, from = e.jump.DialContext, e.route.Jump
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(e.route.Address, port))
 	if err != nil {
-		return nil, fmt.Errorf("reach port %s of machine %s (%s) from %s: %w", port, e.route.Machine, e.route.Address, e.route.Jump, err)
+		return nil, fmt.Errorf("reach port %s of machine %s (%s) from %s: %w", port, e.route.Machine, e.route.Address, from, err)
 	}
 	return conn, nil
+}
+
+// lost returns when the way in has ended, with why; without a jump never.
+func (e *Entrance) lost(ctx context.Context) error {
+	if e.jump == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- e.jump.Wait() }() // ends with the login
+	select {
+	case err := <-ended:
+		return fmt.Errorf("connection to %s lost: %w", e.route.Jump, err)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // SSH logs in to the machine. Its host key is remembered by the machine's name,

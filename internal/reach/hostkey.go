@@ -59,8 +59,8 @@ func (h hostKeys) check(name string, key ssh.PublicKey) error {
 	case !ok:
 		return fmt.Errorf("host key of %s: %w", name, err)
 	case len(unknown.Want) > 0:
-		return fmt.Errorf("host key of %s has changed: it is now %s, but %s line %d remembers %s; another machine answers, or this one was made anew: if that is so, delete the line and try again",
-			name, ssh.FingerprintSHA256(key), h.file, unknown.Want[0].Line, ssh.FingerprintSHA256(unknown.Want[0].Key))
+		return fmt.Errorf("host key of %s has changed: it is now %s, but %s line %d remembers %s; another machine answers. If you know why (a control plane machine was replaced), forget the old key and try again: ssh-keygen -f '%s' -R '%s'",
+			name, ssh.FingerprintSHA256(key), h.file, unknown.Want[0].Line, ssh.FingerprintSHA256(unknown.Want[0].Key), h.file, knownhosts.Normalize(name))
 	}
 	return h.add(name, key)
 }
@@ -103,6 +103,6 @@ func (h hostKeys) algorithms(name string) ([]string, error) {
 // noKey is a key that no host has, to ask which are remembered.
 type noKey struct{}
 
-func (noKey) Type() string                         { return "none" }
-func (noKey) Marshal() []byte                      { return nil }
+func (noKey) Type() string                        { return "none" }
+func (noKey) Marshal() []byte                     { return nil }
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }

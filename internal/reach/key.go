@@ -15,8 +15,9 @@ import (
 type Keys struct {
 	// Identity is a private key file; if given, it alone is used.
 	Identity string
-	// PlaneKey is the key file of the local plane, which need not exist.
-	PlaneKey string
+	// Files are key files that need not exist; one with a passphrase is passed over,
+	// as the agent may hold its key.
+	Files []string
 	// AgentSocket is the SSH agent's socket; empty for none.
 	AgentSocket string
 }
@@ -29,32 +30,35 @@ func (k Keys) signers() ([]ssh.Signer, func(), error) {
 		return []ssh.Signer{s}, done, err
 	}
 	var out []ssh.Signer
-	s, err := readKey(k.PlaneKey)
-	switch {
-	case err == nil:
-		out = append(out, s)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, done, err
-	}
 	if k.AgentSocket != "" {
 		conn, err := net.Dial("unix", k.AgentSocket)
 		if err != nil {
 			return nil, done, fmt.Errorf("SSH agent: %w; unset SSH_AUTH_SOCK or name a key with --identity", err)
 		}
 		done = func() { conn.Close() }
-		held, err := agent.NewClient(conn).Signers()
-		if err != nil {
+		if out, err = agent.NewClient(conn).Signers(); err != nil {
 			done()
-			return nil, func() {}, fmt.Errorf("SSH agent: %w", err)
+			return nil, nil, fmt.Errorf("SSH agent: %w", err)
 		}
-		out = append(out, held...)
+	}
+	for _, file := range k.Files {
+		s, err := readKey(file)
+		switch {
+		case err == nil:
+			out = append(out, s)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPassphrase):
+			done()
+			return nil, nil, err
+		}
 	}
 	if len(out) == 0 {
 		done()
-		return nil, func() {}, errors.New("there is no SSH key: name one with --identity, or add it to the agent with ssh-add")
+		return nil, nil, errors.New("there is no SSH key: name one with --identity, or add it to the agent with ssh-add")
 	}
 	return out, done, nil
 }
+
+var errPassphrase = errors.New("it has a passphrase: add it to the agent with ssh-add, and leave --identity out")
 
 func readKey(file string) (ssh.Signer, error) {
 	data, err := os.ReadFile(file)
@@ -63,7 +67,7 @@ func readKey(file string) (ssh.Signer, error) {
 	}
 	s, err := ssh.ParsePrivateKey(data)
 	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
-		return nil, fmt.Errorf("SSH key %s has a passphrase: add it to the agent with ssh-add, and leave --identity out", file)
+		return nil, fmt.Errorf("SSH key %s: %w", file, errPassphrase)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("SSH key %s: %w", file, err)

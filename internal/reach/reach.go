@@ -41,16 +41,22 @@ type Route struct {
 	Machine, Node string
 	// Windows says which of the two systems the machine runs.
 	Windows bool
-	// Address is the machine's private address.
+	// Address is the machine's private address, or its public one where there is no
+	// jump.
 	Address string
 	// Jump is host:port of the SSH server at the control plane endpoint: the load
-	// balancer's NAT rule on port 22 leads to a control plane machine.
+	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
+	// the machine is reached straight.
 	Jump string
 }
 
+// Straight is the jump of a user whose network leads to the machine itself: one in
+// the virtual network, behind a VPN, or of a machine with a public address.
+const Straight = "none"
+
 // Find returns the route to the machine that name means: a Machine, its node or
-// its AzureMachine. jump, a host with or without a port, replaces the control
-// plane endpoint; it may be empty.
+// its AzureMachine. jump, a host with or without a port, or Straight, replaces the
+// control plane endpoint; it may be empty.
 func Find(ctx context.Context, c client.Client, namespace, name, jump string) (Route, error) {
 	var machines clusterv1.MachineList
 	if err := c.List(ctx, &machines, client.InNamespace(namespace)); err != nil {
@@ -69,12 +75,28 @@ func Find(ctx context.Context, c client.Client, namespace, name, jump string) (R
 	if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, vm); err != nil {
 		return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
 	}
-	r := Route{Cluster: key, ClusterUID: string(cluster.UID), Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows")}
-	if r.Address = cmp.Or(internalIP(m.Status.Addresses), internalIP(vm.Status.Addresses)); r.Address == "" {
-		return Route{}, fmt.Errorf("machine %s has no private address yet; see what it waits for: casement why %s", m.Name, m.Name)
+	return between(m, cluster, vm, jump)
+}
+
+// between is the route to a machine, from what the management cluster says of it.
+func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump string) (Route, error) {
+	r := Route{
+		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
+		Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows"),
+	}
+	addresses := slices.Concat(m.Status.Addresses, vm.Status.Addresses)
+	r.Address = address(addresses, clusterv1.MachineInternalIP)
+	if jump == Straight {
+		r.Address = cmp.Or(address(addresses, clusterv1.MachineExternalIP), r.Address)
+	}
+	if r.Address == "" {
+		return Route{}, fmt.Errorf("machine %s has no address yet; see what it waits for: casement why %s", m.Name, m.Name)
+	}
+	if jump == Straight {
+		return r, nil
 	}
 	if jump = cmp.Or(jump, cluster.Spec.ControlPlaneEndpoint.Host); jump == "" {
-		return Route{}, fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", key.Name)
+		return Route{}, fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", cluster.Name)
 	}
 	r.Jump = withPort(jump)
 	return r, nil
@@ -108,11 +130,11 @@ func choose(machines []clusterv1.Machine, namespace, name string) (*clusterv1.Ma
 	return nil, fmt.Errorf("no machine or node is called %q in namespace %s; there are: %s", name, namespace, strings.Join(names, ", "))
 }
 
-// internalIP is the first private address, IPv4 if there is one.
-func internalIP(addresses []clusterv1.MachineAddress) string {
+// address is the first address of a kind, IPv4 if there is one.
+func address(addresses []clusterv1.MachineAddress, kind clusterv1.MachineAddressType) string {
 	first := ""
 	for _, m := range addresses {
-		if m.Type != clusterv1.MachineInternalIP {
+		if m.Type != kind {
 			continue
 		}
 		if ip := net.ParseIP(m.Address); ip.To4() != nil {

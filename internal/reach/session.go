@@ -12,9 +12,14 @@ import (
 // Terminal is what a session with a terminal needs to know of it.
 type Terminal struct {
 	// Kind is the terminal's type, as TERM has it.
-	Kind          string
-	Width, Height int
+	Kind string
+	Size
+	// Resized tells of new sizes; it may be nil.
+	Resized <-chan Size
 }
+
+// Size is that of a terminal, in characters.
+type Size struct{ Width, Height int }
 
 // Run runs command on the machine, or a shell if it is empty, and returns its
 // exit code; a terminal is asked for unless it is nil.
@@ -37,6 +42,18 @@ func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal,
 		if err := s.RequestPty(terminal.Kind, terminal.Height, terminal.Width, ssh.TerminalModes{}); err != nil {
 			return 0, fmt.Errorf("ask for a terminal: %w", err)
 		}
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			for {
+				select {
+				case size := <-terminal.Resized:
+					_ = s.WindowChange(size.Height, size.Width) // a wrong size is no reason to end
+				case <-ended:
+					return
+				}
+			}
+		}()
 	}
 	if command == "" {
 		err = s.Shell()

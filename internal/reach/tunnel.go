@@ -17,15 +17,7 @@ func (e *Entrance) Tunnel(ctx context.Context, l net.Listener, port string, note
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	lost := make(chan error, 1)
-	go func() { lost <- e.jump.Wait() }() // ends with the entrance
-	wg.Go(func() {
-		select {
-		case err := <-lost:
-			cancel(fmt.Errorf("connection to %s lost: %w", e.route.Jump, err))
-		case <-ctx.Done():
-		}
-	})
+	wg.Go(func() { cancel(e.lost(ctx)) })
 	context.AfterFunc(ctx, func() { l.Close() })
 	for {
 		c, err := l.Accept()

@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -64,7 +65,12 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 	name := strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(argv[0], `\`, "/"))), ".exe")
 	for _, s := range shells {
 		if name == s && len(argv) == 1 && stdin != nil {
-			return interact(ctx, c.sh, o, stream{stdin, stdout}, stderr, tty, c.m.Image.Name), nil
+			lines := stream{stdin, stdout}
+			var terminal *term.Terminal
+			if tty {
+				terminal = term.NewTerminal(lines, "")
+			}
+			return interact(ctx, c.sh, o, lines, stderr, terminal, c.m.Image.Name), nil
 		}
 	}
 	code, found := c.sh.Exec(ctx, argv, o)

@@ -45,7 +45,8 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a client that is gone ends what it ran
-	pty, started := false, false
+	var terminal *term.Terminal
+	started := false
 	run := func(f func() int) {
 		started = true
 		wg.Go(func() {
@@ -57,9 +58,12 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	for req := range requests {
 		ok := true
 		switch {
-		case req.Type == "pty-req":
-			pty = true
-		case req.Type == "env" || req.Type == "window-change":
+		case req.Type == "pty-req" && !started:
+			terminal = term.NewTerminal(ch, "")
+			resize(terminal, req)
+		case req.Type == "window-change":
+			resize(terminal, req)
+		case req.Type == "env":
 		case started:
 			ok = false
 		case req.Type == "exec":
@@ -68,7 +72,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 				run(func() int { return g.command(ctx, user, cmd.Line, ch) })
 			}
 		case req.Type == "shell":
-			run(func() int { return g.login(ctx, user, ch, pty) })
+			run(func() int { return g.login(ctx, user, ch, terminal) })
 		case req.Type == "subsystem" && strings.HasSuffix(string(req.Payload), "sftp"):
 			run(func() int { return g.sftp(user, ch) })
 		default:
@@ -77,6 +81,29 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 		if req.WantReply {
 			_ = req.Reply(ok, nil) // or the client is gone
 		}
+	}
+}
+
+// resize tells a terminal, if there is one, the size that a request of either kind
+// carries (RFC 4254 sections 6.2 and 6.7).
+func resize(terminal *term.Terminal, r *ssh.Request) {
+	var pty struct {
+		Kind                         string
+		Columns, Rows, Width, Height uint32
+		Modes                        string
+	}
+	var change struct{ Columns, Rows, Width, Height uint32 }
+	if terminal == nil {
+		return
+	}
+	if r.Type == "window-change" && ssh.Unmarshal(r.Payload, &change) == nil {
+		pty.Columns, pty.Rows = change.Columns, change.Rows
+	} else if ssh.Unmarshal(r.Payload, &pty) != nil {
+		return
+	}
+	const most = 1000
+	if pty.Columns > 0 && pty.Columns <= most && pty.Rows <= most {
+		_ = terminal.SetSize(int(pty.Columns), int(pty.Rows)) // redraws; the client may be gone
 	}
 }
 
@@ -91,18 +118,16 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) 
 }
 
 // login is a shell that reads lines, edited on a terminal or plain.
-func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, pty bool) int {
-	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), pty, g.m.Image.Name)
+func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *term.Terminal) int {
+	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
-// interact is a shell over a stream, until the user leaves it. what names the
-// guest on a terminal.
-func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, pty bool, what string) int {
+// interact is a shell over a stream, until the user leaves it. terminal is nil for
+// plain lines; what names the guest on a terminal.
+func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, terminal *term.Terminal, what string) int {
 	out := io.Writer(stream)
 	readLine := plainLines(stream)
-	var terminal *term.Terminal
-	if pty {
-		terminal = term.NewTerminal(stream, "")
+	if terminal != nil {
 		out, errOut = terminal, terminal
 		readLine = terminal.ReadLine
 		fmt.Fprintf(out, "%s (simulated by casement: commands run on no real machine)\n", what)

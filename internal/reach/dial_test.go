@@ -1,0 +1,275 @@
+package reach_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/sim/guest"
+)
+
+// site is a control plane guest whose SSH server stands for the endpoint, and a
+// Windows guest behind it.
+type site struct {
+	route   reach.Route
+	access  reach.Access
+	notes   *bytes.Buffer
+	key     ed25519.PrivateKey
+	windows *guest.Guest
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	dir := t.TempDir()
+	windows := bootGuest(t, guest.Windows, "w", line)
+	behind := map[string]string{
+		"10.1.0.5:22":   serve(t, func(ctx context.Context, l net.Listener) error { return windows.ServeSSH(ctx, l, nil) }),
+		"10.1.0.5:3389": serve(t, windows.ServeRDP),
+	}
+	linux := bootGuest(t, guest.Linux, "cp", line)
+	jump := serve(t, func(ctx context.Context, l net.Listener) error {
+		return linux.ServeSSH(ctx, l, func(ctx context.Context, address string) (net.Conn, error) {
+			var d net.Dialer
+			if behind[address] == "" {
+				return nil, fmt.Errorf("no route to %s", address)
+			}
+			return d.DialContext(ctx, "tcp", behind[address])
+		})
+	})
+	s := &site{notes: &bytes.Buffer{}, key: private, windows: windows}
+	s.route = reach.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1", Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump}
+	s.access = reach.Access{User: reach.User, Keys: reach.Keys{Identity: writeKey(t, dir, private, "")}, KnownHosts: s.route.KnownHosts(dir), Notes: s.notes}
+	return s
+}
+
+func writeKey(t *testing.T, dir string, key ed25519.PrivateKey, passphrase string) string {
+	t.Helper()
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if passphrase != "" {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "id"+passphrase)
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// bootGuest boots a guest whose bootstrap data gives user capi the key.
+func bootGuest(t *testing.T, system, name, key string) *guest.Guest {
+	t.Helper()
+	g, err := guest.New(guest.Config{Machine: guest.Machine{
+		ID: "/vm/" + name, InstanceID: name, Dir: t.TempDir(), OS: system, ComputerName: name, AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.5")},
+		CustomData: []byte("#cloud-config\nusers:\n- name: capi\n  ssh_authorized_keys:\n  - " + key + "\n"), Image: guest.Image{Name: system, KubernetesVersion: "v1.36.3"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	if err := g.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// serve runs a server until the test ends and returns its address.
+func serve(t *testing.T, run func(context.Context, net.Listener) error) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// run runs a command on the machine and returns what it printed.
+func (s *site) run(t *testing.T, command string) (string, int, error) {
+	t.Helper()
+	e, err := reach.Enter(t.Context(), s.route, s.access)
+	if err != nil {
+		return "", 0, err
+	}
+	defer e.Close()
+	c, err := e.SSH(t.Context())
+	if err != nil {
+		return "", 0, err
+	}
+	defer c.Close()
+	var out bytes.Buffer
+	code, err := reach.Run(t.Context(), c, command, nil, strings.NewReader(""), &out, io.Discard)
+	return out.String(), code, err
+}
+
+func TestRun(t *testing.T) {
+	s := newSite(t)
+	out, code, err := s.run(t, "hostname; exit 7")
+	if err != nil || code != 7 || strings.TrimSpace(out) != "w" {
+		t.Fatalf("got %q, %d, %v", out, code, err)
+	}
+	if got := strings.Count(s.notes.String(), "is new, remembered"); got != 2 {
+		t.Errorf("%d new host keys are told, want that of the endpoint and that of the machine:\n%s", got, s.notes)
+	}
+	s.notes.Reset()
+	if _, _, err := s.run(t, "hostname"); err != nil || s.notes.Len() > 0 {
+		t.Errorf("the second login says %v, %q", err, s.notes)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		edit       func(*testing.T, *site)
+	}{
+		{"a host key that has changed", "ssh-keygen -f", func(t *testing.T, s *site) {
+			if _, _, err := s.run(t, "hostname"); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(s.access.KnownHosts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(data), "\n")
+			_, jump, _ := strings.Cut(lines[0], " ")
+			if err := os.WriteFile(s.access.KnownHosts, []byte(lines[0]+"w "+jump), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a user without the key", "log in to", func(_ *testing.T, s *site) { s.access.User = "root" }},
+		{"an address that is not there", "reach port 22 of machine w", func(_ *testing.T, s *site) { s.route.Address = "10.1.0.9" }},
+		{"an endpoint that is not there", "--jump", func(_ *testing.T, s *site) { s.route.Jump = "127.0.0.1:1" }},
+		{"no key", "--identity", func(_ *testing.T, s *site) { s.access.Keys = reach.Keys{Files: []string{"/nowhere"}} }},
+		{"a key file that is not there", "SSH key", func(_ *testing.T, s *site) { s.access.Keys = reach.Keys{Identity: "/nowhere"} }},
+		{"a key with a passphrase", "ssh-add", func(t *testing.T, s *site) {
+			s.access.Keys = reach.Keys{Identity: writeKey(t, t.TempDir(), s.key, "secret")}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSite(t)
+			c.edit(t, s)
+			out, _, err := s.run(t, "hostname")
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v; want an error with %q", out, err, c.want)
+			}
+		})
+	}
+}
+
+// TestAgent logs in with a key that is in the agent alone; a file with a
+// passphrase is passed over.
+func TestAgent(t *testing.T) {
+	s := newSite(t)
+	ring := agent.NewKeyring()
+	if err := ring.Add(agent.AddedKey{PrivateKey: s.key}); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(ring, c); c.Close() }() // ends with the client
+		}
+	}()
+	s.access.Keys = reach.Keys{AgentSocket: socket, Files: []string{writeKey(t, t.TempDir(), s.key, "secret")}}
+	if out, _, err := s.run(t, "hostname"); err != nil || strings.TrimSpace(out) != "w" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// TestTunnel negotiates RDP through the tunnel until TLS is chosen.
+func TestTunnel(t *testing.T) {
+	s := newSite(t)
+	e, err := reach.Enter(t.Context(), s.route, s.access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- e.Tunnel(t.Context(), l, reach.RDPPort, io.Discard) }()
+	for range 2 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte{3, 0, 0, 19, 14, 0xe0, 0, 0, 0, 0, 0, 1, 0, 8, 0, 1, 0, 0, 0}); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 19)
+		if _, err := io.ReadFull(c, answer); err != nil || answer[11] != 2 {
+			t.Fatalf("the answer is %x, %v", answer, err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "lost") {
+		t.Errorf("the tunnel of a lost connection ended with %v", err)
+	}
+}
+
+func TestDesktop(t *testing.T) {
+	for _, c := range []struct{ name, installed, want string }{
+		{"FreeRDP", "xfreerdp", "/bin/xfreerdp /v:127.0.0.1:5555 /u:capi /cert:tofu"},
+		{"Windows", "mstsc.exe", "/bin/mstsc.exe n.rdp"},
+		{"none", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			argv, err := reach.Desktop(func(name string) (string, error) {
+				if name != c.installed {
+					return "", os.ErrNotExist
+				}
+				return "/bin/" + name, nil
+			}, "127.0.0.1:5555", "capi", "n.rdp")
+			if got := strings.Join(argv, " "); got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("got %q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+}
