@@ -87,7 +87,7 @@ func viewBalancer(t *tx, d *doc, body object, _ string) {
 // configsUsing lists the IP configurations of interfaces that point at an ID.
 func (t *tx) configsUsing(id string) []string {
 	var out []string
-	for _, n := range t.sources(id, typeNIC) {
+	for _, n := range t.interfacesUsing(id) {
 		for _, c := range items(props(n.Body), "ipConfigurations") {
 			uses := false
 			references(props(c), func(r string) { uses = uses || strings.EqualFold(r, id) })
@@ -185,7 +185,7 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 // addresses are those in use in a subnet, but for one document's.
 func (t *tx) addresses(subnet, except string) map[netip.Addr]bool {
 	used := map[netip.Addr]bool{}
-	for _, typ := range []string{typeNIC, typeBalancer} {
+	for _, typ := range []string{typeNIC, typeScaleNIC, typeBalancer} {
 		for _, d := range t.sources(subnet, typ) {
 			if d.key() == except {
 				continue
@@ -213,4 +213,17 @@ func viewNIC(t *tx, d *doc, body object, _ string) {
 		props(body)["macAddress"] = mac(d.ETag[:0] + d.key())
 		props(body)["primary"] = true
 	}
+}
+
+// guardBalancer keeps a load balancer that a scale set's model names; one that
+// interfaces of VMs use may go.
+func guardBalancer(t *tx, d *doc) *Error {
+	for _, set := range t.all(typeScale, "") {
+		uses := false
+		references(set.Body, func(id string) { uses = uses || strings.HasPrefix(lower(id), d.key()+"/") })
+		if uses {
+			return badRequest("LoadBalancerInUseByVirtualMachineScaleSet", "Cannot delete load balancer %s since its child resources are in use by virtual machine scale set %s.", d.ID, set.ID)
+		}
+	}
+	return nil
 }

@@ -88,7 +88,7 @@ func (t *tx) capacity(d *doc, s size, used int) *Error {
 	case rule.Kind == fault.SKU:
 		return overlay(errSKU(s.name, d.location()), rule)
 	}
-	return overlay(errQuota(s, d.location(), used, used), rule)
+	return overlay(errQuota(s.family, d.location(), used, used, s.cores), rule)
 }
 
 // bootFault spoils or delays a boot. It returns the error that the operation of

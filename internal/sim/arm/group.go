@@ -180,8 +180,8 @@ func (t *tx) deleteBelow(parent *operation) (open []*operation, refused *Error, 
 			continue
 		}
 		if cur := t.open[key]; cur != nil {
-			if !strings.HasSuffix(cur.Action, "delete") && k.typ == typeVM {
-				t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+			if !strings.HasSuffix(cur.Action, "delete") && k.supersedes {
+				t.supersede(key)
 			} else {
 				open = append(open, cur)
 				continue

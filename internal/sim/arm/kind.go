@@ -40,6 +40,10 @@ type kind struct {
 	parts map[string]bool
 	// put and delete are the actions of the operations.
 	put, delete string
+	// update is the action of a write that changes the resource; "put" when empty.
+	update string
+	// supersedes: a delete ends what is under way, in place of being refused.
+	supersedes bool
 	// prepare validates and completes a write. old is nil on creation.
 	prepare func(t *tx, d, old *doc) *Error
 	// guard refuses a delete.
@@ -57,27 +61,23 @@ func kinds() map[string]*kind {
 		{typ: typeTable, style: styleNetwork, takes: network, parts: map[string]bool{"routes": true}, prepare: prepareArrays("routes"), guard: guardTable, view: viewUsers("subnets")},
 		{typ: typeGateway, style: styleNetwork, takes: network, prepare: prepareGateway, guard: guardGateway, view: viewUsers("subnets")},
 		{typ: typePublicIP, style: styleNetwork, takes: network, put: "ip.put", prepare: preparePublicIP, guard: guardPublicIP, view: viewPublicIP},
-		{typ: typeBalancer, style: styleNetwork, takes: network, prepare: prepareBalancer, view: viewBalancer, parts: map[string]bool{
+		{typ: typeBalancer, style: styleNetwork, takes: network, prepare: prepareBalancer, guard: guardBalancer, view: viewBalancer, parts: map[string]bool{
 			"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false}},
 		{typ: typeNIC, style: styleNetwork, takes: 2 * time.Second, parts: map[string]bool{"ipConfigurations": false}, prepare: prepareNIC, guard: guardNIC, view: viewNIC},
 		{typ: typeZone, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, guard: guardZone},
 		{typ: typeLink, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareLink},
 		{typ: typeRecord, sync: true, global: true, prepare: prepareRecord},
-		{typ: typeVM, style: styleCompute, takes: 30 * time.Second, put: "vm.create", delete: "vm.delete", prepare: prepareVM, view: viewVM},
-		{typ: typeExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", prepare: prepareExtension},
+		{typ: typeVM, style: styleCompute, takes: 30 * time.Second, put: "vm.create", update: "vm.update", delete: "vm.delete", supersedes: true, prepare: prepareVM, view: viewVM},
+		{typ: typeExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", update: "ext.put", prepare: prepareExtension},
 		{typ: typeDisk, style: styleCompute, takes: 3 * time.Second, created: 202, prepare: prepareDisk, guard: guardDisk, view: viewDisk},
 		{typ: typeSet, sync: true, created: 200, guard: guardSet, view: viewUsers("virtualMachines")},
 		{typ: typeIdentity, sync: true, prepare: prepareIdentity},
 		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
 	}
+	list = append(list, scaleSetKinds()...)
 	out := map[string]*kind{}
 	for _, k := range list {
-		if k.put == "" {
-			k.put = "put"
-		}
-		if k.delete == "" {
-			k.delete = "delete"
-		}
+		k.put, k.update, k.delete = orDefault(k.put, "put"), orDefault(k.update, "put"), orDefault(k.delete, "delete")
 		out[lower(k.typ)] = k
 	}
 	return out

@@ -48,8 +48,10 @@ const (
 // VM is a virtual machine as the platform hands it to the host that runs it.
 type VM struct {
 	// ID is the VM's ARM resource ID, with the casing of its creation.
-	ID            string
-	Name          string
+	ID   string
+	Name string
+	// ScaleSet is the name of the scale set it belongs to, "" for none.
+	ScaleSet      string
 	ComputerName  string
 	ResourceGroup string
 	Location      string

@@ -28,7 +28,7 @@ func viewUsers(fields ...string) func(t *tx, d *doc, body object, expand string)
 			case "subnets":
 				users = t.subnetsUsing(d.ID)
 			case "networkInterfaces":
-				users = idsOf(t.sources(d.ID, typeNIC))
+				users = idsOf(t.interfacesUsing(d.ID))
 			case "virtualMachines":
 				users = idsOf(t.sources(d.ID, typeVM))
 			}
@@ -131,9 +131,9 @@ func (t *tx) subnetInUse(subnet resourceID) *Error {
 	for _, d := range t.sources(subnet.key(), "") {
 		var user string
 		switch d.Type {
-		case typeNIC:
+		case typeNIC, typeScaleNIC:
 			user = d.ID + "/ipConfigurations/" + str(items(props(d.Body), "ipConfigurations")[0], "name")
-		case typeBalancer:
+		case typeBalancer, typeScale:
 			user = d.ID
 		default:
 			continue
@@ -155,7 +155,7 @@ func guardVNet(t *tx, d *doc) *Error {
 func viewVNet(t *tx, d *doc, body object, _ string) {
 	for _, s := range items(props(body), "subnets") {
 		var configs []string
-		for _, n := range t.sources(str(s, "id"), typeNIC) {
+		for _, n := range t.interfacesUsing(str(s, "id")) {
 			for _, c := range items(props(n.Body), "ipConfigurations") {
 				configs = append(configs, n.ID+"/ipConfigurations/"+str(c, "name"))
 			}
@@ -198,6 +198,9 @@ func prepareNSG(_ *tx, d, _ *doc) *Error {
 }
 
 func guardNSG(t *tx, d *doc) *Error {
+	if sets := t.sources(d.ID, typeScale); len(sets) > 0 {
+		return badRequest("NetworkSecurityGroupInUseByVirtualMachineScaleSet", "Cannot delete network security group %s since it is in use by virtual machine scale set %s.", d.ID, sets[0].ID)
+	}
 	if users := append(t.subnetsUsing(d.ID), idsOf(t.sources(d.ID, typeNIC))...); len(users) > 0 {
 		return badRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot be deleted because it is in use by the following resources: %s. In order to delete the Network security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
 	}
@@ -339,4 +342,10 @@ func prepareRecord(_ *tx, d, _ *doc) *Error {
 	parent, _ := d.id.parent()
 	props(d.Body)["fqdn"] = d.id.name() + "." + parent.name() + "."
 	return nil
+}
+
+// interfacesUsing are the interfaces that point at an ID, those of scale sets'
+// instances included.
+func (t *tx) interfacesUsing(id string) []*doc {
+	return slices.Concat(t.sources(id, typeNIC), t.sources(id, typeScaleNIC))
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -68,7 +70,7 @@ type work struct {
 
 // works lists the actions of all operations.
 func (s *Server) works() map[string]work {
-	return map[string]work{
+	out := map[string]work{
 		"put":           {run: nil, finish: finishPut},
 		"delete":        {finish: finishDelete},
 		"group.delete":  {run: runGroupDelete, finish: finishGroupDelete},
@@ -87,6 +89,8 @@ func (s *Server) works() map[string]work {
 		"ext.put":       {run: runExtension, finish: finishPut},
 		"disk.access":   {finish: finishNothing},
 	}
+	maps.Copy(out, scaleWorks())
+	return out
 }
 
 // begin files an operation; update drives it once the transaction is done.
@@ -175,13 +179,20 @@ func (t *tx) prune() {
 	}
 }
 
+// supersede ends the write under way on a document, if there is one.
+func (t *tx) supersede(key string) {
+	if cur := t.open[key]; cur != nil && !strings.HasSuffix(cur.Action, "delete") {
+		t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+	}
+}
+
 // cancelOp ends an operation that another one supersedes.
 func (t *tx) cancelOp(op *operation, code, message string) {
 	end := *op
 	end.Status, end.End = statusCanceled, t.now
 	end.Error = &Error{Code: code, Message: message}
 	t.putOp(&end)
-	t.s.running.cancel(op.ID)
+	t.ended = append(t.ended, op.ID)
 }
 
 func finishNothing(*tx, *operation, any, *Error) {}

@@ -105,6 +105,9 @@ func (c *call) put(k *kind) *Error {
 	var view object
 	made := false
 	err := c.s.update(func(t *tx) error {
+		if k.typ == typeScale {
+			t.supersede(c.id.key())
+		}
 		if e := t.writable(c.id, c.id.key(), ""); e != nil {
 			return e
 		}
@@ -135,11 +138,8 @@ func (c *call) put(k *kind) *Error {
 			return nil
 		}
 		action, state := k.put, "Updating"
-		if old != nil && action != "ext.put" {
-			action = "put"
-			if k.typ == typeVM {
-				action = "vm.update"
-			}
+		if old != nil {
+			action = k.update
 		} else if made && k.style == styleCompute {
 			state = "Creating"
 		}
@@ -330,7 +330,7 @@ func removePart(d *doc, id resourceID) {
 
 // unlink is called when a part is gone: what pointed at it loses the reference.
 func (t *tx) unlink(part string) {
-	for _, d := range t.sources(part, typeNIC) {
+	for _, d := range slices.Concat(t.sources(part, typeNIC), t.sources(part, typeScaleNIC)) {
 		e := t.edit(d.ID)
 		for _, config := range items(e.Body, "properties", "ipConfigurations") {
 			for _, field := range []string{"loadBalancerBackendAddressPools", "loadBalancerInboundNatRules"} {
@@ -387,8 +387,8 @@ func (c *call) delete(k *kind) *Error {
 			op = cur
 			return nil
 		}
-		if cur := t.open[d.key()]; cur != nil && k.typ == typeVM {
-			t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+		if k.supersedes {
+			t.supersede(d.key())
 		}
 		if e := t.writable(c.id, c.id.key(), ""); e != nil {
 			return e
@@ -458,6 +458,10 @@ func (c *call) serveList() (e *Error) {
 		}
 		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
 			scope = parent.String()
+		}
+		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 && c.id.Scope == nil && t.find(parent.key()) == nil {
+			e = errNotFound(parent)
+			return
 		}
 		for _, d := range t.all(k.typ, scope) {
 			out = append(out, t.view(d, c.query.Get("$expand")))

@@ -13,9 +13,10 @@ import (
 // Types of scale sets. An instance and its interfaces are documents of their
 // own, so that what points at a subnet or a pool is found as for a VM.
 const (
-	typeScale    = "Microsoft.Compute/virtualMachineScaleSets"
-	typeInstance = typeScale + "/virtualMachines"
-	typeScaleNIC = typeInstance + "/networkInterfaces"
+	typeScale       = "Microsoft.Compute/virtualMachineScaleSets"
+	typeInstance    = typeScale + "/virtualMachines"
+	typeScaleNIC    = typeInstance + "/networkInterfaces"
+	typeInstanceExt = typeInstance + "/extensions"
 )
 
 // The orchestration modes: instances that are children of the set, or VMs that
@@ -33,13 +34,14 @@ const (
 	maxInstancesGroup = 100
 )
 
-// scaleSetKinds are the kinds of this file. Instances and their interfaces are
+// scaleSetKinds are the kinds of scale sets. Instances and their interfaces are
 // synchronous here because they come and go with operations on their set.
 func scaleSetKinds() []*kind {
 	return []*kind{
 		{typ: typeScale, style: styleCompute, takes: 40 * time.Second, put: "scale.put", update: "scale.put", delete: "scale.delete", supersedes: true, prepare: prepareScaleSet},
-		{typ: typeInstance, style: styleCompute, sync: true, view: viewInstance},
-		{typ: typeScaleNIC, style: styleNetwork, sync: true, parts: map[string]bool{"ipConfigurations": false}, view: viewScaleNIC},
+		{typ: typeInstance, style: styleCompute, sync: true, global: true, prepare: prepareInstance, view: viewInstance},
+		{typ: typeInstanceExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", update: "ext.put", global: true, prepare: prepareExtension},
+		{typ: typeScaleNIC, style: styleNetwork, sync: true, global: true, prepare: refuseWrite, guard: refuseDelete, parts: map[string]bool{"ipConfigurations": false}, view: viewScaleNIC},
 	}
 }
 

@@ -22,7 +22,7 @@ func (t *tx) makeInstance(set *doc, number int, zone string, pool *addressPool) 
 		d.Body["zones"] = []any{zone}
 	}
 	p := props(d.Body)
-	p["vmId"], p["timeCreated"], p["provisioningState"] = t.s.guid(), t.now.Format("2006-01-02T15:04:05.0000000+00:00"), "Creating"
+	p["vmId"], p["timeCreated"] = t.s.guid(), t.now.Format("2006-01-02T15:04:05.0000000+00:00")
 	if e := t.applyModel(set, d); e != nil {
 		return nil, e
 	}
@@ -30,7 +30,7 @@ func (t *tx) makeInstance(set *doc, number int, zone string, pool *addressPool) 
 		return nil, e
 	}
 	t.put(d)
-	return d, nil
+	return t.assign(d, taskBoot), nil
 }
 
 // applyModel writes the set's present model into an instance. Disks that are

@@ -15,7 +15,7 @@ func (t *tx) scale(set *doc, sz size) *Error {
 	missing := capacityOf(set) - len(here)
 	if missing < 0 {
 		for _, d := range chooseVictims(set, here, -missing) {
-			t.markInstance(d, "Deleting")
+			t.assign(d, taskDelete)
 			here = slices.DeleteFunc(here, func(o *doc) bool { return o.key() == d.key() })
 		}
 		// Protected instances stay, and with them the capacity.
@@ -25,7 +25,7 @@ func (t *tx) scale(set *doc, sz size) *Error {
 	if missing == 0 {
 		return nil
 	}
-	if e := t.quotaFor(set.id.Subscription, set.location(), sz, missing, isSpot(profileOf(set))); e != nil {
+	if e := t.quota(set, sz, missing, isSpot(profileOf(set))); e != nil {
 		return e
 	}
 	next, _ := number(set.Hidden, "next")
@@ -116,10 +116,4 @@ func isProtectedFromScaleIn(d *doc) bool {
 // an instance by. It does not protect against what is asked of the instance.
 func isProtectedFromActions(d *doc) bool {
 	return boolean(d.Body, "properties", "protectionPolicy", "protectFromScaleSetActions")
-}
-
-func (t *tx) markInstance(d *doc, state string) {
-	e := t.edit(d.ID)
-	props(e.Body)["provisioningState"] = state
-	t.put(e)
 }

@@ -44,7 +44,7 @@ func taskOf(d *doc) task {
 	return task{id: d.ID, what: str(d.Hidden, "todo"), key: str(d.Hidden, "task")}
 }
 
-// open lists the tasks of a set's members.
+// openTasks lists the tasks of a set's members.
 func (t *tx) openTasks(set string) []task {
 	d := t.find(set)
 	if d == nil {
@@ -71,29 +71,55 @@ func (s *Server) tasksOf(op *operation) (out []task) {
 	return out
 }
 
-// begun remembers the tasks that this process has begun.
-type begun struct {
+// launches lets each task begin once in this process, and the tasks of one member
+// one after the other, whatever operations carry them.
+type launches struct {
 	mu sync.Mutex
-	m  map[string]bool
+	m  map[string]*launch
 }
 
-func (b *begun) first(key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.m[key] {
-		return false
-	}
-	if b.m == nil {
-		b.m = map[string]bool{}
-	}
-	b.m[key] = true
-	return true
+// launch is the last task of a member that has begun.
+type launch struct {
+	mu  sync.Mutex
+	key string
 }
 
-func (b *begun) forget(key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.m, key)
+func (l *launches) of(id string) *launch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m == nil {
+		l.m = map[string]*launch{}
+	}
+	if l.m[lower(id)] == nil {
+		l.m[lower(id)] = &launch{}
+	}
+	return l.m[lower(id)]
+}
+
+func (l *launches) forget(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.m, lower(id))
+}
+
+// launchOnce begins a task that has not begun and is still its member's. It uses
+// the server's life and not the operation's: one that takes over relies on it.
+func (s *Server) launchOnce(k task) {
+	l := s.begun.of(k.id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.key == k.key {
+		return
+	}
+	current := false
+	s.read(func(t *tx) {
+		d := t.find(k.id)
+		current = d != nil && str(d.Hidden, "task") == k.key
+	})
+	if current {
+		s.launch(s.ctx, k)
+		l.key = k.key
+	}
 }
 
 // atOnce bounds the guests that are ended at the same time.
@@ -116,11 +142,7 @@ func each(tasks []task, fn func(task)) {
 // perform does tasks and waits until each is done, has failed, or has been
 // superseded. Members become ready one by one; the first failure is returned.
 func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Error {
-	each(tasks, func(k task) {
-		if s.begun.first(k.key) {
-			s.launch(ctx, k)
-		}
-	})
+	each(tasks, s.launchOnce)
 	if s.until(ctx, op.Due) != nil {
 		return errStopping()
 	}
@@ -211,11 +233,10 @@ func (s *Server) launch(ctx context.Context, k task) {
 // outcome says whether a task has come to its end, or how it failed. One that is
 // no longer its member's is at its end.
 func (s *Server) outcome(k task) (done bool, e *Error) {
-	current := false
-	name := ""
+	current, name := false, ""
 	s.read(func(t *tx) {
 		if d := t.find(k.id); d != nil {
-			current, name = str(d.Hidden, "task") == k.key, str(t.view(d, ""), "name")
+			current, name = str(d.Hidden, "task") == k.key, instanceName(d)
 		}
 	})
 	if !current || s.cfg.Machines == nil || k.what != taskBoot && k.what != taskReimage {
@@ -250,7 +271,9 @@ func (s *Server) settle(tasks []task, e *Error) {
 		s.log.Error(err, "The end of a task could not be kept")
 	}
 	for _, k := range tasks {
-		s.begun.forget(k.key)
+		if k.what == taskDelete {
+			s.begun.forget(k.id)
+		}
 	}
 }
 

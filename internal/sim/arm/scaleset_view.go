@@ -8,7 +8,7 @@ import (
 // viewInstance names an instance as Azure does and compares it with the model.
 func viewInstance(t *tx, d *doc, body object, expand string) {
 	parent, _ := d.id.parent()
-	body["name"] = parent.name() + "_" + d.id.name()
+	body["name"] = instanceName(d)
 	if set := t.find(parent.key()); set != nil {
 		props(body)["latestModelApplied"] = d.Hidden["model"] == set.Hidden["model"]
 	}
@@ -18,6 +18,14 @@ func viewInstance(t *tx, d *doc, body object, expand string) {
 	if lower(expand) == "userdata" && str(d.Hidden, "userData") != "" {
 		props(body)["userData"] = d.Hidden["userData"]
 	}
+}
+
+// instanceName is what Azure calls a member: set and number, or the VM's name.
+func instanceName(d *doc) string {
+	if parent, ok := d.id.parent(); ok && d.Type == typeInstance {
+		return parent.name() + "_" + d.id.name()
+	}
+	return d.id.name()
 }
 
 func viewScaleNIC(_ *tx, d *doc, body object, _ string) {

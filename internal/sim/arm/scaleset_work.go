@@ -31,14 +31,23 @@ func runTasks(ctx context.Context, s *Server, op *operation) (any, *Error) {
 // runDeleteScaleSet ends all guests of a set.
 func runDeleteScaleSet(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	var all []task
-	s.read(func(t *tx) {
-		if set := t.find(op.Target); set != nil {
-			for _, m := range t.members(set) {
-				all = append(all, task{id: m.ID, what: taskDelete})
-			}
+	err := s.update(func(t *tx) error {
+		set := t.find(op.Target)
+		if set == nil {
+			return nil
 		}
+		for _, m := range t.members(set) {
+			if str(m.Hidden, "todo") != taskDelete {
+				m = t.assign(m, taskDelete)
+			}
+			all = append(all, taskOf(m))
+		}
+		return nil
 	})
-	each(all, func(k task) { s.launch(ctx, k) })
+	if err != nil {
+		return nil, asError(err)
+	}
+	each(all, s.launchOnce)
 	if ctx.Err() != nil {
 		return nil, errStopping()
 	}
@@ -63,6 +72,7 @@ func finishDeleteScaleSet(t *tx, op *operation, _ any, err *Error) {
 
 // dropMember removes a member of either mode with what belongs to it.
 func (t *tx) dropMember(d *doc) {
+	t.s.begun.forget(d.ID)
 	if d.Type == typeInstance {
 		t.dropInstance(d)
 		return

@@ -60,6 +60,7 @@ type Server struct {
 	types   map[string]*kind
 	running *running
 	feed    *feed
+	begun   launches
 	calls   *callLog
 	faults  *fault.Set
 	pki     *serving
@@ -132,6 +133,11 @@ func (t *tx) poweredOn() []VM {
 	var out []VM
 	for _, d := range t.all(typeVM, "") {
 		if str(d.Hidden, "power") == "running" && d.state() != "Creating" {
+			out = append(out, t.machine(d))
+		}
+	}
+	for _, d := range t.all(typeInstance, "") {
+		if str(d.Hidden, "power") == "running" && str(d.Hidden, "todo") == "" {
 			out = append(out, t.machine(d))
 		}
 	}

@@ -46,9 +46,6 @@ var sizes = []size{
 // regions and whether they have availability zones.
 var regions = map[string]bool{"westeurope": true, "northeurope": true, "eastus": true, "eastus2": true, "westus2": true, "westus": false}
 
-// coreLimit is the quota of cores in all and per family, of a large subscription.
-const coreLimit = 10000
-
 func sizeNamed(name string) (size, bool) {
 	i := slices.IndexFunc(sizes, func(s size) bool { return strings.EqualFold(s.name, name) })
 	if i < 0 {
@@ -83,29 +80,8 @@ func sizeNames() string {
 	return strings.Join(names, ",")
 }
 
-// quota refuses what exceeds the cores of a family.
-func (t *tx) quota(d *doc, s size) *Error {
-	used := 0
-	for _, vm := range t.all(typeVM, "/subscriptions/"+d.id.Subscription) {
-		if other, ok := sizeNamed(str(props(vm.Body), "hardwareProfile", "vmSize")); ok && other.family == s.family && vm.location() == d.location() {
-			used += other.cores
-		}
-	}
-	if e := t.capacity(d, s, used); e != nil {
-		return e
-	}
-	if used+s.cores <= coreLimit {
-		return nil
-	}
-	return errQuota(s, d.location(), coreLimit, used)
-}
-
 func errSKU(size, location string) *Error {
 	return conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
-}
-
-func errQuota(s size, location string, limit, used int) *Error {
-	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", s.family, location, limit, used, s.cores, used+s.cores)
 }
 
 // serveSubscription answers what hangs on the subscription itself: SKUs, usages,
@@ -185,32 +161,6 @@ func (s size) capabilities() []any {
 		{"MaxDataDiskCount", fmt.Sprint(2 * s.cores)}, {"vCPUsAvailable", strconv.Itoa(s.cores)},
 	} {
 		out = append(out, object{"name": c[0], "value": c[1]})
-	}
-	return out
-}
-
-func (c *call) usages() []any {
-	used, vms := map[string]int{}, 0
-	location := region(c.id.Names[0])
-	c.s.read(func(t *tx) {
-		for _, d := range t.all(typeVM, "/subscriptions/"+c.id.Subscription) {
-			if s, ok := sizeNamed(str(props(d.Body), "hardwareProfile", "vmSize")); ok && d.location() == location {
-				used[s.family] += s.cores
-				used["cores"] += s.cores
-				vms++
-			}
-		}
-	})
-	usage := func(name string, n, limit int) object {
-		return object{"name": object{"value": name, "localizedValue": name}, "unit": "Count", "currentValue": n, "limit": limit}
-	}
-	out := []any{usage("cores", used["cores"], coreLimit), usage("virtualMachines", vms, 25000)}
-	seen := map[string]bool{}
-	for _, s := range sizes {
-		if !seen[s.family] {
-			seen[s.family] = true
-			out = append(out, usage(s.family, used[s.family], coreLimit))
-		}
 	}
 	return out
 }

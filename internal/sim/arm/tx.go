@@ -17,6 +17,8 @@ type tx struct {
 	opKeys  map[string]bool
 	changes []Change
 	started []*operation
+	// ended are the operations whose driving ends with the transaction.
+	ended []string
 }
 
 // read runs fn with the store held for reading.
@@ -48,6 +50,9 @@ func (s *Server) update(fn func(*tx) error) error {
 	}
 	s.feed.add(t.changes)
 	s.mu.Unlock()
+	for _, id := range t.ended {
+		s.running.cancel(id)
+	}
 	for _, op := range t.started {
 		s.drive(op)
 	}

@@ -21,7 +21,7 @@ func prepareVM(t *tx, d, old *doc) *Error {
 	if e != nil {
 		return e
 	}
-	if e := t.quota(d, size); e != nil {
+	if e := t.quota(d, size, 1, isSpot(p)); e != nil {
 		return e
 	}
 	if e := checkOSProfile(d); e != nil {
@@ -225,7 +225,7 @@ func (t *tx) instanceView(d *doc) object {
 // machine is a VM as its host gets it.
 func (t *tx) machine(d *doc) VM {
 	p := props(d.Body)
-	size, _ := sizeNamed(str(p, "hardwareProfile", "vmSize"))
+	size, _ := sizeNamed(orDefault(str(p, "hardwareProfile", "vmSize"), str(d.Body, "sku", "name")))
 	vm := VM{
 		ID: d.ID, Name: d.id.name(), ComputerName: str(p, "osProfile", "computerName"), ResourceGroup: d.id.Group, Location: d.location(),
 		Size: size.name, Cores: size.cores, MemoryMiB: size.memoryMiB, OS: "Linux", AdminUsername: str(p, "osProfile", "adminUsername"),
@@ -237,7 +237,15 @@ func (t *tx) machine(d *doc) VM {
 	if zones := texts(d.Body, "zones"); len(zones) > 0 {
 		vm.Zone = zones[0]
 	}
-	vm.CustomData, _ = base64.StdEncoding.DecodeString(str(d.Hidden, "customData")) // checked on creation
+	data := str(d.Hidden, "customData")
+	if set := t.setOf(d); set != nil {
+		vm.ScaleSet = set.id.name()
+		if d.Type == typeInstance {
+			vm.Name = instanceName(d)
+			data = str(set.Hidden, "data", str(d.Hidden, "data"))
+		}
+	}
+	vm.CustomData, _ = base64.StdEncoding.DecodeString(data) // checked on creation
 	for _, k := range items(p, "osProfile", "linuxConfiguration", "ssh", "publicKeys") {
 		vm.SSHPublicKeys = append(vm.SSHPublicKeys, str(k, "keyData"))
 	}

@@ -1,0 +1,95 @@
+package arm
+
+import "strings"
+
+// coreLimit is the quota of cores in all and per family, of a large
+// subscription; spot VMs have one of their own.
+const coreLimit = 10000
+
+// The names of what is counted besides the cores of a family.
+const (
+	usageCores    = "cores"
+	usageSpot     = "lowPriorityCores"
+	usageMachines = "virtualMachines"
+	usageSets     = "virtualMachineScaleSets"
+)
+
+// usage counts what a subscription has in a location: cores in all, of spot VMs,
+// and per family, machines and scale sets. A deallocated VM counts too.
+// Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
+func (t *tx) usage(subscription, location string) map[string]int {
+	used := map[string]int{}
+	scope := "/subscriptions/" + subscription
+	count := func(d *doc, name string, spot bool) {
+		sz, ok := sizeNamed(name)
+		if !ok || d.location() != location || d.state() == "Deleting" {
+			return
+		}
+		used[usageMachines]++
+		if spot {
+			used[usageSpot] += sz.cores
+			return
+		}
+		used[sz.family] += sz.cores
+		used[usageCores] += sz.cores
+	}
+	for _, vm := range t.byType[lower(typeVM)] {
+		if inScope(vm, scope) {
+			count(vm, str(vm.Body, "properties", "hardwareProfile", "vmSize"), isSpot(sub(vm.Body, "properties")))
+		}
+	}
+	for _, i := range t.byType[lower(typeInstance)] {
+		if inScope(i, scope) {
+			count(i, str(i.Body, "sku", "name"), isSpot(i.Hidden))
+		}
+	}
+	for _, set := range t.byType[lower(typeScale)] {
+		if inScope(set, scope) && set.location() == location {
+			used[usageSets]++
+		}
+	}
+	return used
+}
+
+func inScope(d *doc, scope string) bool {
+	return strings.HasPrefix(d.key(), lower(scope)+"/")
+}
+
+// quota refuses a VM, or so many instances of a set, that exceed the cores of a
+// family.
+func (t *tx) quota(d *doc, s size, n int, spot bool) *Error {
+	family, label := s.family, s.family
+	if spot {
+		family, label = usageSpot, "LowPriority"
+	}
+	used, more := t.usage(d.id.Subscription, d.location())[family], n*s.cores
+	if e := t.capacity(d, s, used); e != nil {
+		return e
+	}
+	if used+more <= coreLimit {
+		return nil
+	}
+	return errQuota(label, d.location(), coreLimit, used, more)
+}
+
+func errQuota(family, location string, limit, used, more int) *Error {
+	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", family, location, limit, used, more, used+more)
+}
+
+// usages is the list of usages of a location.
+func (c *call) usages() []any {
+	var used map[string]int
+	c.s.read(func(t *tx) { used = t.usage(c.id.Subscription, region(c.id.Names[0])) })
+	usage := func(name string, limit int) object {
+		return object{"name": object{"value": name, "localizedValue": name}, "unit": "Count", "currentValue": used[name], "limit": limit}
+	}
+	out := []any{usage(usageCores, coreLimit), usage(usageMachines, 25000), usage(usageSets, 2500), usage(usageSpot, coreLimit)}
+	seen := map[string]bool{}
+	for _, s := range sizes {
+		if !seen[s.family] {
+			seen[s.family] = true
+			out = append(out, usage(s.family, coreLimit))
+		}
+	}
+	return out
+}

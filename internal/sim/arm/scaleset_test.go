@@ -1,0 +1,417 @@
+package arm
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
+)
+
+// rack runs machines that are provisioned as soon as they are started, but for
+// those whose computer name is in fails.
+type rack struct {
+	changed func(string)
+	fails   map[string]bool
+
+	mu  sync.Mutex
+	vms map[string]VM
+	on  map[string]bool
+	// boots counts the first starts, by computer name.
+	boots map[string]int
+}
+
+func newRack() *rack {
+	return &rack{vms: map[string]VM{}, on: map[string]bool{}, boots: map[string]int{}, fails: map[string]bool{}, changed: func(string) {}}
+}
+
+func (h *rack) Start(vm VM) {
+	h.mu.Lock()
+	if _, ok := h.vms[lower(vm.ID)]; !ok {
+		h.boots[vm.ComputerName]++
+	}
+	h.vms[lower(vm.ID)], h.on[lower(vm.ID)] = vm, true
+	h.mu.Unlock()
+	h.changed(vm.ID)
+}
+
+func (h *rack) Stop(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on[lower(id)] = false
+}
+
+func (h *rack) Delete(_ context.Context, id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.vms, lower(id))
+	delete(h.on, lower(id))
+	return nil
+}
+
+func (h *rack) View(id string) View {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	vm, ok := h.vms[lower(id)]
+	switch {
+	case !ok:
+		return View{}
+	case h.fails[vm.ComputerName]:
+		return View{Provisioned: ProvisioningFailed, Message: "the answer file is broken"}
+	}
+	return View{Provisioned: ProvisioningReady, AgentReady: h.on[lower(id)]}
+}
+
+func (h *rack) Run(_ context.Context, id, script string) (int, string, string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.on[lower(id)] {
+		return 0, "", "", fmt.Errorf("off")
+	}
+	if script == "exit 3" {
+		return 3, "", "no node", nil
+	}
+	return 0, "ran on " + h.vms[lower(id)].ComputerName, "", nil
+}
+
+func (h *rack) Console(string) []byte { return nil }
+
+// running lists the computer names of the machines that are on.
+func (h *rack) running() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := []string{}
+	for id, on := range h.on {
+		if on {
+			out = append(out, h.vms[id].ComputerName)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// startWith starts a local Azure with a rack of machines.
+func startWith(t *testing.T, cfg Config, h *rack) *azure {
+	t.Helper()
+	cfg.Machines = h
+	a := start(t, cfg)
+	h.mu.Lock()
+	h.changed = a.GuestChanged
+	h.mu.Unlock()
+	return a
+}
+
+func (a *azure) sets() *armcompute.VirtualMachineScaleSetsClient {
+	c, err := armcompute.NewVirtualMachineScaleSetsClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+func (a *azure) instanceClient() *armcompute.VirtualMachineScaleSetVMsClient {
+	c, err := armcompute.NewVirtualMachineScaleSetVMsClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+func (a *azure) nics() *armnetwork.InterfacesClient {
+	c, err := armnetwork.NewInterfacesClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+const subnetID = "/subscriptions/" + DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/nodes"
+
+// imageID is a community image for a Windows release and a Kubernetes version.
+func imageID(release, version string) *string {
+	return new("/CommunityGalleries/" + CommunityGallery + "/Images/capi-win-" + release + "-containerd/Versions/" + version)
+}
+
+func windowsSet(capacity int64) armcompute.VirtualMachineScaleSet {
+	return armcompute.VirtualMachineScaleSet{Location: new("westeurope"), SKU: &armcompute.SKU{Name: new("Standard_D2s_v3"), Tier: new("Standard"), Capacity: &capacity},
+		Properties: &armcompute.VirtualMachineScaleSetProperties{
+			SinglePlacementGroup: new(false), Overprovision: new(false), UpgradePolicy: &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)},
+			VirtualMachineProfile: &armcompute.VirtualMachineScaleSetVMProfile{
+				OSProfile: &armcompute.VirtualMachineScaleSetOSProfile{ComputerNamePrefix: new("win"), AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"), CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data")))},
+				StorageProfile: &armcompute.VirtualMachineScaleSetStorageProfile{
+					ImageReference: &armcompute.ImageReference{CommunityGalleryImageID: imageID("2022", "1.36.3")},
+					OSDisk:         &armcompute.VirtualMachineScaleSetOSDisk{OSType: new(armcompute.OperatingSystemTypesWindows), CreateOption: new(armcompute.DiskCreateOptionTypesFromImage)},
+					DataDisks:      []*armcompute.VirtualMachineScaleSetDataDisk{{Lun: new(int32(0)), DiskSizeGB: new(int32(8)), CreateOption: new(armcompute.DiskCreateOptionTypesEmpty)}},
+				},
+				NetworkProfile: &armcompute.VirtualMachineScaleSetNetworkProfile{NetworkInterfaceConfigurations: []*armcompute.VirtualMachineScaleSetNetworkConfiguration{{
+					Name: new("win-nic-0"), Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true), EnableIPForwarding: new(true),
+						IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{Name: new("ipConfig0"), Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)}}}}},
+				}}},
+			},
+		}}
+}
+
+func (a *azure) putSet(set armcompute.VirtualMachineScaleSet) armcompute.VirtualMachineScaleSet {
+	a.t.Helper()
+	p, err := a.sets().BeginCreateOrUpdate(a.t.Context(), "g", "win", set, nil)
+	return must(a.t, p, err).VirtualMachineScaleSet
+}
+
+// listed are the instances of the set, by number, with their states.
+func (a *azure) listed() map[string]*armcompute.VirtualMachineScaleSetVM {
+	a.t.Helper()
+	out := map[string]*armcompute.VirtualMachineScaleSetVM{}
+	for p := a.instanceClient().NewListPager("g", "win", &armcompute.VirtualMachineScaleSetVMsClientListOptions{Expand: new("instanceView")}); p.More(); {
+		page, err := p.NextPage(a.t.Context())
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for _, vm := range page.Value {
+			out[*vm.InstanceID] = vm
+		}
+	}
+	return out
+}
+
+func wantIDs(t *testing.T, got map[string]*armcompute.VirtualMachineScaleSetVM, want ...string) {
+	t.Helper()
+	if ids := sortedKeys(got); !slices.Equal(ids, want) {
+		t.Errorf("instances %v, want %v", ids, want)
+	}
+}
+
+func wantRunning(t *testing.T, h *rack, want ...string) {
+	t.Helper()
+	if got := h.running(); !slices.Equal(got, want) {
+		t.Errorf("running %v, want %v", got, want)
+	}
+}
+
+func (a *azure) instanceIDs(ids ...string) armcompute.VirtualMachineScaleSetVMInstanceRequiredIDs {
+	out := armcompute.VirtualMachineScaleSetVMInstanceRequiredIDs{}
+	for _, id := range ids {
+		out.InstanceIDs = append(out.InstanceIDs, &id)
+	}
+	return out
+}
+
+func TestLifeOfAScaleSet(t *testing.T) {
+	h := newRack()
+	dir := t.TempDir()
+	a := startWith(t, Config{Dir: dir}, h)
+	a.network()
+	set := a.putSet(windowsSet(2))
+	if *set.Properties.ProvisioningState != "Succeeded" || set.Properties.VirtualMachineProfile.OSProfile.CustomData != nil || set.Properties.VirtualMachineProfile.OSProfile.AdminPassword != nil {
+		t.Errorf("set %s shows custom data or password, or has not succeeded", *set.Properties.ProvisioningState)
+	}
+	wantRunning(t, h, "win000000", "win000001")
+	got := a.listed()
+	wantIDs(t, got, "0", "1")
+	vm := got["1"]
+	if *vm.Name != "win_1" || *vm.Properties.ProvisioningState != "Succeeded" || !*vm.Properties.LatestModelApplied || *vm.Properties.OSProfile.ComputerName != "win000001" || len(vm.Properties.StorageProfile.DataDisks) != 1 {
+		t.Errorf("instance %s %s %v %s", *vm.Name, *vm.Properties.ProvisioningState, *vm.Properties.LatestModelApplied, *vm.Properties.OSProfile.ComputerName)
+	}
+	if s := vm.Properties.InstanceView.Statuses; len(s) != 2 || *s[1].Code != "PowerState/running" {
+		t.Errorf("instance view %v", s)
+	}
+	if string(h.vms[lower(*vm.ID)].CustomData) != "secret data" || h.vms[lower(*vm.ID)].ScaleSet != "win" {
+		t.Errorf("guest got %+v", h.vms[lower(*vm.ID)])
+	}
+	page, err := a.nics().NewListVirtualMachineScaleSetVMNetworkInterfacesPager("g", "win", "1", nil).NextPage(t.Context())
+	if err != nil || len(page.Value) != 1 {
+		t.Fatal(page, err)
+	}
+	if nic := page.Value[0]; *nic.Properties.VirtualMachine.ID != *vm.ID || *nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress != "10.1.0.6" || !*nic.Properties.EnableIPForwarding {
+		t.Errorf("interface %s of %s", *nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress, *nic.Properties.VirtualMachine.ID)
+	}
+	all, err := a.nics().NewListVirtualMachineScaleSetNetworkInterfacesPager("g", "win", nil).NextPage(t.Context())
+	if err != nil || len(all.Value) != 2 {
+		t.Error(all, err)
+	}
+
+	// One PUT scales up; a number is never given twice.
+	del, err := a.sets().BeginDeleteInstances(t.Context(), "g", "win", a.instanceIDs("1"), nil)
+	must(t, del, err)
+	a.putSet(windowsSet(3))
+	wantIDs(t, a.listed(), "0", "2", "3")
+	wantRunning(t, h, "win000000", "win000002", "win000003")
+	one, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "0", nil)
+	must(t, one, err)
+	now, err := a.sets().Get(t.Context(), "g", "win", nil)
+	if err != nil || *now.SKU.Capacity != 2 {
+		t.Errorf("capacity %d after a delete, want 2 (%v)", *now.SKU.Capacity, err)
+	}
+	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win", armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
+	must(t, patch, err)
+	wantIDs(t, a.listed(), "2")
+
+	// A restart takes the machines up again.
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h = newRack()
+	a = startWith(t, Config{Dir: dir}, h)
+	defer func() { a.Close() }()
+	wantRunning(t, h, "win000002")
+	subnets, _ := armnetwork.NewSubnetsClient(DefaultSubscription, a.credential, a.options)
+	if _, err := subnets.BeginDelete(t.Context(), "g", "v", "nodes", nil); code(err) != "InUseSubnetCannotBeDeleted" {
+		t.Errorf("delete of a used subnet: %v", err)
+	}
+	gone, err := a.sets().BeginDelete(t.Context(), "g", "win", nil)
+	must(t, gone, err)
+	wantRunning(t, h)
+	for _, id := range a.Resources() {
+		if strings.Contains(id, "irtualMachine") || strings.Contains(id, "disks") {
+			t.Errorf("%s is left", id)
+		}
+	}
+}
+
+func TestScaleSetModelDrift(t *testing.T) {
+	h := newRack()
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	a.putSet(windowsSet(2))
+	set := windowsSet(2)
+	set.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID = imageID("2025", "1.36.3")
+	a.putSet(set)
+	for id, vm := range a.listed() {
+		if *vm.Properties.LatestModelApplied {
+			t.Errorf("instance %s is up to date with a model it was not made from", id)
+		}
+	}
+	up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("1"), nil)
+	must(t, up, err)
+	got := a.listed()
+	if *got["0"].Properties.LatestModelApplied || !*got["1"].Properties.LatestModelApplied {
+		t.Errorf("latest model applied: %v %v, want false true", *got["0"].Properties.LatestModelApplied, *got["1"].Properties.LatestModelApplied)
+	}
+	if image := h.vms[lower(*got["1"].ID)].Image.ID; image != *imageID("2025", "1.36.3") || h.boots["win000001"] != 2 {
+		t.Errorf("the upgraded instance booted %d times, the last time from %s", h.boots["win000001"], image)
+	}
+}
+
+func TestScaleSetBootFails(t *testing.T) {
+	h := newRack()
+	h.fails["win000001"] = true
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.PollUntilDone(t.Context(), nil); code(err) != "OSProvisioningClientError" || !strings.Contains(err.Error(), "win_1") {
+		t.Errorf("error %v, want OSProvisioningClientError of win_1", err)
+	}
+	for id, want := range map[string]string{"0": "Succeeded", "1": "Failed", "2": "Succeeded"} {
+		if got := *a.listed()[id].Properties.ProvisioningState; got != want {
+			t.Errorf("instance %s is %s, want %s", id, got, want)
+		}
+	}
+	del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
+	must(t, del, err)
+	set := a.putSet(windowsSet(2))
+	if *set.Properties.ProvisioningState != "Succeeded" {
+		t.Errorf("the set is %s", *set.Properties.ProvisioningState)
+	}
+}
+
+func TestScaleSetRefused(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.network()
+	profile := func(s *armcompute.VirtualMachineScaleSet) *armcompute.VirtualMachineScaleSetVMProfile {
+		return s.Properties.VirtualMachineProfile
+	}
+	for name, tc := range map[string]struct {
+		change func(*armcompute.VirtualMachineScaleSet)
+		code   string
+	}{
+		"long prefix": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).OSProfile.ComputerNamePrefix = new("ten-letter")
+		}, "InvalidParameter"},
+		"weak password": {func(s *armcompute.VirtualMachineScaleSet) { profile(s).OSProfile.AdminPassword = new("aaaaaaaaaaaa") }, "InvalidParameter"},
+		"too much data": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, maxCustomData+1)))
+		}, "InvalidParameter"},
+		"unknown size": {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Name = new("Standard_X1") }, "InvalidParameter"},
+		"barred size":  {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Name = new("Standard_NC6s_v3") }, "SkuNotAvailable"},
+		"unknown image": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).StorageProfile.ImageReference.CommunityGalleryImageID = imageID("2022", "1.99.0")
+		}, "GalleryImageNotFound"},
+		"unknown zone": {func(s *armcompute.VirtualMachineScaleSet) { s.Zones = []*string{new("1"), new("9")} }, "AvailabilityZoneNotSupported"},
+		"no network":   {func(s *armcompute.VirtualMachineScaleSet) { profile(s).NetworkProfile = nil }, "InvalidParameter"},
+		"no such subnet": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.Subnet.ID = new(subnetID + "x")
+		}, "InvalidResourceReference"},
+		"no such pool": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.LoadBalancerBackendAddressPools = []*armcompute.SubResource{{ID: new("/subscriptions/" + DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l/backendAddressPools/p")}}
+		}, "InvalidResourceReference"},
+		"too many": {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Capacity = new(int64(1001)) }, "InvalidParameter"},
+		"rolling": {func(s *armcompute.VirtualMachineScaleSet) {
+			s.Properties.UpgradePolicy.Mode = new(armcompute.UpgradeModeRolling)
+		}, "InvalidParameter"},
+		"eviction policy": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).EvictionPolicy = new(armcompute.VirtualMachineEvictionPolicyTypesDelete)
+		}, "OperationNotAllowed"},
+		"identity": {func(s *armcompute.VirtualMachineScaleSet) {
+			s.Identity = &armcompute.VirtualMachineScaleSetIdentity{Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: map[string]*armcompute.UserAssignedIdentitiesValue{"/subscriptions/" + DefaultSubscription + "/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i": {}}}
+		}, "FailedIdentityOperation"},
+		"ephemeral": {func(s *armcompute.VirtualMachineScaleSet) {
+			s.SKU.Name = new("Standard_D2s_v5")
+			profile(s).StorageProfile.OSDisk.DiffDiskSettings = &armcompute.DiffDiskSettings{Option: new(armcompute.DiffDiskOptionsLocal)}
+		}, "NotSupported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := windowsSet(1)
+			tc.change(&set)
+			var p *runtime.Poller[armcompute.VirtualMachineScaleSetsClientCreateOrUpdateResponse]
+			p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", set, nil)
+			if code(err) != tc.code {
+				t.Errorf("answer %v, error %v, want %s", p, err, tc.code)
+			}
+		})
+	}
+	for _, id := range a.Resources() {
+		if strings.Contains(id, "irtualMachine") || strings.Contains(id, "disks") {
+			t.Errorf("%s is there after a refusal", id)
+		}
+	}
+}
+
+func TestQuota(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.network()
+	big := windowsSet(1000)
+	big.SKU.Name = new("Standard_D8s_v3")
+	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "big", big, nil)
+	must(t, p, err)
+	more := windowsSet(251)
+	more.SKU.Name = new("Standard_D8s_v3")
+	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", more, nil); code(err) != "OperationNotAllowed" || !strings.Contains(err.Error(), "standardDSv3Family Cores quota") {
+		t.Errorf("error %v, want OperationNotAllowed for the family's cores", err)
+	}
+	client, err := armcompute.NewUsageClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := client.NewListPager("westeurope", nil).NextPage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int32{"cores": 8000, "standardDSv3Family": 8000, "virtualMachines": 1000, "virtualMachineScaleSets": 1, "lowPriorityCores": 0}
+	for _, u := range page.Value {
+		if n, ok := want[*u.Name.Value]; ok && n != *u.CurrentValue {
+			t.Errorf("usage of %s is %d, want %d", *u.Name.Value, *u.CurrentValue, n)
+		}
+	}
+}
