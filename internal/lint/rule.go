@@ -57,6 +57,10 @@ const (
 	APIServer Oracle = "apiserver"
 	// APIServerWarning: it warns.
 	APIServerWarning Oracle = "apiserver-warning"
+	// PodSecurity admission refuses the pod in a labelled namespace.
+	PodSecurity Oracle = "podsecurity"
+	// CAPZ: the webhook of the Azure provider refuses the object.
+	CAPZ Oracle = "capz"
 )
 
 // Rule is one thing to look for.
@@ -74,13 +78,10 @@ type Rule struct {
 	Oracle       Oracle
 	// Bad is an example that the rule finds, Good one that it does not.
 	Bad, Good string
-	Check     func(p *Pass)
-}
-
-// Target says for what the manifests are meant.
-type Target struct {
-	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
-	Minor int
+	// For is the target that the examples need; zero is Kubernetes 1.36 and nothing
+	// else.
+	For   Target
+	Check func(p *Pass)
 }
 
 // Finding is what a rule found at one place.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"casement.dev/casement/internal/lint"
 )
 
@@ -68,6 +70,25 @@ func page(r lint.Rule) string {
 	case r.Until > 0:
 		versions = fmt.Sprintf("before 1.%d", r.Until)
 	}
-	return fmt.Sprintf("<!-- made by make generate -->\n# %s: %s\n\nSeverity: %s. Kubernetes: %s. Decided by: %s.\n\n%s\n\nNot so:\n\n```yaml\n%s```\n\nBut so:\n\n```yaml\n%s```\n",
-		r.ID, r.Title, r.Severity, versions, r.Oracle, r.Doc, r.Bad, r.Good)
+	return fmt.Sprintf("<!-- made by make generate -->\n# %s: %s\n\nSeverity: %s. Kubernetes: %s. Decided by: %s.\n\n%s\n\n%sNot so:\n\n```yaml\n%s```\n\nBut so:\n\n```yaml\n%s```\n",
+		r.ID, r.Title, r.Severity, versions, r.Oracle, r.Doc, target(r.For), r.Bad, r.Good)
+}
+
+// target says what has to be known of the cluster for the examples.
+func target(t lint.Target) string {
+	keys, err := yaml.Marshal(t)
+	if err != nil {
+		return err.Error()
+	}
+	out := ""
+	switch {
+	case t.Patch != nil:
+		out = fmt.Sprintf("The examples are for `--kubernetes-version 1.%d.%d`.\n\n", t.Minor, *t.Patch)
+	case t.Minor > 0:
+		out = fmt.Sprintf("The examples are for `--kubernetes-version 1.%d`.\n\n", t.Minor)
+	}
+	if text := string(keys); text != "{}\n" {
+		out += "They need to know of the cluster, in the configuration file:\n\n```yaml\n" + text + "```\n\n"
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"testing"
@@ -45,6 +46,7 @@ func run(t *testing.T, r lint.Rule, text string) []lint.Finding {
 	if len(errs) > 0 {
 		t.Fatalf("the example cannot be read: %v\n%s", errs, text)
 	}
-	minor := 36
-	return lint.Run(set, []lint.Rule{r}, lint.Target{Minor: minor})
+	target := r.For
+	target.Minor = cmp.Or(target.Minor, 36)
+	return lint.Run(set, []lint.Rule{r}, target)
 }

@@ -1,0 +1,284 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// machines are those that one object makes, with what it refers to as far as that is
+// in the set.
+type machines struct {
+	// owner is a MachineDeployment, MachineSet, MachinePool, Machine or control plane;
+	// the infrastructure object itself when nothing in the set refers to it.
+	owner *lint.Object
+	// infra and config are nil when they are elsewhere.
+	infra, config *lint.Object
+	cluster       *lint.Object
+	// version is spec.version, else the control plane's; absent when unknown.
+	version lint.Value
+}
+
+// owners are the kinds that make machines, and where they keep the machine's spec.
+var owners = map[string][]string{
+	"MachineDeployment": {"spec", "template", "spec"}, "MachineSet": {"spec", "template", "spec"}, "MachinePool": {"spec", "template", "spec"}, "Machine": {"spec"},
+	"KubeadmControlPlane": {"spec"},
+}
+
+// azureMachines are the kinds of infrastructure, and where they keep the VM's spec.
+var azureMachines = map[string][]string{
+	"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}, "AzureManagedMachinePool": {"spec"},
+}
+
+// clusterAPI says whether an object is of Cluster API or a provider of it; other
+// projects have kinds of the same names.
+func clusterAPI(o *lint.Object) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
+}
+
+// ofKind are the Cluster API objects of some kinds.
+func ofKind(s *lint.Set, kinds ...string) []*lint.Object {
+	var out []*lint.Object
+	for _, o := range s.Objects {
+		if slices.Contains(kinds, o.Kind) && clusterAPI(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// groups finds the machines of a set.
+func groups(s *lint.Set) []machines {
+	objects := map[string]*lint.Object{}
+	key := func(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+	controlPlanes := map[string]*lint.Object{} // by cluster
+	var owning, infra []*lint.Object
+	for _, o := range s.Objects {
+		if !clusterAPI(o) {
+			continue
+		}
+		objects[key(o.Kind, o.Namespace, o.Name)] = o
+		if owners[o.Kind] != nil {
+			owning = append(owning, o)
+		}
+		if azureMachines[o.Kind] != nil {
+			infra = append(infra, o)
+		}
+	}
+	refer := func(from *lint.Object, ref lint.Value) *lint.Object {
+		return objects[key(ref.At("kind").Str(), cmp.Or(ref.At("namespace").Str(), from.Namespace), ref.At("name").Str())]
+	}
+	for _, o := range objects {
+		if ref := o.Root.At("spec", "controlPlaneRef"); o.Kind == "Cluster" && ref.Exists() {
+			controlPlanes[key("", o.Namespace, o.Name)] = refer(o, ref)
+		}
+	}
+	var out []machines
+	referred := map[*lint.Object]bool{}
+	for _, o := range owning {
+		m := machines{owner: o}
+		spec := o.Root.At(owners[o.Kind]...)
+		ref := spec.At("infrastructureRef")
+		if o.Kind == "KubeadmControlPlane" {
+			m.config, m.version = o, spec.At("version")
+			for _, path := range [][]string{{"machineTemplate", "infrastructureRef"}, {"machineTemplate", "spec", "infrastructureRef"}, {"infrastructureTemplate"}} {
+				if v := spec.At(path...); v.Exists() {
+					ref = v
+				}
+			}
+			for at, plane := range controlPlanes {
+				if plane == o {
+					m.cluster = objects["Cluster"+at]
+				}
+			}
+		} else {
+			m.config, m.version = refer(o, spec.At("bootstrap", "configRef")), spec.At("version")
+			name := cmp.Or(o.Root.At("spec", "clusterName").Str(), spec.At("clusterName").Str())
+			m.cluster = objects[key("Cluster", o.Namespace, name)]
+			if plane := controlPlanes[key("", o.Namespace, name)]; !m.version.Exists() && plane != nil {
+				m.version = plane.Root.At("spec", "version")
+			}
+		}
+		m.infra = refer(o, ref)
+		referred[m.infra] = true
+		out = append(out, m)
+	}
+	for _, o := range infra {
+		if !referred[o] {
+			out = append(out, machines{owner: o, infra: o})
+		}
+	}
+	return out
+}
+
+// vm is the specification of the virtual machines, absent when it is elsewhere.
+func (m machines) vm() lint.Value {
+	if m.infra == nil {
+		return lint.Value{}
+	}
+	return m.infra.Root.At(azureMachines[m.infra.Kind]...)
+}
+
+// windows says whether the machines are ones with Windows.
+func (m machines) windows() bool {
+	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.infra != nil && m.infra.Kind == "AzureManagedMachinePool" && m.vm().At("osType").Str() == "Windows"
+}
+
+// kubeadm is the kubeadm configuration of the machines' bootstrap.
+func (m machines) kubeadm() lint.Value {
+	if m.config == nil {
+		return lint.Value{}
+	}
+	switch m.config.Kind {
+	case "KubeadmConfigTemplate":
+		return m.config.Root.At("spec", "template", "spec")
+	case "KubeadmConfig":
+		return m.config.Root.At("spec")
+	case "KubeadmControlPlane":
+		return m.config.Root.At("spec", "kubeadmConfigSpec")
+	}
+	return lint.Value{}
+}
+
+// target is the pass's, with the release that the machines get.
+func (m machines) target(t lint.Target) lint.Target {
+	var minor, patch int
+	if n, _ := fmt.Sscanf(strings.TrimPrefix(m.version.Str(), "v"), "1.%d.%d", &minor, &patch); n == 2 {
+		t.Minor, t.Patch = minor, &patch
+	}
+	return t
+}
+
+// annotation of the infrastructure object or of its template.
+func (m machines) annotation(key string) lint.Value {
+	if m.infra == nil {
+		return lint.Value{}
+	}
+	own := m.infra.Root.At("metadata", "annotations", key)
+	if inner := m.infra.Root.At("spec", "template", "metadata", "annotations", key); inner.Exists() || !own.Exists() && m.infra.Kind == "AzureMachineTemplate" {
+		return inner
+	}
+	return own
+}
+
+// eachWindows runs check for the machines with Windows, once for each infrastructure
+// object.
+func eachWindows(check func(p *lint.Pass, m machines)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		seen := map[*lint.Object]bool{}
+		for _, m := range groups(p.Set) {
+			if m.windows() && !seen[m.infra] {
+				seen[m.infra] = true
+				check(p, m)
+			}
+		}
+	}
+}
+
+// eachBootstrap runs check for the kubeadm configurations of machines with Windows.
+func eachBootstrap(check func(p *lint.Pass, m machines, k lint.Value)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		seen := map[*lint.Object]bool{}
+		for _, m := range groups(p.Set) {
+			if k := m.kubeadm(); m.windows() && k.Exists() && !seen[m.config] && m.config.Kind != "KubeadmControlPlane" {
+				seen[m.config] = true
+				check(p, m, k)
+			}
+		}
+	}
+}
+
+// arg is one of extraArgs.
+type arg struct {
+	name, value string
+	at          lint.Value
+	// listed is the form of v1beta2, a list of names and values.
+	listed bool
+}
+
+// drop is the fix that takes the flag out: made by --fix in the older form alone.
+func (f arg) drop(text string) lint.Fix {
+	if f.listed {
+		return say(text)
+	}
+	return safe(text, lint.Delete(f.at))
+}
+
+// flags are extraArgs in either form.
+func flags(args lint.Value) []arg {
+	var out []arg
+	for _, f := range args.Fields() {
+		out = append(out, arg{f.Key, f.Value.Str(), f.Value, false})
+	}
+	for _, item := range args.Items() {
+		out = append(out, arg{item.At("name").Str(), item.At("value").Str(), item.At("value"), true})
+	}
+	return out
+}
+
+// named finds a flag.
+func named(all []arg, name string) (arg, bool) {
+	i := slices.IndexFunc(all, func(f arg) bool { return f.name == name })
+	if i < 0 {
+		return arg{}, false
+	}
+	return all[i], true
+}
+
+// kubeletFlags are those of machines that join.
+func kubeletFlags(k lint.Value) []arg {
+	return flags(k.At("joinConfiguration", "nodeRegistration", "kubeletExtraArgs"))
+}
+
+// windowsMachines says whether a set has machines with Windows, or pods for them.
+func windowsMachines(s *lint.Set) bool {
+	return slices.ContainsFunc(s.Pods, (*lint.Pod).Windows) || slices.ContainsFunc(groups(s), machines.windows)
+}
+
+// Examples are machines like these.
+func cluster(spec string) string {
+	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: demo\n  labels:\n    windows: enabled\n    cni: calico\n    csi-proxy: enabled\nspec:\n  clusterNetwork:\n" + spec + "---\n"
+}
+
+func windowsTemplate(lines string) string {
+	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureMachineTemplate\nmetadata:\n  name: win\nspec:\n  template:\n    metadata:\n      annotations:\n        windowsServerVersion: windows-2022\n    spec:\n      osDisk:\n        osType: Windows\n" + lines
+}
+
+// workers is a MachineDeployment of Windows machines with a version and lines of the
+// kubeadm configuration.
+func workers(version, lines string) string {
+	return windowsTemplate("") + "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: win\nspec:\n  clusterName: demo\n  template:\n    spec:\n      clusterName: demo\n      version: " + version + `
+      bootstrap:
+        configRef:
+          kind: KubeadmConfigTemplate
+          name: win
+      infrastructureRef:
+        kind: AzureMachineTemplate
+        name: win
+---
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: KubeadmConfigTemplate
+metadata:
+  name: win
+spec:
+  template:
+    spec:
+` + indent(lines, 6)
+}
+
+func indent(text string, by int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.Repeat(" ", by) + line)
+	}
+	return out.String()
+}
+
+// kubelet is a kubeadm configuration with kubelet flags.
+func kubelet(args ...string) string {
+	return "joinConfiguration:\n  nodeRegistration:\n    kubeletExtraArgs:\n      " + strings.Join(args, "\n      ") + "\n"
+}

@@ -1,0 +1,75 @@
+package lint
+
+import (
+	"cmp"
+	"time"
+)
+
+// Target says for what cluster the manifests are meant. The zero value is the newest
+// Kubernetes and a cluster of which nothing else is known; a rule that needs to know
+// more than that says nothing then. The tags are the keys of the configuration file.
+type Target struct {
+	// Minor is the Kubernetes release, 36 for 1.36; zero is the newest.
+	Minor int `json:"-"`
+	// Patch is the patch release of it; nil is its last one, which has every fix.
+	Patch *int `json:"-"`
+	// Windows are the Windows Server releases of the nodes: 2019, 2022, 2025. None is
+	// unknown.
+	Windows []string `json:"windowsReleases,omitempty"`
+	// Mixed says that the cluster has nodes of Windows and of Linux, so that a pod
+	// that names no OS can land on either. The default takes such pods as Linux ones.
+	Mixed bool `json:"mixedCluster,omitempty"`
+	// Taints are those of the Windows nodes; the default is none.
+	Taints []Taint `json:"windowsTaints,omitempty"`
+	// Sidecars are labels and annotations that ask for an injected container without
+	// an image for Windows, beside those that the rules know.
+	Sidecars []string `json:"sidecars,omitempty"`
+	// Gates are feature gates of the cluster that differ from their default.
+	Gates map[string]bool `json:"featureGates,omitempty"`
+	// Docker says that the nodes run Docker instead of containerd; never true from
+	// Kubernetes 1.24 on.
+	Docker bool `json:"docker,omitempty"`
+	// Containerd is the release of containerd, such as 1.6; empty is a current one.
+	Containerd string `json:"containerd,omitempty"`
+	// NanoServerFloor and ServerCoreFloor are memory limits below which a container
+	// of that base hardly starts; the defaults are 64Mi and 128Mi.
+	NanoServerFloor string `json:"nanoServerMemoryFloor,omitempty"`
+	ServerCoreFloor string `json:"serverCoreMemoryFloor,omitempty"`
+	// StartupMinutes is how long a Windows machine may take to become a node; the
+	// default is 20.
+	StartupMinutes int `json:"windowsStartupMinutes,omitempty"`
+}
+
+// Taint is a taint of nodes.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect,omitempty"`
+}
+
+// Release is a Kubernetes release: 1.Minor.Patch.
+type Release struct{ Minor, Patch int }
+
+// Lacks says whether the target's Kubernetes is older than all of the releases that
+// mend something, which are the first fixed one of each minor.
+func (t Target) Lacks(fixes ...Release) bool {
+	if t.Minor == 0 {
+		return false
+	}
+	oldest := fixes[0].Minor
+	for _, f := range fixes {
+		if f.Minor == t.Minor {
+			return t.Patch != nil && *t.Patch < f.Patch
+		}
+		oldest = min(oldest, f.Minor)
+	}
+	return t.Minor < oldest
+}
+
+// AtLeast says whether the target's Kubernetes is 1.minor or newer.
+func (t Target) AtLeast(minor int) bool { return t.Minor == 0 || t.Minor >= minor }
+
+// Startup is how long a Windows machine may take to become a node.
+func (t Target) Startup() time.Duration {
+	return time.Duration(cmp.Or(t.StartupMinutes, 20)) * time.Minute
+}
