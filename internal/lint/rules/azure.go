@@ -48,7 +48,7 @@ func azure() []lint.Rule {
 					if m.owner.Kind == "MachineDeployment" || m.owner.Kind == "MachineSet" {
 						full += suffix
 					}
-					if m.windows() && slices.Contains([]string{"MachineDeployment", "MachineSet", "AzureMachine"}, m.owner.Kind) && len(full) > windows.MaxComputerName && m.owner.Name != "" {
+					if m.windows() && slices.Contains([]string{"MachineDeployment", "MachineSet", "AzureMachine"}, m.owner.Kind) && len(full) > windows.MaxComputerName && m.owner.Name != "" && !unfilled(full) {
 						p.Report(m.owner, m.owner.Root.At("metadata", "name"), fmt.Sprintf("a machine %s is the computer and node %s: Windows names have at most %d characters", full, windows.ComputerName(full, nil), windows.MaxComputerName), say("accept it, or a name of 3 characters"))
 					}
 				}
@@ -75,7 +75,7 @@ func azure() []lint.Rule {
 					v := o.Root.At("metadata", "name")
 					reserved := strings.Contains(strings.ToLower(o.Name), "windows") || strings.Contains(strings.ToLower(o.Name), "microsoft")
 					switch {
-					case o.Name == "": // generateName
+					case o.Name == "" || unfilled(o.Name): // generateName, or a template's
 					case o.Kind == "AzureCluster" && !clusterName.MatchString(o.Name):
 						p.Report(o, v, "2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends", say("rename the cluster"))
 					case o.Kind == "AzureCluster" && reserved:
@@ -155,7 +155,7 @@ func scaleSetNames(p *lint.Pass) {
 	type place struct{ namespace, cluster, name string }
 	first := map[place]*lint.Object{}
 	for _, m := range groups(p.Set) {
-		if m.infra == nil || m.infra.Kind != "AzureMachinePool" || !m.windows() || m.infra.Name == "" {
+		if m.infra == nil || m.infra.Kind != "AzureMachinePool" || !m.windows() || m.infra.Name == "" || unfilled(m.infra.Name) {
 			continue
 		}
 		computed := windows.ScaleSetName(m.infra.Name, nil)
@@ -215,3 +215,6 @@ func managedPool(name, mode string) string {
 func azureCluster(name string) string {
 	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureCluster\nmetadata:\n  name: " + name + "\nspec:\n  location: westeurope\n"
 }
+
+// unfilled says whether a text has variables of a template left in it.
+func unfilled(text string) bool { return strings.Contains(text, "${") || strings.Contains(text, "{{") }
