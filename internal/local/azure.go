@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,11 +76,25 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	ca.AppendCertsFromPEM(a.server.CAPEM())
 	sync := func() { net.Sync(fabric.Read(a.server.List)) }
 	sync()
+	stale := make(chan struct{}, 1)
 	a.server.Subscribe(func(change arm.Change) {
-		if strings.HasPrefix(strings.ToLower(change.Type), "microsoft.network/") {
-			sync()
+		if isNetwork(change.Type) {
+			select {
+			case stale <- struct{}{}:
+			default: // the next reading sees it
+			}
 		}
 	})
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-stale:
+				sync()
+			}
+		}
+	}()
 	a.machines.open(a.server.GuestChanged)
 	go func() {
 		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
@@ -109,6 +124,11 @@ func (c *conductor) listenAzure() (net.Listener, error) {
 		return nil, fmt.Errorf("listen for the local Azure: %w", err)
 	}
 	return l, nil
+}
+
+// isNetwork says whether the fabric reads resources of a type.
+func isNetwork(resourceType string) bool {
+	return slices.ContainsFunc(fabric.Types(), func(t string) bool { return strings.EqualFold(t, resourceType) })
 }
 
 // listenKept listens on 127.0.0.1, on the port in file or a free one that it

@@ -77,11 +77,18 @@ func (m *machines) close() {
 
 func machineKey(id string) string { return strings.ToLower(id) }
 
-// home is the directory of a VM: its name and, as names recur in other groups,
-// a part of its ID.
+// home is the directory of a VM: its resource group and its name. An instance of a
+// scale set is there as "set@number", which is no name of a VM.
 func (m *machines) home(id string) string {
-	group := path.Base(path.Dir(path.Dir(path.Dir(path.Dir(machineKey(id))))))
-	return m.dir.Path("vms", group, path.Base(machineKey(id)))
+	parts := strings.Split(strings.Trim(machineKey(id), "/"), "/") // subscriptions/S/resourcegroups/G/providers/NS/type/name[/type/name]
+	if len(parts) < 8 {
+		return m.dir.Path("vms", "-", path.Base(machineKey(id)))
+	}
+	name := parts[7]
+	if len(parts) > 9 {
+		name += "@" + parts[9]
+	}
+	return m.dir.Path("vms", parts[3], name)
 }
 
 func (m *machines) has(id string) bool {

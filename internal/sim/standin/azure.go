@@ -249,11 +249,23 @@ func (a *arm) network(group, kind, name string) string {
 	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/%s/%s", a.c.SubscriptionID, group, kind, name)
 }
 
-// machines lists the virtual machines of the cluster's resource group by provider
-// ID in lower case.
-func (a *arm) machines(ctx context.Context) (map[string]bool, error) {
+// machines lists the virtual machines of the cluster's resource group and of scale
+// sets in it by provider ID in lower case. A scale set that is gone has none.
+func (a *arm) machines(ctx context.Context, scaleSets []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	next := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/virtualMachines", a.c.SubscriptionID, a.c.ResourceGroup)
+	compute := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", a.c.SubscriptionID, a.c.ResourceGroup)
+	if err := a.listMachines(ctx, compute+"virtualMachines", out); err != nil {
+		return nil, fmt.Errorf("list the virtual machines: %w", err)
+	}
+	for _, set := range scaleSets {
+		if err := a.listMachines(ctx, compute+"virtualMachineScaleSets/"+set+"/virtualMachines", out); err != nil && !isNotFound(err) {
+			return nil, fmt.Errorf("list the instances of scale set %s: %w", set, err)
+		}
+	}
+	return out, nil
+}
+
+func (a *arm) listMachines(ctx context.Context, next string, out map[string]bool) error {
 	for next != "" {
 		var page struct {
 			Value []struct {
@@ -262,12 +274,12 @@ func (a *arm) machines(ctx context.Context) (map[string]bool, error) {
 			NextLink string `json:"nextLink"`
 		}
 		if err := a.call(ctx, http.MethodGet, next, nil, &page); err != nil {
-			return nil, fmt.Errorf("list the virtual machines: %w", err)
+			return err
 		}
 		for _, v := range page.Value {
 			out[strings.ToLower(ProviderID(v.ID))] = true
 		}
 		next = page.NextLink
 	}
-	return out, nil
+	return nil
 }

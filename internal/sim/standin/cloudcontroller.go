@@ -200,7 +200,7 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	machines, err := k.arm.machines(ctx)
+	machines, err := k.arm.machines(ctx, k.scaleSets(nodes))
 	if err != nil {
 		return err
 	}
@@ -217,11 +217,32 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 	return nil
 }
 
-// ours says whether a provider ID is a plain virtual machine of the resource group
-// that machines lists.
+// ours says whether a provider ID is a virtual machine of the cluster's resource
+// group, one of its own or one of a scale set.
 func (k *controller) ours(providerID string) bool {
-	prefix := fmt.Sprintf("azure:///subscriptions/%s/resourcegroups/%s/providers/microsoft.compute/virtualmachines/", k.Config.SubscriptionID, k.Config.ResourceGroup)
-	return strings.HasPrefix(strings.ToLower(providerID), strings.ToLower(prefix))
+	rest, ok := strings.CutPrefix(strings.ToLower(providerID), k.compute())
+	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))
+}
+
+const scaleSetsType = "virtualmachinescalesets/"
+
+// compute is what the provider IDs of the group's machines begin with, in lower
+// case.
+func (k *controller) compute() string {
+	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", k.Config.SubscriptionID, k.Config.ResourceGroup))
+}
+
+// scaleSets lists the scale sets that nodes are instances of.
+func (k *controller) scaleSets(nodes []*corev1.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		if rest, ok := strings.CutPrefix(strings.ToLower(n.Spec.ProviderID), k.compute()+scaleSetsType); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func isReady(n *corev1.Node) bool {
