@@ -30,6 +30,10 @@ test: build ## Vet, lint, and every test with the race detector
 e2e: build ## Every kind of cluster, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/matrix -full -templates "$(TEMPLATES)"
 	go test -timeout 60m -count=1 -v ./test/crash -moments 20
+	$(MAKE) e2e-ssh
+
+e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
+	go test -timeout 10m -count=1 -v ./test/ssh -full
 
 bench: build ## Measure the budgets on this machine
 	go run ./test/bench
@@ -50,4 +54,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build demo down test e2e bench release lint generate verify bump-k8s FORCE
+.PHONY: help build demo down test e2e e2e-ssh bench release lint generate verify bump-k8s FORCE

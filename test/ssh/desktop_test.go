@@ -1,0 +1,128 @@
+package ssh
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Security protocols of [MS-RDPBCGR] 2.2.1.1.1.
+const (
+	protocolTLS      = 1
+	protocolHybrid   = 2
+	protocolHybridEx = 8
+)
+
+// desktop opens the guide's tunnel and speaks to Remote Desktop through it.
+func (s *site) desktop(t *testing.T) {
+	port := freePort(t)
+	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
+	defer cancel()
+	c := s.command(ctx, strings.Replace(guideRDP, "5555", port, 1))
+	in, err := c.StdinPipe() // the line opens a shell too, which stays open with this
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The shell answers when the login is done, and so is the tunnel.
+	if _, err := fmt.Fprintln(in, "hostname"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 100)); err != nil {
+		t.Fatalf("the shell beside the tunnel: %v", err)
+	}
+	address := net.JoinHostPort("localhost", port)
+	t.Run("a client as FreeRDP", func(t *testing.T) { s.freeRDP(t, address) })
+	t.Run("a client without TLS", func(t *testing.T) {
+		conn := dialDesktop(t, address)
+		if kind, value := negotiate(t, conn, 0); kind != 3 || value != 1 {
+			t.Errorf("the answer is %d %d, want a failure (3) that asks for TLS (1)", kind, value)
+		}
+	})
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("ssh: %v", err)
+	}
+}
+
+// freeRDP sends what that client sends until it would show a desktop.
+func (s *site) freeRDP(t *testing.T, address string) {
+	conn := dialDesktop(t, address)
+	if kind, value := negotiate(t, conn, protocolTLS|protocolHybrid|protocolHybridEx); kind != 2 || value != protocolTLS {
+		t.Fatalf("the answer is %d %d, want a response (2) that selects TLS (1)", kind, value)
+	}
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // self-signed, as that of a real machine
+	if err := secure.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if name := secure.ConnectionState().PeerCertificates[0].Subject.CommonName; !strings.EqualFold(name, s.windowsName) {
+		t.Errorf("the certificate is for %q, want %q", name, s.windowsName)
+	}
+	// The head of an MCS Connect Initial, [MS-RDPBCGR] 2.2.1.3, is enough to be refused.
+	if _, err := secure.Write([]byte{3, 0, 0, 12, 2, 0xf0, 0x80, 0x7f, 0x65, 0x82, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(secure)
+	if err != nil || len(got) != 9 || got[7] != 0x20|0 || got[8] != 0x80 {
+		t.Errorf("the server ended with %x, %v; want a Disconnect Provider Ultimatum", got, err)
+	}
+}
+
+func dialDesktop(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(sessionTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// negotiate sends an X.224 connection request with the user's cookie and returns
+// the kind and value of the negotiation answer.
+func negotiate(t *testing.T, conn net.Conn, protocols uint32) (kind byte, value uint32) {
+	t.Helper()
+	body := []byte("\x00\xe0\x00\x00\x00\x00\x00Cookie: mstshash=capi\r\n")
+	body = binary.LittleEndian.AppendUint32(append(body, 1, 0, 8, 0), protocols)
+	body[0] = byte(len(body) - 1)
+	packet := append(binary.BigEndian.AppendUint16([]byte{3, 0}, uint16(len(body)+4)), body...)
+	if _, err := conn.Write(packet); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 19)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer[0] != 3 || answer[5] != 0xd0 {
+		t.Fatalf("the answer is no connection confirm: %x", answer)
+	}
+	return answer[11], binary.LittleEndian.Uint32(answer[15:])
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}

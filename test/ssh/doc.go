@@ -1,0 +1,3 @@
+// This package holds tests only.
+
+package ssh
