@@ -16,6 +16,9 @@ bin/casement bin/casement-manager: FORCE
 bin/casement-kube: FORCE
 	go build -ldflags '-s -w $(KUBE_LDFLAGS)' -o $@ ./cmd/$(@F)
 
+programs: bin/casement-manager ## Build what clusterctl and its images stand for: bin/clusterctl and bin/programs/
+	hack/programs.sh
+
 demo: build ## From nothing to a Windows cluster that serves a page
 	PATH="$(CURDIR)/bin:$$PATH" hack/demo.sh
 
@@ -54,4 +57,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build demo down test e2e e2e-ssh bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test e2e e2e-ssh bench release lint generate verify bump-k8s FORCE

@@ -26,7 +26,7 @@ func newGenerate(a *app) *cobra.Command {
 		Short: "Print manifests to apply",
 		Args:  cobra.NoArgs,
 	}
-	c.AddCommand(newGenerateCluster(a))
+	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a))
 	return c
 }
 

@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"casement.dev/casement/internal/local"
 )
 
 func newUp(a *app) *cobra.Command {
 	var foreground bool
+	var kind planeKind
 	var timeout time.Duration
 	pace := latency("instant")
 	c := &cobra.Command{
@@ -26,10 +29,16 @@ controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
 State from an earlier run, clusters included, is taken up again.
 
 With --latency azure the local Azure takes the time that Azure is known to take; a
-number scales it, so that 0.1 is ten times as fast.`,
+number scales it, so that 0.1 is ten times as fast.
+
+With --bare the management cluster is empty but for a stand-in for cert-manager:
+clusterctl installs the providers, whose Deployments run as processes of this machine
+from the programs that 'make programs' builds. --azure-of lets a second such plane use
+the local Azure of a first one, for clusterctl move.`,
 		Example: `  casement up
   casement up --latency azure
   casement up --foreground
+  casement up --bare && casement status -o clusterctl >> clusterctl.yaml
   export KUBECONFIG=$(casement status -o kubeconfig)`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,17 +47,41 @@ number scales it, so that 0.1 is ten times as fast.`,
 				return err
 			}
 			if foreground {
-				return a.conduct(cmd.Context(), factor, true)
+				return a.conduct(cmd.Context(), factor, kind, true)
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.up(ctx, factor)
+			return a.up(ctx, factor, kind)
 		},
 	}
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay in the foreground and log to the terminal")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
 	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of the local Azure: instant, azure or a factor of it")
+	kind.addFlags(c.Flags())
 	return c
+}
+
+// planeKind says which plane to start.
+type planeKind struct {
+	bare    bool
+	azureOf string
+}
+
+func (k *planeKind) addFlags(f *pflag.FlagSet) {
+	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
+	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
+}
+
+// args are the flags of the background process.
+func (k planeKind) args() ([]string, error) {
+	if k.azureOf == "" {
+		return []string{"--bare=" + strconv.FormatBool(k.bare)}, nil
+	}
+	if !k.bare {
+		return nil, usagef("--azure-of goes with --bare")
+	}
+	abs, err := filepath.Abs(k.azureOf)
+	return []string{"--bare", "--azure-of", abs}, err
 }
 
 // latency is a pace as users write it.
@@ -69,14 +102,19 @@ func (l latency) factor() (float64, error) {
 	return f, nil
 }
 
-func (a *app) up(ctx context.Context, factor float64) error {
+func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 	client := local.NewClient(a.dir)
 	if s, err := client.Status(ctx); err == nil && s.Phase == local.PhaseReady {
 		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
 		a.next(s)
 		return nil
 	}
-	ended, err := local.Spawn(a.dir, "--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64))
+	args, err := kind.args()
+	if err != nil {
+		return err
+	}
+	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
+	ended, err := local.Spawn(a.dir, args...)
 	if err != nil {
 		return err
 	}
@@ -104,9 +142,21 @@ Local Azure            %s  (simulated)
 
 Use it:
   export KUBECONFIG=%s
-  casement generate cluster demo --flavor windows | casement kubectl apply -f -
+%s`, s.Kubernetes.Server, s.Kubernetes.Version, s.Azure.Endpoint, s.Kubernetes.Kubeconfig, use(s))
+}
+
+// use says what comes next on a plane.
+func use(s local.Status) string {
+	if s.Bare {
+		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers
+  clusterctl --config clusterctl.yaml init --infrastructure azure
+  casement generate addons | casement kubectl apply -f -
+  clusterctl --config clusterctl.yaml generate cluster demo --flavor windows | casement kubectl apply -f -
+`
+	}
+	return `  casement generate cluster demo --flavor windows | casement kubectl apply -f -
   casement wait demo
-`, s.Kubernetes.Server, s.Kubernetes.Version, s.Azure.Endpoint, s.Kubernetes.Kubeconfig)
+`
 }
 
 func newDown(a *app) *cobra.Command {
@@ -143,18 +193,30 @@ the clusters up again; --purge deletes the state directory.`,
 // newConduct is the process that up leaves in the background.
 func newConduct(a *app) *cobra.Command {
 	var factor float64
+	var kind planeKind
 	c := &cobra.Command{
 		Use:    "conduct",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), factor, false) },
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), factor, kind, false) },
 	}
 	c.Flags().Float64Var(&factor, "latency", 0, "factor of Azure's durations")
+	kind.addFlags(c.Flags())
 	return c
 }
 
-func (a *app) conduct(ctx context.Context, factor float64, foreground bool) error {
-	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor}
+func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreground bool) error {
+	if _, err := kind.args(); err != nil {
+		return err
+	}
+	if kind.azureOf != "" {
+		abs, err := filepath.Abs(kind.azureOf)
+		if err != nil {
+			return err
+		}
+		kind.azureOf = abs
+	}
+	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, AzureOf: local.Dir(kind.azureOf)}
 	if foreground {
 		shown := 0
 		opts.OnStatus = func(s local.Status) {
@@ -179,19 +241,26 @@ func newStatus(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == "kubeconfig" {
+			switch output {
+			case "kubeconfig":
 				_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
 				return err
+			case "clusterctl":
+				return a.print("yaml", local.TemplateVariables(s), nil)
 			}
 			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s) })
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json, yaml or kubeconfig (its path)")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json, yaml, kubeconfig (its path) or clusterctl (template variables)")
 	return c
 }
 
 func statusTable(w *tabwriter.Writer, s local.Status) {
-	fmt.Fprintf(w, "Plane\t%s\tprocess %d, since %s\n", s.Phase, s.PID, s.Started.Format(time.DateTime))
+	phase := s.Phase
+	if s.Bare {
+		phase += ", bare"
+	}
+	fmt.Fprintf(w, "Plane\t%s\tprocess %d, since %s\n", phase, s.PID, s.Started.Format(time.DateTime))
 	if s.Error != "" {
 		fmt.Fprintf(w, "\t%s\n", s.Error)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -64,6 +65,10 @@ type Config struct {
 	Host string
 	// ControllerManager runs garbage collection, namespaces and service accounts.
 	ControllerManager bool
+	// EgressConfig, when set, is the file of an EgressSelectorConfiguration by which
+	// the API server reaches pods. The controllers of Deployments and Services run
+	// then as well.
+	EgressConfig string
 }
 
 // Plane is a running management plane.
@@ -130,14 +135,22 @@ func (p *Plane) start(ctx context.Context) error {
 	}
 	return p.run("kube-controller-manager",
 		"--kubeconfig="+p.path("kubeconfig"), "--bind-address="+p.cfg.Host, "--secure-port=0", "--leader-elect=false",
-		"--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller",
+		"--controllers="+strings.Join(p.controllers(), ","),
 		"--service-account-private-key-file="+p.path("pki", "sa.key"), "--root-ca-file="+p.path("pki", "ca.crt"),
 		"--kube-api-qps=200", "--kube-api-burst=400", "--concurrent-gc-syncs=5")
 }
 
+func (p *Plane) controllers() []string {
+	out := []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller"}
+	if p.cfg.EgressConfig != "" {
+		out = append(out, "deployment-controller", "replicaset-controller", "endpointslice-controller", "clusterrole-aggregation-controller", "root-ca-certificate-publisher-controller")
+	}
+	return out
+}
+
 func (p *Plane) apiServerFlags(etcd string) []string {
 	pki := func(name string) string { return p.path("pki", name) }
-	return []string{
+	flags := []string{
 		"--etcd-servers=" + etcd,
 		"--bind-address=" + p.cfg.Host, "--secure-port=" + strconv.Itoa(p.port), "--advertise-address=10.0.0.1",
 		"--tls-cert-file=" + pki("server.crt"), "--tls-private-key-file=" + pki("server.key"), "--client-ca-file=" + pki("ca.crt"),
@@ -145,6 +158,11 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none", "--profiling=false",
 	}
+	if p.cfg.EgressConfig != "" {
+		// Services are resolved to their endpoints, as nothing here has cluster IPs.
+		flags = append(flags, "--egress-selector-config-file="+p.cfg.EgressConfig, "--enable-aggregator-routing=true")
+	}
+	return flags
 }
 
 func (p *Plane) run(name string, flags ...string) error {

@@ -49,6 +49,12 @@ type Options struct {
 	Listen string
 	// Faults are the rules by which the local Azure fails at first.
 	Faults fault.File
+	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
+	// Deployments run as processes.
+	Bare bool
+	// AzureOf, when set, is the state directory of the plane whose local Azure is
+	// used instead of an own one.
+	AzureOf Dir
 	// OnStatus, when set, is told of each change of the status.
 	OnStatus func(Status)
 }
@@ -67,6 +73,7 @@ type conductor struct {
 
 	management *management
 	azure      *azure
+	borrowed   *Azure // instead of azure
 }
 
 // errStopped is the cause of an end that was asked for.
@@ -83,6 +90,9 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer lock.Close()
+	if err := opts.settleKind(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	log := logr.FromSlogHandler(slog.NewTextHandler(opts.Log, nil))
@@ -139,18 +149,25 @@ func (c *conductor) run(ctx context.Context) (err error) {
 	}
 }
 
-// part is one of the things that a plane consists of.
+// part is what the plane starts in one step.
 type part struct {
 	name  string
 	start func(context.Context, chan<- error) (func(context.Context), error)
 }
 
+// parts are started in this order.
 func (c *conductor) parts() []part {
-	parts := []part{{"local Azure (simulated)", c.startAzure}}
-	if !c.opts.AzureOnly {
-		parts = append(parts, part{"management etcd and API server", c.startManagement}, part{"Cluster API and casement", c.startManagers})
+	azure, management := part{"local Azure (simulated)", c.startAzure}, part{"management etcd and API server", c.startManagement}
+	if c.opts.AzureOf != "" {
+		azure = part{"local Azure of " + string(c.opts.AzureOf), c.borrowAzure}
 	}
-	return parts
+	switch {
+	case c.opts.AzureOnly:
+		return []part{azure}
+	case c.opts.Bare:
+		return []part{azure, management, {"cert-manager (stand-in) and pods as processes", c.startBare}}
+	}
+	return []part{azure, management, {"Cluster API and casement", c.startManagers}}
 }
 
 func (c *conductor) beginStep(name string) (done func()) {
@@ -186,12 +203,18 @@ func (c *conductor) notify() {
 
 func (c *conductor) status() Status {
 	c.mu.Lock()
-	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Steps: slices.Clone(c.steps), Simulated: simulated}
+	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: simulated}
+	if c.opts.Bare {
+		s.Simulated = append(slices.Clone(simulated), bareSimulated...)
+	}
 	if c.err != nil {
 		s.Error = c.err.Error()
 	}
-	azure, management := c.azure, c.management
+	azure, management, borrowed := c.azure, c.management, c.borrowed
 	c.mu.Unlock()
+	if borrowed != nil {
+		s.Azure = *borrowed
+	}
 	for _, d := range standin.List() {
 		s.StandIns = append(s.StandIns, StandIn{Name: d.Name, Does: d.Does})
 	}

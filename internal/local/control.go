@@ -25,7 +25,9 @@ type Status struct {
 	// Error is why the phase is failed.
 	Error string `json:"error,omitempty"`
 	// PID is the conductor's process.
-	PID     int       `json:"pid"`
+	PID int `json:"pid"`
+	// Bare is a plane without Cluster API and casement.
+	Bare    bool      `json:"bare,omitempty"`
 	Started time.Time `json:"started"`
 	// Steps are the steps of the start, in order.
 	Steps      []Step     `json:"steps"`

@@ -20,7 +20,14 @@ type management struct {
 }
 
 func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	plane, err := kube.Start(ctx, kube.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true})
+	cfg := kube.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true}
+	if c.opts.Bare {
+		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")
+		if err := c.writeEgress(cfg.EgressConfig); err != nil {
+			return nil, err
+		}
+	}
+	plane, err := kube.Start(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

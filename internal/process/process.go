@@ -31,8 +31,9 @@ type Spec struct {
 	Argv []string
 	// Path is the program's file; empty means Argv[0].
 	Path string
-	// Env is added to the parent's environment.
-	Env []string
+	// Env is added to the parent's environment, or all there is with OnlyEnv.
+	Env     []string
+	OnlyEnv bool
 	// Dir is the working directory; empty means the parent's.
 	Dir string
 	// Log is the file that gets standard output and error; empty discards them.
@@ -176,7 +177,10 @@ func (p *Process) command() (*exec.Cmd, *os.File, error) {
 	cmd := exec.Command(path)
 	cmd.Args = p.spec.Argv
 	cmd.Dir = p.spec.Dir
-	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.Env = p.spec.Env
+	if !p.spec.OnlyEnv {
+		cmd.Env = append(os.Environ(), p.spec.Env...)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if p.spec.Log == "" {
 		return cmd, nil, nil

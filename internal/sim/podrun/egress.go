@@ -1,0 +1,134 @@
+package podrun
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// ServeEgress answers HTTP CONNECT on a unix socket until ctx ends: what the API
+// server dials in its cluster, which are this node's pods (for webhooks) and its
+// kubelet (for logs). Nothing else is dialled.
+func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
+	if err := os.Remove(socketPath); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	l, err := net.Listen("unix", socketPath)
+	if err != nil {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	if err := os.Chmod(socketPath, 0o600); err != nil {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	kubelet := newPipe()
+	api := &http.Server{Handler: r.kubeletAPI(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{r.cert}}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.cfg.Log.Handler(), slog.LevelDebug)}
+	go func() { _ = api.ServeTLS(kubelet, "", "") }() // ends with the pipe
+	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodConnect {
+			http.Error(w, "this socket takes CONNECT alone", http.StatusMethodNotAllowed)
+			return
+		}
+		to, err := r.dial(ctx, kubelet, req.Host)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		join(w, to)
+	})}
+	stop := context.AfterFunc(ctx, func() { s.Close(); api.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("egress socket: %w", err)
+	}
+	return nil
+}
+
+func (r *Runner) dial(ctx context.Context, kubelet *pipe, address string) (net.Conn, error) {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address of this node", address)
+	}
+	if to.Addr() == nodeIP && to.Port() == kubeletPort {
+		return kubelet.dial(ctx)
+	}
+	r.mu.Lock()
+	var port uint16
+	for _, w := range r.workers {
+		if w.ip == to.Addr() {
+			port = w.ports[int32(to.Port())]
+		}
+	}
+	r.mu.Unlock()
+	if port == 0 {
+		return nil, fmt.Errorf("%s is no port of a pod here", address)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+}
+
+// join takes the client's connection over and copies both ways until one ends.
+func join(w http.ResponseWriter, to net.Conn) {
+	defer to.Close()
+	from, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	if _, err := io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = io.Copy(to, buffered); to.Close() })
+	both.Go(func() { _, _ = io.Copy(from, to); from.Close() })
+	both.Wait()
+}
+
+// pipe is a listener without a socket, so that only the egress reaches it.
+type pipe struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipe() *pipe { return &pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipe) dial(ctx context.Context) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipe) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipe) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (p *pipe) Addr() net.Addr { return &net.UnixAddr{Name: "kubelet", Net: "unix"} }

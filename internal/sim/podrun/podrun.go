@@ -1,0 +1,179 @@
+// Package podrun is the only node of a bare management plane: a kubelet that runs
+// a pod's containers as processes of this machine, from programs that stand for
+// their images. Deployments, ReplicaSets, Services and EndpointSlices stay the
+// work of Kubernetes' own controllers.
+//
+// What a process gets is what its container would have: arguments, environment,
+// the ServiceAccount's token, its Secrets as directories. What it does not get is
+// a container: it shares this machine's file system, network and user. So that
+// several can listen, flags that the program has for its ports follow the pod's
+// arguments. It runs no image that it does not know, has no liveness probes, no
+// limits and no exec. It knows nothing of Azure or Cluster API beyond the names of
+// their programs; internal/local and tests may import it.
+package podrun
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Config says what the node is.
+type Config struct {
+	// REST reaches the API server as an administrator. Its host and CA are what
+	// the pods' kubeconfigs say too.
+	REST *rest.Config
+	// Dir keeps the pods' directories and logs.
+	Dir string
+	// Programs are directories with the programs that stand for images: a file is
+	// named as the last element of the image, with _TAG for one tag alone.
+	Programs []string
+	// Env is added to the environment of every process, before the pod's own.
+	Env []string
+	Log *slog.Logger
+}
+
+// NodeName is the name of the node.
+const NodeName = "local"
+
+// Addresses of the node and, following it, of its pods. They are data only:
+// ServeEgress joins them to sockets.
+var (
+	nodeIP = netip.MustParseAddr("10.254.0.1")
+	podNet = netip.MustParsePrefix("10.254.0.0/16")
+)
+
+// Runner is the node.
+type Runner struct {
+	cfg    Config
+	client kubernetes.Interface
+	cert   tls.Certificate
+
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+	closed  bool
+	running sync.WaitGroup
+}
+
+// New returns a node that does nothing until Run.
+func New(cfg Config) (*Runner, error) {
+	client, err := kubernetes.NewForConfig(cfg.REST)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := selfSigned()
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{cfg: cfg, client: client, cert: cert, workers: map[types.UID]*worker{}}, nil
+}
+
+// Run registers the node and runs its pods until ctx ends. Every process has
+// ended when it returns; the pods stay in the API, to be taken up again.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.register(ctx); err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(r.client, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { r.observe(ctx, o) },
+		UpdateFunc: func(_, o any) { r.observe(ctx, o) },
+		DeleteFunc: func(o any) { r.forget(o) },
+	})
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	<-ctx.Done()
+	factory.Shutdown()
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.running.Wait()
+	return nil
+}
+
+// observe follows a pod: an unscheduled one is bound, a bound one gets a worker.
+func (r *Runner) observe(ctx context.Context, o any) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	if pod.Spec.NodeName == "" {
+		if pod.DeletionTimestamp == nil {
+			r.bind(ctx, pod)
+		}
+		return
+	}
+	if pod.Spec.NodeName != NodeName || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.workers[pod.UID]
+	if w == nil && !r.closed {
+		w = r.newWorker(ctx, pod)
+		r.workers[pod.UID] = w
+		r.running.Go(func() { w.run() })
+	}
+	if w != nil && pod.DeletionTimestamp != nil {
+		w.stop()
+	}
+}
+
+func (r *Runner) forget(o any) {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.workers[pod.UID]; w != nil {
+		w.stop()
+	}
+}
+
+// address gives a pod the address that it had, or the next free one.
+func (r *Runner) address(pod *corev1.Pod) netip.Addr {
+	used := map[netip.Addr]bool{nodeIP: true}
+	for _, w := range r.workers {
+		used[w.ip] = true
+	}
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && podNet.Contains(ip) && !used[ip] {
+		return ip
+	}
+	for ip := nodeIP.Next(); ; ip = ip.Next() {
+		if !used[ip] {
+			return ip
+		}
+	}
+}
+
+func (r *Runner) bind(ctx context.Context, pod *corev1.Pod) {
+	err := r.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: NodeName},
+	}, metav1.CreateOptions{})
+	if err != nil && ctx.Err() == nil {
+		// A conflict is a pod that was bound or deleted meanwhile; the next event tells.
+		r.cfg.Log.Info("bind pod", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
+	}
+}
+
+// tokenLife is what kubelets ask for.
+const tokenLife = time.Hour

@@ -1,0 +1,143 @@
+package podrun
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// certMount is where controller-runtime's webhook servers look for their
+// certificate, and so where manifests mount it.
+const certMount = "/tmp/k8s-webhook-server/serving-certs"
+
+// program is what stands for an image.
+type program struct {
+	// ports are the flags that move a container port to a port of this machine.
+	ports map[int32]func(port uint16) []string
+	// certDir is the flag that moves the webhooks' certificate.
+	certDir string
+	// elsewhere are flags for a process outside of a cluster.
+	elsewhere func(namespace string) []string
+}
+
+func flag(format string) func(uint16) []string {
+	return func(port uint16) []string { return []string{fmt.Sprintf(format, port)} }
+}
+
+// clusterAPI is how the managers of Cluster API v1.14 are flagged. They have no
+// flag for the namespace of a lease, which outside of a cluster has to be named,
+// nor for the address of their webhooks, which is that of every interface.
+func clusterAPI() program {
+	return program{
+		ports: map[int32]func(uint16) []string{
+			9443: flag("--webhook-port=%d"), 9440: flag("--health-addr=127.0.0.1:%d"), 8443: flag("--diagnostics-address=127.0.0.1:%d"),
+		},
+		certDir:   "--webhook-cert-dir=",
+		elsewhere: func(string) []string { return []string{"--leader-elect=false"} },
+	}
+}
+
+// known are the programs by the last element of their images.
+func known() map[string]program {
+	return map[string]program{
+		"cluster-api-controller":           clusterAPI(),
+		"kubeadm-bootstrap-controller":     clusterAPI(),
+		"kubeadm-control-plane-controller": clusterAPI(),
+		"casement-manager": {
+			ports: map[int32]func(uint16) []string{
+				9443: func(port uint16) []string {
+					return []string{"--webhook-host=127.0.0.1", fmt.Sprintf("--webhook-port=%d", port)}
+				},
+				9440: flag("--health-addr=127.0.0.1:%d"), 8443: flag("--metrics-bind-address=127.0.0.1:%d"),
+			},
+			certDir:   "--webhook-cert-dir=",
+			elsewhere: func(namespace string) []string { return []string{"--leader-elect-namespace=" + namespace} },
+		},
+	}
+}
+
+// find returns the program of an image and its file.
+func find(image string, dirs []string) (program, string, error) {
+	name, tag := splitImage(image)
+	p, ok := known()[name]
+	if !ok {
+		return program{}, "", fmt.Errorf("no program stands for image %s: this node knows %s", image, strings.Join(slices.Sorted(maps.Keys(known())), ", "))
+	}
+	for _, dir := range dirs {
+		for _, file := range []string{name + "_" + tag, name} {
+			path := filepath.Join(dir, file)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return p, path, nil
+			}
+		}
+	}
+	return program{}, "", fmt.Errorf("image %s: there is neither %s_%s nor %s in %s; build them with 'make programs'", image, name, tag, name, strings.Join(dirs, ", "))
+}
+
+// splitImage returns the last element of an image's name and its tag.
+func splitImage(image string) (name, tag string) {
+	image, _, _ = strings.Cut(image, "@")
+	name = image[strings.LastIndex(image, "/")+1:]
+	name, tag, _ = strings.Cut(name, ":")
+	return name, tag
+}
+
+// command is the command line of a container: what the pod says, then what moves
+// it to this machine. Where a flag occurs twice the last one counts.
+func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string, mounts map[string]string, ports map[int32]uint16) []string {
+	argv := []string{file}
+	if len(c.Command) > 1 {
+		argv = append(argv, c.Command[1:]...)
+	}
+	argv = append(argv, c.Args...)
+	for i := 1; i < len(argv); i++ {
+		argv[i] = moveMounts(expand(argv[i], env), mounts)
+	}
+	for _, port := range slices.Sorted(maps.Keys(ports)) {
+		if move := p.ports[port]; move != nil {
+			argv = append(argv, move(ports[port])...)
+		}
+	}
+	if dir, ok := mounts[certMount]; ok {
+		argv = append(argv, p.certDir+dir)
+	}
+	return append(argv, p.elsewhere(pod.Namespace)...)
+}
+
+// moveMounts puts the directory of a mount in the place of its path.
+func moveMounts(s string, mounts map[string]string) string {
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(mounts))) {
+		s = strings.ReplaceAll(s, path, mounts[path])
+	}
+	return s
+}
+
+// expand puts in $(NAME) as Kubernetes does: what is not set stays, $$ is a $.
+func expand(s string, env map[string]string) string {
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(s, "$")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "("), ")")
+		value, set := env[name]
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			out.WriteByte('$')
+			s = rest[1:]
+		case strings.HasPrefix(rest, "(") && closed && set:
+			out.WriteString(value)
+			s = after
+		default:
+			out.WriteByte('$')
+			s = rest
+		}
+	}
+}

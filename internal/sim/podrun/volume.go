@@ -1,0 +1,182 @@
+package podrun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// writeVolumes writes what the pod mounts below its directory, and again what has
+// changed since.
+func (w *worker) writeVolumes(ctx context.Context) error {
+	for _, v := range w.pod.Spec.Volumes {
+		dir := w.volume(v.Name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		data, err := w.volumeData(ctx, v)
+		if err != nil {
+			return fmt.Errorf("volume %s: %w", v.Name, err)
+		}
+		for name, content := range data {
+			if err := writeChanged(filepath.Join(dir, name), content); err != nil {
+				return fmt.Errorf("volume %s: %w", v.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
+
+// volumeData reads a volume's files by their names.
+func (w *worker) volumeData(ctx context.Context, v corev1.Volume) (map[string][]byte, error) {
+	core := w.r.client.CoreV1()
+	switch {
+	case v.EmptyDir != nil, v.Projected != nil && strings.HasPrefix(v.Name, "kube-api-access-"):
+		return nil, nil // the token lies beside the kubeconfig
+	case v.Secret != nil:
+		secret, err := core.Secrets(w.pod.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && v.Secret.Optional != nil && *v.Secret.Optional {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return chosen(secret.Data, v.Secret.Items)
+	case v.ConfigMap != nil:
+		cm, err := core.ConfigMaps(w.pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && v.ConfigMap.Optional != nil && *v.ConfigMap.Optional {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data := map[string][]byte{}
+		for name, text := range cm.Data {
+			data[name] = []byte(text)
+		}
+		return chosen(data, v.ConfigMap.Items)
+	}
+	return nil, fmt.Errorf("this node mounts Secrets, ConfigMaps and empty directories only")
+}
+
+// chosen picks the items that a volume names, or all. A path that leaves the
+// volume is refused by the API server (validation of KeyToPath).
+func chosen(data map[string][]byte, items []corev1.KeyToPath) (map[string][]byte, error) {
+	if items == nil {
+		return data, nil
+	}
+	out := map[string][]byte{}
+	for _, i := range items {
+		content, ok := data[i.Key]
+		if !ok {
+			return nil, fmt.Errorf("there is no key %s", i.Key)
+		}
+		if !filepath.IsLocal(i.Path) {
+			return nil, fmt.Errorf("path %s leaves the volume", i.Path)
+		}
+		out[i.Path] = content
+	}
+	return out, nil
+}
+
+// writeChanged replaces a file in one step when its content differs.
+func writeChanged(path string, content []byte) error {
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// writeToken asks for a token of the pod's ServiceAccount, bound to the pod, and
+// returns when to ask again: at four fifths of its life, as kubelets do.
+func (w *worker) writeToken(ctx context.Context) (time.Time, error) {
+	account := w.pod.Spec.ServiceAccountName
+	token, err := w.r.client.CoreV1().ServiceAccounts(w.pod.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: new(int64(tokenLife.Seconds())),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.pod.Name, UID: w.pod.UID},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("token of ServiceAccount %s: %w", account, err)
+	}
+	life := time.Until(token.Status.ExpirationTimestamp.Time)
+	return time.Now().Add(life * 4 / 5), writeChanged(filepath.Join(w.dir, "token"), []byte(token.Status.Token))
+}
+
+// writeKubeconfig stands for what a container finds in
+// /var/run/secrets/kubernetes.io/serviceaccount.
+func (w *worker) writeKubeconfig() (string, error) {
+	path := filepath.Join(w.dir, "kubeconfig")
+	cfg := clientcmdapi.NewConfig()
+	cfg.Clusters["local"] = &clientcmdapi.Cluster{Server: w.r.cfg.REST.Host, CertificateAuthorityData: w.r.cfg.REST.CAData}
+	cfg.AuthInfos["pod"] = &clientcmdapi.AuthInfo{TokenFile: filepath.Join(w.dir, "token")}
+	cfg.Contexts["pod"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: "pod", Namespace: w.pod.Namespace}
+	cfg.CurrentContext = "pod"
+	data, err := clientcmd.Write(*cfg)
+	if err != nil {
+		return "", err
+	}
+	return path, writeChanged(path, data)
+}
+
+// environment is what the container's env says, in order.
+func (w *worker) environment(c corev1.Container) ([]string, map[string]string, error) {
+	values := map[string]string{}
+	out := []string{}
+	for _, e := range c.Env {
+		value := expand(e.Value, values)
+		if e.ValueFrom != nil {
+			field := e.ValueFrom.FieldRef
+			if field == nil {
+				return nil, nil, fmt.Errorf("container %s: env %s: this node knows values and fieldRef only", c.Name, e.Name)
+			}
+			var err error
+			if value, err = w.field(field.FieldPath); err != nil {
+				return nil, nil, fmt.Errorf("container %s: env %s: %w", c.Name, e.Name, err)
+			}
+		}
+		values[e.Name] = value
+		out = append(out, e.Name+"="+value)
+	}
+	return out, values, nil
+}
+
+func (w *worker) field(path string) (string, error) {
+	switch path {
+	case "metadata.name":
+		return w.pod.Name, nil
+	case "metadata.namespace":
+		return w.pod.Namespace, nil
+	case "metadata.uid":
+		return string(w.pod.UID), nil
+	case "spec.nodeName":
+		return NodeName, nil
+	case "spec.serviceAccountName":
+		return w.pod.Spec.ServiceAccountName, nil
+	case "status.podIP":
+		return w.ip.String(), nil
+	case "status.hostIP":
+		return nodeIP.String(), nil
+	}
+	return "", fmt.Errorf("this node does not know the field %s", path)
+}
