@@ -3,8 +3,10 @@ package rules
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -57,7 +59,42 @@ func index() string {
 	for _, r := range All() {
 		fmt.Fprintf(&out, "| [%s](%s.md) | %s | %s |\n", r.ID, r.ID, r.Severity, r.Title)
 	}
+	out.WriteString("\n## What is known of the cluster\n\nSome rules need to know more of the cluster than its manifests say. Without it they say nothing, or take the default.\n\n| flag or key of the configuration file | meaning and default |\n|---|---|\n")
+	for _, k := range targetKeys {
+		fmt.Fprintf(&out, "| `%s` | %s |\n", k.name, k.text)
+	}
 	return out.String()
+}
+
+// targetKeys document lint.Target: its tags, and the flags.
+var targetKeys = []struct{ name, text string }{
+	{"--kubernetes-version", "release of Kubernetes; the newest. With a patch release, rules about fixes of a minor know whether it has them; without one it has all"},
+	{"windowsReleases", "Windows Server releases of the nodes, such as [2019, 2022]; unknown. Also --windows-release. WIN408, WIN702, WIN703, WIN707"},
+	{"mixedCluster", "the cluster has nodes of both systems, and pods that name none are looked at; false. WIN011, WIN012, WIN013"},
+	{"windowsTaints", "taints of the Windows nodes: key, value and effect of each; none. WIN009, WIN012, WIN013"},
+	{"sidecars", "labels and annotations that inject a container for Linux, beside those that are known; none. WIN015"},
+	{"featureGates", "feature gates that differ from their default; none. WIN127, WIN511"},
+	{"docker", "the nodes run Docker, before 1.24; false. WIN316, WIN610, WIN611"},
+	{"containerd", "release of containerd; a current one. WIN511, WIN610"},
+	{"nanoServerMemoryFloor", "least memory limit for Nano Server; 64Mi. WIN203"},
+	{"serverCoreMemoryFloor", "least memory limit for other images; 128Mi. WIN203"},
+	{"windowsStartupMinutes", "how long a Windows machine may take to become a node; 20. WIN827"},
+}
+
+// TestTargetDocumented: every key of a target is in the docs, and no other.
+func TestTargetDocumented(t *testing.T) {
+	want, got := map[string]bool{"--kubernetes-version": true}, map[string]bool{}
+	for i := range reflect.TypeFor[lint.Target]().NumField() {
+		if tag, _, _ := strings.Cut(reflect.TypeFor[lint.Target]().Field(i).Tag.Get("json"), ","); tag != "-" {
+			want[tag] = true
+		}
+	}
+	for _, k := range targetKeys {
+		got[k.name] = true
+	}
+	if !maps.Equal(want, got) {
+		t.Errorf("documented %v, of %v", got, want)
+	}
 }
 
 func page(r lint.Rule) string {

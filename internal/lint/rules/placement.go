@@ -28,7 +28,7 @@ func placement() []lint.Rule {
 			Doc: "The scheduler does not look at `spec.os.name` nor at images: without a node selector the pod can land on Linux, where the image has no platform that fits. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n" + container, Good: windowsPod + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				if pod.Level == lint.Placed || pod.Placed() {
+				if pod.Level == lint.Placed || pod.Placed() || classPlaces(p.Set, pod) {
 					return
 				}
 				selector := pod.Spec.At("nodeSelector")

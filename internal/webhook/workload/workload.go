@@ -77,6 +77,9 @@ func (h *handler) Handle(ctx context.Context, req admission.Request) admission.R
 	var warnings []string
 	denied := ""
 	for _, f := range lint.Run(set, h.rules, lint.Target{}) {
+		if f.Severity == lint.Info { // advice is for who writes manifests, not for who applies them
+			continue
+		}
 		text := fmt.Sprintf("%s: %s: %s", f.Rule, f.Path, f.Message)
 		if f.Fix != "" {
 			text += "; write instead: " + f.Fix
