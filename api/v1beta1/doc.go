@@ -26,6 +26,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AzureClusterTemplate{}, &AzureClusterTemplateList{},
 		&AzureMachine{}, &AzureMachineList{},
 		&AzureMachineTemplate{}, &AzureMachineTemplateList{},
+		&AzureMachinePool{}, &AzureMachinePoolList{},
+		&AzureMachinePoolMachine{}, &AzureMachinePoolMachineList{},
 		&AzureClusterIdentity{}, &AzureClusterIdentityList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -29,6 +29,7 @@ import (
 	"casement.dev/casement/internal/controller/azurecluster"
 	"casement.dev/casement/internal/controller/azurejson"
 	"casement.dev/casement/internal/controller/azuremachine"
+	"casement.dev/casement/internal/controller/azuremachinepool"
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/webhook"
@@ -118,6 +119,9 @@ func setUpControllers(mgr ctrl.Manager, o Options) error {
 		}).SetupWithManager},
 		{"AzureMachine", o.Concurrency.AzureMachine, (&azuremachine.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+		}).SetupWithManager},
+		{"AzureMachinePool", o.Concurrency.AzureMachinePool, (&azuremachinepool.Reconciler{
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachinepool"), WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, (&azuremachinetemplate.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,

@@ -50,6 +50,7 @@ type Options struct {
 type Concurrency struct {
 	AzureCluster         int
 	AzureMachine         int
+	AzureMachinePool     int
 	AzureMachineTemplate int
 	AzureJSON            int
 }
@@ -103,7 +104,7 @@ func Defaults() Options {
 		SyncPeriod:     10 * time.Hour,
 		Resync:         10 * time.Minute,
 		ReadTTL:        time.Minute,
-		Concurrency:    Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachineTemplate: 2, AzureJSON: 2},
+		Concurrency:    Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
 
@@ -124,6 +125,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
+	flags.IntVar(&o.Concurrency.AzureMachinePool, "azuremachinepool-concurrency", o.Concurrency.AzureMachinePool, "AzureMachinePools to work on at once")
 	flags.StringVar(&o.Azure.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
 	flags.StringVar(&o.Azure.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
 	flags.StringVar(&o.Azure.ResourceManagerAudience, "azure-resource-manager-audience", getenv(envResourceManagerAudience), "audience of tokens for the resource manager ("+envResourceManagerAudience+")")
@@ -162,6 +164,7 @@ func (o *Options) Validate() error {
 		value int
 	}{
 		{"azurecluster-concurrency", o.Concurrency.AzureCluster}, {"azuremachine-concurrency", o.Concurrency.AzureMachine},
+		{"azuremachinepool-concurrency", o.Concurrency.AzureMachinePool},
 	} {
 		if c.value < 1 {
 			errs = append(errs, fmt.Errorf("--%s: %d is less than 1", c.flag, c.value))

@@ -74,13 +74,16 @@ func inheritLB(was, is *infrav1.LoadBalancerSpec) {
 
 // inheritMachine keeps what was drawn for the user: a manifest that leaves it
 // open can be applied again.
-func inheritMachine(old, m *infrav1.AzureMachine) {
-	setDefault(&m.Spec.SSHPublicKey, old.Spec.SSHPublicKey)
-	was, is := old.Spec.SystemAssignedIdentityRole, m.Spec.SystemAssignedIdentityRole
+func inheritMachine(old, m *infrav1.AzureMachine) { inheritDrawn(&old.Spec, &m.Spec) }
+
+// inheritDrawn keeps what was drawn at random when an update leaves it open.
+func inheritDrawn(old, spec *infrav1.AzureMachineSpec) {
+	setDefault(&spec.SSHPublicKey, old.SSHPublicKey)
+	was, is := old.SystemAssignedIdentityRole, spec.SystemAssignedIdentityRole
 	switch {
-	case was == nil || m.Spec.Identity != old.Spec.Identity:
+	case was == nil || spec.Identity != old.Identity:
 	case is == nil:
-		m.Spec.SystemAssignedIdentityRole = was.DeepCopy()
+		spec.SystemAssignedIdentityRole = was.DeepCopy()
 	default:
 		setDefault(&is.Name, was.Name)
 	}

@@ -66,11 +66,15 @@ func validateMachineTemplate(old, t *infrav1.AzureMachineTemplate) field.ErrorLi
 }
 
 func validateMachineSpec(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
+	return append(validateVM(s, path), validateIdentities(s, path)...)
+}
+
+// validateVM checks what machines and pools say of a virtual machine.
+func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	errs := validateImage(s.Image, path.Child("image"))
 	errs = append(errs, validateSSHKey(s.SSHPublicKey, path.Child("sshPublicKey"))...)
 	errs = append(errs, validateOSDisk(s, path.Child("osDisk"))...)
 	errs = append(errs, validateDataDisks(s.DataDisks, path.Child("dataDisks"))...)
-	errs = append(errs, validateIdentities(s, path)...)
 	errs = append(errs, validateSecurity(s, path)...)
 	errs = append(errs, validateInterfaces(s, path)...)
 	errs = append(errs, validateDiagnostics(s.Diagnostics, path.Child("diagnostics", "boot"))...)

@@ -40,17 +40,22 @@ func (b *machineBuilder) extensions() {
 		add(name, "spec.disableVMBootstrapExtension", p)
 	}
 	for i, e := range b.spec.VMExtensions {
-		p := &armcompute.VirtualMachineExtensionProperties{
-			Publisher: &e.Publisher, Type: &e.Name, TypeHandlerVersion: &e.Version,
-		}
-		if len(e.Settings) > 0 {
-			p.Settings = e.Settings
-		}
-		if len(e.ProtectedSettings) > 0 {
-			p.ProtectedSettings = e.ProtectedSettings
-		}
-		add(e.Name, fmt.Sprintf("spec.vmExtensions[%d]", i), p)
+		add(e.Name, fmt.Sprintf("spec.vmExtensions[%d]", i), extensionProperties(&e))
 	}
+}
+
+// extensionProperties are those of an extension that the user asked for.
+func extensionProperties(e *infrav1.VMExtension) *armcompute.VirtualMachineExtensionProperties {
+	p := &armcompute.VirtualMachineExtensionProperties{
+		Publisher: &e.Publisher, Type: &e.Name, TypeHandlerVersion: &e.Version,
+	}
+	if len(e.Settings) > 0 {
+		p.Settings = e.Settings
+	}
+	if len(e.ProtectedSettings) > 0 {
+		p.ProtectedSettings = e.ProtectedSettings
+	}
+	return p
 }
 
 // WantsBootstrapExtension says whether the bootstrap check runs: only when asked

@@ -92,7 +92,7 @@ func Machine(in MachineInput) ([]Resource, error) {
 	if err := b.virtualMachine(); err != nil {
 		return nil, err
 	}
-	b.roleAssignment()
+	b.roleAssignment(VMID(in.Cluster, in.VMName))
 	b.extensions()
 	return b.resources, nil
 }
@@ -172,9 +172,9 @@ func (b *machineBuilder) availabilitySet() {
 	})
 }
 
-// roleAssignment gives the VM's own identity its role, once Azure has made the
-// identity.
-func (b *machineBuilder) roleAssignment() {
+// roleAssignment gives the own identity of a VM or scale set its role, once Azure has
+// made the identity.
+func (b *machineBuilder) roleAssignment(owner string) {
 	if b.spec.Identity != infrav1.VMIdentitySystemAssigned || b.PrincipalID == "" {
 		return
 	}
@@ -193,7 +193,7 @@ func (b *machineBuilder) roleAssignment() {
 			PrincipalType:    new(armauthorization.PrincipalTypeServicePrincipal),
 		}},
 		Policy: CreateOnly, Condition: infrav1.RoleAssignmentReadyCondition, Field: "spec.systemAssignedIdentityRole",
-		Needs: []string{VMID(b.Cluster, b.VMName)},
+		Needs: []string{owner},
 	})
 }
 

@@ -170,6 +170,8 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
 		result, err = p.client.Patch(ctx, it.ID, it.APIVersion, body)
 	case Delete:
 		result, err = p.client.Delete(ctx, it.ID, it.APIVersion)
+	case Post:
+		result, err = p.client.Post(ctx, it.ID, it.APIVersion, body)
 	}
 	switch {
 	case err != nil:
@@ -194,12 +196,17 @@ func (p *Planner) open(it *item, op *arm.Operation) {
 }
 
 func (p *Planner) underWay(it *item) {
-	what := map[Verb]string{Put: "Creating", Patch: "Updating", Delete: "Deleting"}[it.token.Verb]
+	what := map[Verb]string{Put: "Creating", Patch: "Updating", Delete: "Deleting", Post: "Updating"}[it.token.Verb]
 	if it.live != nil && it.token.Verb == Put {
 		what = "Updating"
 	}
 	age := p.now().Sub(it.token.Begun).Round(time.Second)
-	it.set(Waiting, what, fmt.Sprintf("%s %s, begun %s ago", strings.ToLower(what), describe(it.ID), age))
+	doing := strings.ToLower(what) + " " + describe(it.ID)
+	if it.token.Verb == Post {
+		action, id := actionOf(it.ID)
+		doing = "action " + action + " on " + describe(id)
+	}
+	it.set(Waiting, what, fmt.Sprintf("%s, begun %s ago", doing, age))
 	it.status.RetryAfter = max(it.token.NotBefore.Sub(p.now()), 0)
 	if it.status.RetryAfter == 0 {
 		it.status.RetryAfter = shortestPoll
@@ -241,8 +248,12 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessage) {
 	before := it.token
 	it.token = Token{}
-	if verb == Delete {
+	switch verb {
+	case Delete:
 		p.gone(it)
+		return
+	case Post:
+		p.acted(it)
 		return
 	}
 	if len(body) == 0 {

@@ -26,6 +26,7 @@ type Client interface {
 	Put(ctx context.Context, id, apiVersion string, body any, options ...arm.Option) (arm.Result, error)
 	Patch(ctx context.Context, id, apiVersion string, body any, options ...arm.Option) (arm.Result, error)
 	Delete(ctx context.Context, id, apiVersion string, options ...arm.Option) (arm.Result, error)
+	Post(ctx context.Context, id, apiVersion string, body any, options ...arm.Option) (arm.Result, error)
 	Poll(ctx context.Context, token string) (arm.Result, error)
 }
 
@@ -139,6 +140,17 @@ func (p *Planner) Live(ctx context.Context, id, apiVersion string) (json.RawMess
 
 // Forget makes the next read of a resource ask Azure.
 func (p *Planner) Forget(id string) { p.reader.forget(id) }
+
+// List reads a collection through the shared cache; a fresh one is asked of Azure. A
+// collection of something that does not exist is empty.
+func (p *Planner) List(ctx context.Context, collection, apiVersion string, fresh bool) ([]json.RawMessage, error) {
+	return p.reader.collection(ctx, collection, apiVersion, fresh)
+}
+
+// Act begins actions, or polls those that are under way: each resource's ID is the
+// path to post its body to. Done means that the action has ended well; it is for the
+// caller to know whether it is due again.
+func (p *Planner) Act(ctx context.Context, in Input) Outcome { return p.run(ctx, in, nil, p.actOne) }
 
 // Apply goes one pass towards what the resources should be.
 func (p *Planner) Apply(ctx context.Context, in Input) Outcome {

@@ -18,6 +18,7 @@ const (
 	Put    Verb = "PUT"
 	Patch  Verb = "PATCH"
 	Delete Verb = "DELETE"
+	Post   Verb = "POST"
 )
 
 // Token is what a pass has to remember about one resource until the next: an open

@@ -45,7 +45,7 @@ const (
 	nameSuffix = "-azure-json"
 )
 
-// Reconciler writes the secrets of both kinds.
+// Reconciler writes the secrets of all kinds.
 type Reconciler struct {
 	Client   client.Client
 	Opener   *cloud.Opener
@@ -57,7 +57,7 @@ type Reconciler struct {
 }
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;update;patch
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates;azuremachines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates;azuremachines;azuremachinepools,verbs=get;list;watch
 
 // SetupWithManager registers one controller per kind.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
@@ -68,6 +68,14 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		WithOptions(options).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), builder.WithPredicates(cloud.Asked())).
 		Complete(reconcile.Func(r.reconcileTemplate))
+	if err != nil {
+		return err
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named("azurejsonpool").
+		For(&infrav1.AzureMachinePool{}, filter).
+		WithOptions(options).
+		Complete(reconcile.Func(r.reconcilePool))
 	if err != nil {
 		return err
 	}
@@ -131,6 +139,22 @@ func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	return r.reconcile(ctx, machine, cluster, &machine.Spec)
+}
+
+func (r *Reconciler) reconcilePool(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	pool := &infrav1.AzureMachinePool{}
+	if err := r.Client.Get(ctx, request.NamespacedName, pool); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if pool.Labels[clusterv1.ClusterNameLabel] == "" {
+		return ctrl.Result{}, nil // Cluster API's label is an event when it comes
+	}
+	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, pool.ObjectMeta)
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	spec := pool.MachineSpec()
+	return r.reconcile(ctx, pool, cluster, &spec)
 }
 
 // reconcile writes the secret of one object.

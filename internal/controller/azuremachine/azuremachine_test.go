@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,28 +98,6 @@ func TestWhatGoesWithTheVM(t *testing.T) {
 	resources := s.addDisks([]desired.Resource{{ID: strings.ToLower(desired.VMID(s.azureCluster, "vm"))}})
 	if len(resources) != 2 || len(resources[0].Needs) != 1 || resources[1].ID != "/os" {
 		t.Errorf("resources %+v", resources)
-	}
-}
-
-func TestBefore(t *testing.T) {
-	now := time.Now()
-	machine := func(name string, at time.Time) *infrav1.AzureMachine {
-		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at)}}
-	}
-	for _, test := range []struct {
-		name string
-		a, b *infrav1.AzureMachine
-		want bool
-	}{
-		{"older", machine("z", now), machine("a", now.Add(time.Second)), true},
-		{"younger", machine("a", now.Add(time.Second)), machine("z", now), false},
-		{"same second", machine("a", now), machine("b", now), true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if before(test.a, test.b) != test.want || before(test.b, test.a) == test.want {
-				t.Error("wrong order")
-			}
-		})
 	}
 }
 

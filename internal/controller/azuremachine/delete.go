@@ -115,7 +115,7 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	}
 	resources = s.addDisks(resources)
 	group := desired.ClusterGroup(s.azureCluster).ID()
-	whole, err := s.groupGoes(ctx, group)
+	whole, err := s.azure.GroupGoes(ctx, s.cluster, s.azureCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -124,28 +124,6 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 		// Extensions go with their machine, and so do most interfaces.
 		return whole && inGroup || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")
 	}), nil
-}
-
-// groupGoes says whether the cluster is being deleted and its resource group is
-// the cluster's own.
-func (s *scope) groupGoes(ctx context.Context, group string) (bool, error) {
-	if s.cluster.DeletionTimestamp.IsZero() {
-		return false, nil
-	}
-	live, err := s.azure.Live(ctx, group)
-	if err != nil {
-		return false, err
-	}
-	if live == nil {
-		return true, nil
-	}
-	var body struct {
-		Tags map[string]string `json:"tags"`
-	}
-	if err := json.Unmarshal(live, &body); err != nil {
-		return false, fmt.Errorf("resource group %s: %w", desired.LastSegment(group), err)
-	}
-	return desired.IsOwned(body.Tags, s.cluster.Name), nil
 }
 
 // addDisks adds the disks that have to be deleted after the virtual machine, which

@@ -3,11 +3,9 @@ package azuremachine
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,13 +49,13 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error)
 		return ctrl.Result{}, nil
 	}
 	var err error
-	s.input.password, err = password()
+	s.input.password, err = cloud.Password()
 	return ctrl.Result{}, err
 }
 
 // size checks the VM size against what the location offers.
 func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
-	size, err := s.azure.Size(ctx, s.azureCluster, s.azureMachine, s.zone())
+	size, err := s.azure.Size(ctx, s.azureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return s.hold(invalidConfiguration, invalid.Error(), r.Resync)
 	}
@@ -70,7 +68,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
 
 // image resolves the image and asks whether there is such a one.
 func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
-	image, err := cloud.Image(s.azureMachine, s.machine.Spec.Version)
+	image, err := cloud.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
 	if err != nil {
 		return s.hold(invalidConfiguration, err.Error(), r.Resync)
 	}
@@ -104,7 +102,7 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, 
 	if !ok {
 		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
 	}
-	if problem := s.checkBootstrapData(data); problem != "" {
+	if problem := cloud.BootstrapProblem(s.windows(), data); problem != "" {
 		return s.hold(invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
 	}
 	s.input.bootstrapData = data
@@ -172,23 +170,4 @@ func (s *scope) sshPort(ctx context.Context) (int32, error) {
 		taken[rule.Properties.FrontendPort] = true
 	}
 	return desired.FreeSSHPort(taken), nil
-}
-
-// Windows wants a password to make the administrator with. The image's agent
-// replaces it at the first boot, and nobody ever learns this one.
-const (
-	passwordLength  = 123
-	passwordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]"
-)
-
-func password() (string, error) {
-	var b strings.Builder
-	for range passwordLength {
-		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(passwordLetters))))
-		if err != nil {
-			return "", fmt.Errorf("make an administrator password: %w", err)
-		}
-		b.WriteByte(passwordLetters[i.Int64()])
-	}
-	return b.String(), nil
 }

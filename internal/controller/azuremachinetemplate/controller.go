@@ -8,12 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -87,8 +84,7 @@ func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster, templ
 	if err != nil {
 		return cloud.Size{}, false, fmt.Errorf("AzureMachineTemplate %s: %w", template.Name, err)
 	}
-	machine := &infrav1.AzureMachine{Spec: template.Spec.Template.Spec}
-	size, err := session.Size(ctx, azureCluster, machine, "")
+	size, err := session.Size(ctx, azureCluster.Spec.Location, &template.Spec.Template.Spec, "")
 	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
 		return cloud.Size{}, false, nil
 	}
@@ -97,16 +93,5 @@ func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster, templ
 
 // describe writes what a node of the size will have.
 func describe(template *infrav1.AzureMachineTemplate, size cloud.Size) {
-	template.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(size.CPUs, resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(size.MemoryMiB<<20, resource.BinarySI),
-	}
-	architecture := "amd64"
-	if size.ARM64 {
-		architecture = "arm64"
-	}
-	template.Status.NodeInfo = &infrav1.NodeInfo{
-		Architecture:    infrav1.Architecture(architecture),
-		OperatingSystem: infrav1.OperatingSystem(strings.ToLower(template.Spec.Template.Spec.OSDisk.OSType)),
-	}
+	template.Status.Capacity, template.Status.NodeInfo = size.Node(template.Spec.Template.Spec.OSDisk.OSType)
 }

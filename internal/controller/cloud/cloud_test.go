@@ -90,13 +90,13 @@ func TestImage(t *testing.T) {
 		{"marketplace", "v1.22.1", machine("Windows", nil), "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			image, err := Image(test.machine, test.version)
+			image, err := Image(&test.machine.Spec, test.machine.Annotations, test.version)
 			if err != nil || ImageName(image) != test.want {
 				t.Errorf("image %s, %v, want %s", ImageName(image), err, test.want)
 			}
 		})
 	}
-	if _, err := Image(machine("Windows", nil), "one"); err == nil {
+	if _, err := Image(&machine("Windows", nil).Spec, nil, "one"); err == nil {
 		t.Error("a version that is none has an image")
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"casement.dev/casement/internal/windows"
 )
 
-// Image is what a machine boots: the image of its spec or the default one for its
+// Image is what a machine or a pool's instance boots: the image of its spec or the default one for its
 // Kubernetes version, operating system and annotations. The error names the field
 // or annotation that is wrong.
-func Image(m *infrav1.AzureMachine, kubernetesVersion string) (infrav1.Image, error) {
-	if m.Spec.Image != nil {
-		return *m.Spec.Image, nil
+func Image(spec *infrav1.AzureMachineSpec, annotations map[string]string, kubernetesVersion string) (infrav1.Image, error) {
+	if spec.Image != nil {
+		return *spec.Image, nil
 	}
-	image, err := windows.DefaultImage(kubernetesVersion, m.Spec.OSDisk.OSType, m.Annotations)
+	image, err := windows.DefaultImage(kubernetesVersion, spec.OSDisk.OSType, annotations)
 	if err != nil {
 		return infrav1.Image{}, err
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/catalog"
@@ -45,6 +48,17 @@ func input(clusterName string, resources []desired.Resource, states []infrav1.Lo
 	}
 }
 
+// Act goes one pass with actions: each resource is the path of one, with the body to
+// post. states are as for Apply.
+func (s *Session) Act(ctx context.Context, clusterName string, actions []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+	return s.planner.Act(ctx, input(clusterName, actions, states))
+}
+
+// List reads a collection. Unless it has to be fresh, it may be up to a minute old.
+func (s *Session) List(ctx context.Context, collection string, fresh bool) ([]json.RawMessage, error) {
+	return s.planner.List(ctx, collection, desired.APIVersion(arm.TypeOf(collection)), fresh)
+}
+
 // Zones are the availability zones of a location.
 func (s *Session) Zones(ctx context.Context, location string) ([]string, error) {
 	return s.catalog.Zones(ctx, location)
@@ -59,10 +73,23 @@ type Size struct {
 	FaultDomains int32
 }
 
+// Node is what a node of the size will have, for an autoscaler that starts from
+// nothing.
+func (z Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
+	architecture := infrav1.Architecture("amd64")
+	if z.ARM64 {
+		architecture = "arm64"
+	}
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(z.CPUs, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(z.MemoryMiB<<20, resource.BinarySI),
+	}, &infrav1.NodeInfo{Architecture: architecture, OperatingSystem: infrav1.OperatingSystem(strings.ToLower(osType))}
+}
+
 // Size looks up a machine's VM size and checks that the machine can be made of it
 // in the zone. The error is a *desired.InvalidError where the spec has to change.
-func (s *Session) Size(ctx context.Context, c *infrav1.AzureCluster, m *infrav1.AzureMachine, zone string) (Size, error) {
-	vm := checked(c, m, zone)
+func (s *Session) Size(ctx context.Context, location string, spec *infrav1.AzureMachineSpec, zone string) (Size, error) {
+	vm := checked(location, spec, zone)
 	sku, ok, err := s.catalog.SKU(ctx, vm.Location, vm.Size)
 	if err != nil {
 		return Size{}, err
@@ -83,10 +110,9 @@ func (s *Session) Size(ctx context.Context, c *infrav1.AzureCluster, m *infrav1.
 }
 
 // checked is what of a machine the catalog checks.
-func checked(c *infrav1.AzureCluster, m *infrav1.AzureMachine, zone string) catalog.VM {
-	spec := &m.Spec
+func checked(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM {
 	vm := catalog.VM{
-		Size: spec.VMSize, Location: c.Spec.Location, Zone: zone,
+		Size: spec.VMSize, Location: location, Zone: zone,
 		EphemeralOSDisk: spec.OSDisk.DiffDiskSettings != nil,
 		EncryptedOSDisk: spec.OSDisk.ManagedDisk != nil && spec.OSDisk.ManagedDisk.SecurityProfile != nil,
 	}

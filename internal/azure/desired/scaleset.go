@@ -1,0 +1,383 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// instanceNetworkAPIVersion is the network API that Flexible scale sets make their
+// interfaces with; Azure demands one, and this is the one that CAPZ names.
+const instanceNetworkAPIVersion = armcompute.NetworkAPIVersionTwoThousandTwenty1101
+
+// ScaleSetInput is all that the resources of a pool depend on.
+type ScaleSetInput struct {
+	// Cluster and Pool are the AzureCluster and the AzureMachinePool with their
+	// admission defaults.
+	Cluster *infrav1.AzureCluster
+	Pool    *infrav1.AzureMachinePool
+	// ClusterName is the name of the owning Cluster; tags follow it.
+	ClusterName string
+	// Name is the scale set's, and the prefix of its computers' names.
+	Name string
+	// Zones are the availability zones to spread over, none for a regional set.
+	Zones []string
+	// Capacity is the number of instances.
+	Capacity int32
+	// Exists says that the scale set is there: its password is not set again.
+	Exists bool
+	// Image is what new instances boot; exactly one of its kinds is set.
+	Image infrav1.Image
+	// BootstrapData is what an instance's agent reads at its first boot. It is secret.
+	BootstrapData []byte
+	// AdminPassword is as for a machine.
+	AdminPassword string
+	// AcceleratedNetworking is what the VM size can do, for interfaces that leave
+	// the choice open.
+	AcceleratedNetworking bool
+	// ARM64 says that the VM size has Arm processors.
+	ARM64 bool
+	// ScaledElsewhere says that something else than casement adds instances.
+	ScaledElsewhere bool
+	// PrincipalID is the set's system-assigned identity, "" until Azure tells it.
+	PrincipalID string
+}
+
+// ScaleSetID is the ID of a pool's scale set.
+func ScaleSetID(c *infrav1.AzureCluster, name string) string {
+	return ClusterGroup(c).Compute("virtualMachineScaleSets", name)
+}
+
+// ScaleSet returns the Azure resources of a pool: the scale set, which makes its
+// instances with all that belongs to them, and the role of its identity. The error,
+// when there is one, is an *InvalidError.
+func ScaleSet(in ScaleSetInput) ([]Resource, error) {
+	b := newScaleSetBuilder(in)
+	if err := b.scaleSet(); err != nil {
+		return nil, err
+	}
+	b.roleAssignment(ScaleSetID(in.Cluster, in.Name))
+	return b.resources, nil
+}
+
+// DoomedScaleSet is ScaleSet for a pool that goes: only names and tags matter.
+func DoomedScaleSet(in ScaleSetInput) []Resource {
+	b := newScaleSetBuilder(in)
+	b.add(Resource{
+		ID: ScaleSetID(in.Cluster, in.Name), APIVersion: ComputeAPIVersion, Body: armcompute.VirtualMachineScaleSet{Tags: b.allTags()},
+		Policy: Manage, Condition: infrav1.ScaleSetRunningCondition, Field: "spec.template",
+	})
+	b.roleAssignment(ScaleSetID(in.Cluster, in.Name))
+	return b.resources
+}
+
+func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
+	spec := in.Pool.MachineSpec()
+	return &scaleSetBuilder{
+		in: in,
+		machineBuilder: machineBuilder{
+			MachineInput: MachineInput{
+				Cluster: in.Cluster, Machine: &infrav1.AzureMachine{Spec: spec}, ClusterName: in.ClusterName, VMName: in.Name,
+				BootstrapData: in.BootstrapData, AdminPassword: in.AdminPassword,
+				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID,
+			},
+			tagger: tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
+			spec:   &spec,
+			group:  ClusterGroup(in.Cluster),
+		},
+	}
+}
+
+// scaleSetBuilder makes a scale set of what a machine would be made of.
+type scaleSetBuilder struct {
+	machineBuilder
+	in ScaleSetInput
+}
+
+func (b *scaleSetBuilder) flexible() bool {
+	return b.in.Pool.Spec.OrchestrationMode == infrav1.FlexibleOrchestrationMode
+}
+
+// bootstrapTag is on the sets of pools that something else scales: a change of the
+// bootstrap data is then a change of the set, so that what grows later can join.
+const bootstrapTag = "casement_bootstrap-data"
+
+func (b *scaleSetBuilder) allTags() map[string]*string {
+	extra := infrav1.Tags{}
+	if b.in.ScaledElsewhere && len(b.BootstrapData) > 0 {
+		sum := sha256.Sum256(b.BootstrapData)
+		extra[bootstrapTag] = hex.EncodeToString(sum[:8])
+	}
+	return b.tags(b.in.Name, roleNode, b.spec.AdditionalTags, b.cloudProviderTags(), extra)
+}
+
+func (b *scaleSetBuilder) scaleSet() error {
+	identity, err := b.identity()
+	if err != nil {
+		return err
+	}
+	profile, plan, err := b.profile()
+	if err != nil {
+		return err
+	}
+	set := armcompute.VirtualMachineScaleSet{
+		Location: &b.in.Pool.Spec.Location,
+		Tags:     b.allTags(),
+		SKU: &armcompute.SKU{
+			Name: &b.spec.VMSize, Tier: new("Standard"), Capacity: new(int64(b.in.Capacity)),
+		},
+		Zones: pointers(b.in.Zones), Plan: plan,
+		Properties: &armcompute.VirtualMachineScaleSetProperties{
+			SinglePlacementGroup:     new(false),
+			OrchestrationMode:        new(armcompute.OrchestrationMode(b.in.Pool.Spec.OrchestrationMode)),
+			PlatformFaultDomainCount: b.in.Pool.Spec.PlatformFaultDomainCount,
+			VirtualMachineProfile:    profile,
+		},
+	}
+	if identity != nil {
+		set.Identity = scaleSetIdentity(identity)
+	}
+	if balance := b.in.Pool.Spec.ZoneBalance; balance != nil && len(b.in.Zones) > 1 {
+		set.Properties.ZoneBalance = balance
+	}
+	if b.flexible() {
+		if set.Properties.PlatformFaultDomainCount == nil {
+			set.Properties.PlatformFaultDomainCount = new(int32(1))
+		}
+	} else {
+		// Which instance goes and when is decided here, where nodes can be drained first.
+		set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)}
+		set.Properties.Overprovision = new(false)
+	}
+	b.add(Resource{
+		ID: ScaleSetID(b.Cluster, b.in.Name), APIVersion: ComputeAPIVersion, Body: set,
+		Policy: Manage, Condition: infrav1.ScaleSetRunningCondition, Field: "spec.template",
+	})
+	return nil
+}
+
+func scaleSetIdentity(i *armcompute.VirtualMachineIdentity) *armcompute.VirtualMachineScaleSetIdentity {
+	out := &armcompute.VirtualMachineScaleSetIdentity{Type: i.Type}
+	for id, v := range i.UserAssignedIdentities {
+		if out.UserAssignedIdentities == nil {
+			out.UserAssignedIdentities = map[string]*armcompute.UserAssignedIdentitiesValue{}
+		}
+		out.UserAssignedIdentities[id] = v
+	}
+	return out
+}
+
+// profile is what an instance is made of.
+func (b *scaleSetBuilder) profile() (*armcompute.VirtualMachineScaleSetVMProfile, *armcompute.Plan, error) {
+	image, plan, err := imageReference(b.in.Image, b.Cluster.Spec.SubscriptionID)
+	if err != nil {
+		return nil, nil, err
+	}
+	os, err := b.scaleSetOSProfile()
+	if err != nil {
+		return nil, nil, err
+	}
+	network, err := b.networkProfile()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &armcompute.VirtualMachineScaleSetVMProfile{
+		OSProfile:          os,
+		NetworkProfile:     network,
+		SecurityProfile:    b.securityProfile(),
+		DiagnosticsProfile: b.diagnostics(),
+		StorageProfile: &armcompute.VirtualMachineScaleSetStorageProfile{
+			ImageReference: image, OSDisk: b.scaleSetOSDisk(), DataDisks: b.scaleSetDataDisks(),
+		},
+		ExtensionProfile: b.extensionProfile(),
+	}
+	b.scaleSetSpot(p)
+	if minutes := b.in.Pool.Spec.Template.TerminateNotificationTimeout; minutes != nil {
+		p.ScheduledEventsProfile = &armcompute.ScheduledEventsProfile{TerminateNotificationProfile: &armcompute.TerminateNotificationProfile{
+			Enable: new(true), NotBeforeTimeout: new(fmt.Sprintf("PT%dM", *minutes)),
+		}}
+	}
+	return p, plan, nil
+}
+
+func (b *scaleSetBuilder) scaleSetOSProfile() (*armcompute.VirtualMachineScaleSetOSProfile, error) {
+	vm, err := b.osProfile()
+	if err != nil {
+		return nil, err
+	}
+	p := &armcompute.VirtualMachineScaleSetOSProfile{
+		ComputerNamePrefix: &b.in.Name, AdminUsername: vm.AdminUsername,
+		LinuxConfiguration: vm.LinuxConfiguration, WindowsConfiguration: vm.WindowsConfiguration,
+	}
+	if len(b.BootstrapData) > 0 {
+		p.CustomData = new(base64.StdEncoding.EncodeToString(b.BootstrapData))
+	}
+	if !b.in.Exists {
+		p.AdminPassword = vm.AdminPassword
+	}
+	return p, nil
+}
+
+func (b *scaleSetBuilder) scaleSetOSDisk() *armcompute.VirtualMachineScaleSetOSDisk {
+	vm := b.osDisk()
+	disk := &armcompute.VirtualMachineScaleSetOSDisk{
+		OSType: vm.OSType, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching,
+		DiffDiskSettings: vm.DiffDiskSettings, ManagedDisk: scaleSetDisk(vm.ManagedDisk),
+	}
+	if b.flexible() {
+		disk.DeleteOption = vm.DeleteOption
+	}
+	return disk
+}
+
+func (b *scaleSetBuilder) scaleSetDataDisks() []*armcompute.VirtualMachineScaleSetDataDisk {
+	var disks []*armcompute.VirtualMachineScaleSetDataDisk
+	for _, vm := range b.dataDisks() {
+		disk := &armcompute.VirtualMachineScaleSetDataDisk{
+			Lun: vm.Lun, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching, ManagedDisk: scaleSetDisk(vm.ManagedDisk),
+		}
+		if b.flexible() {
+			disk.DeleteOption = vm.DeleteOption
+		}
+		disks = append(disks, disk)
+	}
+	return disks
+}
+
+func scaleSetDisk(d *armcompute.ManagedDiskParameters) *armcompute.VirtualMachineScaleSetManagedDiskParameters {
+	if d == nil {
+		return nil
+	}
+	return &armcompute.VirtualMachineScaleSetManagedDiskParameters{
+		StorageAccountType: d.StorageAccountType, DiskEncryptionSet: d.DiskEncryptionSet, SecurityProfile: d.SecurityProfile,
+	}
+}
+
+// networkProfile has the interfaces of an instance; the first one is primary and
+// joins the backend pools.
+func (b *scaleSetBuilder) networkProfile() (*armcompute.VirtualMachineScaleSetNetworkProfile, error) {
+	interfaces := b.spec.NetworkInterfaces
+	if len(interfaces) == 0 {
+		interfaces = []infrav1.NetworkInterface{{SubnetName: b.spec.SubnetName, AcceleratedNetworking: b.spec.AcceleratedNetworking, PrivateIPConfigs: 1}}
+	}
+	profile := &armcompute.VirtualMachineScaleSetNetworkProfile{}
+	if b.flexible() {
+		profile.NetworkAPIVersion = new(instanceNetworkAPIVersion)
+	}
+	for i, n := range interfaces {
+		subnet, err := b.subnet(n.SubnetName, fmt.Sprintf("spec.template.networkInterfaces[%d].subnetName", i))
+		if err != nil {
+			return nil, err
+		}
+		accelerated := n.AcceleratedNetworking
+		if accelerated == nil {
+			accelerated = &b.AcceleratedNetworking
+		}
+		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations, &armcompute.VirtualMachineScaleSetNetworkConfiguration{
+			Name: new(fmt.Sprintf("%s-nic-%d", b.in.Name, i)),
+			Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{
+				Primary: new(i == 0), EnableAcceleratedNetworking: accelerated, EnableIPForwarding: &b.spec.EnableIPForwarding,
+				IPConfigurations: b.scaleSetAddresses(n, subnet, i == 0),
+			},
+		})
+	}
+	return profile, nil
+}
+
+func (b *scaleSetBuilder) scaleSetAddresses(n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec, primary bool) []*armcompute.VirtualMachineScaleSetIPConfiguration {
+	var configs []*armcompute.VirtualMachineScaleSetIPConfiguration
+	add := func(name string, version armcompute.IPVersion) *armcompute.VirtualMachineScaleSetIPConfigurationProperties {
+		p := &armcompute.VirtualMachineScaleSetIPConfigurationProperties{
+			Primary: new(len(configs) == 0), PrivateIPAddressVersion: &version,
+			Subnet: &armcompute.APIEntityReference{ID: new(SubnetID(b.Cluster, subnet.Name))},
+		}
+		configs = append(configs, &armcompute.VirtualMachineScaleSetIPConfiguration{Name: &name, Properties: p})
+		return p
+	}
+	first := add("ipConfig0", armcompute.IPVersionIPv4)
+	if primary {
+		for _, pool := range b.pools(subnet) {
+			first.LoadBalancerBackendAddressPools = append(first.LoadBalancerBackendAddressPools, &armcompute.SubResource{ID: &pool})
+		}
+	}
+	for i := 1; i < n.PrivateIPConfigs; i++ {
+		add(fmt.Sprintf("ipConfig%d", i), armcompute.IPVersionIPv4)
+	}
+	if hasIPv6(subnet) {
+		add("ipConfigv6", armcompute.IPVersionIPv6)
+	}
+	return configs
+}
+
+func (b *scaleSetBuilder) extensionProfile() *armcompute.VirtualMachineScaleSetExtensionProfile {
+	var all []*armcompute.VirtualMachineScaleSetExtension
+	add := func(name string, p *armcompute.VirtualMachineExtensionProperties) {
+		all = append(all, &armcompute.VirtualMachineScaleSetExtension{Name: &name, Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{
+			Publisher: p.Publisher, Type: p.Type, TypeHandlerVersion: p.TypeHandlerVersion, Settings: p.Settings, ProtectedSettings: p.ProtectedSettings,
+		}})
+	}
+	if WantsBootstrapExtension(b.Cluster, b.Machine) {
+		add(b.bootstrapExtension())
+	}
+	for i := range b.spec.VMExtensions {
+		add(b.spec.VMExtensions[i].Name, extensionProperties(&b.spec.VMExtensions[i]))
+	}
+	if all == nil {
+		return nil
+	}
+	return &armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: all}
+}
+
+func (b *scaleSetBuilder) scaleSetSpot(p *armcompute.VirtualMachineScaleSetVMProfile) {
+	var vm armcompute.VirtualMachineProperties
+	b.spot(&vm)
+	p.Priority, p.EvictionPolicy, p.BillingProfile = vm.Priority, vm.EvictionPolicy, vm.BillingProfile
+}
+
+// InstanceModel is what of a scale set's model an instance shows too; one that
+// differs from it is of an old model. Interfaces, extensions and bootstrap data are
+// not compared: a change of those is for new instances.
+func InstanceModel(set Resource) any {
+	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
+	if !ok {
+		return nil
+	}
+	p := body.Properties.VirtualMachineProfile
+	model := armcompute.VirtualMachineScaleSetVM{
+		SKU: &armcompute.SKU{Name: body.SKU.Name},
+		Properties: &armcompute.VirtualMachineScaleSetVMProperties{
+			SecurityProfile: p.SecurityProfile,
+			StorageProfile:  &armcompute.StorageProfile{ImageReference: p.StorageProfile.ImageReference},
+		},
+	}
+	if d := p.StorageProfile.OSDisk; d != nil {
+		disk := &armcompute.OSDisk{DiskSizeGB: d.DiskSizeGB, Caching: d.Caching, DiffDiskSettings: d.DiffDiskSettings}
+		if d.ManagedDisk != nil {
+			disk.ManagedDisk = &armcompute.ManagedDiskParameters{StorageAccountType: d.ManagedDisk.StorageAccountType}
+		}
+		model.Properties.StorageProfile.OSDisk = disk
+	}
+	for _, d := range p.StorageProfile.DataDisks {
+		model.Properties.StorageProfile.DataDisks = append(model.Properties.StorageProfile.DataDisks, &armcompute.DataDisk{Lun: d.Lun, DiskSizeGB: d.DiskSizeGB})
+	}
+	return model
+}
+
+// FlexibleInstanceModel is InstanceModel for an instance that is a virtual machine of
+// its own, whose size stands elsewhere.
+func FlexibleInstanceModel(set Resource) any {
+	model, ok := InstanceModel(set).(armcompute.VirtualMachineScaleSetVM)
+	if !ok {
+		return nil
+	}
+	return armcompute.VirtualMachine{Properties: &armcompute.VirtualMachineProperties{
+		HardwareProfile: &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(*model.SKU.Name))},
+		SecurityProfile: model.Properties.SecurityProfile,
+		StorageProfile:  model.Properties.StorageProfile,
+	}}
+}

@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// actOne begins one action or looks after it.
+func (p *Planner) actOne(ctx context.Context, it *item) {
+	if it.token.Resume != "" && p.poll(ctx, it) {
+		return
+	}
+	if !p.heldBack(it, Post, hashOf(it.Body)) {
+		p.begin(ctx, it, Post, it.Body)
+	}
+}
+
+// acted is the end of an action: what it was done to is not what it was.
+func (p *Planner) acted(it *item) {
+	p.reader.forget(collectionOf(it.ID))
+	it.done("")
+}
+
+// collection reads a list and keeps the order of its items.
+func (r *reader) collection(ctx context.Context, collection, apiVersion string, fresh bool) ([]json.RawMessage, error) {
+	l := r.listing(collection)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if fresh || l.items == nil || r.now().Sub(l.at) > r.ttl {
+		at := r.now()
+		items, err := r.list(ctx, collection, apiVersion)
+		if err != nil {
+			return nil, err
+		}
+		l.at, l.items = at, items
+	}
+	out := make([]json.RawMessage, 0, len(l.items))
+	for _, id := range slices.Sorted(maps.Keys(l.items)) {
+		out = append(out, l.items[id])
+	}
+	return out, nil
+}
+
+// Differences names what of want a live resource does not have, as "path: have ->
+// want". The error says what cannot be read.
+func Differences(live json.RawMessage, want any) ([]string, error) {
+	have, err := document(live)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := document(want)
+	if err != nil {
+		return nil, err
+	}
+	return diff(have, wanted), nil
+}
+
+// actionOf is the name of an action and what it is done to.
+func actionOf(path string) (action, id string) { return arm.NameOf(path), collectionOf(path) }

@@ -1,0 +1,134 @@
+package azuremachinepool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// deleteInstances is the body of the scale set's delete action.
+type deleteInstances struct {
+	InstanceIDs []string `json:"instanceIds"`
+}
+
+// endInstances deletes, in one call, the instances whose objects are being deleted.
+func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, error) {
+	var doomed []string
+	for i := range s.members {
+		if m := &s.members[i]; m.shown != nil && !m.shown.DeletionTimestamp.IsZero() && m.instance != nil {
+			doomed = append(doomed, m.instance.number)
+		}
+	}
+	if len(doomed) == 0 || s.live == nil {
+		return ctrl.Result{}, nil
+	}
+	slices.Sort(doomed)
+	action := desired.Resource{
+		ID: s.setID() + "/delete", APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{doomed},
+		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
+	}
+	outcome := s.azure.Act(ctx, s.cluster.Name, []desired.Resource{action}, s.pool.Status.LongRunningOperationStates)
+	s.pool.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	if outcome.State != plan.Done {
+		reason, message := cloud.Explain(outcome, scaling)
+		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, reason, fmt.Sprintf("deleting %d instances: %s", len(doomed), message))
+		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+	}
+	// The capacity has gone down with them.
+	raw, err := s.azure.Live(ctx, s.setID())
+	if err != nil {
+		return s.retry(err, "read the scale set "+s.name)
+	}
+	if s.live, err = parseSet(raw); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.lookAtInstances(ctx, s, true)
+}
+
+// delete removes the scale set, which takes its instances along, then the objects
+// that showed them, then the finalizer.
+func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.azureCluster == nil || cloud.Abandoned(s.azureCluster) || cloud.Abandoned(s.pool) {
+		return r.forget(ctx, s)
+	}
+	session, err := r.Opener.Open(ctx, s.azureCluster)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		if s.pool.Spec.ProviderID == "" && len(s.pool.Status.LongRunningOperationStates) == 0 {
+			return r.forget(ctx, s)
+		}
+		condition.False(s.pool, infrav1.ScaleSetRunningCondition, refused.Reason, refused.Message+
+			". The scale set cannot be deleted without it; to leave it in Azure, annotate the AzureMachinePool or its AzureCluster with "+cloud.AbandonAnnotation+"=true")
+		return ctrl.Result{RequeueAfter: r.Resync}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	s.azure = session
+	if result, err := r.chooseName(ctx, s); err != nil || !result.IsZero() {
+		return result, err
+	}
+	resources, err := s.doomed(ctx)
+	if err != nil {
+		after, reason := cloud.RetryOf(err)
+		condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.pool.Status.LongRunningOperationStates)
+	s.pool.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	if outcome.State != plan.Done {
+		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
+		condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, message)
+		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+	}
+	return r.forget(ctx, s)
+}
+
+// doomed are the resources to delete: none that the cluster's own resource group
+// takes along.
+func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
+	raw, err := s.azure.Live(ctx, s.setID())
+	if err != nil {
+		return nil, err
+	}
+	if s.live, err = parseSet(raw); err != nil {
+		return nil, err
+	}
+	in := desired.ScaleSetInput{Cluster: s.azureCluster, Pool: s.pool, ClusterName: s.cluster.Name, Name: s.name}
+	if s.live != nil {
+		in.PrincipalID = s.live.Identity.PrincipalID
+	}
+	whole, err := s.azure.GroupGoes(ctx, s.cluster, s.azureCluster)
+	if err != nil {
+		return nil, err
+	}
+	group := strings.ToLower(desired.ClusterGroup(s.azureCluster).ID()) + "/"
+	return slices.DeleteFunc(desired.DoomedScaleSet(in), func(r desired.Resource) bool {
+		return whole && strings.HasPrefix(strings.ToLower(r.ID), group)
+	}), nil
+}
+
+// forget lets the pool and its machines go.
+func (r *Reconciler) forget(ctx context.Context, s *scope) (ctrl.Result, error) {
+	members, err := r.join(ctx, s, nil)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for i := range members {
+		if err := r.release(ctx, members[i].shown); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	controllerutil.RemoveFinalizer(s.pool, infrav1.MachinePoolFinalizer)
+	return ctrl.Result{}, nil
+}

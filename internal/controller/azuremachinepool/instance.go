@@ -1,0 +1,147 @@
+package azuremachinepool
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+)
+
+// instance is one of a scale set's, of either orchestration mode.
+type instance struct {
+	// id is its ARM ID, and number what the scale set's actions call it.
+	id, number string
+	// computer is the name of the guest, state Azure's provisioning state.
+	computer, state, zone string
+	created               time.Time
+	// latest is Azure's word that the set's model is applied.
+	latest bool
+	// outdated says that it is not what the pool's template says now.
+	outdated bool
+	raw      json.RawMessage
+}
+
+// liveInstance is what casement reads of an instance.
+type liveInstance struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	InstanceID string   `json:"instanceId"`
+	Zones      []string `json:"zones"`
+	Properties struct {
+		LatestModelApplied     bool                          `json:"latestModelApplied"`
+		ProvisioningState      string                        `json:"provisioningState"`
+		TimeCreated            time.Time                     `json:"timeCreated"`
+		OSProfile              struct{ ComputerName string } `json:"osProfile"`
+		VirtualMachineScaleSet struct{ ID string }           `json:"virtualMachineScaleSet"`
+	} `json:"properties"`
+}
+
+// instances reads a set's instances: the children of a Uniform one, the virtual
+// machines that belong to a Flexible one.
+func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
+	collection := s.setID() + "/virtualMachines"
+	if s.flexible() {
+		collection = desired.ClusterGroup(s.azureCluster).ID() + "/providers/Microsoft.Compute/virtualMachines"
+	}
+	all, err := s.azure.List(ctx, collection, fresh)
+	if err != nil {
+		return nil, err
+	}
+	var out []instance
+	for _, raw := range all {
+		i, err := parseInstance(raw)
+		if err != nil {
+			return nil, err
+		}
+		var owner liveInstance
+		if s.flexible() && (json.Unmarshal(raw, &owner) != nil || !strings.EqualFold(owner.Properties.VirtualMachineScaleSet.ID, s.setID())) {
+			continue
+		}
+		out = append(out, i)
+	}
+	slices.SortFunc(out, func(a, b instance) int {
+		return cmp.Or(len(a.number)-len(b.number), strings.Compare(a.number, b.number))
+	})
+	return out, nil
+}
+
+func parseInstance(raw json.RawMessage) (instance, error) {
+	var live liveInstance
+	if err := json.Unmarshal(raw, &live); err != nil {
+		return instance{}, fmt.Errorf("read an instance of the scale set: %w", err)
+	}
+	i := instance{
+		id: live.ID, number: cmp.Or(live.InstanceID, live.Name), computer: live.Properties.OSProfile.ComputerName,
+		state: live.Properties.ProvisioningState, created: live.Properties.TimeCreated, latest: live.Properties.LatestModelApplied, raw: raw,
+	}
+	if len(live.Zones) > 0 {
+		i.zone = live.Zones[0]
+	}
+	return i, nil
+}
+
+// compare marks the instances that differ from the model in what a new instance would
+// have otherwise. Azure's own mark also falls for a change of bootstrap data, which is
+// no reason to replace a node.
+func (s *scope) compare(set desired.Resource) error {
+	model := desired.InstanceModel(set)
+	if s.flexible() {
+		model = desired.FlexibleInstanceModel(set)
+	}
+	for i := range s.members {
+		in := s.members[i].instance
+		if in == nil || in.latest {
+			continue
+		}
+		differences, err := plan.Differences(in.raw, model)
+		if err != nil {
+			return fmt.Errorf("compare instance %s with the scale set: %w", in.number, err)
+		}
+		in.outdated = len(differences) > 0
+	}
+	return nil
+}
+
+// look reads the scale set and its instances.
+func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
+	raw, err := s.azure.Live(ctx, s.setID())
+	if err != nil {
+		return s.retry(err, "read the scale set "+s.name)
+	}
+	if s.live, err = parseSet(raw); err != nil {
+		return ctrl.Result{}, err
+	}
+	if s.live != nil && !desired.IsOwned(s.live.Tags, s.cluster.Name) {
+		return s.hold(invalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+			s.name, s.azureCluster.Spec.ResourceGroup), r.Resync)
+	}
+	return r.lookAtInstances(ctx, s, false)
+}
+
+// lookAtInstances reads the instances and joins them to what Kubernetes has of them.
+func (r *Reconciler) lookAtInstances(ctx context.Context, s *scope, fresh bool) (ctrl.Result, error) {
+	var found []instance
+	if s.live != nil {
+		var err error
+		if found, err = s.instances(ctx, fresh); err != nil {
+			return s.retry(err, "list the instances of scale set "+s.name)
+		}
+	}
+	members, err := r.join(ctx, s, found)
+	s.members = members
+	return ctrl.Result{}, err
+}
+
+// state of an instance as a status shows it.
+func (i *instance) provisioningState() *infrav1.ProvisioningState {
+	return new(infrav1.ProvisioningState(i.state))
+}

@@ -1,0 +1,196 @@
+package azuremachinepool
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/labels/format"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// member is one instance and its two objects; each of the three may be missing.
+type member struct {
+	// instance is nil when Azure has it no more.
+	instance *instance
+	// shown is nil until the next pass shows a new instance.
+	shown *infrav1.AzureMachinePoolMachine
+	// machine is Cluster API's, which drains the node before shown goes.
+	machine *clusterv1.Machine
+}
+
+// dying says whether the member is on its way out.
+func (m *member) dying() bool {
+	return m.instance == nil || strings.EqualFold(m.instance.state, string(infrav1.Deleting)) ||
+		m.shown != nil && !m.shown.DeletionTimestamp.IsZero() || m.machine != nil && !m.machine.DeletionTimestamp.IsZero()
+}
+
+// ready says whether the member has a node that takes pods.
+func (m *member) ready() bool { return nodeReady(m.machine) }
+
+func (s *scope) labels() map[string]string {
+	return map[string]string{
+		clusterv1.ClusterNameLabel:     s.cluster.Name,
+		clusterv1.MachinePoolNameLabel: format.MustFormatValue(s.machinePool.Name),
+	}
+}
+
+// join matches instances with the objects that show them.
+func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]member, error) {
+	var shown infrav1.AzureMachinePoolMachineList
+	if err := r.Client.List(ctx, &shown, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {
+		return nil, fmt.Errorf("list the machines of AzureMachinePool %s: %w", s.pool.Name, err)
+	}
+	var machines clusterv1.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(s.pool.Namespace), client.MatchingLabels(s.labels())); err != nil {
+		return nil, fmt.Errorf("list the Machines of MachinePool %s: %w", s.machinePool.Name, err)
+	}
+	var members []member
+	for i := range shown.Items {
+		m := member{shown: &shown.Items[i]}
+		for j := range machines.Items {
+			if ref := machines.Items[j].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind && ref.Name == m.shown.Name {
+				m.machine = &machines.Items[j]
+			}
+		}
+		members = append(members, m)
+	}
+	for i := range found {
+		id := desired.ProviderID(found[i].id)
+		j := slices.IndexFunc(members, func(m member) bool { return m.shown != nil && strings.EqualFold(m.shown.Spec.ProviderID, id) })
+		if j < 0 {
+			members = append(members, member{})
+			j = len(members) - 1
+		}
+		members[j].instance = &found[i]
+	}
+	return members, nil
+}
+
+// showInstances keeps one object for each instance and tells Cluster API of all.
+func (r *Reconciler) showInstances(ctx context.Context, s *scope) (ctrl.Result, error) {
+	var ids []string
+	for i := range s.members {
+		m := &s.members[i]
+		if m.instance == nil {
+			if err := r.bury(ctx, m); err != nil {
+				return ctrl.Result{}, err
+			}
+			continue
+		}
+		ids = append(ids, desired.ProviderID(m.instance.id))
+		if err := r.show(ctx, s, m); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	slices.Sort(ids)
+	s.pool.Spec.ProviderIDList = ids
+	s.pool.Status.Replicas = int32(len(ids))
+	return ctrl.Result{}, nil
+}
+
+// show makes or updates the object of an instance.
+func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
+	if m.shown == nil {
+		made := s.machineOf(m.instance)
+		if err := r.Client.Create(ctx, made); err != nil {
+			return fmt.Errorf("show instance %s of AzureMachinePool %s: %w", m.instance.number, s.pool.Name, err)
+		}
+		m.shown = made
+	}
+	before := m.shown.DeepCopy()
+	status := &m.shown.Status
+	status.InstanceName = m.instance.computer
+	status.ProvisioningState = m.instance.provisioningState()
+	status.FailureDomain = m.instance.zone
+	status.LatestModelApplied = !m.instance.outdated
+	status.Version = versionOf(m.machine)
+	if m.machine != nil && m.machine.Status.NodeRef.IsDefined() {
+		status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: m.machine.Status.NodeRef.Name}
+	}
+	switch state := infrav1.ProvisioningState(m.instance.state); state {
+	case infrav1.Succeeded, infrav1.Updating:
+		status.Ready, status.Initialization.Provisioned = true, new(true)
+		condition.True(m.shown, clusterv1.ReadyCondition, condition.Provisioned)
+	case infrav1.Failed:
+		status.Ready = false
+		condition.False(m.shown, clusterv1.ReadyCondition, infrav1.VMProvisionFailedReason,
+			"Azure failed to provision instance "+m.instance.number+"; delete the Machine to get another, and see the AzureMachinePool for Azure's reason")
+	default:
+		condition.False(m.shown, clusterv1.ReadyCondition, m.instance.state, "instance "+m.instance.number+" is "+strings.ToLower(m.instance.state))
+	}
+	if reflect.DeepEqual(before.Status, *status) {
+		return nil
+	}
+	err := r.Client.Status().Patch(ctx, m.shown, client.MergeFrom(before))
+	return client.IgnoreNotFound(err)
+}
+
+// machineOf is the object that shows an instance. Cluster API makes a Machine for it.
+func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
+	m := &infrav1.AzureMachinePoolMachine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.pool.Namespace, Name: machineName(s.pool.Name, i.number), Labels: s.labels(),
+			Finalizers: []string{infrav1.MachinePoolMachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: s.pool.Name, UID: s.pool.UID,
+			}},
+		},
+		Spec: infrav1.AzureMachinePoolMachineSpec{ProviderID: desired.ProviderID(i.id)},
+	}
+	if !s.flexible() {
+		m.Spec.InstanceID = i.number
+	}
+	return m
+}
+
+// machineName is the name of the object of an instance. Instances of Flexible sets
+// have names that Kubernetes would refuse.
+func machineName(pool, number string) string {
+	name := strings.ToLower(strings.ReplaceAll(number, "_", "-"))
+	if strings.HasPrefix(name, pool+"-") {
+		return name
+	}
+	return pool + "-" + name
+}
+
+// bury lets go of an instance that Azure has no more, and asks Cluster API to forget
+// its Machine.
+func (r *Reconciler) bury(ctx context.Context, m *member) error {
+	if m.machine != nil && m.machine.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, m.machine)); err != nil {
+			return fmt.Errorf("delete Machine %s, whose instance is gone: %w", m.machine.Name, err)
+		}
+	}
+	return r.release(ctx, m.shown)
+}
+
+// release ends an object that shows nothing any more.
+func (r *Reconciler) release(ctx context.Context, shown *infrav1.AzureMachinePoolMachine) error {
+	if shown == nil {
+		return nil
+	}
+	before := shown.DeepCopy()
+	if controllerutil.RemoveFinalizer(shown, infrav1.MachinePoolMachineFinalizer) {
+		if err := client.IgnoreNotFound(r.Client.Patch(ctx, shown, client.MergeFrom(before))); err != nil {
+			return fmt.Errorf("release AzureMachinePoolMachine %s: %w", shown.Name, err)
+		}
+	}
+	if shown.DeletionTimestamp.IsZero() {
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, shown)); err != nil {
+			return fmt.Errorf("delete AzureMachinePoolMachine %s: %w", shown.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package azuremachinepool
+
+import (
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// nodeChanged lets updates of Machines pass that tell something new of the node, or
+// that somebody asked to delete.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok := e.ObjectOld.(*clusterv1.Machine)
+		is, ok2 := e.ObjectNew.(*clusterv1.Machine)
+		if !ok || !ok2 {
+			return true
+		}
+		return was.Status.NodeRef != is.Status.NodeRef || nodeReady(was) != nodeReady(is) ||
+			was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || versionOf(was) != versionOf(is) ||
+			toDelete(was) != toDelete(is)
+	}}
+}
+
+// nodeReady says whether a Machine has a node that takes pods.
+func nodeReady(m *clusterv1.Machine) bool {
+	return m != nil && m.Status.NodeRef.IsDefined() && conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition)
+}
+
+// toDelete says whether somebody marked a Machine as the first to go.
+func toDelete(m *clusterv1.Machine) bool {
+	if m == nil {
+		return false
+	}
+	_, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]
+	return marked
+}
+
+func versionOf(m *clusterv1.Machine) string {
+	if m == nil || m.Status.NodeInfo == nil {
+		return ""
+	}
+	return m.Status.NodeInfo.KubeletVersion
+}

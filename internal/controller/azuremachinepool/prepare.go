@@ -1,0 +1,126 @@
+package azuremachinepool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/blang/semver/v4"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// inputs are what a scale set is made of, beyond the specs. It holds secrets and
+// lives for one pass.
+type inputs struct {
+	image         infrav1.Image
+	size          cloud.Size
+	bootstrapData []byte
+	password      string
+}
+
+// firstFlexible is the first Kubernetes minor version whose cloud provider knows
+// instances of Flexible scale sets.
+// Source: https://capz.sigs.k8s.io/topics/machinepools (orchestrationMode).
+const firstFlexible = 26
+
+// prepare gathers what the scale set needs and checks what can be checked for free.
+func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
+	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
+		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
+			return result, err
+		}
+	}
+	if !s.windows() || s.live != nil {
+		return ctrl.Result{}, nil
+	}
+	var err error
+	s.input.password, err = cloud.Password()
+	return ctrl.Result{}, err
+}
+
+func (r *Reconciler) version(_ context.Context, s *scope) (ctrl.Result, error) {
+	v, err := semver.ParseTolerant(s.machinePool.Spec.Template.Spec.Version)
+	if err == nil && s.flexible() && v.Major == 1 && v.Minor < firstFlexible {
+		return s.hold(invalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
+			firstFlexible, s.machinePool.Name, s.machinePool.Spec.Template.Spec.Version), r.Resync)
+	}
+	return ctrl.Result{}, nil
+}
+
+// size checks the VM size against what the location and each zone offers.
+func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
+	zones := s.machinePool.Spec.FailureDomains
+	if len(zones) == 0 {
+		zones = []string{""}
+	}
+	for _, zone := range zones {
+		size, err := s.azure.Size(ctx, s.pool.Spec.Location, &s.spec, zone)
+		if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
+			return s.hold(invalidConfiguration, invalid.Error(), r.Resync)
+		}
+		if err != nil {
+			return s.retry(err, "read what VM sizes location "+s.pool.Spec.Location+" offers")
+		}
+		s.input.size = size
+	}
+	s.pool.Status.Capacity, s.pool.Status.NodeInfo = s.input.size.Node(s.spec.OSDisk.OSType)
+	return ctrl.Result{}, nil
+}
+
+// image resolves the image and, when it is another one than before, asks whether
+// there is such a one.
+func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
+	image, err := cloud.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
+	if err != nil {
+		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+	}
+	s.input.image = image
+	if s.live != nil && s.pool.Status.Image != nil && reflect.DeepEqual(*s.pool.Status.Image, image) {
+		return ctrl.Result{}, nil
+	}
+	found, err := s.azure.ImageExists(ctx, s.azureCluster, image)
+	if err != nil {
+		return s.retry(err, "look for the image "+cloud.ImageName(image))
+	}
+	if !found {
+		field := "spec.template.image"
+		if s.spec.Image == nil {
+			field = "spec.template.spec.version of MachinePool " + s.machinePool.Name
+		}
+		return s.hold("ImageNotFound", fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+			cloud.ImageName(image), s.pool.Spec.Location, field), r.Resync)
+	}
+	s.pool.Status.Image = &image
+	return ctrl.Result{}, nil
+}
+
+// bootstrapData reads what instances will run and refuses what they could not.
+func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
+	key := client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName}
+	secret := &corev1.Secret{}
+	if err := r.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("read the bootstrap data of AzureMachinePool %s: %w", s.pool.Name, err)
+	} else if err != nil {
+		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s with the bootstrap data does not exist", key), r.Resync)
+	}
+	data, ok := secret.Data["value"]
+	if !ok {
+		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
+	}
+	if problem := cloud.BootstrapProblem(s.windows(), data); problem != "" {
+		return s.hold("InvalidBootstrapData", fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
+	}
+	s.input.bootstrapData = data
+	return ctrl.Result{}, nil
+}
+
+// replicas is how many instances the MachinePool asks for.
+func (s *scope) replicas() int32 { return *cmp.Or(s.machinePool.Spec.Replicas, new(int32(1))) }

@@ -1,0 +1,159 @@
+package azuremachinepool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// budget bounds what may come and go at a time.
+type budget struct {
+	wanted, surge, unavailable int32
+	policy                     infrav1.AzureMachinePoolDeletePolicyType
+}
+
+func (s *scope) budget() budget {
+	b := budget{wanted: s.replicas(), surge: 1, policy: infrav1.OldestDeletePolicyType}
+	r := s.pool.Spec.Strategy.RollingUpdate
+	if r == nil {
+		return b
+	}
+	b.surge = amount(r.MaxSurge, b.wanted, true, 1)
+	b.unavailable = amount(r.MaxUnavailable, b.wanted, false, 0)
+	b.policy = cmp.Or(r.DeletePolicy, b.policy)
+	if b.surge == 0 && b.unavailable == 0 {
+		b.surge = 1 // percentages of few replicas; nothing could ever be replaced
+	}
+	return b
+}
+
+// amount is a number or a share of the replicas; what admission refuses counts as
+// unset.
+func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
+	if v == nil {
+		return unset
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), up)
+	if err != nil {
+		return unset
+	}
+	return int32(max(n, 0))
+}
+
+// choose picks the members that go now: what is too many, or what of an old model
+// may go without leaving fewer ready nodes than the budget allows.
+func choose(members []member, b budget) []*member {
+	var alive, outdated []*member
+	ready := int32(0)
+	for i := range members {
+		m := &members[i]
+		if m.dying() {
+			continue
+		}
+		alive = append(alive, m)
+		if m.ready() {
+			ready++
+		}
+		if m.instance.outdated {
+			outdated = append(outdated, m)
+		}
+	}
+	if len(outdated) == 0 {
+		order(alive, b.policy)
+		return alive[:min(max(len(alive)-int(b.wanted), 0), len(alive))]
+	}
+	order(outdated, b.policy)
+	spare := ready - (b.wanted - b.unavailable)
+	var going []*member
+	for _, m := range outdated {
+		switch {
+		case !m.ready():
+			going = append(going, m) // nothing is lost with it
+		case spare > 0:
+			spare--
+			going = append(going, m)
+		}
+	}
+	return going
+}
+
+// order puts first what should go first: what somebody marked, what does not work,
+// then by age or at random, which is the same at random in every pass.
+func order(members []*member, policy infrav1.AzureMachinePoolDeletePolicyType) {
+	rank := func(m *member) int {
+		switch {
+		case toDelete(m.machine):
+			return 0
+		case m.instance.state == string(infrav1.Failed):
+			return 1
+		case !m.ready():
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(members, func(a, b *member) int {
+		byAge := cmp.Or(a.instance.created.Compare(b.instance.created), cmp.Compare(len(a.instance.number), len(b.instance.number)), cmp.Compare(a.instance.number, b.instance.number))
+		switch policy {
+		case infrav1.NewestDeletePolicyType:
+			byAge = -byAge
+		case infrav1.RandomDeletePolicyType:
+			byAge = cmp.Compare(shuffled(a.instance.id), shuffled(b.instance.id))
+		}
+		return cmp.Or(rank(a)-rank(b), byAge)
+	})
+}
+
+func shuffled(id string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return h.Sum32()
+}
+
+// roll deletes the Machines of the instances that go. Cluster API drains their nodes
+// and then deletes the AzureMachinePoolMachines, which endInstances waits for.
+func (r *Reconciler) roll(ctx context.Context, s *scope) (ctrl.Result, error) {
+	r.tell(s)
+	if s.scaledElsewhere() {
+		return ctrl.Result{}, nil
+	}
+	for _, m := range choose(s.members, s.budget()) {
+		var doomed client.Object = m.machine
+		if m.machine == nil {
+			doomed = m.shown
+		}
+		ctrl.LoggerFrom(ctx).Info("Deleting an instance of the pool", "instance", m.instance.number, "oldModel", m.instance.outdated)
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, doomed)); err != nil {
+			return ctrl.Result{}, fmt.Errorf("delete %s of AzureMachinePool %s: %w", doomed.GetName(), s.pool.Name, err)
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// tell sets the conditions that say how far scaling and rolling are.
+func (r *Reconciler) tell(s *scope) {
+	present, dying := int32(s.present()), int32(0)
+	for i := range s.members {
+		if s.members[i].instance != nil && s.members[i].dying() {
+			dying++
+		}
+	}
+	if wanted := s.replicas(); present == wanted && dying == 0 {
+		condition.True(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Provisioned)
+	} else {
+		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, scaling, fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
+	}
+	if old := s.outdated(); old == 0 {
+		condition.True(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.Provisioned)
+	} else {
+		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, rolling, fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
+	}
+}

@@ -1,0 +1,121 @@
+package webhook
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// Minutes of notice before an instance ends.
+// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
+const (
+	shortestNotice = 5
+	longestNotice  = 15
+)
+
+// inheritPool keeps what was drawn at random when an update leaves it open.
+func inheritPool(old, p *infrav1.AzureMachinePool) {
+	was, is := old.MachineSpec(), p.MachineSpec()
+	inheritDrawn(&was, &is)
+	p.SetMachineSpec(is)
+}
+
+func defaultPool(p *infrav1.AzureMachinePool) error {
+	spec := p.MachineSpec()
+	defaultRole(&spec)
+	if err := defaultMachineSpec(&spec); err != nil {
+		return err
+	}
+	p.SetMachineSpec(spec)
+	setDefault(&p.Spec.OrchestrationMode, infrav1.UniformOrchestrationMode)
+	strategy := &p.Spec.Strategy
+	setDefault(&strategy.Type, infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType)
+	if strategy.RollingUpdate == nil {
+		strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{}
+	}
+	rolling := strategy.RollingUpdate
+	if rolling.MaxSurge == nil {
+		rolling.MaxSurge = new(intstr.FromInt32(1))
+	}
+	if rolling.MaxUnavailable == nil {
+		rolling.MaxUnavailable = new(intstr.FromInt32(0))
+	}
+	setDefault(&rolling.DeletePolicy, infrav1.OldestDeletePolicyType)
+	return nil
+}
+
+func validatePool(old, p *infrav1.AzureMachinePool) field.ErrorList {
+	path := field.NewPath("spec")
+	template := path.Child("template")
+	spec := p.MachineSpec()
+	errs := append(validateVM(&spec, template), validateIdentities(&spec, path)...)
+	errs = append(errs, validateStrategy(p.Spec.Strategy.RollingUpdate, path.Child("strategy", "rollingUpdate"))...)
+	if n := p.Spec.Template.TerminateNotificationTimeout; n != nil && (*n < shortestNotice || *n > longestNotice) {
+		errs = append(errs, field.Invalid(template.Child("terminateNotificationTimeout"), *n, "must be 5 to 15 minutes"))
+	}
+	if old != nil {
+		errs = append(errs, poolImmutable(old, p)...)
+	}
+	return errs
+}
+
+func validateStrategy(r *infrav1.MachineRollingUpdateDeployment, path *field.Path) field.ErrorList {
+	if r == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	amount := func(v *intstr.IntOrString, name string, up bool) int {
+		if v == nil {
+			return 0
+		}
+		// Of 100 replicas, a percentage is its own amount.
+		n, err := intstr.GetScaledValueFromIntOrPercent(v, 100, up)
+		if err != nil || n < 0 {
+			errs = append(errs, field.Invalid(path.Child(name), v.String(), "must be a number or a percentage, 0 or more"))
+			return 1
+		}
+		return n
+	}
+	surge, unavailable := amount(r.MaxSurge, "maxSurge", true), amount(r.MaxUnavailable, "maxUnavailable", false)
+	if surge == 0 && unavailable == 0 {
+		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), 0, "cannot be 0 when maxSurge is 0: no instance could ever be replaced"))
+	}
+	return errs
+}
+
+// poolImmutable holds what Azure does not change in a scale set.
+func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
+	path := field.NewPath("spec")
+	var errs field.ErrorList
+	same := func(at *field.Path, was, is any, why string) {
+		if !reflect.DeepEqual(was, is) {
+			errs = append(errs, field.Invalid(at, is, why))
+		}
+	}
+	same(path.Child("location"), old.Spec.Location, p.Spec.Location, "a scale set stays in its location; make a new pool")
+	was := old.Spec.OrchestrationMode
+	setDefault(&was, infrav1.UniformOrchestrationMode)
+	same(path.Child("orchestrationMode"), was, p.Spec.OrchestrationMode, "a scale set keeps its orchestration mode; make a new pool")
+	same(path.Child("template", "osDisk", "osType"), old.Spec.Template.OSDisk.OSType, p.Spec.Template.OSDisk.OSType, "a scale set keeps its operating system; make a new pool")
+	if off := old.Spec.Template.DisableVMBootstrapExtension; off != nil {
+		same(path.Child("template", "disableVMBootstrapExtension"), off, p.Spec.Template.DisableVMBootstrapExtension, "cannot be changed once it is set")
+	}
+	if role := old.Spec.SystemAssignedIdentityRole; role != nil && role.Name != "" {
+		now := ""
+		if p.Spec.SystemAssignedIdentityRole != nil {
+			now = p.Spec.SystemAssignedIdentityRole.Name
+		}
+		same(path.Child("systemAssignedIdentityRole", "name"), role.Name, now, "cannot be changed once it is set")
+	}
+	return errs
+}
+
+func validatePoolMachine(old, m *infrav1.AzureMachinePoolMachine) field.ErrorList {
+	if old != nil && old.Spec.ProviderID != "" && old.Spec.ProviderID != m.Spec.ProviderID {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "providerID"), m.Spec.ProviderID, "cannot be changed: it names the instance")}
+	}
+	return nil
+}
