@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,7 @@ func TestWebhooks(t *testing.T) {
 		if !paths["/validate"+path] {
 			t.Errorf("%s is not validated", crd.Spec.Names.Kind)
 		}
-		if crd.Spec.Names.Kind != "AzureClusterIdentity" && !paths["/mutate"+path] {
+		if !slices.Contains([]string{"AzureClusterIdentity", "AzureMachinePoolMachine"}, crd.Spec.Names.Kind) && !paths["/mutate"+path] {
 			t.Errorf("%s is not defaulted", crd.Spec.Names.Kind)
 		}
 	}

@@ -72,11 +72,10 @@ func inheritLB(was, is *infrav1.LoadBalancerSpec) {
 	}
 }
 
-// inheritMachine keeps what was drawn for the user: a manifest that leaves it
-// open can be applied again.
 func inheritMachine(old, m *infrav1.AzureMachine) { inheritDrawn(&old.Spec, &m.Spec) }
 
-// inheritDrawn keeps what was drawn at random when an update leaves it open.
+// inheritDrawn keeps what was drawn for the user: a manifest that leaves it open can
+// be applied again.
 func inheritDrawn(old, spec *infrav1.AzureMachineSpec) {
 	setDefault(&spec.SSHPublicKey, old.SSHPublicKey)
 	was, is := old.SystemAssignedIdentityRole, spec.SystemAssignedIdentityRole

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -128,19 +127,5 @@ func TestAvailabilitySet(t *testing.T) {
 				t.Errorf("set %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-func TestPassword(t *testing.T) {
-	a, err := password()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := password()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(a) != passwordLength || a == b || strings.Trim(a, passwordLetters) != "" {
-		t.Error("not a password of its own")
 	}
 }
