@@ -1,7 +1,7 @@
 // Package flavors holds the cluster templates that casement publishes and fills
 // templates the way clusterctl does. The templates are rendered from one base,
-// base.yaml, whose [[ ]] parts are decided by the flavor; what is left are
-// clusterctl's variables.
+// base.yaml with workers.yaml, whose [[ ]] parts are decided by the flavor; what is
+// left are clusterctl's variables.
 //
 // It is no templating language and knows no cluster: it turns text into text.
 // internal/cli, hack and tests may import it.
@@ -16,7 +16,7 @@ import (
 	"text/template"
 )
 
-//go:embed base.yaml
+//go:embed base.yaml workers.yaml
 var base embed.FS
 
 // flavor is what a template is made for.
@@ -24,11 +24,32 @@ type flavor struct {
 	name, about string
 	Windows     bool // a group of Windows workers beside the Linux one
 	Private     bool // API server behind an internal load balancer
+	Pools       bool // workers are machine pools, not machine deployments
+}
+
+// workers is a group of worker machines.
+type workers struct {
+	Suffix, Replicas, Size string
+	Windows                bool
+}
+
+// Workers are the flavor's groups.
+func (f flavor) Workers() []workers {
+	out := []workers{{Suffix: "0", Replicas: "${WORKER_MACHINE_COUNT:=1}", Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
+	if f.Windows {
+		out = append(out, workers{
+			Suffix: "win", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
+			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}}",
+		})
+	}
+	return out
 }
 
 func all() []flavor {
 	return []flavor{
 		{name: "default", about: "Linux control plane and workers"},
+		{name: "machinepool", about: "as default, with the workers in a machine pool", Pools: true},
+		{name: "machinepool-windows", about: "as windows, with the workers in machine pools", Windows: true, Pools: true},
 		{name: "private", about: "as default, with the API server behind an internal load balancer", Private: true},
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
 		{name: "windows-private", about: "as windows, with the API server behind an internal load balancer", Windows: true, Private: true},
@@ -64,15 +85,30 @@ func Get(name string) ([]byte, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("no flavor %q; there are %s", name, strings.Join(List(), ", "))
 	}
-	t, err := template.New("base.yaml").Delims("[[", "]]").ParseFS(base, "base.yaml")
+	text, err := render(all()[i])
 	if err != nil {
 		return nil, fmt.Errorf("flavor %s: %w", name, err)
 	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, all()[i]); err != nil {
-		return nil, fmt.Errorf("flavor %s: %w", name, err)
+	return text, nil
+}
+
+func render(f flavor) ([]byte, error) {
+	t := template.New("base.yaml").Delims("[[", "]]")
+	// part is a named template moved to the right, for what stands at several depths.
+	part := func(name string, dot any, depth int) (string, error) {
+		var out bytes.Buffer
+		if err := t.ExecuteTemplate(&out, name, dot); err != nil {
+			return "", err
+		}
+		indent := strings.Repeat(" ", depth)
+		return indent + strings.ReplaceAll(strings.Trim(out.String(), "\n"), "\n", "\n"+indent), nil
 	}
-	return out.Bytes(), nil
+	if _, err := t.Funcs(template.FuncMap{"part": part}).ParseFS(base, "base.yaml", "workers.yaml"); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err := t.Execute(&out, f)
+	return out.Bytes(), err
 }
 
 // FileName is the name under which clusterctl looks for a flavor's template.
