@@ -204,11 +204,19 @@ func finishPut(t *tx, op *operation, _ any, err *Error) {
 	if d == nil {
 		return
 	}
+	d.settle(err)
+	t.put(d)
+}
+
+// settle writes the end of a write into a document: Succeeded, or Failed and why,
+// which the instance view shows.
+func (d *doc) settle(err *Error) {
 	props(d.Body)["provisioningState"] = statusSucceeded
+	delete(d.Hidden, "failure")
 	if err != nil {
 		props(d.Body)["provisioningState"] = statusFailed
+		d.Hidden["failure"] = object{"code": err.Code, "message": err.Message}
 	}
-	t.put(d)
 }
 
 // finishDelete ends a delete, of a document or of a part of one. A delete that

@@ -81,7 +81,10 @@ func prepareScaleSet(t *tx, d, old *doc) *Error {
 		return nil
 	}
 	t.keepCustomData(d)
-	return t.scale(d, size)
+	if e := t.scale(d, size); e != nil {
+		return e
+	}
+	return t.follow(d)
 }
 
 // keepScaleSet carries over what a write may leave out, and refuses what it may

@@ -91,6 +91,10 @@ func (c *call) getScaleSet(p scalePath) (bool, *Error) {
 			return
 		}
 		switch p.action {
+		case "rollingupgrades/latest":
+			if body = t.rollingView(set); body == nil {
+				e = refuse(http.StatusNotFound, "NotFound", "The virtual machine scale set %s has had no rolling upgrade.", set.id.name())
+			}
 		case "instanceview":
 			body = t.scaleSetView(set)
 		case "skus":
@@ -177,6 +181,10 @@ func (c *call) postScaleSet(p scalePath) (bool, *Error) {
 	switch what, takes := scaleTask(p.action); {
 	case what != "":
 		return true, c.assignTasks(p.set, ids, what, takes)
+	case p.action == "osrollingupgrade" || p.action == "extensionrollingupgrade":
+		return true, c.startRoll(p.set)
+	case p.action == "rollingupgrades/cancel":
+		return true, c.cancelRoll(p.set)
 	case p.action == "delete" && len(ids) == 0:
 		return true, invalid("instanceIds", "Required parameter 'instanceIds' is missing (null).")
 	case p.action == "delete":

@@ -91,6 +91,14 @@ func checkUpgradePolicy(d *doc) *Error {
 	if !slices.Contains([]string{"Manual", "Automatic", "Rolling"}, mode) {
 		return invalid("upgradePolicy.mode", "The value '%s' of parameter 'upgradePolicy.mode' is not one of Manual, Automatic, Rolling.", mode)
 	}
+	for _, automatic := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"}, {"automaticRepairsPolicy", "enabled"}} {
+		if boolean(d.Body, append([]string{"properties"}, automatic...)...) {
+			return errUnsupported("scale sets with " + strings.Join(automatic, "."))
+		}
+	}
+	if e := checkRollingPolicy(sub(d.Body, "properties", "upgradePolicy", "rollingUpgradePolicy")); e != nil {
+		return e
+	}
 	if mode == "Rolling" && !hasHealth(profileOf(d)) {
 		return badRequest("InvalidParameter", "Rolling Upgrade mode is not supported for this Virtual Machine Scale Set because a health probe or health extension was not provided.")
 	}

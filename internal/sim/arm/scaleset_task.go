@@ -82,6 +82,29 @@ type launches struct {
 type launch struct {
 	mu  sync.Mutex
 	key string
+	// failed is how the beginning of a boot failed.
+	failed *Error
+	// claimed is the task whose extensions an operation is running.
+	claimed string
+}
+
+// claim lets one operation at a time run the extensions of a task.
+func (l *launches) claim(k task) bool {
+	e := l.of(k.id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.claimed == k.key {
+		return false
+	}
+	e.claimed = k.key
+	return true
+}
+
+func (l *launches) release(k task) {
+	e := l.of(k.id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.claimed = ""
 }
 
 func (l *launches) of(id string) *launch {
@@ -94,6 +117,12 @@ func (l *launches) of(id string) *launch {
 		l.m[lower(id)] = &launch{}
 	}
 	return l.m[lower(id)]
+}
+
+func (l *launches) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.m)
 }
 
 func (l *launches) forget(id string) {
@@ -117,9 +146,20 @@ func (s *Server) launchOnce(k task) {
 		current = d != nil && str(d.Hidden, "task") == k.key
 	})
 	if current {
-		s.launch(s.ctx, k)
+		l.failed = s.launch(s.ctx, k)
 		l.key = k.key
 	}
+}
+
+// launchFailure is how a task failed before its guest began; nil if it did not.
+func (s *Server) launchFailure(k task) *Error {
+	l := s.begun.of(k.id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.key != k.key {
+		return nil
+	}
+	return l.failed
 }
 
 // atOnce bounds the guests that are ended at the same time.
@@ -153,28 +193,30 @@ func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Erro
 	running := 0
 	for len(tasks) > 0 || running > 0 {
 		changed := s.running.wait()
-		var ready []task
+		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
 			done, e := s.outcome(k)
-			if e != nil {
+			switch {
+			case e != nil:
 				s.complete(k, e)
 				failed = firstError(failed, e)
-			} else if done {
-				ready = append(ready, k)
+			case done && s.bringsExtensions(k):
+				if done = s.begun.claim(k); done {
+					ready = append(ready, k)
+				}
+			case done:
+				plain = append(plain, k)
 			}
 			return done || e != nil
 		})
-		plain := ready[:0:0]
 		for _, k := range ready {
-			if !s.bringsExtensions(k) {
-				plain = append(plain, k)
-				continue
-			}
 			running++
 			extensions.Go(func() {
 				e := s.runModelExtensions(ctx, k.id)
 				if ctx.Err() == nil {
 					s.complete(k, e)
+				} else {
+					s.begun.release(k)
 				}
 				results <- e
 			})
@@ -207,10 +249,10 @@ func errStopping() *Error {
 }
 
 // launch does the part of a task that does not wait for the guest.
-func (s *Server) launch(ctx context.Context, k task) {
+func (s *Server) launch(ctx context.Context, k task) *Error {
 	m := s.cfg.Machines
 	if m == nil {
-		return
+		return nil
 	}
 	switch k.what {
 	case taskDelete, taskReimage:
@@ -224,10 +266,18 @@ func (s *Server) launch(ctx context.Context, k task) {
 	}
 	switch k.what {
 	case taskBoot, taskReimage, taskRestart, taskStart:
-		if vm, ok := s.machine(k.id); ok && ctx.Err() == nil {
-			m.Start(vm)
+		vm, ok := s.machine(k.id)
+		if !ok || ctx.Err() != nil {
+			return nil
 		}
+		if k.what == taskBoot || k.what == taskReimage {
+			if e := s.bootFault(ctx, vm); e != nil {
+				return e
+			}
+		}
+		m.Start(vm)
 	}
+	return nil
 }
 
 // outcome says whether a task has come to its end, or how it failed. One that is
@@ -241,6 +291,9 @@ func (s *Server) outcome(k task) (done bool, e *Error) {
 	})
 	if !current || s.cfg.Machines == nil || k.what != taskBoot && k.what != taskReimage {
 		return true, nil
+	}
+	if e := s.launchFailure(k); e != nil {
+		return true, e
 	}
 	switch view := s.cfg.Machines.View(k.id); view.Provisioned {
 	case ProvisioningReady:
@@ -288,10 +341,7 @@ func (t *tx) settleOne(k task, e *Error) {
 	}
 	delete(d.Hidden, "todo")
 	delete(d.Hidden, "task")
-	props(d.Body)["provisioningState"] = statusSucceeded
-	if e != nil {
-		props(d.Body)["provisioningState"] = statusFailed
-	}
+	d.settle(e)
 	switch k.what {
 	case taskStop:
 		d.Hidden["power"] = "stopped"

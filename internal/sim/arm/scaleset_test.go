@@ -12,6 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
+
+	"casement.dev/casement/internal/sim/fault"
 )
 
 // rack runs machines that are provisioned as soon as they are started, but for
@@ -316,6 +318,9 @@ func TestScaleSetBootFails(t *testing.T) {
 			t.Errorf("instance %s is %s, want %s", id, got, want)
 		}
 	}
+	if s := a.listed()["1"].Properties.InstanceView.Statuses[0]; *s.Code != "ProvisioningState/failed/OSProvisioningClientError" || !strings.Contains(*s.Message, "the answer file is broken") {
+		t.Errorf("status %s %s does not tell why", *s.Code, *s.Message)
+	}
 	del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
 	must(t, del, err)
 	set := a.putSet(windowsSet(2))
@@ -413,5 +418,210 @@ func TestQuota(t *testing.T) {
 		if n, ok := want[*u.Name.Value]; ok && n != *u.CurrentValue {
 			t.Errorf("usage of %s is %d, want %d", *u.Name.Value, *u.CurrentValue, n)
 		}
+	}
+}
+
+// withHealth gives a set what rolling upgrades ask for.
+func withHealth(set armcompute.VirtualMachineScaleSet) armcompute.VirtualMachineScaleSet {
+	set.Properties.VirtualMachineProfile.ExtensionProfile = &armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: []*armcompute.VirtualMachineScaleSetExtension{{
+		Name: new("health"), Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{Publisher: new("Microsoft.ManagedServices"), Type: new("ApplicationHealthWindows"), TypeHandlerVersion: new("1.0")}}}}
+	return set
+}
+
+func (a *azure) protect(id string) {
+	a.t.Helper()
+	vm := armcompute.VirtualMachineScaleSetVM{Location: new("westeurope"), Properties: &armcompute.VirtualMachineScaleSetVMProperties{
+		ProtectionPolicy: &armcompute.VirtualMachineScaleSetVMProtectionPolicy{ProtectFromScaleIn: new(true), ProtectFromScaleSetActions: new(true)}}}
+	p, err := a.instanceClient().BeginUpdate(a.t.Context(), "g", "win", id, vm, nil)
+	must(a.t, p, err)
+}
+
+func TestUpgradeModes(t *testing.T) {
+	for mode, want := range map[armcompute.UpgradeMode][]string{armcompute.UpgradeModeManual: {}, armcompute.UpgradeModeAutomatic: {"0", "2"}, armcompute.UpgradeModeRolling: {"0", "2"}} {
+		t.Run(string(mode), func(t *testing.T) {
+			h := newRack()
+			a := startWith(t, Config{}, h)
+			defer a.Close()
+			a.network()
+			set := withHealth(windowsSet(3))
+			set.Properties.UpgradePolicy.Mode = &mode
+			a.putSet(set)
+			a.protect("1")
+			set.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID = imageID("2025", "1.36.3")
+			a.putSet(set)
+			if mode == armcompute.UpgradeModeRolling {
+				a.awaitRoll(armcompute.RollingUpgradeStatusCodeCompleted)
+			}
+			got := []string{}
+			for _, id := range sortedKeys(a.listed()) {
+				if *a.listed()[id].Properties.LatestModelApplied {
+					got = append(got, id)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("up to date %v, want %v: instance 1 is protected", got, want)
+			}
+		})
+	}
+}
+
+// awaitRoll waits for the end of the rolling upgrade under way.
+func (a *azure) awaitRoll(want armcompute.RollingUpgradeStatusCode) armcompute.RollingUpgradeStatusInfo {
+	a.t.Helper()
+	rolls, err := armcompute.NewVirtualMachineScaleSetRollingUpgradesClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for {
+		changed := a.running.wait()
+		got, err := rolls.GetLatest(a.t.Context(), "g", "win", nil)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if code := *got.Properties.RunningStatus.Code; code != armcompute.RollingUpgradeStatusCodeRollingForward {
+			if code != want {
+				a.t.Errorf("the rolling upgrade is %s, want %s", code, want)
+			}
+			return got.RollingUpgradeStatusInfo
+		}
+		select {
+		case <-changed:
+		case <-a.t.Context().Done():
+			a.t.Fatal("the rolling upgrade does not end")
+		}
+	}
+}
+
+func TestRollingUpgradeStops(t *testing.T) {
+	h := newRack()
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	set := withHealth(windowsSet(4))
+	set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeRolling), RollingUpgradePolicy: &armcompute.RollingUpgradePolicy{MaxBatchInstancePercent: new(int32(25)), MaxUnhealthyInstancePercent: new(int32(50)), MaxUnhealthyUpgradedInstancePercent: new(int32(0))}}
+	a.putSet(set)
+	h.mu.Lock()
+	h.fails["win000001"] = true
+	h.mu.Unlock()
+	set.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID = imageID("2025", "1.36.3")
+	a.putSet(set)
+	roll := a.awaitRoll(armcompute.RollingUpgradeStatusCodeFaulted)
+	if p := roll.Properties.Progress; *p.SuccessfulInstanceCount != 1 || *p.FailedInstanceCount != 1 || *p.PendingInstanceCount != 2 {
+		t.Errorf("%d upgraded, %d failed, %d pending; want 1, 1, 2", *p.SuccessfulInstanceCount, *p.FailedInstanceCount, *p.PendingInstanceCount)
+	}
+	if roll.Properties.Error == nil || *roll.Properties.Error.Code != "MaxUnhealthyUpgradedInstancePercentExceededInRollingUpgrade" {
+		t.Errorf("error %v", roll.Properties.Error)
+	}
+}
+
+func TestPowerOfInstances(t *testing.T) {
+	h := newRack()
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	a.putSet(windowsSet(2))
+	power := func() string {
+		out := ""
+		vms := a.listed()
+		for _, id := range sortedKeys(vms) {
+			out += id + *vms[id].Properties.InstanceView.Statuses[1].Code + " "
+		}
+		return out
+	}
+	off, err := a.sets().BeginPowerOff(t.Context(), "g", "win", &armcompute.VirtualMachineScaleSetsClientBeginPowerOffOptions{VMInstanceIDs: &armcompute.VirtualMachineScaleSetVMInstanceIDs{InstanceIDs: []*string{new("0")}}})
+	must(t, off, err)
+	free, err := a.instanceClient().BeginDeallocate(t.Context(), "g", "win", "1", nil)
+	must(t, free, err)
+	if got, want := power(), "0PowerState/stopped 1PowerState/deallocated "; got != want {
+		t.Errorf("power %s, want %s", got, want)
+	}
+	wantRunning(t, h)
+	on, err := a.sets().BeginStart(t.Context(), "g", "win", nil)
+	must(t, on, err)
+	wantRunning(t, h, "win000000", "win000001")
+	again, err := a.instanceClient().BeginReimage(t.Context(), "g", "win", "1", nil)
+	must(t, again, err)
+	if h.boots["win000000"] != 1 || h.boots["win000001"] != 2 {
+		t.Errorf("boots %v, want the reimaged one to have booted twice", h.boots)
+	}
+	run, err := a.instanceClient().BeginRunCommand(t.Context(), "g", "win", "1", armcompute.RunCommandInput{CommandID: new("RunPowerShellScript"), Script: []*string{new("hostname")}}, nil)
+	if out := must(t, run, err); *out.Value[0].Message != "ran on win000001" {
+		t.Errorf("output %q", *out.Value[0].Message)
+	}
+	view, err := a.sets().GetInstanceView(t.Context(), "g", "win", nil)
+	if err != nil || len(view.VirtualMachine.StatusesSummary) != 2 || *view.VirtualMachine.StatusesSummary[0].Count != 2 {
+		t.Errorf("instance view %v (%v)", view.VirtualMachine, err)
+	}
+	if _, err := a.sets().BeginDeleteInstances(t.Context(), "g", "win", a.instanceIDs("7"), nil); code(err) != "InvalidParameter" {
+		t.Errorf("delete of an instance that is not there: %v", err)
+	}
+	a.protect("1")
+	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win", armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
+	must(t, patch, err)
+	wantIDs(t, a.listed(), "1")
+}
+
+func TestExtensionsOfInstances(t *testing.T) {
+	h := newRack()
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	set := windowsSet(1)
+	script := &armcompute.VirtualMachineScaleSetExtension{Name: new("bootstrap"), Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{
+		Publisher: new("Microsoft.Compute"), Type: new("CustomScriptExtension"), TypeHandlerVersion: new("1.10"), ProtectedSettings: map[string]any{"commandToExecute": "hostname"}}}
+	set.Properties.VirtualMachineProfile.ExtensionProfile = &armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: []*armcompute.VirtualMachineScaleSetExtension{script}}
+	got := a.putSet(set)
+	if got.Properties.VirtualMachineProfile.ExtensionProfile.Extensions[0].Properties.ProtectedSettings != nil {
+		t.Error("protected settings are shown")
+	}
+	extensions, err := armcompute.NewVirtualMachineScaleSetVMExtensionsClient(DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := extensions.Get(t.Context(), "g", "win", "0", "bootstrap", nil)
+	if err != nil || *x.Properties.ProvisioningState != "Succeeded" || x.Properties.ProtectedSettings != nil {
+		t.Errorf("extension %+v (%v)", x.Properties, err)
+	}
+	script.Properties.ProtectedSettings = map[string]any{"commandToExecute": "exit 3"}
+	set.SKU.Capacity = new(int64(2))
+	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.PollUntilDone(t.Context(), nil); code(err) != "VMExtensionProvisioningError" || !strings.Contains(err.Error(), "no node") {
+		t.Errorf("error %v, want VMExtensionProvisioningError with the output", err)
+	}
+	x, err = extensions.Get(t.Context(), "g", "win", "1", "bootstrap", nil)
+	if err != nil || *x.Properties.ProvisioningState != "Failed" || *a.listed()["1"].Properties.ProvisioningState != "Failed" {
+		t.Errorf("the failed extension is %+v (%v)", x.Properties, err)
+	}
+	if view := a.listed()["1"].Properties.InstanceView.Extensions; len(view) != 1 || !strings.Contains(*view[0].Statuses[0].Message, "no node") {
+		t.Errorf("extensions %v do not tell why", view)
+	}
+}
+
+// TestFaultsOnInstances: the rules that strike VMs strike instances.
+func TestFaultsOnInstances(t *testing.T) {
+	for kind, want := range map[fault.Kind]string{fault.Quota: "OperationNotAllowed", fault.SKU: "SkuNotAvailable", fault.BootFailure: "OSProvisioningTimedOut", fault.Operation: "AllocationFailed"} {
+		t.Run(string(kind), func(t *testing.T) {
+			a := startWith(t, Config{}, newRack())
+			defer a.Close()
+			a.network()
+			rule := fault.Rule{Kind: kind, Type: typeScale, Count: 1}
+			switch kind {
+			case fault.BootFailure:
+				rule.Type, rule.Name = typeInstance, "1"
+			case fault.Operation:
+				rule.Code = want
+			}
+			a.addFault(rule)
+			p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(2), nil)
+			if err == nil {
+				_, err = p.PollUntilDone(t.Context(), nil)
+			}
+			if code(err) != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
 	}
 }

@@ -1,9 +1,6 @@
 package arm
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // scaleWorks are the actions on scale sets.
 func scaleWorks() map[string]work {
@@ -12,6 +9,7 @@ func scaleWorks() map[string]work {
 		"scale.delete": {run: runDeleteScaleSet, finish: finishDeleteScaleSet},
 		"scale.tasks":  {run: runTasks, finish: finishNothing},
 		"scale.run":    {run: runScript, finish: finishNothing},
+		"scale.roll":   {run: runRoll, finish: finishRoll},
 	}
 }
 
@@ -169,12 +167,7 @@ func (s *Server) endExtension(target string, failed *Error) {
 		if x == nil {
 			return nil
 		}
-		props(x.Body)["provisioningState"] = statusSucceeded
-		delete(x.Hidden, "failure")
-		if failed != nil {
-			props(x.Body)["provisioningState"] = statusFailed
-			x.Hidden["failure"] = strings.TrimSpace(failed.Message)
-		}
+		x.settle(failed)
 		t.put(x)
 		return nil
 	})

@@ -132,7 +132,7 @@ func (s *Server) resume() {
 func (t *tx) poweredOn() []VM {
 	var out []VM
 	for _, d := range t.all(typeVM, "") {
-		if str(d.Hidden, "power") == "running" && d.state() != "Creating" {
+		if str(d.Hidden, "power") == "running" && d.state() != "Creating" && str(d.Hidden, "todo") == "" {
 			out = append(out, t.machine(d))
 		}
 	}

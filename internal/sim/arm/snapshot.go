@@ -92,6 +92,7 @@ func (s *Server) replace(docs []*doc, ops []*operation) error {
 			}
 		}
 	}
+	s.begun.clear()
 	s.resume()
 	return nil
 }

@@ -210,7 +210,7 @@ func viewVM(t *tx, d *doc, body object, expand string) {
 
 func (t *tx) instanceView(d *doc) object {
 	state := lower(d.state())
-	statuses := []any{object{"code": "ProvisioningState/" + state, "level": "Info", "displayStatus": "Provisioning " + state, "time": t.now.Format("2006-01-02T15:04:05Z")}}
+	statuses := []any{provisioningStatus(d)}
 	if state != "creating" {
 		power := str(d.Hidden, "power")
 		statuses = append(statuses, object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})
@@ -219,7 +219,41 @@ func (t *tx) instanceView(d *doc) object {
 	if m := t.s.cfg.Machines; m != nil && m.View(d.ID).AgentReady {
 		view["vmAgent"] = object{"vmAgentVersion": "casement", "statuses": []any{object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Ready", "message": "simulated guest agent"}}}
 	}
+	if extensions := t.extensionViews(d); len(extensions) > 0 {
+		view["extensions"] = extensions
+	}
 	return view
+}
+
+// provisioningStatus is the first status of an instance view; a failure's code and
+// text are in it.
+func provisioningStatus(d *doc) object {
+	state := lower(d.state())
+	s := object{"code": "ProvisioningState/" + state, "level": "Info", "displayStatus": "Provisioning " + state, "time": d.Changed.Format("2006-01-02T15:04:05Z")}
+	if failure := sub(d.Hidden, "failure"); failure != nil && d.state() == statusFailed {
+		s["level"], s["code"], s["message"] = "Error", "ProvisioningState/failed/"+str(failure, "code"), str(failure, "message")
+	}
+	return s
+}
+
+// extensionViews are the extensions of a machine in its instance view.
+func (t *tx) extensionViews(d *doc) []any {
+	var extensions []*doc
+	if d.Type == typeVM {
+		extensions = t.all(typeExt, d.ID)
+	} else if set := t.setOf(d); set != nil {
+		for _, name := range extensionNames(set) {
+			if x := t.find(d.ID + "/extensions/" + name); x != nil {
+				extensions = append(extensions, x)
+			}
+		}
+	}
+	var out []any
+	for _, x := range extensions {
+		p := sub(x.Body, "properties")
+		out = append(out, object{"name": x.id.name(), "type": str(p, "publisher") + "." + str(p, "type"), "typeHandlerVersion": str(p, "typeHandlerVersion"), "statuses": []any{provisioningStatus(x)}})
+	}
+	return out
 }
 
 // machine is a VM as its host gets it.
