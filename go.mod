@@ -222,7 +222,7 @@ require (
 	k8s.io/kubelet v0.36.3
 	k8s.io/metrics v0.36.3 // indirect
 	k8s.io/mount-utils v0.36.3 // indirect
-	k8s.io/pod-security-admission v0.36.3 // indirect
+	k8s.io/pod-security-admission v0.36.3
 	k8s.io/streaming v0.36.3 // indirect
 	mvdan.cc/sh/v3 v3.14.1
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.34.0 // indirect
