@@ -463,7 +463,7 @@ func (c *call) serveList() (e *Error) {
 			e = errNotFound(parent)
 			return
 		}
-		for _, d := range t.all(k.typ, scope) {
+		for _, d := range t.filter(t.all(k.typ, scope), c.query.Get("$filter")) {
 			out = append(out, t.view(d, c.query.Get("$expand")))
 		}
 	})

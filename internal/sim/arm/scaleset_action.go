@@ -143,12 +143,18 @@ func (c *call) getInstance(p scalePath) (bool, *Error) {
 	return true, e
 }
 
-// memberView shows a member as the instances of a set are shown.
+// memberView shows a member as the instances of a set are shown. Those of a
+// Flexible set come without tags and instance view; the VMs themselves have them.
+// Source: https://github.com/Azure/azure-rest-api-specs/issues/27441 and
+// https://github.com/Azure/azure-sdk-for-go/issues/19707. That the ID is the VM's
+// own is not proven.
 func (t *tx) memberView(d *doc, expand string) object {
-	body := t.view(d, expand)
-	if d.Type == typeVM {
-		body["instanceId"] = d.id.name()
+	if d.Type != typeVM {
+		return t.view(d, expand)
 	}
+	body := t.view(d, "")
+	body["instanceId"] = d.id.name()
+	delete(body, "tags")
 	return body
 }
 

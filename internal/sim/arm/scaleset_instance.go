@@ -116,29 +116,39 @@ func (t *tx) makeInstanceNICs(set, d *doc, pool *addressPool) *Error {
 	configs := items(profileOf(set), "networkProfile", "networkInterfaceConfigurations")
 	for _, c := range configs {
 		id := d.id.child("networkInterfaces", str(c, "name"))
-		p := cloneObject(sub(c, "properties"))
-		for i, ip := range items(p, "ipConfigurations") {
-			cp := props(ip)
-			address, e := pool.next(str(cp, "subnet", "id"), str(cp, "privateIPAddressVersion") == "IPv6", set.ID)
-			if e != nil {
-				return e
-			}
-			cp["privateIPAddress"], cp["privateIPAllocationMethod"], cp["provisioningState"] = address, "Dynamic", statusSucceeded
-			setDefault(cp, "primary", i == 0)
-			setDefault(cp, "privateIPAddressVersion", "IPv4")
-		}
-		for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
-			setDefault(p, f, false)
+		p, e := interfaceOf(set, c, pool)
+		if e != nil {
+			return e
 		}
 		if len(configs) == 1 {
 			p["primary"] = true
 		}
-		p["provisioningState"], p["dnsSettings"] = statusSucceeded, object{"dnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"}
 		t.put(&doc{ID: id.String(), Type: typeScaleNIC, id: id, Hidden: object{}, Body: object{"location": set.Body["location"], "properties": p}})
 		refs = append(refs, object{"id": id.String(), "properties": object{"primary": p["primary"]}})
 	}
 	props(d.Body)["networkProfile"] = object{"networkInterfaces": refs}
 	return nil
+}
+
+// interfaceOf are the properties of an interface made from the model's, with
+// addresses of its subnets.
+func interfaceOf(set *doc, config object, pool *addressPool) (object, *Error) {
+	p := cloneObject(sub(config, "properties"))
+	for i, ip := range items(p, "ipConfigurations") {
+		cp := props(ip)
+		address, e := pool.next(str(cp, "subnet", "id"), str(cp, "privateIPAddressVersion") == "IPv6", set.ID)
+		if e != nil {
+			return nil, e
+		}
+		cp["privateIPAddress"], cp["privateIPAllocationMethod"], cp["provisioningState"] = address, "Dynamic", statusSucceeded
+		setDefault(cp, "primary", i == 0)
+		setDefault(cp, "privateIPAddressVersion", "IPv4")
+	}
+	for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
+		setDefault(p, f, false)
+	}
+	p["provisioningState"], p["dnsSettings"] = statusSucceeded, object{"dnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"}
+	return p, nil
 }
 
 // dropInstance removes an instance, its interfaces and its disks.

@@ -8,10 +8,7 @@ import (
 // scale brings a set's instances to its capacity: new ones are made in the state
 // Creating, those that go are marked Deleting. The operation does the rest.
 func (t *tx) scale(set *doc, sz size) *Error {
-	if isFlexible(set) {
-		return t.scaleFlexible(set, sz)
-	}
-	here := slices.DeleteFunc(t.instances(set), isDeleting)
+	here := slices.DeleteFunc(t.members(set), isDeleting)
 	missing := capacityOf(set) - len(here)
 	if missing < 0 {
 		for _, d := range chooseVictims(set, here, -missing) {
@@ -32,7 +29,13 @@ func (t *tx) scale(set *doc, sz size) *Error {
 	pool := newAddressPool(t)
 	for range missing {
 		zone := leastUsedZone(set, here)
-		d, e := t.makeInstance(set, next, zone, pool)
+		var d *doc
+		var e *Error
+		if isFlexible(set) {
+			d, e = t.makeFlexible(set, zone, pool)
+		} else {
+			d, e = t.makeInstance(set, next, zone, pool)
+		}
 		if e != nil {
 			return e
 		}
@@ -87,8 +90,9 @@ func chooseVictims(set *doc, here []*doc, n int) []*doc {
 			return cmp.Or(byAge, instanceNumber(a)-instanceNumber(b))
 		case "NewestVM":
 			return cmp.Or(-byAge, instanceNumber(b)-instanceNumber(a))
+		default: // the VMs of a Flexible set have no numbers
+			return cmp.Or(instanceNumber(b)-instanceNumber(a), -byAge, cmp.Compare(b.key(), a.key()))
 		}
-		return instanceNumber(b) - instanceNumber(a)
 	})
 	used := countZones(here)
 	var out []*doc

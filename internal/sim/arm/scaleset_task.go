@@ -143,7 +143,8 @@ func (s *Server) launchOnce(k task) {
 	current := false
 	s.read(func(t *tx) {
 		d := t.find(k.id)
-		current = d != nil && str(d.Hidden, "task") == k.key
+		// A VM of a Flexible set may be deleted on its own.
+		current = d != nil && str(d.Hidden, "task") == k.key && (k.what == taskDelete || !isDeleting(d))
 	})
 	if current {
 		l.failed = s.launch(s.ctx, k)

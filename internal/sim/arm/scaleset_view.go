@@ -49,10 +49,14 @@ func (t *tx) scaleSetView(set *doc) object {
 	for _, code := range sortedKeys(states) {
 		summary = append(summary, object{"code": code, "count": float64(states[code])})
 	}
-	state := lower(set.state())
+	if isFlexible(set) {
+		// Flexible sets have no view of their VMs.
+		// Source: https://github.com/Azure/azure-sdk-for-go/issues/19707.
+		return object{"statuses": []any{provisioningStatus(set)}}
+	}
 	return object{
 		"virtualMachine":        object{"statusesSummary": summary},
-		"statuses":              []any{object{"code": "ProvisioningState/" + state, "level": "Info", "displayStatus": "Provisioning " + state, "time": set.Changed.Format("2006-01-02T15:04:05Z")}},
+		"statuses":              []any{provisioningStatus(set)},
 		"extensions":            t.extensionSummary(set),
 		"orchestrationServices": []any{},
 	}

@@ -75,7 +75,7 @@ func (t *tx) dropMember(d *doc) {
 		t.dropInstance(d)
 		return
 	}
-	finishDeleteVM(t, &operation{Target: d.ID}, nil, nil)
+	t.dropVM(d)
 }
 
 // bringsExtensions says whether a task ends with running the model's extensions.

@@ -157,7 +157,7 @@ func (s size) capabilities() []any {
 	out := []any{}
 	for _, c := range [][2]string{
 		{"vCPUs", strconv.Itoa(s.cores)}, {"MemoryGB", strconv.FormatFloat(float64(s.memoryMiB)/1024, 'f', -1, 64)}, {"PremiumIO", "True"}, {"AcceleratedNetworkingEnabled", yes(s.accelerated)},
-		{"HyperVGenerations", "V1,V2"}, {"CpuArchitectureType", architecture}, {"EphemeralOSDiskSupported", yes(s.cores > 1)}, {"EncryptionAtHostSupported", "True"},
+		{"HyperVGenerations", "V1,V2"}, {"CpuArchitectureType", architecture}, {"EphemeralOSDiskSupported", yes(localDiskOf(s) != localDisk{})}, {"CachedDiskBytes", fmt.Sprint(localDiskOf(s).cache << 30)}, {"MaxResourceVolumeMB", fmt.Sprint(localDiskOf(s).temp << 10)}, {"LowPriorityCapable", "True"}, {"EncryptionAtHostSupported", "True"},
 		{"MaxDataDiskCount", fmt.Sprint(2 * s.cores)}, {"vCPUsAvailable", strconv.Itoa(s.cores)},
 	} {
 		out = append(out, object{"name": c[0], "value": c[1]})

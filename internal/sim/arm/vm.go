@@ -33,6 +33,15 @@ func prepareVM(t *tx, d, old *doc) *Error {
 	if e := t.attachInterfaces(d); e != nil {
 		return e
 	}
+	if e := checkEphemeral(sub(p, "storageProfile", "osDisk"), size); e != nil {
+		return e
+	}
+	if e := checkSpot(p, "properties"); e != nil {
+		return e
+	}
+	if e := t.joinSet(d); e != nil {
+		return e
+	}
 	hide(d)
 	d.Hidden["power"] = "running"
 	p["vmId"] = t.s.guid()
@@ -41,7 +50,7 @@ func prepareVM(t *tx, d, old *doc) *Error {
 }
 
 // updateVM keeps what a write may not change and what it need not repeat.
-func updateVM(_ *tx, d, old *doc) *Error {
+func updateVM(t *tx, d, old *doc) *Error {
 	p, was := props(d.Body), props(old.Body)
 	for _, field := range []string{"vmId", "timeCreated"} {
 		p[field] = was[field]
@@ -57,6 +66,9 @@ func updateVM(_ *tx, d, old *doc) *Error {
 			e.Target = "osProfile.computerName"
 			return e
 		}
+	}
+	if e := t.keepSet(d, old); e != nil {
+		return e
 	}
 	if sub(p, "storageProfile") != nil {
 		p["storageProfile"] = clone(was["storageProfile"])

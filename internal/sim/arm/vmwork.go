@@ -53,6 +53,10 @@ func runDeleteVM(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	if s.cfg.Machines == nil {
 		return nil, nil
 	}
+	// A scale set's operation that is booting the VM finishes its step first.
+	l := s.begun.of(op.Target)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	if err := s.cfg.Machines.Delete(ctx, op.Target); err != nil {
@@ -71,6 +75,14 @@ func finishDeleteVM(t *tx, op *operation, _ any, err *Error) {
 	if d == nil {
 		return
 	}
+	t.leaveSet(d)
+	t.s.begun.forget(d.ID)
+	t.dropVM(d)
+}
+
+// dropVM removes a VM, its extensions, and the disks and interfaces that are to be
+// deleted with it.
+func (t *tx) dropVM(d *doc) {
 	p := props(d.Body)
 	t.drop(d.ID)
 	for _, disk := range append(items(p, "storageProfile", "dataDisks"), sub(p, "storageProfile", "osDisk")) {
