@@ -80,7 +80,6 @@ func accounts() []lint.Rule {
 					return
 				}
 				at := pod.Spec.At("securityContext", "windowsOptions", "hostProcess")
-				_, runtime, _ := strings.Cut(p.Target.Containerd, ".")
 				switch t := p.Target; {
 				case !t.AtLeast(22):
 					p.Report(pod.Object, at, "Kubernetes has HostProcess containers since 1.22", say("upgrade"))
@@ -88,9 +87,9 @@ func accounts() []lint.Rule {
 					p.Report(pod.Object, at, "off on 1.22 without the feature gate WindowsHostProcessContainers", say("set the gate on API server and kubelets, or upgrade"))
 				case t.Docker:
 					p.Report(pod.Object, at, "Docker has no HostProcess containers", say("nodes with containerd"))
-				case strings.HasPrefix(t.Containerd, "1.") && slices.Contains([]string{"0", "1", "2", "3", "4", "5"}, runtime[:min(1, len(runtime))]):
+				case olderContainerd(t, 6):
 					p.Report(pod.Object, at, fmt.Sprintf("containerd %s has no HostProcess containers", t.Containerd), say("containerd 1.7 or newer"))
-				case strings.HasPrefix(t.Containerd, "1.6"):
+				case olderContainerd(t, 7):
 					p.ReportAs(lint.Warning, pod.Object, at, "with containerd 1.6 volumes are below $CONTAINER_SANDBOX_MOUNT_POINT alone, and the in-cluster configuration is not found", say("containerd 1.7 or newer"))
 				}
 			}),

@@ -15,7 +15,7 @@ import (
 
 // All returns the rules, sorted by ID.
 func All() []lint.Rule {
-	all := slices.Concat(known(), placement(), forbidden(), resources(), volumes(), storage(), network(), services(), identity(), processes(), images(), azure(), bootstrap(), clusters(), addons(), tolerations(), runtimeClasses(), containers(), claims(), files(), podSecurity(), accounts(), names())
+	all := slices.Concat(known(), placement(), forbidden(), resources(), volumes(), storage(), network(), services(), identity(), processes(), images(), azure(), bootstrap(), clusters(), addons(), tolerations(), runtimeClasses(), containers(), claims(), files(), podSecurity(), accounts(), names(), environment(), hosts())
 	slices.SortFunc(all, func(a, b lint.Rule) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }

@@ -2,9 +2,13 @@ package rules
 
 import (
 	"cmp"
+	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"casement.dev/casement/internal/lint"
 )
@@ -49,4 +53,22 @@ func run(t *testing.T, r lint.Rule, text string) []lint.Finding {
 	target := r.For
 	target.Minor = cmp.Or(target.Minor, 36)
 	return lint.Run(set, []lint.Rule{r}, target)
+}
+
+// TestCatalogue: the rules are those of the catalogue, all of them and no other; what
+// Kubernetes itself cannot read is apart.
+func TestCatalogue(t *testing.T) {
+	data, err := os.ReadFile("testdata/catalogue.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range All() {
+		if strings.HasPrefix(r.ID, "WIN") {
+			got = append(got, r.ID)
+		}
+	}
+	if diff := gocmp.Diff(strings.Fields(string(data)), got); diff != "" {
+		t.Error(diff)
+	}
 }
