@@ -68,7 +68,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.StringVar(&r.Code, "code", "", "error code in the place of the kind's")
 	f.StringVar(&r.Message, "message", "", "error message in the place of the kind's")
 	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
-	f.DurationVar(&delay, "delay", 0, "delay of slow-boot")
+	f.DurationVar(&delay, "delay", 0, "delay of slow-boot and eviction")
 	return c
 }
 

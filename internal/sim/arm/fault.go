@@ -114,6 +114,43 @@ func (s *Server) bootFault(ctx context.Context, vm VM) *Error {
 	return overlay(conflict("OSProvisioningTimedOut", "OS Provisioning for VM '%s' did not finish in the allotted time. The VM may still finish provisioning successfully. Please check provisioning state later.", vm.Name), rule)
 }
 
+// threaten lets a spot VM that has come up be evicted later, if a rule says so.
+func (s *Server) threaten(id string) {
+	parsed, err := parseID(id)
+	if err != nil || !s.isSpotMachine(id) {
+		return
+	}
+	rule, ok := s.faults.Strike(faultTarget(http.MethodPut, parsed), fault.Eviction)
+	if !ok {
+		return
+	}
+	s.work.Go(func() {
+		if s.until(s.ctx, s.clock.Now().Add(rule.Wait())) != nil || s.awaitIdle(id) != nil {
+			return
+		}
+		if e := s.evict(id); e != nil {
+			s.log.Info("A spot VM was not evicted", "vm", id, "reason", e.Message)
+		}
+	})
+}
+
+// awaitIdle waits until nothing is under way on a resource.
+func (s *Server) awaitIdle(id string) error {
+	for {
+		changed := s.running.wait()
+		busy := false
+		s.read(func(t *tx) { busy = t.open[lower(id)] != nil })
+		if !busy {
+			return nil
+		}
+		select {
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
 // provisioningTimeout is how long Azure waits for a guest to report, 40 minutes
 // by its documentation of provisioning failures.
 const provisioningTimeout = 40 * time.Minute

@@ -210,6 +210,8 @@ func (c *call) postInstance(p scalePath) (bool, *Error) {
 		return true, c.assignTasks(p.set, []string{p.instance.name()}, what, takes)
 	case p.action == "runcommand":
 		return true, c.runInInstance(p)
+	case p.action == "simulateeviction":
+		return true, c.simulateEviction(p.instance)
 	}
 	return false, nil
 }

@@ -60,6 +60,7 @@ func (t *tx) applyModel(set, d *doc) *Error {
 	t.makeInstanceDisks(set, d, sub(probe.Body, "properties", "storageProfile"))
 	d.Hidden["model"], d.Hidden["data"] = set.Hidden["model"], dataKey(set)
 	d.Hidden["priority"] = orDefault(str(profile, "priority"), "Regular")
+	d.Hidden["evictionPolicy"] = str(profile, "evictionPolicy")
 	return nil
 }
 

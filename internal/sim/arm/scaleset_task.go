@@ -325,8 +325,13 @@ func (s *Server) settle(tasks []task, e *Error) {
 		s.log.Error(err, "The end of a task could not be kept")
 	}
 	for _, k := range tasks {
-		if k.what == taskDelete {
+		switch k.what {
+		case taskDelete:
 			s.begun.forget(k.id)
+		case taskBoot, taskStart:
+			if e == nil {
+				s.threaten(k.id)
+			}
 		}
 	}
 }

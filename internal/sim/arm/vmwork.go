@@ -24,6 +24,7 @@ func runCreateVM(ctx context.Context, s *Server, op *operation) (any, *Error) {
 		changed := s.running.wait()
 		switch view := s.cfg.Machines.View(op.Target); view.Provisioned {
 		case ProvisioningReady:
+			s.threaten(op.Target)
 			return nil, nil
 		case ProvisioningFailed:
 			return nil, conflict("OSProvisioningClientError", "OS Provisioning for VM '%s' failed. Error details: %s", vm.Name, view.Message)
@@ -176,6 +177,9 @@ func (c *call) serveAction() (bool, *Error) {
 		}
 		c.reply(http.StatusOK, view)
 		return true, nil
+	}
+	if c.r.Method == http.MethodPost && tail == "simulateeviction" {
+		return true, c.simulateEviction(parent)
 	}
 	action, ok := vmActions[tail]
 	if c.r.Method != http.MethodPost || !ok {

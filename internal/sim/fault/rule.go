@@ -37,6 +37,8 @@ const (
 	BootFailure Kind = "boot-failure"
 	// SlowBoot delays the boot of a virtual machine by Delay.
 	SlowBoot Kind = "slow-boot"
+	// Eviction takes a spot virtual machine away, Delay after it came up.
+	Eviction Kind = "eviction"
 )
 
 // Kinds lists all kinds with what they do, in the order of help texts.
@@ -52,6 +54,7 @@ func Kinds() [][2]string {
 		{string(Operation), "let the operation of the call fail, with --code"},
 		{string(BootFailure), "the guest of a VM never reports"},
 		{string(SlowBoot), "the guest of a VM boots --delay later"},
+		{string(Eviction), "a spot VM is evicted --delay after it came up"},
 	}
 }
 
@@ -84,7 +87,8 @@ type Rule struct {
 	Message string `json:"message,omitempty"`
 	// RetryAfter is in seconds.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// Delay is a duration as time.ParseDuration reads it; for SlowBoot.
+	// Delay is a duration as time.ParseDuration reads it; for SlowBoot and
+	// Eviction.
 	Delay string `json:"delay,omitempty"`
 
 	// Seen and Struck are counted by the Set.
