@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// azure is a casement azure serve that runs, with az set up beside it.
+type azure struct {
+	casement, home string
+	process        *exec.Cmd
+	vars           map[string]string
+}
+
+// commandTimeout bounds one az command.
+const commandTimeout = 2 * time.Minute
+
+// serve starts the local Azure and waits until it answers.
+func serve(casement, home string) (*azure, error) {
+	a := &azure{casement: casement, home: home, process: exec.Command(casement, "azure", "serve", "--state", home)}
+	a.process.Stderr = os.Stderr
+	ready, err := a.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.process.Start(); err != nil {
+		return nil, fmt.Errorf("start casement azure serve: %w", err)
+	}
+	if _, err := ready.Read(make([]byte, 4096)); err != nil {
+		return nil, errors.Join(fmt.Errorf("casement azure serve did not say that it is ready: %w", err), a.process.Wait())
+	}
+	var status struct {
+		Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, SSHPublicKey string }
+	}
+	out, err := exec.Command(casement, "status", "--state", home, "-o", "json").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &status)
+	}
+	if err != nil {
+		a.stop()
+		return nil, fmt.Errorf("ask for the local Azure's status: %w", err)
+	}
+	z := status.Azure
+	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey,
+		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g"}
+	// casement azure env writes the cloud's description that az registers.
+	if out, err := exec.Command(casement, "azure", "env", "--for", "az", "--state", home).CombinedOutput(); err != nil {
+		a.stop()
+		return nil, fmt.Errorf("casement azure env: %w: %s", err, out)
+	}
+	return a, os.WriteFile(filepath.Join(home, "template.json"), []byte(template), 0o600)
+}
+
+func (a *azure) stop() {
+	_ = a.process.Process.Signal(os.Interrupt) // it has ended already
+	_ = a.process.Wait()                       // how it ends is not what is judged
+}
+
+// result is what came of a step.
+type result struct {
+	seconds  float64
+	output   string
+	problems []string
+}
+
+// do runs a step and judges its answer.
+func (a *azure) do(s step) result {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	args := make([]string, len(s.args))
+	for i, arg := range s.args {
+		args[i] = os.Expand(arg, func(name string) string { return a.vars[name] })
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, "az", args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "AZURE_CONFIG_DIR="+filepath.Join(a.home, "azure", "az"), "REQUESTS_CA_BUNDLE="+a.vars["CA"], "SSL_CERT_FILE="+a.vars["CA"],
+		"AZURE_CORE_COLLECT_TELEMETRY=no", "AZURE_CORE_INSTANCE_DISCOVERY=false", "AZURE_CORE_NO_COLOR=yes")
+	begun := time.Now()
+	err := cmd.Run()
+	r := result{seconds: time.Since(begun).Seconds(), output: stdout.String() + stderr.String()}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		r.problems = append(r.problems, err.Error())
+		return r
+	}
+	if code := cmd.ProcessState.ExitCode(); code != s.exit {
+		r.problems = append(r.problems, fmt.Sprintf("exit code %d, want %d", code, s.exit))
+	}
+	for _, text := range s.out {
+		if text = os.Expand(text, func(n string) string { return a.vars[n] }); !strings.Contains(stdout.String(), text) {
+			r.problems = append(r.problems, fmt.Sprintf("the output does not hold %q", text))
+		}
+	}
+	for _, text := range s.errs {
+		if !strings.Contains(stderr.String(), text) {
+			r.problems = append(r.problems, fmt.Sprintf("the complaint does not hold %q", text))
+		}
+	}
+	r.problems = append(r.problems, a.judge(s, stdout.Bytes())...)
+	return r
+}
+
+// judge compares the JSON answer with the shape and keeps parts of it.
+func (a *azure) judge(s step, answer []byte) (problems []string) {
+	if s.want == nil && len(s.keep) == 0 {
+		return nil
+	}
+	var got any
+	if err := json.Unmarshal(answer, &got); err != nil {
+		return []string{"the answer is no JSON: " + err.Error()}
+	}
+	problems = match("", s.want, got)
+	if s.want == nil {
+		problems = nil
+	}
+	for name, path := range s.keep {
+		v, ok := part(got, path)
+		if !ok {
+			problems = append(problems, "the answer has no text at "+path)
+		}
+		a.vars[name] = v
+	}
+	return problems
+}
+
+// unsupported lists the calls that the local Azure refused as not modelled.
+func (a *azure) unsupported() ([]string, error) {
+	out, err := exec.Command(a.casement, "azure", "log", "--state", a.home, "--status", "501", "--last", "1000", "-o", "json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("read the call log: %w", err)
+	}
+	var calls []struct{ Method, Path string }
+	if err := json.Unmarshal(out, &calls); err != nil {
+		return nil, fmt.Errorf("read the call log: %w", err)
+	}
+	var lines []string
+	for _, c := range calls {
+		lines = append(lines, c.Method+" "+c.Path)
+	}
+	return lines, nil
+}
+
+// template is an ARM template for az deployment group create.
+const template = `{
+  "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+  "contentVersion": "1.0.0.0",
+  "parameters": {"prefix": {"type": "string", "defaultValue": "t"}, "space": {"type": "string"}},
+  "variables": {"vnet": "[concat(parameters('prefix'), '-vnet')]", "id": "[resourceId('Microsoft.Network/virtualNetworks', variables('vnet'))]"},
+  "resources": [
+    {"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2020-11-01", "name": "[concat(parameters('prefix'), '-nsg')]", "location": "[resourceGroup().location]", "properties": {}},
+    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "[variables('vnet')]", "location": "[resourceGroup().location]",
+     "dependsOn": ["[resourceId('Microsoft.Network/networkSecurityGroups', concat(parameters('prefix'), '-nsg'))]"],
+     "properties": {"addressSpace": {"addressPrefixes": ["[parameters('space')]"]}, "subnets": [{"name": "s", "properties": {"addressPrefix": "[parameters('space')]",
+       "networkSecurityGroup": {"id": "[resourceId('Microsoft.Network/networkSecurityGroups', concat(parameters('prefix'), '-nsg'))]"}}}]}}
+  ],
+  "outputs": {"vnet": {"type": "string", "value": "[variables('id')]"}, "space": {"type": "array", "value": "[reference(variables('id')).addressSpace.addressPrefixes]"}}
+}
+`

@@ -1,0 +1,91 @@
+// Command az runs the az command line, as Debian ships it, against the local
+// Azure alone and compares each answer with the shape that Azure's documentation
+// gives. Nobody here wrote az: what it accepts is a second opinion. It is run by
+// make e2e-az, needs az on the PATH and is no test of go test.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	casement := flag.String("casement", "bin/casement", "the built casement")
+	only := flag.String("only", "", "run these areas alone, comma separated, after login and group")
+	verbose := flag.Bool("v", false, "show every answer")
+	flag.Parse()
+	if err := run(*casement, *only, *verbose); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e-az:", err)
+		os.Exit(1)
+	}
+}
+
+func run(casement, only string, verbose bool) error {
+	casement, err := filepath.Abs(casement)
+	if err != nil {
+		return err
+	}
+	steps, err := scripts()
+	if err != nil {
+		return err
+	}
+	if only != "" {
+		areas := append(strings.Split(only, ","), "login", "group")
+		steps = slices.DeleteFunc(steps, func(s step) bool { return !slices.Contains(areas, s.area) })
+	}
+	home, err := os.MkdirTemp("", "caz")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	azure, err := serve(casement, home)
+	if err != nil {
+		return err
+	}
+	defer azure.stop()
+	failed := 0
+	area := ""
+	for _, s := range steps {
+		if s.area != area {
+			area = s.area
+			fmt.Printf("\n%s\n", area)
+		}
+		r := azure.do(s)
+		verdict := "ok"
+		if len(r.problems) > 0 {
+			verdict = "FAILED"
+			failed++
+		}
+		fmt.Printf("  %-6s %5.1f s  az %s\n", verdict, r.seconds, s.short())
+		for _, p := range r.problems {
+			fmt.Printf("         line %d: %s\n", s.line, p)
+		}
+		if verbose || len(r.problems) > 0 {
+			fmt.Print(indent(r.output, "         | "))
+		}
+	}
+	unsupported, err := azure.unsupported()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%d az commands, %d failed; %d calls were beyond what the local Azure models\n", len(steps), failed, len(unsupported))
+	for _, u := range unsupported {
+		fmt.Println("  not modelled:", u)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d commands failed", failed, len(steps))
+	}
+	return nil
+}
+
+func indent(text, prefix string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(prefix + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
+}

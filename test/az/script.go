@@ -1,0 +1,170 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed script/*.txt
+var scriptFiles embed.FS
+
+// step is one az command and what its answer must be.
+type step struct {
+	area string
+	line int
+	// args are az's arguments, with $NAMES still in them.
+	args []string
+	// want is the shape of the answer, nil when there is none to check.
+	want any
+	// exit is az's exit code; out and errs are texts that its streams must hold.
+	exit int
+	out  []string
+	errs []string
+	// keep names parts of the answer, by dotted path, for later commands.
+	keep map[string]string
+}
+
+// short is the command in a line.
+func (s step) short() string {
+	text := strings.Join(s.args, " ")
+	if r := []rune(text); len(r) > 150 {
+		return string(r[:149]) + "…"
+	}
+	return text
+}
+
+// scripts reads the command files in the order of their names. Their form:
+//
+//	== AREA
+//	$ az ARGS            a command; a line that follows with two spaces goes on
+//	{...} or [...]       the shape of its JSON answer, over one or more lines
+//	exit N               its exit code, 0 when not said
+//	stdout TEXT          text that its output must hold
+//	stderr TEXT          text that its complaint must hold
+//	keep NAME PATH       $NAME is that part of the answer from here on
+//
+// and lines with # are comments.
+func scripts() ([]step, error) {
+	files, err := fs.Glob(scriptFiles, "script/*.txt")
+	if err != nil {
+		return nil, err
+	}
+	var out []step
+	for _, f := range files {
+		data, err := scriptFiles.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		steps, err := parseScript(string(data))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		out = append(out, steps...)
+	}
+	return out, nil
+}
+
+func parseScript(text string) ([]step, error) {
+	var out []step
+	var shape strings.Builder
+	area := ""
+	end := func() error {
+		if shape.Len() == 0 {
+			return nil
+		}
+		s := &out[len(out)-1]
+		if err := json.Unmarshal([]byte(shape.String()), &s.want); err != nil {
+			return fmt.Errorf("line %d: the shape: %w", s.line, err)
+		}
+		shape.Reset()
+		return nil
+	}
+	for i, line := range strings.Split(text, "\n") {
+		word, rest, _ := strings.Cut(line, " ")
+		switch {
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
+			continue
+		case word == "==":
+			if err := end(); err != nil {
+				return nil, err
+			}
+			area = rest
+			continue
+		case word == "$":
+			if err := end(); err != nil {
+				return nil, err
+			}
+			args, err := words(strings.TrimPrefix(rest, "az "))
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			out = append(out, step{area: area, line: i + 1, args: args, keep: map[string]string{}})
+			continue
+		case len(out) == 0:
+			return nil, fmt.Errorf("line %d: %q comes before the first command", i+1, line)
+		}
+		s := &out[len(out)-1]
+		switch {
+		case strings.HasPrefix(line, "  ") && shape.Len() == 0:
+			args, err := words(line)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+			s.args = append(s.args, args...)
+		case word == "exit":
+			if _, err := fmt.Sscan(rest, &s.exit); err != nil {
+				return nil, fmt.Errorf("line %d: %w", i+1, err)
+			}
+		case word == "stdout":
+			s.out = append(s.out, rest)
+		case word == "stderr":
+			s.errs = append(s.errs, rest)
+		case word == "keep":
+			name, path, ok := strings.Cut(rest, " ")
+			if !ok {
+				return nil, fmt.Errorf("line %d: keep NAME PATH", i+1)
+			}
+			s.keep[name] = path
+		default:
+			shape.WriteString(line + "\n")
+		}
+	}
+	return out, end()
+}
+
+// words splits a command line; single and double quotes hold words together.
+func words(line string) ([]string, error) {
+	var out []string
+	var b strings.Builder
+	var quote rune
+	in := false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			b.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, in = r, true
+		case r == ' ':
+			if in {
+				out = append(out, b.String())
+				b.Reset()
+			}
+			in = false
+		default:
+			b.WriteRune(r)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote is not closed in %q", line)
+	}
+	if in {
+		out = append(out, b.String())
+	}
+	return out, nil
+}
