@@ -71,8 +71,7 @@ func (a *app) sdkEnv(z local.Azure) {
 `)
 }
 
-// azEnv prints what a shell has to do before az speaks to the local Azure. The
-// hybrid profile is the one whose API versions every packaging of az has.
+// azEnv prints what a shell has to do before az speaks to the local Azure.
 func (a *app) azEnv(z local.Azure) error {
 	config := a.dir.Path("azure", "az")
 	if err := os.MkdirAll(config, 0o700); err != nil {
@@ -86,8 +85,8 @@ func (a *app) azEnv(z local.Azure) error {
 		{"AZURE_CONFIG_DIR", config}, {"REQUESTS_CA_BUNDLE", z.CAFile}, {"SSL_CERT_FILE", z.CAFile},
 		{"AZURE_CORE_COLLECT_TELEMETRY", "no"}, {"AZURE_CORE_INSTANCE_DISCOVERY", "false"}, {"AZURE_CORE_NO_COLOR", "yes"},
 	})
-	fmt.Fprintf(a.Out, `az cloud register -n casement --profile 2020-09-01-hybrid --cloud-config @%[1]s >/dev/null 2>&1 ||
-  az cloud update -n casement --profile 2020-09-01-hybrid --cloud-config @%[1]s >/dev/null
+	fmt.Fprintf(a.Out, `az cloud register -n casement --cloud-config @%[1]s >/dev/null 2>&1 ||
+  az cloud update -n casement --cloud-config @%[1]s >/dev/null
 az cloud set -n casement
 az login --service-principal -u %[2]s -p %[3]s --tenant %[4]s >/dev/null
 `, shellQuote(cloud), azureClient, azureSecret, z.TenantID)

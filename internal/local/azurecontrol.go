@@ -171,12 +171,14 @@ func (a Azure) CloudConfig() []byte {
 	enc.SetIndent("", "  ")
 	host := strings.TrimPrefix(a.Endpoint, "https://")
 	_ = enc.Encode(map[string]any{ // a map of strings always encodes
+		// The API versions that every packaging of az has.
+		"profile": "2020-09-01-hybrid",
 		"endpoints": map[string]string{
 			"activeDirectory": a.Endpoint + "/adfs", "activeDirectoryResourceId": a.Endpoint + "/", "activeDirectoryGraphResourceId": a.Endpoint + "/graph/",
 			"microsoftGraphResourceId": a.Endpoint + "/", "resourceManager": a.Endpoint + "/", "management": a.Endpoint + "/", "gallery": a.Endpoint + "/",
 			"vmImageAliasDoc": a.Endpoint + "/metadata/image-aliases.json",
 		},
-		"suffixes": map[string]string{"keyvaultDns": "." + "vault." + host, "storageEndpoint": "storage." + host},
+		"suffixes": map[string]string{"keyvaultDns": ".vault." + host, "storageEndpoint": "storage." + host},
 	})
 	return b.Bytes()
 }

@@ -64,8 +64,11 @@ func run(casement, only string, verbose bool) error {
 		for _, p := range r.problems {
 			fmt.Printf("         line %d: %s\n", s.line, p)
 		}
-		if verbose || len(r.problems) > 0 {
+		switch {
+		case verbose:
 			fmt.Print(indent(r.output, "         | "))
+		case len(r.problems) > 0:
+			fmt.Print(indent(complaint(r.output), "         | "))
 		}
 	}
 	unsupported, err := azure.unsupported()
@@ -80,6 +83,20 @@ func run(casement, only string, verbose bool) error {
 		return fmt.Errorf("%d of %d commands failed", failed, len(steps))
 	}
 	return nil
+}
+
+// complaint is what az said last of an error, or the beginning of its answer.
+func complaint(output string) string {
+	var errs []string
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, "ERROR") || strings.Contains(line, "Error:") || strings.HasPrefix(line, "Message:") {
+			errs = append(errs, line)
+		}
+	}
+	if len(errs) > 0 {
+		return strings.Join(errs, "")
+	}
+	return output[:min(len(output), 600)] + "\n"
 }
 
 func indent(text, prefix string) string {
