@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -180,4 +181,28 @@ func Mend(file string, text []byte, findings []Finding) ([]byte, int) {
 		out = slices.Concat(out[:c.start], []byte(c.text), out[c.end:])
 	}
 	return out, made
+}
+
+// plainScalar is a text that needs no quotes in any list of YAML.
+var plainScalar = regexp.MustCompile(`^[A-Za-z/\\.][A-Za-z0-9/\\._=-]*$|^-[A-Za-z]+$`)
+
+// Expand writes several elements in place of one of a list, in the list's own style.
+func Expand(item Value, scalars ...string) Edit {
+	return Edit{func(d *document) (int, int, string, bool) {
+		start, end, ok := d.scalar(item.node)
+		if !ok || item.key != nil || item.parent == nil || !item.parent.IsList() {
+			return 0, 0, "", false
+		}
+		between := ", "
+		if item.parent.node.Style&yaml.FlowStyle == 0 {
+			between = "\n" + strings.Repeat(" ", item.parent.node.Column-1) + "- "
+		}
+		words := slices.Clone(scalars)
+		for i, s := range words {
+			if !plainScalar.MatchString(s) || slices.Contains([]string{"yes", "no", "on", "off", "true", "false", "null", "y", "n"}, strings.ToLower(s)) {
+				words[i] = "'" + strings.ReplaceAll(s, "'", "''") + "'"
+			}
+		}
+		return start, end, strings.Join(words, between), true
+	}}
 }

@@ -36,7 +36,7 @@ func accounts() []lint.Rule {
 						p.Report(pod.Object, v, "the gMSA webhook refuses a credential spec without its name", say("gmsaCredentialSpecName alone"))
 					}
 				}
-				for _, pod := range p.Pods() {
+				for _, pod := range p.Set.Pods {
 					report(pod, pod.Spec.At("securityContext"))
 					for _, c := range pod.Containers() {
 						report(pod, c.At("securityContext"))

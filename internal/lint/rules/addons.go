@@ -158,6 +158,16 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 	}
 }
 
+// overlay says whether the network of the input is VXLAN.
+func overlay(s *lint.Set) bool {
+	return slices.ContainsFunc(s.Objects, func(o *lint.Object) bool {
+		pools := o.Root.At("spec", "calicoNetwork", "ipPools").Items()
+		conf := o.Root.At("data", "net-conf.json")
+		return o.Kind == "Installation" && slices.ContainsFunc(pools, func(v lint.Value) bool { return strings.HasPrefix(v.At("encapsulation").Str(), "VXLAN") }) ||
+			o.Kind == "ConfigMap" && conf.Exists() && strings.EqualFold(embedded(conf.Str()).At("Backend", "Type").Str(), "vxlan")
+	})
+}
+
 // serviceRanges are the ranges of Services of the one Cluster in a set; none when
 // there are more of them.
 func serviceRanges(s *lint.Set) []string {

@@ -15,6 +15,14 @@ func options(pod, lines string) string {
 	return pod + "  securityContext:\n    windowsOptions:\n      " + lines + "\n" + container
 }
 
+// What the API server demands of the parts of a user name.
+// Source: validation.go, validateWindowsSecurityContextOptions.
+var (
+	control       = regexp.MustCompile(`[[:cntrl:]]`)
+	netBIOSDomain = regexp.MustCompile(`^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$`)
+	dnsDomain     = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
+)
+
 // userChars are what no Windows user name may contain.
 var userChars = regexp.MustCompile(`["/\\:;|=,+*?<>@\[\]]`)
 
@@ -151,8 +159,12 @@ func userProblem(name string) string {
 		return "the user name is empty"
 	case strings.Count(name, `\`) > 1:
 		return "more than one backslash"
-	case both && (domain == "" || len(domain) > 255):
-		return "the domain is empty or longer than 255 characters"
+	case control.MatchString(name):
+		return "the user name has a control character"
+	case len(domain) >= 256:
+		return "the domain has more than 255 characters"
+	case both && !netBIOSDomain.MatchString(domain) && !dnsDomain.MatchString(domain):
+		return fmt.Sprintf("%q is neither a NetBIOS nor a DNS name of a domain", domain)
 	case user == "" || strings.Trim(user, " .") == "":
 		return "the user is empty, or dots and spaces alone"
 	case len(user) > 104:

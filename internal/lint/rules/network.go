@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"casement.dev/casement/internal/lint"
 )
@@ -64,6 +65,15 @@ func network() []lint.Rule {
 						}
 					}
 				})(p)
+				for _, o := range p.Set.Kind("NetworkPolicy") {
+					for _, v := range policyProtocols(o) {
+						if v.Str() == "SCTP" && slices.ContainsFunc(p.Pods(), func(pod *lint.Pod) bool {
+							return pod.Object.Namespace == o.Namespace && matches(o.Root.At("spec", "podSelector"), pod.Meta.At("labels"))
+						}) {
+							p.Report(o, v, "Windows nodes do not support SCTP", say("TCP or UDP"))
+						}
+					}
+				}
 			},
 		},
 		{
@@ -82,13 +92,34 @@ func network() []lint.Rule {
 			Doc: "A Service takes at most 1024 backends on Windows. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
 			Bad: "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: example\nspec:\n  replicas: 2000\n  template:\n    spec:\n      nodeSelector:\n        kubernetes.io/os: windows\n      containers: [{name: app, image: mcr.microsoft.com/windows/nanoserver:ltsc2022}]\n", Good: windowsPod + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				v := pod.Object.Root.At("spec", "replicas")
-				if n, ok := v.Int(); ok && n > 1024 {
-					p.Report(pod.Object, v, fmt.Sprintf("%d replicas: a Service has at most 1024 backends on Windows", n), say("split it"))
+				many := func(o *lint.Object, v lint.Value) {
+					if n, ok := v.Int(); ok && n > 1024 {
+						p.Report(o, v, fmt.Sprintf("%d replicas: a Service has at most 1024 backends on Windows", n), say("split it"))
+					}
+				}
+				many(pod.Object, pod.Object.Root.At("spec", "replicas"))
+				for _, o := range p.Set.Kind("HorizontalPodAutoscaler") {
+					ref := o.Root.At("spec", "scaleTargetRef")
+					if o.Namespace == pod.Object.Namespace && ref.At("kind").Str() == pod.Object.Kind && ref.At("name").Str() == pod.Object.Name {
+						many(o, o.Root.At("spec", "maxReplicas"))
+					}
 				}
 			}),
 		},
 	}
+}
+
+// policyProtocols are the protocols that a NetworkPolicy names.
+func policyProtocols(o *lint.Object) []lint.Value {
+	var out []lint.Value
+	for _, direction := range []string{"ingress", "egress"} {
+		for _, rule := range o.Root.At("spec", direction).Items() {
+			for _, port := range rule.At("ports").Items() {
+				out = append(out, port.At("protocol"))
+			}
+		}
+	}
+	return out
 }
 
 // service is a Service in front of a Windows pod.

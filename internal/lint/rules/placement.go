@@ -58,6 +58,8 @@ func placement() []lint.Rule {
 					os := pod.OSName()
 					if windows := pod.Level == lint.Placed; os == "linux" && windows && pod.Placed() || os == "windows" && pod.Level == lint.Linux {
 						p.Report(pod.Object, pod.Spec.At("os", "name"), fmt.Sprintf("os.name is %s, but the pod is placed on the other OS: the kubelet refuses it (PodOSNotSupported)", os), say("make the two agree"))
+					} else if os == "linux" && classPlaces(p.Set, pod) {
+						p.Report(pod.Object, pod.Spec.At("runtimeClassName"), "os.name is linux, but the RuntimeClass places the pod on Windows nodes: the kubelet refuses it (PodOSNotSupported)", say("make the two agree"))
 					}
 				}
 			},
@@ -77,9 +79,25 @@ func placement() []lint.Rule {
 			Doc: "`beta.kubernetes.io/os` and `/arch` are deprecated since 1.14; write `kubernetes.io/os` and `/arch`. Source: kubernetes pkg/api/node/util.go.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    beta.kubernetes.io/os: windows\n" + container, Good: windowsPod + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				for _, f := range pod.Spec.At("nodeSelector").Fields() {
-					if rest, ok := strings.CutPrefix(f.Key, "beta.kubernetes.io/"); ok && (rest == "os" || rest == "arch") {
-						p.Report(pod.Object, f.Value, f.Key+" is deprecated since Kubernetes 1.14", safe("kubernetes.io/"+rest, lint.Rename(f.Value, "kubernetes.io/"+rest)))
+				selectors := map[*lint.Object]lint.Value{pod.Object: pod.Spec.At("nodeSelector")}
+				if class := runtimeClass(p.Set, pod); class != nil {
+					selectors[class] = class.Root.At("scheduling", "nodeSelector")
+				}
+				for o, selector := range selectors {
+					for _, f := range selector.Fields() {
+						if label, ok := betaLabel(f.Key); ok {
+							p.Report(o, f.Value, f.Key+" is deprecated since Kubernetes 1.14", safe(label, lint.Rename(f.Value, label)))
+						}
+					}
+				}
+				for _, e := range nodeExpressions(pod) {
+					if label, ok := betaLabel(e.At("key").Str()); ok {
+						p.Report(pod.Object, e.At("key"), e.At("key").Str()+" is deprecated since Kubernetes 1.14", safe(label, lint.Replace(e.At("key"), label)))
+					}
+				}
+				for _, s := range pod.Spec.At("topologySpreadConstraints").Items() {
+					if label, ok := betaLabel(s.At("topologyKey").Str()); ok {
+						p.Report(pod.Object, s.At("topologyKey"), s.At("topologyKey").Str()+" is deprecated since Kubernetes 1.14", safe(label, lint.Replace(s.At("topologyKey"), label)))
 					}
 				}
 			}),
@@ -90,10 +108,13 @@ func placement() []lint.Rule {
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: Windows\n" + container, Good: windowsPod + container,
 			Check: func(p *lint.Pass) {
 				for _, pod := range p.Set.Pods {
-					for _, key := range []string{lint.LabelOS, lint.LabelOSBeta} {
-						v := pod.Spec.At("nodeSelector", key)
+					places := []lint.Value{pod.Spec.At("nodeSelector", lint.LabelOS), pod.Spec.At("nodeSelector", lint.LabelOSBeta)}
+					for _, e := range osExpressions(pod) {
+						places = append(places, e.At("values").Items()...)
+					}
+					for _, v := range places {
 						if lower := strings.ToLower(v.Str()); lower != v.Str() && (lower == "windows" || lower == "linux") {
-							p.Report(pod.Object, v, fmt.Sprintf("no node has the label %s=%s: the values are in lower case", key, v.Str()), safe(lower, lint.Replace(v, lower)))
+							p.Report(pod.Object, v, fmt.Sprintf("no node has the OS %s: the values are in lower case", v.Str()), safe(lower, lint.Replace(v, lower)))
 						}
 					}
 				}
@@ -104,19 +125,20 @@ func placement() []lint.Rule {
 			Doc: "The kubelet sets `node.kubernetes.io/windows-build` to major, minor and build, such as 10.0.20348; a release name or a revision matches none. Source: kubernetes/enhancements KEP-1301.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    node.kubernetes.io/windows-build: ltsc2022\n" + container, Good: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    node.kubernetes.io/windows-build: 10.0.20348\n" + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				v := pod.Spec.At("nodeSelector", lint.LabelWindowsBuild)
-				if !v.Exists() || windowsBuild.MatchString(v.Str()) {
-					return
+				for _, v := range selected(pod, lint.LabelWindowsBuild) {
+					if windowsBuild.MatchString(v.Str()) {
+						continue
+					}
+					fix := say("10.0. and five digits, such as 10.0.20348")
+					want := builds[strings.ToLower(v.Str())]
+					if parts := strings.Split(v.Str(), "."); want == "" && len(parts) == 4 && windowsBuild.MatchString(strings.Join(parts[:3], ".")) {
+						want = strings.Join(parts[:3], ".")
+					}
+					if want != "" {
+						fix = safe(want, lint.Replace(v, want))
+					}
+					p.Report(pod.Object, v, fmt.Sprintf("no node has the build %q: the label has three parts, such as 10.0.20348", v.Str()), fix)
 				}
-				fix := say("10.0. and five digits, such as 10.0.20348")
-				want := builds[strings.ToLower(v.Str())]
-				if parts := strings.Split(v.Str(), "."); want == "" && len(parts) == 4 && windowsBuild.MatchString(strings.Join(parts[:3], ".")) {
-					want = strings.Join(parts[:3], ".")
-				}
-				if want != "" {
-					fix = safe(want, lint.Replace(v, want))
-				}
-				p.Report(pod.Object, v, fmt.Sprintf("no node has the build %q: the label has three parts, such as 10.0.20348", v.Str()), fix)
 			}),
 		},
 		{
@@ -124,10 +146,34 @@ func placement() []lint.Rule {
 			Doc: "Kubernetes is built for Windows on amd64 alone. Source: kubernetes hack/lib/golang.sh.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    kubernetes.io/arch: arm64\n" + container, Good: windowsPod + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				if v := pod.Spec.At("nodeSelector", "kubernetes.io/arch"); v.Exists() && v.Str() != "amd64" {
-					p.Report(pod.Object, v, "Windows nodes are amd64 only", say("take it out, or amd64"))
+				for _, v := range selected(pod, "kubernetes.io/arch") {
+					if v.Str() != "amd64" {
+						p.Report(pod.Object, v, "Windows nodes are amd64 only", say("take it out, or amd64"))
+					}
 				}
 			}),
 		},
 	}
+}
+
+// betaLabel is the label of today for a deprecated one.
+func betaLabel(key string) (string, bool) {
+	rest, ok := strings.CutPrefix(key, "beta.kubernetes.io/")
+	return "kubernetes.io/" + rest, ok && (rest == "os" || rest == "arch")
+}
+
+// selected are the values of a label that the pod demands of its node.
+func selected(pod *lint.Pod, label string) []lint.Value {
+	var out []lint.Value
+	if v := pod.Spec.At("nodeSelector", label); v.Exists() {
+		out = append(out, v)
+	}
+	for _, term := range pod.Spec.At("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items() {
+		for _, e := range term.At("matchExpressions").Items() {
+			if values := e.At("values").Items(); e.At("key").Str() == label && e.At("operator").Str() == "In" && len(values) == 1 {
+				out = append(out, values[0])
+			}
+		}
+	}
+	return out
 }

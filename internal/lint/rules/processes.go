@@ -64,7 +64,11 @@ func processes() []lint.Rule {
 			Bad: command(`"powershell -Command Get-Date"`), Good: command(`powershell, -Command, Get-Date`),
 			Check: each(func(p *lint.Pass, pod *lint.Pod, _ lint.Container, v, first lint.Value, _ string) {
 				if len(v.Items()) == 1 && strings.Contains(strings.TrimSpace(first.Str()), " ") && !strings.ContainsAny(first.Str(), `\/`) {
-					p.Report(pod.Object, first, "Windows looks for a program of this whole name", say("an element for each word"))
+					fix := say("an element for each word")
+					if words := strings.Fields(first.Str()); !strings.ContainsAny(first.Str(), `"'$`+"`") {
+						fix = safe("an element for each word", lint.Expand(first, words...))
+					}
+					p.Report(pod.Object, first, "Windows looks for a program of this whole name", fix)
 				}
 			}),
 		},
@@ -74,7 +78,7 @@ func processes() []lint.Rule {
 			Bad: command(`echo, hello`), Good: command(`cmd, /c, echo, hello`),
 			Check: each(func(p *lint.Pass, pod *lint.Pod, _ lint.Container, _, first lint.Value, name string) {
 				if slices.Contains(builtins, name) {
-					p.Report(pod.Object, first, fmt.Sprintf("%s is a part of cmd.exe and no program", name), say("put cmd, /c before it"))
+					p.Report(pod.Object, first, fmt.Sprintf("%s is a part of cmd.exe and no program", name), safe("put cmd, /c before it", lint.Expand(first, "cmd", "/c", first.Str())))
 				}
 			}),
 		},
@@ -118,13 +122,27 @@ func processes() []lint.Rule {
 			Bad: windowsPod + container + "    env:\n    - name: Path\n      value: a\n    - name: PATH\n      value: b\n", Good: windowsPod + container + "    env:\n    - name: Mode\n      value: a\n",
 			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				seen := map[string]string{}
-				for _, e := range c.At("env").Items() {
-					v := e.At("name")
-					key := strings.ToLower(v.Str())
-					if other, ok := seen[key]; ok && other != v.Str() {
-						p.Report(pod.Object, v, fmt.Sprintf("on Windows it is the same variable as %s: one value is lost", other), say("rename one"))
+				look := func(name string, at lint.Value) {
+					if other, ok := seen[strings.ToLower(name)]; ok && other != name {
+						p.Report(pod.Object, at, fmt.Sprintf("on Windows %s is the same variable as %s: one value is lost", name, other), say("rename one"))
 					}
-					seen[key] = v.Str()
+					seen[strings.ToLower(name)] = name
+				}
+				for _, from := range c.At("envFrom").Items() {
+					for _, kind := range []string{"configMap", "secret"} {
+						ref := from.At(kind+"Ref", "name")
+						for _, o := range p.Set.Objects {
+							if o.Name != ref.Str() || ref.Str() == "" || !strings.EqualFold(o.Kind, kind) || o.Namespace != pod.Object.Namespace {
+								continue
+							}
+							for _, f := range o.Root.At("data").Fields() {
+								look(from.At("prefix").Str()+f.Key, ref)
+							}
+						}
+					}
+				}
+				for _, e := range c.At("env").Items() {
+					look(e.At("name").Str(), e.At("name"))
 				}
 			}),
 		},

@@ -23,20 +23,23 @@ func resources() []lint.Rule {
 			ID: "WIN201", Severity: lint.Error, Title: "Memory in fractions of a byte", Oracle: lint.APIServerWarning,
 			Doc: "`800m` of memory is 0.8 bytes: m means thousandths. The API server only warns; the kubelet rounds it to 1 byte, and on Windows hcsshim divides that by a mebibyte and gets 0, which means no limit at all. Write `800Mi`. Source: kubernetes pkg/api/pod/warnings.go; microsoft/hcsshim internal/oci/uvm.go.",
 			Bad: limits("memory: 800m"), Good: limits("memory: 800Mi"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				for _, list := range []string{"limits", "requests"} {
-					for _, name := range []string{"memory", "ephemeral-storage"} {
-						v := c.At("resources", list, name)
-						q, err := resource.ParseQuantity(v.Str())
-						if err != nil || q.MilliValue()%1000 == 0 {
-							continue
-						}
-						fix := say("a whole number of bytes, such as 800Mi")
-						if m := milli.FindStringSubmatch(v.Str()); m != nil {
-							fix = safe(m[1]+"Mi", lint.Replace(v, m[1]+"Mi"))
-						}
-						p.Report(pod.Object, v, fmt.Sprintf("%s is a fraction of a byte: Windows takes it as no limit at all, and the scheduler counts 1 byte", v.Str()), fix)
+			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+				places := []lint.Value{pod.Spec.At("overhead", "memory"), pod.Spec.At("overhead", "ephemeral-storage")}
+				for _, c := range pod.Containers() {
+					for _, list := range []string{"limits", "requests"} {
+						places = append(places, c.At("resources", list, "memory"), c.At("resources", list, "ephemeral-storage"))
 					}
+				}
+				for _, v := range places {
+					q, err := resource.ParseQuantity(v.Str())
+					if err != nil || q.MilliValue()%1000 == 0 {
+						continue
+					}
+					fix := say("a whole number of bytes, such as 800Mi")
+					if m := milli.FindStringSubmatch(v.Str()); m != nil {
+						fix = safe(m[1]+"Mi", lint.Replace(v, m[1]+"Mi"))
+					}
+					p.Report(pod.Object, v, fmt.Sprintf("%s is a fraction of a byte: Windows takes it as no limit at all, and the scheduler counts 1 byte", v.Str()), fix)
 				}
 			}),
 		},

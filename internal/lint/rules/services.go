@@ -2,6 +2,8 @@ package rules
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"casement.dev/casement/internal/lint"
 )
@@ -17,6 +19,9 @@ func services() []lint.Rule {
 			Doc: "kube-proxy on Windows keeps to `externalTrafficPolicy: Local` only with direct server return (`--enable-dsr=true`, on by default since 1.33); without it the setting is dropped. Source: kubernetes pkg/proxy/winkernel/proxier.go.",
 			Bad: service("  type: LoadBalancer\n  externalTrafficPolicy: Local\n"), Good: service("  type: LoadBalancer\n  externalTrafficPolicy: Cluster\n"),
 			Check: eachService(func(p *lint.Pass, s *lint.Object) {
+				if v := s.Root.At("metadata", "annotations", "preserve-destination"); v.Str() == "true" {
+					p.Report(s, v, "dropped where kube-proxy on Windows runs without direct server return", say("run it with --enable-dsr=true"))
+				}
 				if v := s.Root.At("spec", "externalTrafficPolicy"); v.Str() == "Local" {
 					p.Report(s, v, "dropped where kube-proxy on Windows runs without direct server return", say("run it with --enable-dsr=true"))
 				}
@@ -24,10 +29,11 @@ func services() []lint.Rule {
 		},
 		{
 			ID: "WIN408", Severity: lint.Warning, Title: "Session affinity", Oracle: lint.Unit,
-			Doc: "Windows Server before 2022 ignores `sessionAffinity: ClientIP`. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
+			Doc: "Windows Server before 2022 ignores `sessionAffinity: ClientIP`. Not reported when `--windows-release` names newer ones alone. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
 			Bad: service("  sessionAffinity: ClientIP\n"), Good: service("  sessionAffinity: None\n"),
 			Check: eachService(func(p *lint.Pass, s *lint.Object) {
-				if v := s.Root.At("spec", "sessionAffinity"); v.Str() == "ClientIP" {
+				newer := len(p.Target.Windows) > 0 && !slices.ContainsFunc(p.Target.Windows, func(release string) bool { return release < "2022" })
+				if v := s.Root.At("spec", "sessionAffinity"); v.Str() == "ClientIP" && !newer {
 					p.Report(s, v, "ignored by Windows Server before 2022", say("keep the session elsewhere, or use newer nodes"))
 				}
 			}),
@@ -37,6 +43,9 @@ func services() []lint.Rule {
 			Doc: "kube-proxy on Windows does not look at zones: traffic that starts on a Windows node has no preference. Source: kubernetes pkg/proxy/winkernel/proxier.go.",
 			Bad: service("  trafficDistribution: PreferClose\n"), Good: service(""),
 			Check: eachService(func(p *lint.Pass, s *lint.Object) {
+				if v := s.Root.At("metadata", "annotations", "service.kubernetes.io/topology-mode"); v.Exists() && !strings.EqualFold(v.Str(), "disabled") {
+					p.Report(s, v, "kube-proxy on Windows does not look at zones", say("do not rely on it from Windows nodes"))
+				}
 				if v := s.Root.At("spec", "trafficDistribution"); v.Exists() {
 					p.Report(s, v, "kube-proxy on Windows does not look at zones", say("do not rely on it from Windows nodes"))
 				}
@@ -44,12 +53,16 @@ func services() []lint.Rule {
 		},
 		{
 			ID: "WIN413", Severity: lint.Error, Title: "IPv6 alone", Oracle: lint.Unit,
-			Doc: "Windows has no networking of pods with IPv6 alone. Add IPv4. Source: kubernetes.io/docs/concepts/services-networking/dual-stack.",
+			Doc: "Windows has no networking of pods with IPv6 alone. Add IPv4. With an overlay network (VXLAN of Calico or Flannel in the input) dual-stack does not work either, which is a warning. Source: kubernetes.io/docs/concepts/services-networking/dual-stack.",
 			Bad: service("  ipFamilies: [IPv6]\n"), Good: service("  ipFamilies: [IPv4]\n"),
 			Check: eachService(func(p *lint.Pass, s *lint.Object) {
 				v := s.Root.At("spec", "ipFamilies")
 				if families := v.Strings(); len(families) == 1 && families[0] == "IPv6" {
 					p.Report(s, v, "pods on Windows have no IPv6 alone", say("IPv4, or both"))
+				}
+				policy := s.Root.At("spec", "ipFamilyPolicy")
+				if dual := policy.Str() == "RequireDualStack" || policy.Str() == "PreferDualStack"; dual && overlay(p.Set) {
+					p.ReportAs(lint.Warning, s, policy, "the overlay network of the input has no dual-stack on Windows", say("SingleStack"))
 				}
 			}),
 		},
@@ -58,8 +71,8 @@ func services() []lint.Rule {
 			Doc: "The hosts file is not mounted into HostProcess containers, so hostAliases do nothing. Take them out. Source: kubernetes pkg/kubelet/kubelet_pods.go, shouldMountHostsFile.",
 			Bad: aliases(true), Good: aliases(false),
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				if v := pod.Spec.At("hostAliases"); len(v.Items()) > 0 && pod.HostProcess() {
-					p.Report(pod.Object, v, "HostProcess containers see the node's hosts file, not these names", safe("take it out", lint.Delete(v)))
+				if v := pod.Spec.At("hostAliases"); len(v.Items()) > 0 && (pod.HostProcess() || p.Target.Docker) {
+					p.Report(pod.Object, v, "HostProcess containers see the node's hosts file, and Docker mounts no single file: the names are not there", safe("take it out", lint.Delete(v)))
 				}
 			}),
 		},

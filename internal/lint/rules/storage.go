@@ -52,8 +52,16 @@ func storage() []lint.Rule {
 				for _, v := range pod.Spec.At("volumes").Items() {
 					for _, kind := range []string{"secret", "configMap", "downwardAPI", "projected"} {
 						mode := v.At(kind, "defaultMode")
-						if mode.Exists() && !slices.Contains([]string{"420", "0644", "0o644"}, mode.Str()) { // 420 is the default
-							p.Report(pod.Object, mode, "file modes do not apply on Windows", safe("take it out", lint.Delete(mode)))
+						modes := []lint.Value{mode}
+						for _, source := range append(v.At("projected", "sources").Items(), v) {
+							for _, item := range source.At(kind, "items").Items() {
+								modes = append(modes, item.At("mode"))
+							}
+						}
+						for _, mode := range modes {
+							if mode.Exists() && !slices.Contains([]string{"420", "0644", "0o644"}, mode.Str()) { // 420 is the default
+								p.Report(pod.Object, mode, "file modes do not apply on Windows", safe("take it out", lint.Delete(mode)))
+							}
 						}
 					}
 				}

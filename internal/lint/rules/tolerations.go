@@ -117,6 +117,13 @@ func eachHomeless(check func(p *lint.Pass, pod *lint.Pod)) func(*lint.Pass) {
 
 // osExpressions are those of the pod's node affinity that are about the OS.
 func osExpressions(pod *lint.Pod) []lint.Value {
+	return slices.DeleteFunc(nodeExpressions(pod), func(e lint.Value) bool {
+		return e.At("key").Str() != lint.LabelOS && e.At("key").Str() != lint.LabelOSBeta
+	})
+}
+
+// nodeExpressions are all of the pod's node affinity, required and preferred.
+func nodeExpressions(pod *lint.Pod) []lint.Value {
 	affinity := pod.Spec.At("affinity", "nodeAffinity")
 	terms := affinity.At("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").Items()
 	for _, preferred := range affinity.At("preferredDuringSchedulingIgnoredDuringExecution").Items() {
@@ -124,11 +131,7 @@ func osExpressions(pod *lint.Pod) []lint.Value {
 	}
 	var out []lint.Value
 	for _, term := range terms {
-		for _, e := range term.At("matchExpressions").Items() {
-			if key := e.At("key").Str(); key == lint.LabelOS || key == lint.LabelOSBeta {
-				out = append(out, e)
-			}
-		}
+		out = append(out, term.At("matchExpressions").Items()...)
 	}
 	return out
 }

@@ -52,9 +52,16 @@ func volumes() []lint.Rule {
 			ID: "WIN308", Severity: lint.Error, Title: "A raw block device", Oracle: lint.Unit,
 			Doc: "Raw block volumes are not supported on Windows. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: windowsPod + container + "    volumeDevices:\n    - name: data\n      devicePath: /dev/x\n", Good: mounted("C:/data", emptyDir),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				if v := c.At("volumeDevices"); len(v.Items()) > 0 {
-					p.Report(pod.Object, v, "raw block volumes are not supported on Windows", say("use a volume with a file system"))
+			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+				for _, c := range pod.Containers() {
+					if v := c.At("volumeDevices"); len(v.Items()) > 0 {
+						p.Report(pod.Object, v, "raw block volumes are not supported on Windows", say("use a volume with a file system"))
+					}
+				}
+				for _, c := range claimsOf(p.Set, pod) {
+					if v := c.spec.At("volumeMode"); v.Str() == "Block" {
+						p.Report(c.object, v, fmt.Sprintf("raw block volumes are not supported on Windows, where %s claims it", pod.Object), say("volumeMode: Filesystem"))
+					}
 				}
 			}),
 		},
@@ -116,13 +123,17 @@ func volumes() []lint.Rule {
 			ID: "WIN317", Severity: lint.Error, Title: "A volume that only Linux can mount", Oracle: lint.Unit,
 			Doc: "The Windows mounter knows SMB alone; NFS, iSCSI and the others need Linux tools, and some are gone from Kubernetes. Source: k8s.io/mount-utils mount_windows.go.",
 			Bad: mounted("C:/data", "    nfs:\n      server: nfs.example.com\n      path: /\n"), Good: mounted("C:/data", emptyDir),
-			Check: eachVolume(func(p *lint.Pass, pod *lint.Pod, v lint.Value) {
-				for _, f := range v.Fields() {
-					if slices.Contains(linuxOnly, f.Key) {
-						p.Report(pod.Object, f.Value, fmt.Sprintf("Windows cannot mount %s volumes", f.Key), say("use SMB, Azure Files or a CSI driver that has a Windows node plugin"))
+			Check: func(p *lint.Pass) {
+				look := func(p *lint.Pass, o *lint.Object, source lint.Value) {
+					for _, f := range source.Fields() {
+						if slices.Contains(linuxOnly, f.Key) {
+							p.Report(o, f.Value, fmt.Sprintf("Windows cannot mount %s volumes", f.Key), say("use SMB, Azure Files or a CSI driver that has a Windows node plugin"))
+						}
 					}
 				}
-			}),
+				eachVolume(func(p *lint.Pass, pod *lint.Pod, v lint.Value) { look(p, pod.Object, v) })(p)
+				eachBacking(func(p *lint.Pass, _ *lint.Pod, o *lint.Object, _, _ lint.Value) { look(p, o, o.Root.At("spec")) })(p)
+			},
 		},
 	}
 }
