@@ -277,6 +277,9 @@ func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
 }
 
 func imageName(i arm.Image) string {
+	if i.Source != "" {
+		return i.Source
+	}
 	if i.ID != "" {
 		return i.ID
 	}

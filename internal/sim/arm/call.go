@@ -114,6 +114,9 @@ func (c *call) route() *Error {
 	if id.Namespace == "" {
 		return c.serveGroups()
 	}
+	if handled, e := c.serveShare(); handled {
+		return e
+	}
 	if handled, e := c.serveScaleSet(); handled {
 		return e
 	}

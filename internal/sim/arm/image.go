@@ -70,14 +70,14 @@ func inGallery(image, version string) bool {
 }
 
 // checkImage refuses an image that does not exist and notes the exact version.
-func (s *Server) checkImage(d *doc) *Error {
+func (t *tx) checkImage(d *doc) *Error {
 	ref := sub(props(d.Body), "storageProfile", "imageReference")
 	if ref == nil {
 		return invalid("imageReference", "Required parameter 'imageReference' is missing (null).")
 	}
 	image := imageOf(ref)
 	if image.ID != "" {
-		return s.checkImageID(image.ID, ref)
+		return t.checkImageID(d, image.ID, ref)
 	}
 	for _, o := range catalogue() {
 		if !strings.EqualFold(o.publisher, image.Publisher) || !strings.EqualFold(o.name, image.Offer) {
@@ -102,20 +102,6 @@ func (s *Server) checkImage(d *doc) *Error {
 	return e
 }
 
-func (s *Server) checkImageID(id string, ref object) *Error {
-	parts := strings.Split(strings.Trim(id, "/"), "/")
-	if len(parts) == 6 && strings.EqualFold(parts[0], "CommunityGalleries") {
-		if strings.EqualFold(parts[1], CommunityGallery) && inGallery(parts[3], parts[5]) {
-			ref["exactVersion"] = parts[5]
-			return nil
-		}
-		e := refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in the region. Please contact image owner to replicate to this region, or change your requested region.", id)
-		e.Target = "imageReference"
-		return e
-	}
-	return errUnsupported("VMs from the image " + id + " (private galleries and managed images)")
-}
-
 // serveImages answers the image catalogues below a location.
 func (c *call) serveImages() *Error {
 	if c.r.Method != http.MethodGet {
@@ -125,21 +111,11 @@ func (c *call) serveImages() *Error {
 	path := lower(c.id.childType())
 	switch {
 	case strings.HasPrefix(path, "locations/communitygalleries"):
-		return c.serveGallery()
+		return c.serveCommunityGallery()
 	case strings.HasPrefix(path, "locations/publishers"):
 		return c.serveMarketplace(base)
 	}
 	return errUnsupported("the resource type " + c.id.fullType())
-}
-
-func (c *call) serveGallery() *Error {
-	n := c.id.Names
-	if len(n) != 4 || !strings.EqualFold(n[1], CommunityGallery) || !inGallery(n[2], n[3]) {
-		return refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image version %s was not found.", c.r.URL.Path)
-	}
-	c.reply(http.StatusOK, object{"name": n[3], "location": n[0], "type": "Microsoft.Compute/communityGalleries/images/versions",
-		"identifier": object{"uniqueId": "/CommunityGalleries/" + CommunityGallery + "/Images/" + n[2] + "/Versions/" + n[3]}, "properties": object{"publishedDate": "2026-01-01T00:00:00Z", "excludeFromLatest": false}})
-	return nil
 }
 
 // serveMarketplace answers publishers, offers, SKUs and versions: bare arrays.

@@ -74,7 +74,7 @@ func kinds() map[string]*kind {
 		{typ: typeIdentity, sync: true, prepare: prepareIdentity},
 		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
 	}
-	list = append(list, scaleSetKinds()...)
+	list = append(append(list, scaleSetKinds()...), galleryKinds()...)
 	out := map[string]*kind{}
 	for _, k := range list {
 		k.put, k.update, k.delete = orDefault(k.put, "put"), orDefault(k.update, "put"), orDefault(k.delete, "delete")

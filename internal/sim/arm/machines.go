@@ -78,6 +78,10 @@ type VM struct {
 // images, the other four for marketplace ones.
 type Image struct {
 	ID, Publisher, Offer, SKU, Version, ExactVersion string
+	// Source is the published image that an image of one's own was captured from,
+	// or the exact version of "latest": an ID, or publisher:offer:sku:version. It
+	// is empty where ID itself is all that is known.
+	Source string
 }
 
 // NIC is one network interface, the primary one first.

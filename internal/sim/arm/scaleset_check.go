@@ -125,7 +125,7 @@ func (t *tx) checkProfile(set *doc, sz size) *Error {
 	if e := checkOSProfile(probe); e != nil {
 		return e
 	}
-	if e := t.s.checkImage(probe); e != nil {
+	if e := t.checkImage(probe); e != nil {
 		return e
 	}
 	if e := checkEphemeral(sub(probe.Body, "properties", "storageProfile", "osDisk"), sz); e != nil {

@@ -26,9 +26,10 @@ func (t *tx) makeFlexible(set *doc, zone string, pool *addressPool) (*doc, *Erro
 		d.Body["zones"] = []any{zone}
 	}
 	probe := probeOf(set)
-	if e := t.s.checkImage(probe); e != nil {
+	if e := t.checkImage(probe); e != nil {
 		return nil, e
 	}
+	d.Hidden["source"] = str(probe.Hidden, "source")
 	profile, p := profileOf(set), props(d.Body)
 	for _, field := range []string{"diagnosticsProfile", "securityProfile", "licenseType", "priority", "evictionPolicy", "billingProfile"} {
 		if v := profile[field]; v != nil {

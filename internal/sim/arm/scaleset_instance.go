@@ -54,10 +54,11 @@ func (t *tx) applyModel(set, d *doc) *Error {
 	p["osProfile"] = os
 	p["networkProfileConfiguration"] = cloneObject(sub(profile, "networkProfile"))
 	probe := probeOf(set)
-	if e := t.s.checkImage(probe); e != nil {
+	if e := t.checkImage(probe); e != nil {
 		return e
 	}
 	t.makeInstanceDisks(set, d, sub(probe.Body, "properties", "storageProfile"))
+	d.Hidden["source"] = str(probe.Hidden, "source")
 	d.Hidden["model"], d.Hidden["data"] = set.Hidden["model"], dataKey(set)
 	d.Hidden["priority"] = orDefault(str(profile, "priority"), "Regular")
 	d.Hidden["evictionPolicy"] = str(profile, "evictionPolicy")

@@ -27,7 +27,7 @@ func prepareVM(t *tx, d, old *doc) *Error {
 	if e := checkOSProfile(d); e != nil {
 		return e
 	}
-	if e := t.s.checkImage(d); e != nil {
+	if e := t.checkImage(d); e != nil {
 		return e
 	}
 	if e := t.attachInterfaces(d); e != nil {
@@ -277,6 +277,7 @@ func (t *tx) machine(d *doc) VM {
 		Size: size.name, Cores: size.cores, MemoryMiB: size.memoryMiB, OS: "Linux", AdminUsername: str(p, "osProfile", "adminUsername"),
 		Image: imageOf(sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
 	}
+	vm.Image.Source = str(d.Hidden, "source")
 	if isWindows(d.Body) {
 		vm.OS = "Windows"
 	}

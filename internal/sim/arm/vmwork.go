@@ -178,6 +178,9 @@ func (c *call) serveAction() (bool, *Error) {
 		c.reply(http.StatusOK, view)
 		return true, nil
 	}
+	if c.r.Method == http.MethodPost && tail == "generalize" {
+		return true, c.generalize(parent)
+	}
 	if c.r.Method == http.MethodPost && tail == "simulateeviction" {
 		return true, c.simulateEviction(parent)
 	}
@@ -197,6 +200,9 @@ func (c *call) serveAction() (bool, *Error) {
 		}
 		if e := t.writable(parent, parent.key(), ""); e != nil {
 			return e
+		}
+		if boolean(d.Hidden, "generalized") && (tail == "start" || tail == "restart") {
+			return conflict("OperationNotAllowed", "Cannot perform operation '%s' because VM '%s' is generalized.", tail, d.id.name())
 		}
 		if action.action != "vm.run" {
 			props(d.Body)["provisioningState"] = "Updating"

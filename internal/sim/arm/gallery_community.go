@@ -1,0 +1,184 @@
+package arm
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// findCommunity finds an image that is named as
+// /CommunityGalleries/NAME/Images/IMAGE/Versions/VERSION: one of the reference
+// images, or one that a gallery here shows to the community.
+func (t *tx) findCommunity(d *doc, id string, parts []string, ref object) *Error {
+	if len(parts) != 6 || !strings.EqualFold(parts[2], "Images") || !strings.EqualFold(parts[4], "Versions") {
+		return invalid("imageReference.communityGalleryImageId", "The value '%s' has not the form /CommunityGalleries/{name}/Images/{image}/Versions/{version}.", id)
+	}
+	if gallery := t.shared(parts[1]); gallery != nil {
+		return t.findVersion(d, t.find(gallery.ID+"/images/"+parts[3]), id, lower(parts[5]), ref)
+	}
+	version := parts[5]
+	if strings.EqualFold(version, "latest") {
+		version = referenceVersions()[0]
+	}
+	if !strings.EqualFold(parts[1], CommunityGallery) || !inGallery(parts[3], version) {
+		return errImage(id)
+	}
+	ref["exactVersion"] = version
+	d.Hidden["source"] = "/" + strings.Join(append(slices.Clone(parts[:5]), version), "/")
+	return nil
+}
+
+// shared is the gallery that has a public name, if it is shown to the community.
+func (t *tx) shared(name string) *doc {
+	for _, g := range t.all(typeGallery, "") {
+		info := sub(g.Body, "properties", "sharingProfile", "communityGalleryInfo")
+		if boolean(info, "communityGalleryEnabled") && slices.ContainsFunc(texts(info, "publicNames"), func(n string) bool { return strings.EqualFold(n, name) }) {
+			return g
+		}
+	}
+	return nil
+}
+
+// referenceVersions are those of the reference images, the newest first.
+func referenceVersions() []string {
+	var out []string
+	for minor, newest := range galleryPatches {
+		for patch := range newest + 1 {
+			out = append(out, fmt.Sprintf("1.%d.%d", minor, patch))
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return compareVersions(b, a) })
+	return out
+}
+
+// communityImage is a definition in a community gallery with its versions.
+type communityImage struct {
+	name, os string
+	versions []string
+}
+
+// communityImages are the definitions that a public name offers in a location;
+// not ok if there is no such name.
+func (t *tx) communityImages(name, location string) (out []communityImage, ok bool) {
+	if strings.EqualFold(name, CommunityGallery) {
+		for _, image := range galleryImages {
+			os := "Linux"
+			if strings.Contains(image, "-win-") {
+				os = "Windows"
+			}
+			out = append(out, communityImage{image, os, referenceVersions()})
+		}
+		return out, true
+	}
+	gallery := t.shared(name)
+	if gallery == nil {
+		return nil, false
+	}
+	for _, d := range t.all(typeGalleryImage, gallery.ID) {
+		image := communityImage{name: d.id.name(), os: str(d.Body, "properties", "osType")}
+		for _, v := range t.all(typeGalleryVersion, d.ID) {
+			if v.state() == statusSucceeded && replicated(v, location) {
+				image.versions = append(image.versions, v.id.name())
+			}
+		}
+		out = append(out, image)
+	}
+	return out, true
+}
+
+// serveCommunityGallery answers community galleries, their images and versions,
+// singly and as lists.
+func (c *call) serveCommunityGallery() *Error {
+	n, types := c.id.Names, len(c.id.Types) // location, gallery, image, version
+	if len(n) < 2 {
+		return errUnsupported("the list of community galleries")
+	}
+	location := region(n[0])
+	var images []communityImage
+	known := false
+	c.s.read(func(t *tx) { images, known = t.communityImages(n[1], location) })
+	missing := refuse(http.StatusNotFound, "GalleryImageNotFound", "The community gallery, image or version %s was not found.", c.r.URL.Path)
+	if !known {
+		return missing
+	}
+	var image communityImage
+	if len(n) > 2 {
+		i := slices.IndexFunc(images, func(i communityImage) bool { return strings.EqualFold(i.name, n[2]) })
+		if i < 0 {
+			return missing
+		}
+		image = images[i]
+	}
+	base := "/CommunityGalleries/" + n[1]
+	entry := func(name, typ, unique string, p object) object {
+		return object{"name": name, "location": location, "type": "Microsoft.Compute/locations/communityGalleries" + typ, "identifier": object{"uniqueId": unique}, "properties": p}
+	}
+	definition := func(i communityImage) object {
+		return entry(i.name, "/images", base+"/Images/"+i.name, object{"osType": i.os, "osState": "Generalized", "hyperVGeneration": "V1", "architecture": "x64"})
+	}
+	version := func(v string) object {
+		return entry(v, "/images/versions", base+"/Images/"+image.name+"/Versions/"+v, object{"publishedDate": "2026-01-01T00:00:00Z", "excludeFromLatest": false})
+	}
+	out := []any{}
+	switch {
+	case types == 2 && len(n) == 2:
+		c.reply(http.StatusOK, entry(n[1], "", base, object{}))
+		return nil
+	case types == 3 && len(n) == 2:
+		for _, i := range images {
+			out = append(out, definition(i))
+		}
+	case types == 3:
+		c.reply(http.StatusOK, definition(image))
+		return nil
+	case types == 4 && len(n) == 3:
+		for _, v := range image.versions {
+			out = append(out, version(v))
+		}
+	case types == 4 && slices.Contains(image.versions, n[3]):
+		c.reply(http.StatusOK, version(n[3]))
+		return nil
+	default:
+		return missing
+	}
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
+}
+
+// serveShare answers POST .../galleries/NAME/share, which shows a gallery to the
+// community or hides it.
+func (c *call) serveShare() (bool, *Error) {
+	parent, ok := c.id.parent()
+	if !ok || c.r.Method != http.MethodPost || lower(c.id.tail()) != "share" || !strings.EqualFold(parent.fullType(), typeGallery) {
+		return false, nil
+	}
+	args, e := c.body()
+	if e != nil {
+		return true, e
+	}
+	what := str(args, "operationType")
+	if what != "EnableCommunity" && what != "Reset" {
+		return true, errUnsupported("sharing a gallery with the operation " + what)
+	}
+	var op *operation
+	err := c.s.update(func(t *tx) error {
+		d := t.edit(parent.key())
+		if d == nil {
+			return errNotFound(parent)
+		}
+		if e := t.writable(parent, parent.key(), ""); e != nil {
+			return e
+		}
+		info := sub(d.Body, "properties", "sharingProfile", "communityGalleryInfo")
+		if info == nil {
+			return badRequest("OperationNotAllowed", "The gallery %s has no communityGalleryInfo in its sharing profile: it cannot be shown to the community.", d.id.name())
+		}
+		info["communityGalleryEnabled"] = what == "EnableCommunity"
+		props(d.Body)["provisioningState"] = "Updating"
+		t.put(d)
+		op = t.begin(c.operationOn(t.s.types[lower(typeGallery)], d, "put"), 0)
+		return nil
+	})
+	return true, c.accepted(op, err)
+}
