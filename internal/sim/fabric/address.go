@@ -98,6 +98,14 @@ func (a *addresses) claim(addr netip.Addr) bool {
 	return true
 }
 
+// hold claims an address that was given out before, if nothing else on the host has
+// taken it since.
+func (a *addresses) hold(addr netip.Addr) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.claim(addr)
+}
+
 func (a *addresses) vnet(vnetID string, ip netip.Addr) (netip.Addr, error) {
 	ip = ip.Unmap()
 	if !ip.Is4() {

@@ -87,8 +87,12 @@ func (f *Fabric) syncAddresses() {
 			claim(fe.VNet, fe.IP)
 		}
 	}
-	for id := range f.ix.public {
+	for id, p := range f.ix.public {
 		keys[publicKey(id)] = true
+		if p.IP.IsLoopback() && !f.addr.hold(p.IP) {
+			f.log.Error("a public address is taken on this host, probably by another local plane; nothing listens on it here", "address", p.IP, "for", shortID(id))
+			p.IP = netip.Addr{}
+		}
 	}
 	if err := f.addr.sync(keys); err != nil {
 		f.log.Error("keep the address mapping", "error", err)
