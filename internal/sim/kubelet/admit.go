@@ -28,9 +28,12 @@ func (k *Kubelet) admit(pod *corev1.Pod) verdict {
 	return verdict{}
 }
 
-// onHostNetwork says whether a pod uses the machine's own network.
-func onHostNetwork(pod *corev1.Pod, os string) bool {
-	return pod.Spec.HostNetwork && (os != "windows" || hostProcess(pod))
+// onHostNetwork says whether a pod uses the machine's own network. On Windows that
+// takes a HostProcess container. Under Docker there is none, yet the kubelet starts
+// such pods before there is a CNI and reports the host's address: so Flannel and
+// kube-proxy came onto nodes that way, and reached the host through wins.exe.
+func (k *Kubelet) onHostNetwork(pod *corev1.Pod) bool {
+	return pod.Spec.HostNetwork && (k.c.OS != "windows" || hostProcess(pod) || strings.HasPrefix(k.c.RuntimeVersion, "docker://"))
 }
 
 func hostProcess(pod *corev1.Pod) bool {
@@ -96,7 +99,7 @@ func (k *Kubelet) variables(pod *corev1.Pod, c *container) map[string]string {
 // expose makes a pod's ports reachable.
 func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 	w.sandbox.exposed = true
-	if k.c.Network == nil || onHostNetwork(pod, k.c.OS) {
+	if k.c.Network == nil || k.onHostNetwork(pod) {
 		return
 	}
 	w.sandbox.ports = nil
@@ -165,7 +168,7 @@ func (k *Kubelet) hide(w *worker) {
 // adopt takes up the address that a pod had before the kubelet restarted.
 func (w *worker) adopt() {
 	pod, _ := w.current()
-	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !onHostNetwork(pod, w.k.c.OS) {
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !w.k.onHostNetwork(pod) {
 		w.sandbox.ip = ip
 	}
 }

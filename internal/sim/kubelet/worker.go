@@ -155,7 +155,7 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 			return 2 * time.Second
 		}
 	}
-	if onHostNetwork(pod, w.k.c.OS) {
+	if w.k.onHostNetwork(pod) {
 		w.sandbox.ip = w.k.c.InternalIP
 		w.sandbox.ready = true
 		return 0
@@ -243,7 +243,7 @@ func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time
 	if ctx.Err() != nil {
 		return 0
 	}
-	if w.sandbox.ip.IsValid() && !onHostNetwork(pod, w.k.c.OS) {
+	if w.sandbox.ip.IsValid() && !w.k.onHostNetwork(pod) {
 		w.k.pods.release(w.sandbox.ip, w.uid)
 	}
 	if gone {
