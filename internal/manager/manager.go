@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -91,13 +90,20 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.LeaseDuration,
+		RenewDeadline:                 &o.RenewDeadline,
+		RetryPeriod:                   &o.RetryPeriod,
+		GracefulShutdownTimeout:       &o.GracefulShutdown,
 		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false},
 		Controller:                    config.Controller{SkipNameValidation: &o.SkipNameValidation},
 		// Secrets are read one at a time; a copy of all of them stays out of memory.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}
-	if o.Namespace != "" {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{o.Namespace: {}}
+	for _, namespace := range o.Namespaces {
+		if options.Cache.DefaultNamespaces == nil {
+			options.Cache.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.Cache.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	if o.WebhookPort != 0 {
 		options.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir})
@@ -133,20 +139,6 @@ func setUpControllers(mgr ctrl.Manager, o Options) error {
 		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce}); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", c.name, err)
 		}
-	}
-	return nil
-}
-
-func setUpChecks(mgr ctrl.Manager, o Options) error {
-	check := healthz.Checker(healthz.Ping)
-	if o.WebhookPort != 0 {
-		check = mgr.GetWebhookServer().StartedChecker()
-	}
-	if err := mgr.AddReadyzCheck("webhook", check); err != nil {
-		return fmt.Errorf("set up /readyz: %w", err)
-	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return fmt.Errorf("set up /healthz: %w", err)
 	}
 	return nil
 }

@@ -22,8 +22,9 @@ type Options struct {
 	WebhookHost    string
 	WebhookPort    int
 	WebhookCertDir string
-	// Namespace limits what is watched; "" is all.
-	Namespace string
+	// Namespaces limit what is watched; none is all. Identities have to lie in one of
+	// them too.
+	Namespaces []string
 	// WatchFilter is the value of the label cluster.x-k8s.io/watch-filter that
 	// objects need to be looked at; "" is all.
 	WatchFilter string
@@ -31,6 +32,12 @@ type Options struct {
 	// holds the lease and is found by itself in a cluster.
 	LeaderElection          bool
 	LeaderElectionNamespace string
+	// LeaseDuration is how long a leader that is gone holds the others up. It tries
+	// for RenewDeadline to renew its lease, every RetryPeriod.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// GracefulShutdown is how long work in progress may take when the manager is
+	// asked to end.
+	GracefulShutdown time.Duration
 	// SyncPeriod is how often all objects are gone through again, Resync how long
 	// a settled object waits for its next comparison with Azure, and ReadTTL how
 	// old a list of Azure resources may be that such comparisons share.
@@ -101,10 +108,14 @@ func Defaults() Options {
 		HealthAddress:  ":9440",
 		WebhookPort:    9443,
 		WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
-		SyncPeriod:     10 * time.Hour,
-		Resync:         10 * time.Minute,
-		ReadTTL:        time.Minute,
-		Concurrency:    Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
+		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills.
+		GracefulShutdown: 25 * time.Second,
+		// Cluster API's own, which are client-go's.
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		SyncPeriod:  10 * time.Hour,
+		Resync:      10 * time.Minute,
+		ReadTTL:     time.Minute,
+		Concurrency: Concurrency{AzureCluster: 10, AzureMachine: 10, AzureMachinePool: 10, AzureMachineTemplate: 2, AzureJSON: 2},
 	}
 }
 
@@ -116,15 +127,21 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")
-	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace to watch; empty is all")
+	flags.StringSliceVar(&o.Namespaces, "namespace", o.Namespaces, "namespaces to watch, separated by commas; empty is all")
 	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease; found by itself in a cluster")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long a leader that is gone holds the others up")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader tries to renew its lease")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how often the lease is looked at")
+	flags.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", o.GracefulShutdown, "how long work in progress may take when the manager ends")
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
+	flags.IntVar(&o.Concurrency.AzureMachineTemplate, "azuremachinetemplate-concurrency", o.Concurrency.AzureMachineTemplate, "AzureMachineTemplates to work on at once")
+	flags.IntVar(&o.Concurrency.AzureJSON, "azurejson-concurrency", o.Concurrency.AzureJSON, "secrets with azure.json to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachinePool, "azuremachinepool-concurrency", o.Concurrency.AzureMachinePool, "AzureMachinePools to work on at once")
 	flags.StringVar(&o.Azure.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
 	flags.StringVar(&o.Azure.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
@@ -154,7 +171,7 @@ func (o *Options) Validate() error {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}, {"azure-read-ttl", o.ReadTTL}} {
+	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}, {"azure-read-ttl", o.ReadTTL}, {"leader-elect-retry-period", o.RetryPeriod}, {"graceful-shutdown-timeout", o.GracefulShutdown}} {
 		if d.value <= 0 {
 			errs = append(errs, fmt.Errorf("--%s: %s is not a positive duration", d.flag, d.value))
 		}
@@ -164,11 +181,19 @@ func (o *Options) Validate() error {
 		value int
 	}{
 		{"azurecluster-concurrency", o.Concurrency.AzureCluster}, {"azuremachine-concurrency", o.Concurrency.AzureMachine},
+		{"azuremachinetemplate-concurrency", o.Concurrency.AzureMachineTemplate}, {"azurejson-concurrency", o.Concurrency.AzureJSON},
 		{"azuremachinepool-concurrency", o.Concurrency.AzureMachinePool},
 	} {
 		if c.value < 1 {
 			errs = append(errs, fmt.Errorf("--%s: %d is less than 1", c.flag, c.value))
 		}
+	}
+	// Source: the checks of client-go's leaderelection.NewLeaderElector.
+	if o.LeaseDuration <= o.RenewDeadline {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %s is not longer than --leader-elect-renew-deadline %s", o.LeaseDuration, o.RenewDeadline))
+	}
+	if o.RenewDeadline <= o.RetryPeriod*6/5 {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline: %s is not longer than 1.2 times --leader-elect-retry-period %s", o.RenewDeadline, o.RetryPeriod))
 	}
 	if o.WebhookPort < 0 || o.WebhookPort > 65535 {
 		errs = append(errs, fmt.Errorf("--webhook-port: %d is no port", o.WebhookPort))

@@ -21,6 +21,8 @@ func TestValidate(t *testing.T) {
 		{"plain http", func(o *Options) { o.Azure.ResourceManagerEndpoint = "http://localhost:1" }, []string{"--azure-resource-manager-endpoint"}},
 		{"no host", func(o *Options) { o.Azure.AuthorityHost = "https://" }, []string{"--azure-authority-host"}},
 		{"no such CA", func(o *Options) { o.Azure.CAFile = "/nowhere/ca.crt" }, []string{"--azure-ca-file"}},
+		{"lease too short", func(o *Options) { o.LeaseDuration = o.RenewDeadline }, []string{"--leader-elect-lease-duration"}},
+		{"renewal too short", func(o *Options) { o.RenewDeadline = o.RetryPeriod }, []string{"--leader-elect-renew-deadline"}},
 		{"several at once", func(o *Options) { o.Resync, o.Concurrency.AzureMachine, o.WebhookPort = 0, 0, -1 }, []string{"--resync", "--azuremachine-concurrency", "--webhook-port"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

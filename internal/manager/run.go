@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -45,6 +46,12 @@ func run(ctx context.Context, o Options, logging *logsapi.LoggingConfiguration) 
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the management cluster: %w", err)
+	}
+	if err := awaitKinds(ctx, cfg, klog.Background()); err != nil {
+		if ctx.Err() != nil {
+			return nil // asked to end meanwhile
+		}
+		return err
 	}
 	mgr, err := New(cfg, o)
 	if err != nil {

@@ -200,4 +200,3 @@ func (o operator) image() string {
 	o.t.Helper()
 	return strings.TrimSpace(o.plane.Run(nil, "kubectl", "get", "deployment", "-n", "casement-system", "casement-controller-manager", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
 }
-

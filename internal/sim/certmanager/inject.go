@@ -9,6 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,8 +118,11 @@ func (i *injector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	authority, err := i.authority(ctx, namespace, name)
-	if err != nil || authority == nil {
-		return ctrl.Result{RequeueAfter: retry}, client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, err
+	}
+	if authority == nil {
+		return ctrl.Result{RequeueAfter: retry}, nil
 	}
 	changed := false
 	for _, bundle := range i.bundles(o) {
@@ -126,10 +130,15 @@ func (i *injector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 			*bundle, changed = authority, true
 		}
 	}
-	if changed {
-		err = i.client.Update(ctx, o)
+	if !changed {
+		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
-	return ctrl.Result{RequeueAfter: lookAgain}, client.IgnoreNotFound(err)
+	// The write, or that of whoever was first, brings the object back.
+	err = i.client.Update(ctx, o)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: retry}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 // authority is what a Certificate's Secret says; nil before it is issued.

@@ -1,0 +1,89 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// kindsRetry is how often an API server that lacks kinds is asked again.
+const kindsRetry = time.Second
+
+// needed are all kinds of our own, and what the controllers watch of Cluster API.
+func needed() (map[schema.GroupVersion][]string, error) {
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	out := map[schema.GroupVersion][]string{clusterv1.GroupVersion: {"Cluster", "Machine"}}
+	types := scheme.KnownTypes(infrav1.GroupVersion)
+	for kind := range types {
+		if _, ok := types[kind+"List"]; ok {
+			out[infrav1.GroupVersion] = append(out[infrav1.GroupVersion], kind)
+		}
+	}
+	return out, nil
+}
+
+// awaitKinds waits until the API server serves all kinds that the controllers watch.
+// An installer makes the CustomResourceDefinitions and the Deployment at once, so a
+// manager may be there first.
+func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("find the management cluster's kinds: %w", err)
+	}
+	said := ""
+	for {
+		missing, err := missingKinds(client)
+		if err != nil {
+			return fmt.Errorf("find the management cluster's kinds: %w", err)
+		}
+		if missing == nil {
+			return nil
+		}
+		if now := strings.Join(missing, ", "); now != said {
+			said = now
+			log.Info("Waiting until the management cluster serves kinds; are the CustomResourceDefinitions installed?", "missing", missing)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(kindsRetry):
+		}
+	}
+}
+
+func missingKinds(client discovery.ServerResourcesInterface) ([]string, error) {
+	want, err := needed()
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for version, kinds := range want {
+		served, err := client.ServerResourcesForGroupVersion(version.String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		for _, kind := range kinds {
+			if err != nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
+				missing = append(missing, version.WithKind(kind).GroupKind().String())
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
