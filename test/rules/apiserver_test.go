@@ -285,3 +285,13 @@ func merge(into, from map[string]any) {
 		into[key] = value
 	}
 }
+
+// findings of one rule in a text of several objects.
+func findings(t *testing.T, text, id string) []lint.Finding {
+	t.Helper()
+	set, errs := lint.Parse("example", []byte(text), lint.Options{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return lint.Run(set, slices.DeleteFunc(rules.All(), func(r lint.Rule) bool { return r.ID != id }), lint.Target{Minor: 36})
+}
