@@ -229,3 +229,12 @@ func (m *Machine) Users() []string {
 
 // Close gives back the handles on the file tree.
 func (m *Machine) Close() error { return m.Root.Close() }
+
+// UnitLog is the guest path of a service's log: its file on Windows, and on Linux
+// one that stands for the journal of the unit.
+func (m *Machine) UnitLog(unit string) string {
+	if m.OS == Windows {
+		return `C:\var\log\` + unit + `\` + unit + ".log"
+	}
+	return "/run/log/journal/" + unit + ".log"
+}

@@ -234,11 +234,6 @@ func unit(p *Process, verb, name string, now bool) int {
 	return 0
 }
 
-func journalctl(_ context.Context, p *Process) int {
-	p.Printf("-- this guest is simulated by casement and keeps no journal; see /var/log/cloud-init-output.log --\n")
-	return 0
-}
-
 // ip answers link and addr. With -o it prints one line per link, whose 17th
 // field is the hardware address, as templates expect.
 func ip(_ context.Context, p *Process) int {

@@ -317,10 +317,6 @@ func head(_ context.Context, p *Process) int {
 	return ends(p, func(l []string, n int) []string { return l[:min(n, len(l))] })
 }
 
-func tail(_ context.Context, p *Process) int {
-	return ends(p, func(l []string, n int) []string { return l[max(0, len(l)-n):] })
-}
-
 func ends(p *Process, pick func([]string, int) []string) int {
 	n := 10
 	var files []string

@@ -15,13 +15,13 @@ func windowsCommands(image machine.Image) Table {
 	ok := func(context.Context, *Process) int { return 0 }
 	t := Table{
 		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "ver": ver, "systeminfo": systeminfo, "tasklist": tasklist,
-		"type": typeFile, "get-content": typeFile, "gc": typeFile, "cat": typeFile, "dir": dir, "ls": dir, "get-childitem": dir, "gci": dir,
+		"type": typeFile, "get-content": getContent, "gc": getContent, "cat": getContent, "dir": dir, "ls": dir, "get-childitem": dir, "gci": dir,
 		"mkdir": makeDir, "md": makeDir, "new-item": newItem, "ni": newItem, "test-path": testPathCommand, "del": del, "erase": del, "rmdir": del, "rd": del, "remove-item": del, "rm": del,
 		"copy": copyWindows, "copy-item": copyWindows, "cp": copyWindows, "xcopy": copyWindows, "robocopy": copyWindows, "move": move, "move-item": move, "ren": move,
 		"set-content": setContent, "out-file": setContent, "add-content": addContent, "write-host": write, "write-output": write, "write-error": ok, "echo": write,
 		"start-sleep": startSleep, "timeout": startSleep, "get-date": getDate, "date": getDate, "findstr": grep, "where": which, "get-command": which,
 		"get-service": getService, "start-service": serviceVerb, "stop-service": serviceVerb, "restart-service": serviceVerb, "set-service": setService, "sc": scExe, "net": net,
-		"get-hnsnetwork": getHNS, "new-hnsnetwork": newHNS, "get-netadapter": getAdapter, "get-netipaddress": ipconfig, "get-process": tasklist,
+		"get-hnsnetwork": getHNS, "hnsdiag": hnsdiag, "new-hnsnetwork": newHNS, "get-netadapter": getAdapter, "get-netipaddress": ipconfig, "get-process": tasklist,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows, "restart-computer": rebootWindows,
 		"ctr": quiet("ctr"), "crictl": quiet("crictl"), "kubelet": quiet("kubelet"), "kubectl": quiet("kubectl"), "get-windowsfeature": write0("Containers Installed (simulated)"),
 		"invoke-webrequest": refuseNetwork(1), "iwr": refuseNetwork(1), "wget": refuseNetwork(1), "curl": refuseNetwork(6), "invoke-restmethod": refuseNetwork(1), "irm": refuseNetwork(1), "start-bitstransfer": refuseNetwork(1), "ping": refuseNetwork(1),

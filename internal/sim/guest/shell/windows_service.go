@@ -231,13 +231,51 @@ func net(_ context.Context, p *Process) int {
 // hnsFile keeps the names of the guest's HNS networks, one a line.
 const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
 
-func getHNS(_ context.Context, p *Process) int {
-	data, err := p.Guest.Root.ReadFile(hnsFile)
+// hnsNetworks are the networks that were made by hand and those that the CNI
+// makes: an external one, which carries the machine's own traffic, and its own.
+func hnsNetworks(p *Process) []string {
+	var out []string
+	if data, err := p.Guest.Root.ReadFile(hnsFile); err == nil {
+		out = strings.Fields(string(data))
+	}
+	const configs = `C:\etc\cni\net.d`
+	entries, err := p.Guest.Root.ReadDir(configs)
 	if err != nil {
+		return out
+	}
+	for _, e := range entries {
+		data, err := p.Guest.Root.ReadFile(configs + `\` + e.Name())
+		switch {
+		case err != nil || !strings.Contains(e.Name(), ".conf"):
+		case strings.Contains(string(data), `"calico"`):
+			out = append(out, "External", "Calico")
+		case strings.Contains(string(data), `"flannel"`):
+			out = append(out, "External", "flannel.4096")
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func getHNS(_ context.Context, p *Process) int {
+	for _, name := range hnsNetworks(p) {
+		p.Printf("Name : %s\r\n", name)
+	}
+	return 0
+}
+
+// hnsdiag lists the networks of the Host Network Service.
+func hnsdiag(_ context.Context, p *Process) int {
+	if !strings.EqualFold(p.Arg(1), "list") {
+		return p.Fail(1, "hnsdiag: simulated: only hnsdiag list networks")
+	}
+	if what := strings.ToLower(p.Arg(2)); what != "networks" && what != "all" {
+		p.Printf("%s: none are kept in a simulated guest\r\n", what)
 		return 0
 	}
-	for name := range strings.Lines(string(data)) {
-		p.Printf("Name : %s\r\n", strings.TrimSpace(name))
+	p.Printf("Network  (simulated by casement)\r\n")
+	for _, name := range hnsNetworks(p) {
+		p.Printf("Name : %s\r\n", name)
 	}
 	return 0
 }
