@@ -64,16 +64,11 @@ func (a *app) copy(ctx context.Context, w way, name string, recursive bool, move
 	if err != nil {
 		return err
 	}
-	e, err := a.enter(ctx, w, r)
+	c, leave, err := a.login(ctx, w, r)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
-	c, err := e.SSH(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+	defer leave()
 	copier, err := reach.NewCopier(ctx, c, recursive)
 	if err != nil {
 		return err

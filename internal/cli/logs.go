@@ -2,70 +2,216 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/nodelog"
+	"casement.dev/casement/internal/reach"
+)
+
+// logsOptions are the flags of logs.
+type logsOptions struct {
+	way
+	from, cluster string
+	all           bool
+	since         time.Duration
+	nodelog.Options
+}
+
+// Where logs come from.
+const (
+	fromAuto    = "auto"
+	fromSSH     = "ssh"
+	fromKubelet = "kubelet"
+	fromConsole = "console"
+	fromAgent   = "agent"
 )
 
 func newLogs(a *app) *cobra.Command {
-	var t target
-	var follow bool
+	var o logsOptions
 	c := &cobra.Command{
-		Use:   "logs NODE|MACHINE",
-		Short: "Show the console of a machine of the local plane: boot, cloud-init or cloudbase-init, kubeadm",
-		Long: `Show the serial console of a machine: what its boot agent read from the bootstrap
-data, what it did, and why it failed. NODE|MACHINE is the name of a Machine, of its
-node, or of its VM. The local plane's guests have one; a VM in Azure does not yet.`,
-		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p --follow",
-		Args:    cobra.ExactArgs(1),
+		Use:   "logs NODE|MACHINE [LOG...]",
+		Short: "Show why a machine is no good node: boot agent, kubelet, containerd, kube-proxy, CNI, HNS",
+		Long: `Show the logs of a machine, each below a heading. LOG is boot (cloud-init or
+cloudbase-init), kubelet, containerd, kube-proxy, cni or, on Windows, hns; all without
+one. NODE|MACHINE is the name of a Machine, of its node, or of its AzureMachine.
+
+They are read over SSH, as casement ssh goes; where that fails through the kubelet's
+log endpoint, which has what lies below /var/log; and where the machine has not joined
+from Azure: the last of each log by Run Command, and the serial console of boot
+diagnostics. --from takes one of the ways: ssh, kubelet, agent or console. Secrets are
+taken out. On the local plane the machines are simulated, and so is what they log.`,
+		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p kubelet cni --since 10m --follow\n  casement logs --all kube-proxy --tail 5\n  casement logs demo-md-win-x7k2p --from console",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plane := local.NewClient(a.dir)
-			id, err := a.vmID(cmd.Context(), plane, t, args[0])
-			if err != nil {
-				return err
+			if o.since > 0 {
+				o.Now = time.Now()
+				o.Since = o.Now.Add(-o.since)
 			}
-			return plane.Console(cmd.Context(), id, follow, a.Out)
+			switch o.from {
+			case fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole:
+			default:
+				return usagef("--from %q: use auto, ssh, kubelet, agent or console", o.from)
+			}
+			if !o.all && len(args) == 0 {
+				return usagef("name a node or machine, or all of them with --all")
+			}
+			return a.logs(cmd.Context(), o, args)
 		},
 	}
-	t.addFlags(c)
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as the log grows")
+	o.addFlags(c)
+	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on as the logs grow")
+	c.Flags().DurationVar(&o.since, "since", 0, "only lines that are not older, such as 10m")
+	c.Flags().IntVar(&o.Tail, "tail", 0, "only so many of the last lines of each log")
+	c.Flags().BoolVar(&o.all, "all", false, "all machines; then every argument is a LOG")
+	c.Flags().StringVar(&o.cluster, "cluster", "", "with --all: only the machines of this cluster")
+	c.Flags().StringVar(&o.from, "from", fromAuto, "auto, ssh, kubelet, agent or console")
 	return c
 }
 
-// vmID finds the VM of a machine, a node or a VM name.
-func (a *app) vmID(ctx context.Context, plane *local.Client, t target, name string) (string, error) {
-	s, err := plane.Status(ctx)
+func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
+	c, err := a.client(o.target)
 	if err != nil {
-		return "", err
+		return err
 	}
-	for _, g := range s.Guests {
-		if strings.EqualFold(g.Name, name) {
-			return g.ID, nil
+	var routes []reach.Route
+	if o.all {
+		routes, err = reach.All(ctx, c, o.namespace, o.cluster, o.jump)
+	} else {
+		routes = make([]reach.Route, 1)
+		routes[0], err = reach.Find(ctx, c, o.namespace, args[0], o.jump)
+		args = args[1:]
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := nodelog.Choose(args, false); err != nil {
+		return usageError{err}
+	}
+	p := &nodelog.Printer{Out: a.Out, Notes: a.Err}
+	errs := make([]error, len(routes))
+	var wg sync.WaitGroup
+	for i, r := range routes {
+		read := func() { errs[i] = a.nodeLogs(ctx, o, r, args, p) }
+		if o.Follow {
+			wg.Go(read)
+		} else {
+			read()
 		}
 	}
-	c, err := a.client(t)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// nodeLogs reads one machine's logs by the first way that works.
+func (a *app) nodeLogs(ctx context.Context, o logsOptions, r reach.Route, names []string, p *nodelog.Printer) error {
+	sources, err := nodelog.Choose(names, r.Windows)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var machines clusterv1.MachineList
-	if err := c.List(ctx, &machines, client.InNamespace(t.namespace)); err != nil {
-		return "", err
-	}
-	var names []string
-	for _, m := range machines.Items {
-		names = append(names, m.Name)
-		if m.Name != name && m.Status.NodeRef.Name != name {
+	var tried []error
+	for _, way := range []struct {
+		name string
+		read func() error
+	}{
+		{fromSSH, func() error { return a.logsBySSH(ctx, o, r, sources, p) }},
+		{fromKubelet, func() error { return a.logsByKubelet(ctx, o, r, sources, p) }},
+		{fromAgent, func() error { return a.logsByAgent(ctx, o, r, sources, p) }},
+		{fromConsole, func() error { return a.logsByConsole(ctx, o, r, p) }},
+	} {
+		if o.from != fromAuto && o.from != way.name {
 			continue
 		}
-		if m.Spec.ProviderID == "" {
-			return "", fmt.Errorf("machine %s has no VM yet: casement tree %s", name, m.Spec.ClusterName)
+		err := way.read()
+		if err == nil || ctx.Err() != nil {
+			return nil
 		}
-		return strings.TrimPrefix(m.Spec.ProviderID, "azure://"), nil
+		if _, partly := errors.AsType[partError](err); partly {
+			return err
+		}
+		tried = append(tried, err)
+		if o.from == fromAuto && way.name != fromConsole {
+			p.Note("%s: not by %s: %v", r.Name(), way.name, err)
+		}
 	}
-	return "", fmt.Errorf("no machine, node or VM is called %q in namespace %s; there are: %s", name, t.namespace, strings.Join(names, ", "))
+	if o.from == fromAuto {
+		return fmt.Errorf("no way leads to the logs of machine %s: %w", r.Machine, tried[len(tried)-1])
+	}
+	return errors.Join(tried...)
+}
+
+// partError is that of a way that worked, but not for all logs.
+type partError struct{ error }
+
+func part(err error) error {
+	if err == nil {
+		return nil
+	}
+	return partError{err}
+}
+
+func (a *app) logsBySSH(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+	c, leave, err := a.login(ctx, o.way, r)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return part(nodelog.Read(ctx, nodelog.SSH{Client: c, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p))
+}
+
+func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+	if r.Node == "" {
+		return errors.New("the machine has not joined")
+	}
+	c, err := a.client(o.target)
+	if err != nil {
+		return err
+	}
+	data, err := workloadKubeconfig(ctx, c, r.Cluster)
+	if err != nil {
+		return err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return fmt.Errorf("kubeconfig of cluster %s: %w", r.Cluster.Name, err)
+	}
+	set, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	k := nodelog.Kubelet{Client: set.CoreV1().RESTClient(), Node: r.Node, Windows: r.Windows}
+	if err := k.Check(ctx); err != nil {
+		return err
+	}
+	return part(nodelog.Read(ctx, k, sources, o.Options, p))
+}
+
+func (a *app) logsByAgent(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+	vm, err := a.vm(ctx, o.target, r)
+	if err != nil {
+		return err
+	}
+	o.Follow = false
+	return nodelog.Read(ctx, nodelog.Agent{Run: vm.Run, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p)
+}
+
+func (a *app) logsByConsole(ctx context.Context, o logsOptions, r reach.Route, p *nodelog.Printer) error {
+	vm, err := a.vm(ctx, o.target, r)
+	if err != nil {
+		return err
+	}
+	text, err := vm.Console(ctx)
+	if err != nil {
+		return err
+	}
+	log := p.Log(r.Name()+": serial console", o.Options)
+	_, err = io.Copy(log, strings.NewReader(text))
+	return errors.Join(err, log.Close())
 }

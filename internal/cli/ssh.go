@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -11,9 +12,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
 
-	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/reach"
 )
 
@@ -30,27 +31,13 @@ func (w *way) addFlags(c *cobra.Command) {
 	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, or none (default the control plane endpoint)")
 }
 
-// route finds the machine called name. Where the local plane could not have port
-// 22, it is told which it has instead.
+// route finds the machine called name.
 func (a *app) route(ctx context.Context, w way, name string) (reach.Route, error) {
 	c, err := a.client(w.target)
 	if err != nil {
 		return reach.Route{}, err
 	}
-	r, err := reach.Find(ctx, c, w.namespace, name, w.jump)
-	if err != nil || !a.asksPlane(w.kubeconfig) {
-		return r, err
-	}
-	plane, err := local.NewClient(a.dir).Status(ctx)
-	if err != nil {
-		return r, err
-	}
-	for _, l := range plane.Listeners {
-		if l.Instead == r.Jump {
-			r.Jump = l.Address
-		}
-	}
-	return r, nil
+	return reach.Find(ctx, c, w.namespace, name, w.jump)
 }
 
 // asksPlane says whether the management cluster is the local plane's.
@@ -62,7 +49,9 @@ func (a *app) asksPlane(kubeconfig string) bool {
 // with the user's own settings for other clusters, which outlive a purged plane.
 func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance, error) {
 	dir := string(a.dir)
-	if !a.asksPlane(w.kubeconfig) {
+	if a.asksPlane(w.kubeconfig) {
+		r.Jump = a.bound(ctx, r.Jump)
+	} else {
 		config, err := os.UserConfigDir()
 		if err != nil {
 			return nil, fmt.Errorf("find where to remember host keys: %w", err)
@@ -80,6 +69,18 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 		Keys:       reach.Keys{Identity: w.identity, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
 		KnownHosts: r.KnownHosts(dir), Notes: a.Err,
 	})
+}
+
+// login logs in to a machine; leave ends it and the way there.
+func (a *app) login(ctx context.Context, w way, r reach.Route) (c *ssh.Client, leave func(), err error) {
+	e, err := a.enter(ctx, w, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = e.SSH(ctx); err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	return c, func() { c.Close(); e.Close() }, nil
 }
 
 func newSSH(a *app) *cobra.Command {
@@ -112,16 +113,11 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.enter(ctx, w, r)
+	c, leave, err := a.login(ctx, w, r)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
-	c, err := e.SSH(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+	defer leave()
 	var terminal *reach.Terminal
 	if command == "" {
 		var restore func()

@@ -353,6 +353,25 @@ func (m *machines) Run(ctx context.Context, id, script string) (code int, stdout
 	return code, out.String(), errOut.String(), nil
 }
 
+// SetPassword implements arm.PasswordSetter. What it says on the console is who
+// had a password set, and not which.
+func (m *machines) SetPassword(_ context.Context, id, user, password string) error {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	m.mu.Unlock()
+	if g == nil || g.guest == nil {
+		return fmt.Errorf("the VM has no running guest")
+	}
+	if err := g.guest.Machine().SetPassword(user, password); err != nil {
+		return err
+	}
+	fmt.Fprintf(g.guest.Machine().Console, "guest: VMAccess set the password of user %s\n", user)
+	if row, ok := g.guest.Services().Get("TermService"); ok && !row.Running {
+		return g.guest.Services().Start("TermService")
+	}
+	return nil
+}
+
 // Console implements arm.Machines.
 func (m *machines) Console(id string) []byte {
 	data, err := os.ReadFile(filepath.Join(m.home(id), "console.log"))

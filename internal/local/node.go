@@ -82,8 +82,16 @@ func (n *node) startKubelet() {
 	if n.stop != nil {
 		return
 	}
-	k, err := kubelet.New(n.kubeletConfig())
+	config := n.kubeletConfig()
+	file, err := n.kubeletLog()
 	if err != nil {
+		fmt.Fprintf(n.console, "kubelet: it keeps no log of its own: %v\n", err)
+	} else {
+		config.Log = io.MultiWriter(n.console, file)
+	}
+	k, err := kubelet.New(config)
+	if err != nil {
+		file.Close()
 		fmt.Fprintf(n.console, "kubelet: %v\n", err)
 		return
 	}
@@ -92,10 +100,23 @@ func (n *node) startKubelet() {
 	n.stop, n.ended = stop, ended
 	go func() {
 		defer close(ended)
+		defer file.Close()
 		if err := k.Run(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(n.console, "kubelet: %v\n", err)
 		}
 	}()
+}
+
+// kubeletLog opens the file where the guest's own tools look for the kubelet's log.
+func (n *node) kubeletLog() (*os.File, error) {
+	path, err := n.body.Path(n.body.Machine().UnitLog("kubelet"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 }
 
 func (n *node) stopKubelet() {

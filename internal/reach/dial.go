@@ -36,6 +36,9 @@ type Entrance struct {
 
 // Enter logs in at the route's jump, if it has one.
 func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
+	if r.Blocked != nil {
+		return nil, r.Blocked
+	}
 	keys, done, err := a.Keys.signers()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ package reach
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -39,6 +40,8 @@ type Route struct {
 	// Machine and Node are the names of the Machine and of its node; Node is empty
 	// until the machine has joined.
 	Machine, Node string
+	// VM is the ARM resource ID of the machine's VM, empty until there is one.
+	VM string
 	// Windows says which of the two systems the machine runs.
 	Windows bool
 	// Address is the machine's private address, or its public one where there is no
@@ -48,7 +51,12 @@ type Route struct {
 	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
 	// the machine is reached straight.
 	Jump string
+	// Blocked says why there is no way yet; nil when there is one.
+	Blocked error
 }
+
+// Name is the node's, or the machine's until there is a node.
+func (r Route) Name() string { return cmp.Or(r.Node, r.Machine) }
 
 // Straight is the jump of a user whose network leads to the machine itself: one in
 // the virtual network, behind a VPN, or of a machine with a public address.
@@ -56,7 +64,8 @@ const Straight = "none"
 
 // Find returns the route to the machine that name means: a Machine, its node or
 // its AzureMachine. jump, a host with or without a port, or Straight, replaces the
-// control plane endpoint; it may be empty.
+// control plane endpoint; it may be empty. A route that is blocked is returned
+// without an error.
 func Find(ctx context.Context, c client.Client, namespace, name, jump string) (Route, error) {
 	var machines clusterv1.MachineList
 	if err := c.List(ctx, &machines, client.InNamespace(namespace)); err != nil {
@@ -72,34 +81,80 @@ func Find(ctx context.Context, c client.Client, namespace, name, jump string) (R
 		return Route{}, fmt.Errorf("cluster of machine %s: %w", m.Name, err)
 	}
 	vm := &infrav1.AzureMachine{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, vm); err != nil {
-		return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
+	if m.Spec.InfrastructureRef.Kind == "AzureMachine" {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Spec.InfrastructureRef.Name}, vm); err != nil {
+			return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
+		}
 	}
-	return between(m, cluster, vm, jump)
+	return between(m, cluster, vm, jump), nil
+}
+
+// All returns the routes to every machine of a namespace, or of one cluster in it,
+// by name.
+func All(ctx context.Context, c client.Client, namespace, cluster, jump string) ([]Route, error) {
+	only := []client.ListOption{client.InNamespace(namespace)}
+	if cluster != "" {
+		only = append(only, client.MatchingLabels{clusterv1.ClusterNameLabel: cluster})
+	}
+	var machines clusterv1.MachineList
+	var clusters clusterv1.ClusterList
+	var vms infrav1.AzureMachineList
+	err := errors.Join(c.List(ctx, &machines, only...), c.List(ctx, &clusters, client.InNamespace(namespace)), c.List(ctx, &vms, only...))
+	if err != nil {
+		return nil, fmt.Errorf("list machines in namespace %s: %w", namespace, err)
+	}
+	byName := map[string]*clusterv1.Cluster{}
+	for i := range clusters.Items {
+		byName[clusters.Items[i].Name] = &clusters.Items[i]
+	}
+	vmByName := map[string]*infrav1.AzureMachine{}
+	for i := range vms.Items {
+		vmByName[vms.Items[i].Name] = &vms.Items[i]
+	}
+	var out []Route
+	for i := range machines.Items {
+		m := &machines.Items[i]
+		owner, vm := byName[m.Spec.ClusterName], vmByName[m.Spec.InfrastructureRef.Name]
+		if owner == nil {
+			continue // it is being deleted
+		}
+		if vm == nil {
+			vm = &infrav1.AzureMachine{}
+		}
+		out = append(out, between(m, owner, vm, jump))
+	}
+	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Machine, b.Machine) })
+	return out, nil
 }
 
 // between is the route to a machine, from what the management cluster says of it.
-func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump string) (Route, error) {
+func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump string) Route {
 	r := Route{
 		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
 		Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows"),
+		VM: strings.TrimPrefix(cmp.Or(m.Spec.ProviderID, deref(vm.Spec.ProviderID)), "azure://"),
 	}
 	addresses := slices.Concat(m.Status.Addresses, vm.Status.Addresses)
 	r.Address = address(addresses, clusterv1.MachineInternalIP)
 	if jump == Straight {
 		r.Address = cmp.Or(address(addresses, clusterv1.MachineExternalIP), r.Address)
+	} else if jump = cmp.Or(jump, cluster.Spec.ControlPlaneEndpoint.Host); jump != "" {
+		r.Jump = withPort(jump)
 	}
-	if r.Address == "" {
-		return Route{}, fmt.Errorf("machine %s has no address yet; see what it waits for: casement why %s", m.Name, m.Name)
+	switch {
+	case r.Address == "":
+		r.Blocked = fmt.Errorf("machine %s has no address yet; see what it waits for: casement why %s", m.Name, m.Name)
+	case jump == "":
+		r.Blocked = fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", cluster.Name)
 	}
-	if jump == Straight {
-		return r, nil
+	return r
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
 	}
-	if jump = cmp.Or(jump, cluster.Spec.ControlPlaneEndpoint.Host); jump == "" {
-		return Route{}, fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", cluster.Name)
-	}
-	r.Jump = withPort(jump)
-	return r, nil
+	return *s
 }
 
 // choose picks the machine that is called name, by its own name first.

@@ -43,15 +43,16 @@ func TestBetween(t *testing.T) {
 			cluster.Spec.ControlPlaneEndpoint.Host = c.endpoint
 			vm := &infrav1.AzureMachine{}
 			vm.Spec.OSDisk.OSType = c.os
-			r, err := between(m, cluster, vm, c.jump)
+			m.Spec.ProviderID = "azure:///subscriptions/s"
+			r := between(m, cluster, vm, c.jump)
 			if c.refusal != "" {
-				if err == nil || !strings.Contains(err.Error(), c.refusal) {
-					t.Fatalf("got %+v, %v; want an error with %q", r, err, c.refusal)
+				if r.Blocked == nil || !strings.Contains(r.Blocked.Error(), c.refusal) {
+					t.Fatalf("got %+v; want it blocked with %q", r, c.refusal)
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
+			if r.Blocked != nil || r.VM != "/subscriptions/s" {
+				t.Fatalf("got %+v", r)
 			}
 			if r.Address != c.wantAddress || r.Jump != c.wantJump || r.Windows != c.windows || r.Machine != "m" || r.Node != "n" {
 				t.Errorf("got %+v", r)

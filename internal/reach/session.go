@@ -76,3 +76,24 @@ func Run(ctx context.Context, c *ssh.Client, command string, terminal *Terminal,
 	}
 	return 0, nil
 }
+
+// Output runs a command without input and returns its exit code. The end of ctx
+// ends the command's session, not the login.
+func Output(ctx context.Context, c *ssh.Client, command string, out, errOut io.Writer) (int, error) {
+	s, err := c.NewSession()
+	if err != nil {
+		return 0, fmt.Errorf("open a session: %w", err)
+	}
+	defer s.Close()
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	s.Stdout, s.Stderr = out, errOut
+	err = s.Run(command)
+	if exit, ok := errors.AsType[*ssh.ExitError](err); ok {
+		return exit.ExitStatus(), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run %q: %w", command, errors.Join(err, ctx.Err()))
+	}
+	return 0, nil
+}

@@ -64,6 +64,7 @@ type Server struct {
 	calls   *callLog
 	faults  *fault.Set
 	pki     *serving
+	blobKey [32]byte // signs addresses of storage
 
 	mu    sync.RWMutex
 	store *store
@@ -100,6 +101,7 @@ func New(cfg Config) (*Server, error) {
 		store.close()
 		return nil, err
 	}
+	_, _ = rand.Read(s.blobKey[:]) // never fails (crypto/rand)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.actions, s.types = s.works(), kinds()
 	s.work.Go(func() { s.feed.run(s.ctx) })

@@ -184,6 +184,9 @@ func (c *call) serveAction() (bool, *Error) {
 	if c.r.Method == http.MethodPost && tail == "simulateeviction" {
 		return true, c.simulateEviction(parent)
 	}
+	if c.r.Method == http.MethodPost && tail == "retrievebootdiagnosticsdata" {
+		return true, c.serveBootDiagnostics(parent)
+	}
 	action, ok := vmActions[tail]
 	if c.r.Method != http.MethodPost || !ok {
 		return false, nil
@@ -229,19 +232,24 @@ func prepareExtension(t *tx, d, _ *doc) *Error {
 		d.Hidden["protectedSettings"] = v
 		delete(p, "protectedSettings")
 	}
-	return nil
+	return checkExtension(t, d)
 }
 
 // runExtension runs the command of a script extension in the guest.
 func runExtension(ctx context.Context, s *Server, op *operation) (any, *Error) {
-	var command, vm, name string
+	var command, vm, name, user, password string
+	access := false
 	s.read(func(t *tx) {
 		if d := t.find(op.Target); d != nil {
 			parent, _ := d.id.parent()
 			vm, name = parent.String(), d.id.name()
+			access, user, password = isAccess(d), str(props(d.Body), "settings", "UserName"), str(d.Hidden, "protectedSettings", "Password")
 			command = orDefault(str(d.Hidden, "protectedSettings", "commandToExecute"), str(props(d.Body), "settings", "commandToExecute"))
 		}
 	})
+	if access && s.cfg.Machines != nil {
+		return nil, s.runAccess(ctx, vm, name, user, password)
+	}
 	if command == "" || s.cfg.Machines == nil {
 		return nil, nil
 	}

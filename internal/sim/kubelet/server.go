@@ -50,6 +50,7 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("GET /pods", k.servePods)
+	mux.HandleFunc("GET /logs/", k.serveFiles)
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLogs)
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
 	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
@@ -116,6 +117,23 @@ func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": list})
+}
+
+// serveFiles serves what lies below /var/log, as enableSystemLogHandler has it by
+// default; log queries (enableSystemLogQuery) are off by default and not simulated.
+func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
+	dir, err := k.c.Path("/var/log")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	root, err := os.OpenRoot(dir) // links do not lead out of it
+	if err != nil {
+		http.Error(w, "no logs", http.StatusNotFound)
+		return
+	}
+	defer root.Close()
+	http.StripPrefix("/logs/", http.FileServerFS(root.FS())).ServeHTTP(w, r)
 }
 
 // serveLogs answers a container's log; tailLines and follow are honoured.

@@ -1,7 +1,16 @@
 package machine
 
 import (
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -62,4 +71,60 @@ func (m *Machine) SetAuthorizedKeys(user string, keys []string) error {
 		return fmt.Errorf("keys of user %s: %w", user, err)
 	}
 	return nil
+}
+
+// account is what the guest keeps of a password, as an OS does: enough to know it
+// again.
+type account struct{ Salt, Hash []byte }
+
+// passwordRounds makes guessing slow and a test quick.
+const passwordRounds = 10_000
+
+func (m *Machine) accountsFile() string { return filepath.Join(m.Dir, "accounts.json") }
+
+func (m *Machine) accounts() (map[string]account, error) {
+	out := map[string]account{}
+	data, err := os.ReadFile(m.accountsFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(data, &out)
+}
+
+// SetPassword gives a user a password, and makes the user if need be. Of the
+// password a salted hash is kept.
+func (m *Machine) SetPassword(user, password string) error {
+	if _, err := m.AddUser(user, "", "/bin/bash"); err != nil {
+		return err
+	}
+	accounts, err := m.accounts()
+	if err != nil {
+		return fmt.Errorf("accounts of guest %s: %w", m.ComputerName, err)
+	}
+	salt := make([]byte, 16)
+	_, _ = rand.Read(salt) // never fails (crypto/rand)
+	hash, err := pbkdf2.Key(sha256.New, password, salt, passwordRounds, sha256.Size)
+	if err != nil {
+		return err
+	}
+	accounts[strings.ToLower(user)] = account{salt, hash}
+	data, err := json.Marshal(accounts)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(m.accountsFile(), data, 0o600)
+}
+
+// PasswordIs says whether it is the user's password.
+func (m *Machine) PasswordIs(user, password string) bool {
+	accounts, err := m.accounts()
+	a, ok := accounts[strings.ToLower(user)]
+	if err != nil || !ok {
+		return false
+	}
+	hash, err := pbkdf2.Key(sha256.New, password, a.Salt, passwordRounds, sha256.Size)
+	return err == nil && subtle.ConstantTimeCompare(hash, a.Hash) == 1
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func tail(ctx context.Context, p *Process) int {
 // journalctl shows the log of a unit that the guest keeps one of: -u UNIT, -n N,
 // -f and --since @SECONDS; other flags change only the form.
 func journalctl(ctx context.Context, p *Process) int {
-	unit, since, n, goOn := "", "", -1, false
+	unit, since, lines, goOn := "", "", "", false
 	for i := 1; i < len(p.Args); i++ {
 		name, value, inline := strings.Cut(p.Args[i], "=")
 		if takes := strings.Contains(" -u --unit -n --lines -S --since -o --output ", " "+name+" "); takes && !inline && i+1 < len(p.Args) {
@@ -141,7 +142,7 @@ func journalctl(ctx context.Context, p *Process) int {
 		case "-S", "--since":
 			since = value
 		case "-n", "--lines":
-			n, _ = strconv.Atoi(value)
+			lines = value
 		case "-f", "--follow":
 			goOn = true
 		}
@@ -160,8 +161,13 @@ func journalctl(ctx context.Context, p *Process) int {
 			text = stampedSince(text, time.Unix(s, 0))
 		}
 	}
-	if n < 0 && goOn {
+	n, err := strconv.Atoi(lines)
+	switch {
+	case err == nil:
+	case goOn && lines != "all":
 		n = 10
+	default:
+		n = -1
 	}
 	p.Printf("%s", lastLines(text, n))
 	if goOn {
@@ -185,7 +191,7 @@ func stampedSince(text string, from time.Time) string {
 
 // getContent is Get-Content: -Tail N, -TotalCount N, -Wait and -Raw.
 func getContent(ctx context.Context, p *Process) int {
-	wait, tailed, first := false, -1, -1
+	wait, quiet, tailed, first := false, false, -1, -1
 	var files []string
 	for i := 1; i < len(p.Args); i++ {
 		a := strings.ToLower(p.Args[i])
@@ -205,18 +211,24 @@ func getContent(ctx context.Context, p *Process) int {
 			tailed = value()
 		case a == "-totalcount" || a == "-head" || a == "-first":
 			first = value()
+		case (a == "-erroraction" || a == "-ea") && strings.EqualFold(p.Arg(i+1), "SilentlyContinue"):
+			quiet = true
+			i++
 		case a == "-encoding" || a == "-erroraction" || a == "-ea" || a == "-readcount":
 			i++
 		case strings.HasPrefix(a, "-"):
 		default:
 			for f := range strings.SplitSeq(p.Args[i], ",") {
-				files = append(files, strings.TrimSpace(f))
+				files = append(files, globWindows(p, strings.Trim(strings.TrimSpace(f), "'\""))...)
 			}
 		}
 	}
 	sizes := make([]int64, len(files))
 	for i, f := range files {
 		data, err := p.Guest.Root.ReadFile(p.Abs(f))
+		if err != nil && quiet {
+			continue
+		}
 		if err != nil {
 			return p.Fail(1, "Get-Content : Cannot find path '%s' because it does not exist.", p.Abs(f))
 		}
@@ -232,4 +244,32 @@ func getContent(ctx context.Context, p *Process) int {
 		return follow(ctx, p, files, sizes, false)
 	}
 	return 0
+}
+
+// globWindows resolves * and ? in a path, folder by folder; what has neither stays.
+func globWindows(p *Process, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?") {
+		return []string{pattern}
+	}
+	found := []string{""}
+	for i, part := range strings.Split(p.Abs(pattern), `\`) {
+		var next []string
+		for _, dir := range found {
+			if i == 0 || !strings.ContainsAny(part, "*?") {
+				next = append(next, strings.TrimPrefix(dir+`\`+part, `\`))
+				continue
+			}
+			entries, err := p.Guest.Root.ReadDir(dir + `\`)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				if ok, err := path.Match(strings.ToLower(part), strings.ToLower(e.Name())); err == nil && ok {
+					next = append(next, dir+`\`+e.Name())
+				}
+			}
+		}
+		found = next
+	}
+	return slices.DeleteFunc(found, func(f string) bool { return !p.Guest.Root.Exists(f) })
 }
