@@ -21,6 +21,9 @@ type desktop struct {
 	port uint16
 	file string
 	open bool
+	// account is who logs in to the desktop; reset asks for a new password of it.
+	account string
+	reset   bool
 }
 
 func newRDP(a *app) *cobra.Command {
@@ -32,8 +35,11 @@ func newRDP(a *app) *cobra.Command {
 		Long: `Listen on a local port and carry each connection over the control plane endpoint to
 port 3389 of a Windows machine, until interrupted. The address is printed and stands
 in a Remote Desktop file; --open starts an installed client with it and ends with it.
+Nobody knows the password that cloudbase-init gave the administrator: --reset-password
+sets a new one through Azure's VMAccess extension and shows it, once; it is stored
+nowhere. An account that is not there is made, as an administrator.
 On the local plane the machine is simulated: it negotiates, and has no desktop.`,
-		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n  casement rdp demo-md-win-x7k2p --open",
+		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n  casement rdp demo-md-win-x7k2p --reset-password --open",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rdp(cmd.Context(), w, args[0], d)
@@ -42,6 +48,8 @@ On the local plane the machine is simulated: it negotiates, and has no desktop.`
 	w.addFlags(c)
 	c.Flags().Uint16Var(&d.port, "port", 0, "local port (default any that is free)")
 	c.Flags().StringVar(&d.file, "file", "", "where to write the Remote Desktop file (default NODE.rdp in the temporary directory)")
+	c.Flags().StringVar(&d.account, "account", reach.User, "Windows account for the desktop; --user is who goes through SSH")
+	c.Flags().BoolVar(&d.reset, "reset-password", false, "give the account a new password and show it")
 	c.Flags().BoolVar(&d.open, "open", false, "start an installed Remote Desktop client")
 	return c
 }
@@ -59,20 +67,25 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 		return err
 	}
 	defer e.Close()
+	if d.reset {
+		if err := a.resetPassword(ctx, w.target, r, d.account); err != nil {
+			return err
+		}
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
 	if err != nil {
 		return fmt.Errorf("listen for the tunnel: %w; choose another with --port", err)
 	}
 	defer l.Close()
 	address, file := l.Addr().String(), cmp.Or(d.file, filepath.Join(os.TempDir(), cmp.Or(r.Node, r.Machine)+".rdp"))
-	if err := os.WriteFile(file, reach.RDPFile(address, w.user), 0o600); err != nil {
+	if err := os.WriteFile(file, reach.RDPFile(address, d.account), 0o600); err != nil {
 		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}
 	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, reach.RDPPort, file)
 	if !d.open {
 		return e.Tunnel(ctx, l, reach.RDPPort, a.Err)
 	}
-	argv, err := reach.Desktop(exec.LookPath, address, w.user, file)
+	argv, err := reach.Desktop(exec.LookPath, address, d.account, file)
 	if err != nil {
 		return err
 	}
@@ -88,4 +101,19 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	err = e.Tunnel(ctx, l, reach.RDPPort, a.Err)
 	cancel()
 	return errors.Join(err, <-ended)
+}
+
+// resetPassword shows a new password of an account, which nothing keeps.
+func (a *app) resetPassword(ctx context.Context, t target, r reach.Route, account string) error {
+	vm, err := a.vm(ctx, t, r)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Err, "setting the password of %s through VMAccess, which takes Azure a minute or two\n", account)
+	password, err := vm.ResetPassword(ctx, account)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "New password of %s, shown this once: %s\n", account, password)
+	return nil
 }

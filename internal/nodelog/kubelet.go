@@ -47,7 +47,7 @@ func (r Kubelet) Read(ctx context.Context, s Source, o Options, p *Printer) erro
 		files = append(files, found...)
 	}
 	if len(files) == 0 {
-		p.Note("%s: the kubelet serves no such log; it takes SSH", title)
+		p.Note("%s: not among what the kubelet serves; read it over SSH", title)
 	}
 	return each(o.Follow, files, func(file string) error {
 		return poll(ctx, p.Log(title+": /var/log/"+file, o), o.Follow, func(offset int64) (io.ReadCloser, error) {

@@ -147,7 +147,14 @@ const accessName = "enablevmaccess"
 // ResetPassword gives a local administrator of a Windows VM a new random password
 // through the VMAccess extension, which makes the account if there is none and
 // opens Remote Desktop. The password is in the answer and nowhere else.
-func (v VM) ResetPassword(ctx context.Context, location, user string) (string, error) {
+func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
+	if !v.Windows {
+		return "", fmt.Errorf("reset the password of %s on %s: only on Windows; Linux machines take SSH keys", user, v.ID)
+	}
+	location, err := v.location(ctx)
+	if err != nil {
+		return "", err
+	}
 	name, err := v.accessExtension(ctx)
 	if err != nil {
 		return "", err
@@ -195,14 +202,17 @@ func (v VM) accessExtension(ctx context.Context) (string, error) {
 	return accessName, nil
 }
 
-// Location is the Azure location of the VM.
-func (v VM) Location(ctx context.Context) (string, error) {
+// location is where the VM is, which its extensions have to name.
+func (v VM) location(ctx context.Context) (string, error) {
 	body, err := v.Client.Get(ctx, v.ID, apiVersion)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", v.ID, err)
 	}
 	var vm struct{ Location string }
-	return vm.Location, json.Unmarshal(body, &vm)
+	if err := json.Unmarshal(body, &vm); err != nil {
+		return "", fmt.Errorf("read %s: %w", v.ID, err)
+	}
+	return vm.Location, nil
 }
 
 // classes are what a Windows password is made of; what looks alike is left out, as

@@ -65,6 +65,9 @@ type Server struct {
 	faults  *fault.Set
 	pki     *serving
 	blobKey [32]byte // signs addresses of storage
+	// passwords are those that VMAccess is to set, by the extension's key, until it
+	// has: they are in no store. A restart in between loses them.
+	passwords sync.Map
 
 	mu    sync.RWMutex
 	store *store

@@ -232,7 +232,14 @@ func prepareExtension(t *tx, d, _ *doc) *Error {
 		d.Hidden["protectedSettings"] = v
 		delete(p, "protectedSettings")
 	}
-	return checkExtension(t, d)
+	if e := checkExtension(t, d); e != nil {
+		return e
+	}
+	if isAccess(d) {
+		t.s.passwords.Store(d.key(), str(d.Hidden, "protectedSettings", "Password"))
+		delete(d.Hidden, "protectedSettings")
+	}
+	return nil
 }
 
 // runExtension runs the command of a script extension in the guest.
@@ -243,7 +250,10 @@ func runExtension(ctx context.Context, s *Server, op *operation) (any, *Error) {
 		if d := t.find(op.Target); d != nil {
 			parent, _ := d.id.parent()
 			vm, name = parent.String(), d.id.name()
-			access, user, password = isAccess(d), str(props(d.Body), "settings", "UserName"), str(d.Hidden, "protectedSettings", "Password")
+			access, user = isAccess(d), str(props(d.Body), "settings", "UserName")
+			if kept, ok := t.s.passwords.LoadAndDelete(d.key()); ok {
+				password, _ = kept.(string)
+			}
 			command = orDefault(str(d.Hidden, "protectedSettings", "commandToExecute"), str(props(d.Body), "settings", "commandToExecute"))
 		}
 	})
