@@ -182,7 +182,7 @@ func (t *tx) prune() {
 // supersede ends the write under way on a document, if there is one.
 func (t *tx) supersede(key string) {
 	if cur := t.open[key]; cur != nil && !strings.HasSuffix(cur.Action, "delete") {
-		t.cancelOp(cur, "OperationPreempted", "The operation has been preempted by a more recent operation.")
+		t.cancelOp(cur, "OperationPreempted", "Operation execution has been preempted by a more recent operation.")
 	}
 }
 

@@ -150,6 +150,7 @@ func defaultScaleSet(d *doc) {
 		setDefault(p, "platformFaultDomainCount", float64(1))
 		return
 	}
+	// Shown as in Azure; instances beyond the capacity are never made here.
 	setDefault(p, "overprovision", true)
 	setDefault(p, "doNotRunExtensionsOnOverprovisionedVMs", false)
 	setDefault(p, "platformFaultDomainCount", float64(5))
@@ -191,9 +192,11 @@ func hideScaleSet(d *doc) {
 }
 
 // modelOf names a state of the model: instances made from another one are not
-// up to date.
+// up to date. New custom data counts, as in Azure. A new admin password does not:
+// it is for instances to come, and no upgrade brings it to those there are. That
+// Azure sees it so is not proven.
 func modelOf(d *doc) string {
-	data, err := json.Marshal([]any{profileOf(d), str(d.Body, "sku", "name"), d.Hidden["customData"], d.Hidden["userData"], d.Hidden["adminPassword"], d.Hidden["protectedSettings"]})
+	data, err := json.Marshal([]any{profileOf(d), str(d.Body, "sku", "name"), d.Hidden["customData"], d.Hidden["userData"], d.Hidden["protectedSettings"]})
 	if err != nil {
 		return "" // an object decoded from JSON always encodes
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Longest prefixes of computer names; six base-36 digits follow.
@@ -33,6 +34,9 @@ func checkScaleSet(t *tx, d *doc) (size, *Error) {
 		return none, nil // a Flexible set that VMs are attached to
 	}
 	if e := checkCapacity(d); e != nil {
+		return none, e
+	}
+	if e := checkModelled(d); e != nil {
 		return none, e
 	}
 	if e := checkUpgradePolicy(d); e != nil {
@@ -83,6 +87,35 @@ func checkCapacity(d *doc) *Error {
 	return nil
 }
 
+// checkModelled refuses what a scale set would do by itself in Azure and does not
+// do here.
+func checkModelled(d *doc) *Error {
+	p := sub(d.Body, "properties")
+	for _, path := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"}, {"automaticRepairsPolicy", "enabled"}, {"spotRestorePolicy", "enabled"}} {
+		if boolean(p, path...) {
+			return errUnsupported("scale sets with " + strings.Join(path, "."))
+		}
+	}
+	for _, field := range []string{"priorityMixPolicy", "skuProfile"} {
+		if p[field] != nil {
+			return errUnsupported("scale sets with " + field)
+		}
+	}
+	return checkTermination(profileOf(d))
+}
+
+// checkTermination holds the range of the notice before an instance ends. The
+// notice itself is not waited for.
+// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-terminate-notification.
+func checkTermination(profile object) *Error {
+	terminate := sub(profile, "scheduledEventsProfile", "terminateNotificationProfile")
+	notice := orDefault(str(terminate, "notBeforeTimeout"), "PT5M")
+	if d, ok := isoDuration(notice); boolean(terminate, "enable") && (!ok || d < 5*time.Minute || d > 15*time.Minute) {
+		return invalid("terminateNotificationProfile.notBeforeTimeout", "The value '%s' of parameter 'notBeforeTimeout' is out of range: it has to be between PT5M and PT15M.", notice)
+	}
+	return nil
+}
+
 func checkUpgradePolicy(d *doc) *Error {
 	if isFlexible(d) {
 		return nil
@@ -90,11 +123,6 @@ func checkUpgradePolicy(d *doc) *Error {
 	mode := str(d.Body, "properties", "upgradePolicy", "mode")
 	if !slices.Contains([]string{"Manual", "Automatic", "Rolling"}, mode) {
 		return invalid("upgradePolicy.mode", "The value '%s' of parameter 'upgradePolicy.mode' is not one of Manual, Automatic, Rolling.", mode)
-	}
-	for _, automatic := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"}, {"automaticRepairsPolicy", "enabled"}} {
-		if boolean(d.Body, append([]string{"properties"}, automatic...)...) {
-			return errUnsupported("scale sets with " + strings.Join(automatic, "."))
-		}
 	}
 	if e := checkRollingPolicy(sub(d.Body, "properties", "upgradePolicy", "rollingUpgradePolicy")); e != nil {
 		return e
@@ -219,6 +247,9 @@ func checkNetworkProfile(set *doc) *Error {
 		for _, ip := range items(props(c), "ipConfigurations") {
 			if str(props(ip), "subnet", "id") == "" {
 				return invalid("subnet", "Required parameter 'ipConfiguration.properties.subnet' is missing (null).")
+			}
+			if props(ip)["publicIPAddressConfiguration"] != nil {
+				return errUnsupported("public IP addresses of a scale set's instances")
 			}
 		}
 	}

@@ -13,11 +13,6 @@ func (t *tx) makeInstance(set *doc, number int, zone string, pool *addressPool) 
 	d := &doc{ID: id.String(), Type: typeInstance, id: id, Hidden: object{"power": "running"}, Body: object{
 		"location": set.Body["location"], "instanceId": id.name(), "properties": object{"modelDefinitionApplied": "VirtualMachineScaleSet"},
 	}}
-	for _, field := range []string{"tags", "identity", "plan"} {
-		if v := set.Body[field]; v != nil {
-			d.Body[field] = clone(v)
-		}
-	}
 	if zone != "" {
 		d.Body["zones"] = []any{zone}
 	}
@@ -37,6 +32,12 @@ func (t *tx) makeInstance(set *doc, number int, zone string, pool *addressPool) 
 // there are kept; the rest is as new.
 func (t *tx) applyModel(set, d *doc) *Error {
 	profile, p := profileOf(set), props(d.Body)
+	for _, field := range []string{"tags", "identity", "plan"} {
+		delete(d.Body, field)
+		if v := set.Body[field]; v != nil {
+			d.Body[field] = clone(v)
+		}
+	}
 	d.Body["sku"] = object{"name": str(set.Body, "sku", "name"), "tier": orDefault(str(set.Body, "sku", "tier"), "Standard")}
 	p["hardwareProfile"] = object{}
 	for _, field := range []string{"diagnosticsProfile", "securityProfile", "licenseType"} {

@@ -58,7 +58,7 @@ func checkRollingPolicy(policy object) *Error {
 	return nil
 }
 
-var isoForm = regexp.MustCompile(`^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$`)
+var isoForm = regexp.MustCompile(`^PT(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?$`)
 
 // isoDuration reads the hours, minutes and seconds of an ISO 8601 duration.
 func isoDuration(s string) (time.Duration, bool) {
