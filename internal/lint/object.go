@@ -44,6 +44,8 @@ type Pod struct {
 	Object     *Object
 	Meta, Spec Value
 	Level      Level
+
+	containers []Container
 }
 
 // Container is one container of a pod.
@@ -82,13 +84,14 @@ func (p *Pod) Windows() bool { return p.Level >= Image }
 
 // Containers are all of the pod: containers, init and ephemeral ones.
 func (p *Pod) Containers() []Container {
-	var out []Container
-	for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		for _, c := range p.Spec.At(list).Items() {
-			out = append(out, Container{Value: c, List: list, Pod: p})
+	if p.containers == nil {
+		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
+			for _, c := range p.Spec.At(list).Items() {
+				p.containers = append(p.containers, Container{Value: c, List: list, Pod: p})
+			}
 		}
 	}
-	return out
+	return slices.Clip(p.containers)
 }
 
 // WindowsOption is the effective field of windowsOptions: the container's, else the
@@ -204,26 +207,4 @@ var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|lt
 // WindowsImage says whether an image reference is known to be a Windows one.
 func WindowsImage(image string) bool {
 	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") || windowsTag.MatchString(image)
-}
-
-// Set is everything that was read together.
-type Set struct {
-	Objects []*Object
-	Pods    []*Pod
-}
-
-// Kind returns the objects of some kinds.
-func (s *Set) Kind(kinds ...string) []*Object {
-	return slices.DeleteFunc(slices.Clone(s.Objects), func(o *Object) bool { return !slices.Contains(kinds, o.Kind) })
-}
-
-// Selected are the pods of a namespace whose labels match a Service's selector.
-func (s *Set) Selected(selector Value, namespace string) []*Pod {
-	fields := selector.Fields()
-	if len(fields) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(s.Pods), func(p *Pod) bool {
-		return p.Object.Namespace != namespace || slices.ContainsFunc(fields, func(f Field) bool { return p.Meta.At("labels", f.Key).Str() != f.Value.Str() })
-	})
 }

@@ -123,7 +123,7 @@ type Pass struct {
 
 // Pods are those meant for Windows.
 func (p *Pass) Pods() []*Pod {
-	return slices.DeleteFunc(slices.Clone(p.Set.Pods), func(pod *Pod) bool { return !pod.Windows() })
+	return slices.Clip(p.Set.lookup().windows)
 }
 
 // Report tells of a place in an object.

@@ -1,8 +1,8 @@
 package lint
 
 import (
-	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +18,9 @@ type Value struct {
 	// near is where to point when the place is absent.
 	near   *yaml.Node
 	parent *Value
-	path   string
+	// name is the key that leads here, or index the place in a list.
+	name  string
+	index int
 }
 
 // Field is an entry of a mapping.
@@ -50,12 +52,12 @@ func root(n *yaml.Node) Value {
 func (v Value) At(keys ...string) Value {
 	for _, key := range keys {
 		keyNode, node := lookup(v.node, key, 0)
-		parent := v
 		near := v.near
 		if keyNode != nil {
 			near = keyNode
 		}
-		v = Value{node: node, key: keyNode, near: near, parent: &parent, path: join(v.path, key)}
+		parent := v
+		v = Value{node: node, key: keyNode, near: near, parent: &parent, name: key, index: -1}
 	}
 	return v
 }
@@ -107,10 +109,10 @@ func (v Value) Items() []Value {
 	if v.node == nil || v.node.Kind != yaml.SequenceNode {
 		return nil
 	}
+	parent := v
 	out := make([]Value, 0, len(v.node.Content))
 	for i, n := range v.node.Content {
-		parent := v
-		out = append(out, Value{node: resolve(n), near: n, parent: &parent, path: fmt.Sprintf("%s[%d]", v.path, i)})
+		out = append(out, Value{node: resolve(n), near: n, parent: &parent, index: i})
 	}
 	return out
 }
@@ -127,6 +129,11 @@ func (v Value) Fields() []Field {
 		}
 	}
 	return out
+}
+
+// merges says whether a mapping takes entries of another one.
+func (v Value) merges() bool {
+	return v.IsMap() && slices.ContainsFunc(v.node.Content, func(n *yaml.Node) bool { return n.Tag == "!!merge" })
 }
 
 // Exists says whether something other than null is there.
@@ -184,7 +191,15 @@ func (v Value) Int() (value int64, ok bool) {
 }
 
 // Path is the field path, such as spec.containers[0].image.
-func (v Value) Path() string { return v.path }
+func (v Value) Path() string {
+	switch {
+	case v.parent == nil:
+		return ""
+	case v.index >= 0:
+		return v.parent.Path() + "[" + strconv.Itoa(v.index) + "]"
+	}
+	return join(v.parent.Path(), v.name)
+}
 
 // position is where a finding points: the value, or what is nearest to where it
 // would be.

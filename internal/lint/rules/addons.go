@@ -107,7 +107,7 @@ func addons() []lint.Rule {
 func eachCalico(check func(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		var found []*lint.Object
-		for _, o := range p.Set.Objects {
+		for _, o := range p.Set.Kind("Installation", "HelmChartProxy", "IPAMConfig", "IPAMConfiguration") {
 			if o.Kind == "Installation" && strings.HasPrefix(o.APIVersion, "operator.tigera.io/") || o.Kind == "HelmChartProxy" && clusterAPI(o) || strings.HasPrefix(o.Kind, "IPAMConfig") && strings.Contains(o.APIVersion, "projectcalico.org/") {
 				found = append(found, o)
 			}
@@ -160,7 +160,7 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 
 // overlay says whether the network of the input is VXLAN.
 func overlay(s *lint.Set) bool {
-	return slices.ContainsFunc(s.Objects, func(o *lint.Object) bool {
+	return slices.ContainsFunc(s.Kind("Installation", "ConfigMap"), func(o *lint.Object) bool {
 		pools := o.Root.At("spec", "calicoNetwork", "ipPools").Items()
 		conf := o.Root.At("data", "net-conf.json")
 		return o.Kind == "Installation" && slices.ContainsFunc(pools, func(v lint.Value) bool { return strings.HasPrefix(v.At("encapsulation").Str(), "VXLAN") }) ||

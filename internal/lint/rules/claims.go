@@ -74,10 +74,13 @@ func claims() []lint.Rule {
 			Bad: csiPlugin(`\\.\pipe\csi-proxy-filesystem-v1`), Good: csiPlugin(`C:\csi`),
 			Check: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 				v := volume.At("hostPath", "path")
-				deployed := slices.ContainsFunc(p.Set.Objects, func(o *lint.Object) bool {
-					return o.Kind == "DaemonSet" && strings.Contains(o.Name, "csi-proxy") || o.Kind == "Cluster" && clusterAPI(o) && o.Root.At("metadata", "labels", "csi-proxy").Str() == "enabled"
+				if !isPipe(v.Str()) || !strings.Contains(v.Str(), "csi-proxy-") {
+					return
+				}
+				deployed := slices.ContainsFunc(p.Set.Kind("DaemonSet", "Cluster"), func(o *lint.Object) bool {
+					return o.Kind == "DaemonSet" && strings.Contains(o.Name, "csi-proxy") || clusterAPI(o) && o.Root.At("metadata", "labels", "csi-proxy").Str() == "enabled"
 				})
-				if isPipe(v.Str()) && strings.Contains(v.Str(), "csi-proxy-") && !deployed {
+				if !deployed {
 					p.Report(pod.Object, v, "nothing here deploys csi-proxy, which this pipe belongs to", say("deploy csi-proxy, or run the plugin as a HostProcess pod"))
 				}
 			}),
@@ -102,10 +105,8 @@ func claimsOf(s *lint.Set, pod *lint.Pod) []claim {
 		if name == "" {
 			continue
 		}
-		for _, o := range s.Objects {
-			if o.Kind == "PersistentVolumeClaim" && o.Name == name && o.Namespace == pod.Object.Namespace {
-				out = append(out, claim{o, o.Root.At("spec")})
-			}
+		for _, o := range s.Named("PersistentVolumeClaim", pod.Object.Namespace, name) {
+			out = append(out, claim{o, o.Root.At("spec")})
 		}
 	}
 	if pod.Object.Kind == "StatefulSet" {
@@ -123,13 +124,14 @@ func eachBacking(check func(p *lint.Pass, pod *lint.Pod, o *lint.Object, driver,
 		seen := map[*lint.Object]bool{}
 		eachPod(func(p *lint.Pass, pod *lint.Pod) {
 			for _, c := range claimsOf(p.Set, pod) {
-				for _, o := range p.Set.Objects {
-					switch {
-					case seen[o]:
-					case o.Kind == "StorageClass" && o.Name != "" && o.Name == c.spec.At("storageClassName").Str():
+				for _, o := range p.Set.Named("StorageClass", "", c.spec.At("storageClassName").Str()) {
+					if !seen[o] {
 						seen[o] = true
 						check(p, pod, o, o.Root.At("provisioner"), o.Root.At("parameters"))
-					case o.Kind == "PersistentVolume" && o.Name != "" && o.Name == c.spec.At("volumeName").Str():
+					}
+				}
+				for _, o := range p.Set.Named("PersistentVolume", "", c.spec.At("volumeName").Str()) {
+					if !seen[o] {
 						seen[o] = true
 						check(p, pod, o, o.Root.At("spec", "csi", "driver"), o.Root.At("spec", "csi", "volumeAttributes"))
 					}

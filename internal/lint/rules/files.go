@@ -113,10 +113,7 @@ func fileNames(s *lint.Set, pod *lint.Pod, source lint.Value, kind string) map[*
 		return out
 	}
 	name := source.At(kind, "name").Str() + source.At(kind, "secretName").Str()
-	for _, o := range s.Objects {
-		if o.Name != name || name == "" || o.Namespace != pod.Object.Namespace || !strings.EqualFold(o.Kind, kind) {
-			continue
-		}
+	for _, o := range s.Named(strings.ToUpper(kind[:1])+kind[1:], pod.Object.Namespace, name) {
 		for _, data := range []string{"data", "binaryData", "stringData"} {
 			for _, f := range o.Root.At(data).Fields() {
 				out[o] = append(out[o], fileName{f.Key, f.Value})

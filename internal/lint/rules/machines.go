@@ -33,6 +33,13 @@ var azureMachines = map[string][]string{
 	"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}, "AzureManagedMachinePool": {"spec"},
 }
 
+// machineKinds are all kinds that groups looks at, in the order of an input that is
+// written from the top.
+var machineKinds = []string{
+	"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfigTemplate", "KubeadmConfig",
+	"AzureMachineTemplate", "AzureMachine", "AzureMachinePool", "AzureManagedMachinePool",
+}
+
 // clusterAPI says whether an object is of Cluster API or a provider of it; other
 // projects have kinds of the same names.
 func clusterAPI(o *lint.Object) bool {
@@ -43,8 +50,8 @@ func clusterAPI(o *lint.Object) bool {
 // ofKind are the Cluster API objects of some kinds.
 func ofKind(s *lint.Set, kinds ...string) []*lint.Object {
 	var out []*lint.Object
-	for _, o := range s.Objects {
-		if slices.Contains(kinds, o.Kind) && clusterAPI(o) {
+	for _, o := range s.Kind(kinds...) {
+		if clusterAPI(o) {
 			out = append(out, o)
 		}
 	}
@@ -57,10 +64,7 @@ func groups(s *lint.Set) []machines {
 	key := func(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 	controlPlanes := map[string]*lint.Object{} // by cluster
 	var owning, infra []*lint.Object
-	for _, o := range s.Objects {
-		if !clusterAPI(o) {
-			continue
-		}
+	for _, o := range ofKind(s, machineKinds...) {
 		objects[key(o.Kind, o.Namespace, o.Name)] = o
 		if owners[o.Kind] != nil {
 			owning = append(owning, o)

@@ -58,12 +58,10 @@ func podSecurity() []lint.Rule {
 
 // enforced is the Pod Security level of a pod's namespace, and the policy's minor.
 func enforced(s *lint.Set, pod *lint.Pod) (level string, version int) {
-	for _, o := range s.Objects {
-		if o.Kind == "Namespace" && o.APIVersion == "v1" && o.Name == cmp.Or(pod.Object.Namespace, "default") {
-			level = o.Root.At("metadata", "labels", enforceLabel).Str()
-			if n, _ := fmt.Sscanf(o.Root.At("metadata", "labels", enforceLabel+"-version").Str(), "v1.%d", &version); n == 0 {
-				version = newest
-			}
+	for _, o := range s.Named("Namespace", "", cmp.Or(pod.Object.Namespace, "default")) {
+		level = o.Root.At("metadata", "labels", enforceLabel).Str()
+		if n, _ := fmt.Sscanf(o.Root.At("metadata", "labels", enforceLabel+"-version").Str(), "v1.%d", &version); n == 0 {
+			version = newest
 		}
 	}
 	return level, version

@@ -129,12 +129,9 @@ func processes() []lint.Rule {
 					seen[strings.ToLower(name)] = name
 				}
 				for _, from := range c.At("envFrom").Items() {
-					for _, kind := range []string{"configMap", "secret"} {
-						ref := from.At(kind+"Ref", "name")
-						for _, o := range p.Set.Objects {
-							if o.Name != ref.Str() || ref.Str() == "" || !strings.EqualFold(o.Kind, kind) || o.Namespace != pod.Object.Namespace {
-								continue
-							}
+					for kind, field := range map[string]string{"ConfigMap": "configMapRef", "Secret": "secretRef"} {
+						ref := from.At(field, "name")
+						for _, o := range p.Set.Named(kind, pod.Object.Namespace, ref.Str()) {
 							for _, f := range o.Root.At("data").Fields() {
 								look(from.At("prefix").Str()+f.Key, ref)
 							}

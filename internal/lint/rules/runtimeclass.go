@@ -63,10 +63,8 @@ func runtimeClasses() []lint.Rule {
 // runtimeClass is the pod's, nil when it is not in the set.
 func runtimeClass(s *lint.Set, pod *lint.Pod) *lint.Object {
 	name := pod.Spec.At("runtimeClassName").Str()
-	for _, o := range s.Objects {
-		if o.Kind == "RuntimeClass" && o.Name == name && name != "" {
-			return o
-		}
+	if all := s.Named("RuntimeClass", "", name); name != "" && len(all) > 0 {
+		return all[0]
 	}
 	return nil
 }

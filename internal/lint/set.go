@@ -1,0 +1,92 @@
+package lint
+
+import "slices"
+
+// Set is everything that was read together. Looking through it fills an index, so a
+// set is for one goroutine at a time.
+type Set struct {
+	Objects []*Object
+	Pods    []*Pod
+
+	index *index
+}
+
+// index finds objects and pods without looking at all of them.
+type index struct {
+	objects, pods int // how many there were
+	kinds         map[string][]*Object
+	named         map[named][]*Object
+	// labelled are the pods of a namespace with a label; merged those of which some
+	// labels come from elsewhere by a merge key.
+	labelled map[labelled][]*Pod
+	merged   map[string][]*Pod
+	windows  []*Pod
+}
+
+type named struct{ kind, namespace, name string }
+
+type labelled struct{ namespace, key, value string }
+
+// lookup is the index of what is in the set now.
+func (s *Set) lookup() *index {
+	if s.index != nil && s.index.objects == len(s.Objects) && s.index.pods == len(s.Pods) {
+		return s.index
+	}
+	x := &index{
+		objects: len(s.Objects), pods: len(s.Pods), kinds: map[string][]*Object{}, named: map[named][]*Object{},
+		labelled: map[labelled][]*Pod{}, merged: map[string][]*Pod{},
+	}
+	for _, o := range s.Objects {
+		x.kinds[o.Kind] = append(x.kinds[o.Kind], o)
+		name := named{o.Kind, o.Namespace, o.Name}
+		x.named[name] = append(x.named[name], o)
+	}
+	for _, p := range s.Pods {
+		namespace := p.Object.Namespace
+		if labels := p.Meta.At("labels"); labels.merges() {
+			x.merged[namespace] = append(x.merged[namespace], p)
+		} else {
+			for _, f := range labels.Fields() {
+				label := labelled{namespace, f.Key, f.Value.Str()}
+				x.labelled[label] = append(x.labelled[label], p)
+			}
+		}
+		if p.Windows() {
+			x.windows = append(x.windows, p)
+		}
+	}
+	s.index = x
+	return x
+}
+
+// Kind returns the objects of some kinds, kind by kind.
+func (s *Set) Kind(kinds ...string) []*Object {
+	x := s.lookup()
+	if len(kinds) == 1 {
+		return slices.Clip(x.kinds[kinds[0]])
+	}
+	var out []*Object
+	for _, kind := range kinds {
+		out = append(out, x.kinds[kind]...)
+	}
+	return out
+}
+
+// Named returns the objects of a kind with a namespace and a name; there are several
+// when the input holds more than one of them.
+func (s *Set) Named(kind, namespace, name string) []*Object {
+	return slices.Clip(s.lookup().named[named{kind, namespace, name}])
+}
+
+// Selected are the pods of a namespace whose labels match a Service's selector.
+func (s *Set) Selected(selector Value, namespace string) []*Pod {
+	fields := selector.Fields()
+	if len(fields) == 0 {
+		return nil
+	}
+	x := s.lookup()
+	with := slices.Concat(x.labelled[labelled{namespace, fields[0].Key, fields[0].Value.Str()}], x.merged[namespace])
+	return slices.DeleteFunc(with, func(p *Pod) bool {
+		return slices.ContainsFunc(fields, func(f Field) bool { return p.Meta.At("labels", f.Key).Str() != f.Value.Str() })
+	})
+}
