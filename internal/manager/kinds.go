@@ -48,7 +48,7 @@ func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	}
 	said := ""
 	for {
-		missing, err := missingKinds(client)
+		missing, err := missingKinds(client.ServerResourcesForGroupVersion)
 		if err != nil {
 			return fmt.Errorf("find the management cluster's kinds: %w", err)
 		}
@@ -67,19 +67,21 @@ func awaitKinds(ctx context.Context, cfg *rest.Config, log logr.Logger) error {
 	}
 }
 
-func missingKinds(client discovery.ServerResourcesInterface) ([]string, error) {
+// missingKinds are the needed kinds that an API server does not serve; served is what
+// it says of a version.
+func missingKinds(served func(string) (*metav1.APIResourceList, error)) ([]string, error) {
 	want, err := needed()
 	if err != nil {
 		return nil, err
 	}
 	var missing []string
 	for version, kinds := range want {
-		served, err := client.ServerResourcesForGroupVersion(version.String())
+		list, err := served(version.String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
 		for _, kind := range kinds {
-			if err != nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
+			if err != nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind }) {
 				missing = append(missing, version.WithKind(kind).GroupKind().String())
 			}
 		}

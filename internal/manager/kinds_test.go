@@ -4,16 +4,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	fakediscovery "k8s.io/client-go/discovery/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
 // TestMissingKinds: what is not served is named, a whole group included.
 func TestMissingKinds(t *testing.T) {
-	client := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 	want, err := needed()
 	if err != nil {
 		t.Fatal(err)
@@ -24,8 +23,12 @@ func TestMissingKinds(t *testing.T) {
 			ours.APIResources = append(ours.APIResources, metav1.APIResource{Kind: kind})
 		}
 	}
-	client.Resources = []*metav1.APIResourceList{ours}
-	missing, err := missingKinds(client)
+	missing, err := missingKinds(func(version string) (*metav1.APIResourceList, error) {
+		if version != ours.GroupVersion {
+			return nil, apierrors.NewNotFound(schema.GroupResource{}, version)
+		}
+		return ours, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -31,6 +32,7 @@ import (
 	"casement.dev/casement/internal/controller/azuremachinepool"
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/metric"
 	"casement.dev/casement/internal/webhook"
 	"casement.dev/casement/internal/webhook/workload"
 )
@@ -113,7 +115,11 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 
 // setUpControllers registers every controller.
 func setUpControllers(mgr ctrl.Manager, o Options) error {
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
+	metrics := metric.New(mgr.GetCache())
+	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
+		return fmt.Errorf("set up the metrics: %w", err)
+	}
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Observe: metrics.Observe, Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

@@ -45,7 +45,7 @@ type Config struct {
 	// logger.
 	Log logr.Logger
 	// Observe is told of every call when it is not nil. It must not block.
-	Observe func(Call)
+	Observe func(Observation)
 }
 
 // Client is one pipeline to one subscription as one identity. All that speak to
@@ -80,7 +80,7 @@ func New(c Config) (*Client, error) {
 			// The reconcile loop retries, at the time that it chooses.
 			Retry:           policy.RetryOptions{MaxRetries: -1},
 			Telemetry:       policy.TelemetryOptions{ApplicationID: "casement"},
-			PerCallPolicies: []policy.Policy{sameHost{endpoint}, correlate{}, &client.gate, &recorder{&client.counter, c.Log}},
+			PerCallPolicies: []policy.Policy{sameHost{endpoint}, correlate{}, &client.gate, &recorder{&client.counter, c.SubscriptionID, c.Log}},
 		},
 		// The SDK would wait inside the call until the provider is registered.
 		DisableRPRegistration: true,

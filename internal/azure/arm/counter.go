@@ -22,18 +22,32 @@ type Call struct {
 	ResourceType string
 	// Code is the HTTP status, 0 when no answer came.
 	Code int
-	// Count is how many there were; 1 in what Config.Observe is told.
+	// Count is how many there were.
 	Count int
+}
+
+// Observation is one call and how it went.
+type Observation struct {
+	Call
+	// SubscriptionID is the client's subscription.
+	SubscriptionID string
+	// Took is the time to the head of the answer.
+	Took time.Duration
+	// Remaining is what Azure said is left of its quotas of calls, by the name of the
+	// quota: reads, writes or deletes of the subscription, or a resource provider's
+	// own such as "Microsoft.Compute/PutVM3Min".
+	Remaining map[string]int
 }
 
 // counter counts the calls that were sent.
 type counter struct {
-	observe func(Call)
+	observe func(Observation)
 	mu      sync.Mutex
 	counts  map[Call]int
 }
 
-func (c *counter) add(call Call) {
+func (c *counter) add(o Observation) {
+	call := o.Call
 	c.mu.Lock()
 	if c.counts == nil {
 		c.counts = map[Call]int{}
@@ -41,8 +55,7 @@ func (c *counter) add(call Call) {
 	c.counts[call]++
 	c.mu.Unlock()
 	if c.observe != nil {
-		call.Count = 1
-		c.observe(call)
+		c.observe(o)
 	}
 }
 
@@ -64,25 +77,31 @@ func (c *Client) Calls() []Call {
 // recorder counts each call and logs a line about it, without query values or
 // bodies, which may hold secrets.
 type recorder struct {
-	counter *counter
-	log     logr.Logger
+	counter        *counter
+	subscriptionID string
+	log            logr.Logger
 }
 
 func (p *recorder) Do(req *policy.Request) (*http.Response, error) {
 	raw := req.Raw()
 	start := time.Now()
 	resp, err := req.Next()
+	took := time.Since(start)
 	call := Call{Verb: verbOf(raw.Method, raw.URL.Path), ResourceType: strings.ToLower(TypeOf(raw.URL.Path))}
 	requestID := ""
 	if resp != nil {
 		call.Code, requestID = resp.StatusCode, resp.Header.Get("x-ms-request-id")
 	}
-	p.counter.add(call)
+	o := Observation{Call: call, SubscriptionID: p.subscriptionID, Took: took}
+	if resp != nil {
+		o.Remaining = quotas(resp.Header)
+	}
+	p.counter.add(o)
 	log, logErr := logr.FromContext(raw.Context())
 	if logErr != nil {
 		log = p.log
 	}
-	log.V(4).Info("Azure call", "verb", call.Verb, "path", raw.URL.Path, "code", call.Code, "took", time.Since(start), "requestID", requestID)
+	log.V(4).Info("Azure call", "verb", call.Verb, "path", raw.URL.Path, "code", call.Code, "took", took, "requestID", requestID)
 	return resp, err
 }
 

@@ -186,6 +186,25 @@ func remainingResource(h http.Header) (int, bool) {
 	return least, found
 }
 
+// quotas are all rests that an answer tells of, by the name of the quota.
+func quotas(h http.Header) map[string]int {
+	out := map[string]int{}
+	for _, kind := range []string{"reads", "writes", "deletes"} {
+		if n, ok := remaining(h, "x-ms-ratelimit-remaining-subscription-"+kind); ok {
+			out[kind] = n
+		}
+	}
+	for _, value := range h.Values("x-ms-ratelimit-remaining-resource") {
+		for part := range strings.SplitSeq(value, ",") {
+			name, count, _ := strings.Cut(part, ";")
+			if n, err := strconv.Atoi(strings.TrimSpace(count)); err == nil {
+				out[strings.TrimSpace(name)] = n
+			}
+		}
+	}
+	return out
+}
+
 // Throttled is how long the client will make no calls, or 0.
 func (c *Client) Throttled() time.Duration {
 	c.gate.mu.Lock()

@@ -77,7 +77,7 @@ type Config struct {
 	Clouds map[string]Cloud
 	// Log and Observe are handed to each client; see arm.Config.
 	Log     logr.Logger
-	Observe func(arm.Call)
+	Observe func(arm.Observation)
 }
 
 // Pool keeps credentials and clients: one per environment, subscription and

@@ -78,6 +78,8 @@ type Config struct {
 	Clouds map[string]identity.Cloud
 	// Log gets a line per ARM call at V(4).
 	Log logr.Logger
+	// Observe, when set, is told of every ARM call. It must not block.
+	Observe func(arm.Observation)
 	// ReadTTL is how old a shared list of Azure resources may be; 0 is a minute.
 	ReadTTL time.Duration
 }
@@ -86,7 +88,7 @@ type Config struct {
 func NewOpener(c Config) *Opener {
 	return &Opener{
 		client:  c.Client,
-		pool:    identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log}),
+		pool:    identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log, Observe: c.Observe}),
 		readTTL: c.ReadTTL,
 		shared:  map[string]shared{},
 	}

@@ -1,0 +1,168 @@
+package metric
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+func code(status int) string { return strconv.Itoa(status) }
+
+// phases are the ends of a boot's phases: the conditions of an AzureMachine that
+// become true one after the other.
+func phases() map[string]string {
+	return map[string]string{
+		infrav1.NetworkInterfaceReadyCondition: "network-interface",
+		infrav1.VMRunningCondition:             "vm-running",
+		infrav1.BootstrapSucceededCondition:    "bootstrap-succeeded",
+	}
+}
+
+// follow observes the phases of boots as they end.
+func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
+	informer, err := c.GetInformer(ctx, &infrav1.AzureMachine{})
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		b, ok := before.(*infrav1.AzureMachine)
+		a, also := after.(*infrav1.AzureMachine)
+		if ok && also {
+			m.transition(b, a)
+		}
+	}})
+	return err
+}
+
+// transition observes each phase that ended between two states of a machine. A
+// condition that becomes true a second time is no boot.
+func (m *Metrics) transition(before, after *infrav1.AzureMachine) {
+	for condition, phase := range phases() {
+		now := meta.FindStatusCondition(after.GetConditions(), condition)
+		if now == nil || now.Status != metav1.ConditionTrue || wasSettled(before, condition) {
+			continue
+		}
+		took := now.LastTransitionTime.Sub(after.CreationTimestamp.Time)
+		m.boot.WithLabelValues(osOf(after), phase).Observe(max(0, took).Seconds())
+	}
+}
+
+// wasSettled says whether the condition is true already, or was: a virtual machine
+// that was up before has only lost it.
+func wasSettled(m *infrav1.AzureMachine, condition string) bool {
+	return meta.IsStatusConditionTrue(m.GetConditions(), condition) || m.Status.Ready && condition != infrav1.BootstrapSucceededCondition
+}
+
+func osOf(m *infrav1.AzureMachine) string {
+	return strings.ToLower(cmp.Or(m.Spec.OSDisk.OSType, "Linux"))
+}
+
+// Phases of machines, beside the reasons of a VM that does not run yet.
+const (
+	phaseDeleting = "Deleting"
+	phaseFailed   = "Failed"
+	phasePending  = "Pending"
+	phaseRunning  = "Running"
+)
+
+// phaseOf says in one word how a machine stands: Deleting, Failed, Running, or the
+// reason why its VM does not run.
+func phaseOf(m *infrav1.AzureMachine) string {
+	vm := meta.FindStatusCondition(m.GetConditions(), infrav1.VMRunningCondition)
+	switch {
+	case !m.DeletionTimestamp.IsZero():
+		return phaseDeleting
+	case m.Status.FailureReason != nil:
+		return phaseFailed
+	case vm == nil:
+		return phasePending
+	case vm.Status == metav1.ConditionTrue:
+		return phaseRunning
+	}
+	return vm.Reason
+}
+
+// objects collects what the manager's caches hold at the time of a scrape.
+type objects struct {
+	reader     client.Reader
+	machines   *prometheus.Desc
+	operations *prometheus.Desc
+}
+
+func newObjects(reader client.Reader) *objects {
+	return &objects{
+		reader: reader,
+		machines: prometheus.NewDesc("casement_machines",
+			"AzureMachines by phase: Deleting, Failed, Running, Pending, or the reason why the virtual machine does not run.",
+			[]string{"namespace", "cluster", "os", "phase"}, nil),
+		operations: prometheus.NewDesc("casement_arm_operations_in_flight",
+			"Long-running operations of Azure that were begun and have not been seen to end.",
+			[]string{"kind", "verb", "resource_type"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (o *objects) Describe(ch chan<- *prometheus.Desc) {
+	ch <- o.machines
+	ch <- o.operations
+}
+
+// scrapeTimeout bounds the reads of a scrape, which are of memory.
+const scrapeTimeout = 5 * time.Second
+
+// Collect implements prometheus.Collector.
+func (o *objects) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	var machines infrav1.AzureMachineList
+	var clusters infrav1.AzureClusterList
+	var pools infrav1.AzureMachinePoolList
+	for _, list := range []client.ObjectList{&machines, &clusters, &pools} {
+		if err := o.reader.List(ctx, list); err != nil {
+			ch <- prometheus.NewInvalidMetric(o.machines, err)
+			return
+		}
+	}
+	count, operations := tally(machines.Items, clusters.Items, pools.Items)
+	for labels, n := range count {
+		ch <- prometheus.MustNewConstMetric(o.machines, prometheus.GaugeValue, float64(n), labels[:]...)
+	}
+	for labels, n := range operations {
+		ch <- prometheus.MustNewConstMetric(o.operations, prometheus.GaugeValue, float64(n), labels[:]...)
+	}
+}
+
+// tally counts machines by namespace, cluster, operating system and phase, and
+// operations by kind, verb and resource type.
+func tally(machines []infrav1.AzureMachine, clusters []infrav1.AzureCluster, pools []infrav1.AzureMachinePool) (map[[4]string]int, map[[3]string]int) {
+	count, operations := map[[4]string]int{}, map[[3]string]int{}
+	begun := func(kind string, states []infrav1.LongRunningOperationState) {
+		for _, s := range states {
+			operations[[3]string{kind, strings.ToLower(s.Type), strings.ToLower(s.ServiceName)}]++
+		}
+	}
+	for i := range machines {
+		m := &machines[i]
+		count[[4]string{m.Namespace, m.Labels[clusterv1.ClusterNameLabel], osOf(m), phaseOf(m)}]++
+		begun("AzureMachine", m.Status.LongRunningOperationStates)
+	}
+	for _, c := range clusters {
+		begun("AzureCluster", c.Status.LongRunningOperationStates)
+	}
+	for _, p := range pools {
+		begun("AzureMachinePool", p.Status.LongRunningOperationStates)
+	}
+	return count, operations
+}
