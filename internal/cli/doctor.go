@@ -40,6 +40,9 @@ code is 1 when a check fails. Output wide shows the checks that passed too.`,
 			if object.Kind == "Machine" {
 				keep = facts.Concerns(object.Name)
 			}
+			if object.Kind == "MachinePool" {
+				keep = facts.ConcernsPool(object.Name)
+			}
 			results := doctor.Examine(facts, keep)
 			if err := a.print(output, results, func(w *tabwriter.Writer) { writeResults(w, results, output == "wide") }); err != nil {
 				return err

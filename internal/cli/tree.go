@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/labels/format"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -99,15 +101,23 @@ func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (branc
 	var deployments clusterv1.MachineDeploymentList
 	var machines clusterv1.MachineList
 	var azureMachines infrav1.AzureMachineList
+	var pools clusterv1.MachinePoolList
+	var azurePools infrav1.AzureMachinePoolList
+	var poolMachines infrav1.AzureMachinePoolMachineList
 	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
-	for _, list := range []client.ObjectList{&controlPlanes, &deployments, &machines, &azureMachines, &azureClusters} {
+	for _, list := range []client.ObjectList{&controlPlanes, &deployments, &machines, &azureMachines, &azureClusters, &pools, &azurePools, &poolMachines} {
 		if err := c.List(ctx, list, ours...); err != nil {
 			return branch{}, err
 		}
 	}
-	infra := map[string]*infrav1.AzureMachine{}
+	infra := map[string]branch{}
 	for i := range azureMachines.Items {
-		infra[azureMachines.Items[i].Name] = &azureMachines.Items[i]
+		a := &azureMachines.Items[i]
+		infra["AzureMachine/"+a.Name] = newBranch("AzureMachine", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize))
+	}
+	for i := range poolMachines.Items {
+		a := &poolMachines.Items[i]
+		infra[infrav1.AzureMachinePoolMachineKind+"/"+a.Name] = newBranch(infrav1.AzureMachinePoolMachineKind, a, clusterv1.ReadyCondition, a.Status.InstanceName)
 	}
 	for i := range azureClusters.Items {
 		ac := &azureClusters.Items[i]
@@ -127,7 +137,28 @@ func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (branc
 		})
 		root.Children = append(root.Children, b)
 	}
+	for i := range pools.Items {
+		root.Children = append(root.Children, poolBranch(&pools.Items[i], azurePools.Items, machines.Items, infra))
+	}
 	return root, nil
+}
+
+// poolBranch is a machine pool over its scale set and machines. A MachinePool has no
+// one condition that sums it up; its scale set's Ready stands for it.
+func poolBranch(p *clusterv1.MachinePool, azurePools []infrav1.AzureMachinePool, machines []clusterv1.Machine, infra map[string]branch) branch {
+	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
+	for i := range azurePools {
+		a := &azurePools[i]
+		if a.Name != p.Spec.Template.Spec.InfrastructureRef.Name {
+			continue
+		}
+		set := newBranch("AzureMachinePool", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
+		b.Ready = set.Ready
+		b.Children = append(b.Children, set)
+	}
+	name := format.MustFormatValue(p.Name)
+	b.Children = append(b.Children, machineBranches(machines, infra, func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachinePoolNameLabel] == name })...)
+	return b
 }
 
 // markFirst marks the branch where the trouble begins. A node or guest has no
@@ -148,7 +179,7 @@ func (b *branch) markFirst(a why.Answer) bool {
 }
 
 // machineBranches are the machines that belong, problems first.
-func machineBranches(machines []clusterv1.Machine, infra map[string]*infrav1.AzureMachine, belongs func(*clusterv1.Machine) bool) []branch {
+func machineBranches(machines []clusterv1.Machine, infra map[string]branch, belongs func(*clusterv1.Machine) bool) []branch {
 	var out []branch
 	for i := range machines {
 		m := &machines[i]
@@ -156,8 +187,8 @@ func machineBranches(machines []clusterv1.Machine, infra map[string]*infrav1.Azu
 			continue
 		}
 		b := newBranch("Machine", m, clusterv1.MachineReadyCondition, "node "+m.Status.NodeRef.Name)
-		if a := infra[m.Spec.InfrastructureRef.Name]; a != nil {
-			b.Children = append(b.Children, newBranch("AzureMachine", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize)))
+		if a, ok := infra[m.Spec.InfrastructureRef.Kind+"/"+m.Spec.InfrastructureRef.Name]; ok {
+			b.Children = append(b.Children, a)
 		}
 		out = append(out, b)
 	}

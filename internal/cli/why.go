@@ -24,7 +24,7 @@ func newWhy(a *app) *cobra.Command {
 		Short: "Say what is wrong first with a cluster, machine, node or pod, and what to do",
 		Long: `Walk from the owner over bootstrap data, infrastructure, VM, guest and node to the
 pod, and print the first thing that is wrong, the evidence, and the next command.
-OBJECT is the name of a cluster, machine or node, or pod/NAME or pod/NAMESPACE/NAME
+OBJECT is the name of a cluster, machine, machine pool or node, or pod/NAME or pod/NAMESPACE/NAME
 of a workload cluster. The exit code is 1 when something is wrong. Guests' boot logs
 are read from the local plane; for a VM in Azure its conditions have to do.`,
 		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why pod/iis-6d4f --cluster demo -o json",
@@ -67,6 +67,12 @@ func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
 		for i := range f.Machines {
 			if f.Machines[i].Name == o.Name {
 				return f.ForMachine(&f.Machines[i]), nil
+			}
+		}
+	case "MachinePool":
+		for i := range f.Pools {
+			if f.Pools[i].Name == o.Name {
+				return f.ForPool(&f.Pools[i]), nil
 			}
 		}
 	case "Pod":

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object is what a user named: exactly one of Cluster, Machine, Node and Pod,
+// Object is what a user named: exactly one of Cluster, Machine, MachinePool and Pod,
 // with the cluster that it belongs to.
 type Object struct {
 	Cluster client.ObjectKey
-	// Kind is Cluster, Machine, Node or Pod.
+	// Kind is Cluster, Machine, MachinePool or Pod.
 	Kind, Name string
 	// Namespace is the pod's.
 	Namespace string
@@ -31,9 +31,11 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	switch kind {
 	case "pod", "po":
 		return findPod(ctx, c, namespace, cluster, name)
-	case "", "cluster", "machine", "azuremachine", "node", "no":
+	case "", "cluster", "machine", "azuremachine", "azuremachinepoolmachine", "node", "no":
+	case "machinepool", "mp", "azuremachinepool":
+		return findPool(ctx, c, namespace, name)
 	default:
-		return Object{}, fmt.Errorf("%s is none of cluster, machine, node and pod", kind)
+		return Object{}, fmt.Errorf("%s is none of cluster, machine, machinepool, node and pod", kind)
 	}
 	if kind == "" || kind == "cluster" {
 		key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -57,8 +59,13 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	if err != nil {
 		return Object{}, err
 	}
+	if found == nil && kind == "" {
+		if pool, err := findPool(ctx, c, namespace, name); err == nil {
+			return pool, nil
+		}
+	}
 	if found == nil {
-		return Object{}, fmt.Errorf("no cluster, machine or node is called %q in namespace %s; name a pod as pod/NAME: casement get clusters", name, namespace)
+		return Object{}, fmt.Errorf("no cluster, machine, machine pool or node is called %q in namespace %s; name a pod as pod/NAME: casement get clusters", name, namespace)
 	}
 	return *found, nil
 }
@@ -79,4 +86,18 @@ func findPod(ctx context.Context, c client.Client, namespace, cluster, name stri
 		cluster = clusters.Items[0].Name
 	}
 	return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, Kind: "Pod", Name: pod, Namespace: podNamespace}, nil
+}
+
+// findPool finds a machine pool by its own name or that of its AzureMachinePool.
+func findPool(ctx context.Context, c client.Client, namespace, name string) (Object, error) {
+	var all clusterv1.MachinePoolList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return Object{}, err
+	}
+	for i := range all.Items {
+		if p := &all.Items[i]; p.Name == name || p.Spec.Template.Spec.InfrastructureRef.Name == name {
+			return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: p.Spec.ClusterName}, Kind: "MachinePool", Name: p.Name}, nil
+		}
+	}
+	return Object{}, fmt.Errorf("no machine pool is called %q in namespace %s: kubectl get machinepools", name, namespace)
 }

@@ -35,7 +35,8 @@ const (
 // Cluster gathers the facts of one cluster. That its workload cluster does not
 // answer is a fact and no error.
 func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
-	f := &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{}, Nodes: map[string]*corev1.Node{}}
+	f := &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}
 	if err := c.Get(ctx, key, f.Cluster); err != nil {
 		return nil, err
 	}
@@ -75,6 +76,17 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Fa
 		pages(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
 			for i := range azureMachines.Items {
 				f.AzureMachines[azureMachines.Items[i].Name] = new(azureMachines.Items[i])
+			}
+		}),
+		pages(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = append(f.Pools, pools.Items...) }),
+		pages(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
+			for i := range pools.Items {
+				f.AzurePools[pools.Items[i].Name] = new(pools.Items[i])
+			}
+		}),
+		pages(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
+			for i := range machines.Items {
+				f.PoolMachines[machines.Items[i].Name] = new(machines.Items[i])
 			}
 		}),
 		pages(ctx, c, ours, func(configs *bootstrapv1.KubeadmConfigList) {

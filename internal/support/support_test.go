@@ -54,7 +54,7 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 14 {
+	if len(files) != 17 {
 		t.Errorf("got %d files: %v", len(files), files)
 	}
 	gz, err := gzip.NewReader(&b)

@@ -43,7 +43,37 @@ type Timeline struct {
 // a condition: a node that became ready twice shows the second time.
 func Of(f *why.Facts, m *clusterv1.Machine) Timeline {
 	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name}
+	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
+		t.instance(f.PoolMachines[m.Spec.InfrastructureRef.Name])
+	}
 	t.mark("machine requested", m.CreationTimestamp.Time, "Machine")
+	if m.Spec.InfrastructureRef.Kind != infrav1.AzureMachinePoolMachineKind {
+		t.virtualMachine(f, m)
+	}
+	t.node(f)
+	slices.SortStableFunc(t.Stages, func(a, b Stage) int { return a.At.Compare(b.At) })
+	for i := range t.Stages {
+		s := &t.Stages[i]
+		s.After = s.At.Sub(t.Stages[0].At).Seconds()
+		if i > 0 {
+			s.Took = s.At.Sub(t.Stages[i-1].At).Seconds()
+		}
+	}
+	return t
+}
+
+// instance marks what shows an instance of a scale set. When Azure was asked for it
+// and what its agent said is in no object of its own.
+func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
+	if a == nil {
+		a = &infrav1.AzureMachinePoolMachine{}
+	}
+	t.mark("instance seen in the scale set", a.CreationTimestamp.Time, infrav1.AzureMachinePoolMachineKind)
+	t.mark("VM provisioned, agent ready", since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
+}
+
+// virtualMachine marks the way of a machine with a VM of its own.
+func (t *Timeline) virtualMachine(f *why.Facts, m *clusterv1.Machine) {
 	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 	if config != nil {
 		t.mark("bootstrap data rendered", since(config.Status.Conditions, "DataSecretAvailable"), "KubeadmConfig")
@@ -56,23 +86,18 @@ func Of(f *why.Facts, m *clusterv1.Machine) Timeline {
 	}
 	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark("VM provisioned, agent ready", since(conditions, infrav1.VMRunningCondition), "AzureMachine")
+	t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
+}
+
+// node marks what the workload cluster says.
+func (t *Timeline) node(f *why.Facts) {
 	node := f.Nodes[t.Node]
 	if node == nil {
 		node = &corev1.Node{}
 	}
 	t.mark("node registered", node.CreationTimestamp.Time, "Node")
-	t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
 	t.mark("node ready (CNI configured)", nodeReady(node), "Node")
 	t.mark("first pod ready", firstPod(f, t.Node), "Pod")
-	slices.SortStableFunc(t.Stages, func(a, b Stage) int { return a.At.Compare(b.At) })
-	for i := range t.Stages {
-		s := &t.Stages[i]
-		s.After = s.At.Sub(t.Stages[0].At).Seconds()
-		if i > 0 {
-			s.Took = s.At.Sub(t.Stages[i-1].At).Seconds()
-		}
-	}
-	return t
 }
 
 func (t *Timeline) mark(name string, at time.Time, by string) {

@@ -1,5 +1,7 @@
 package why
 
+import "slices"
+
 // All returns what is wrong with every machine and pod, not only the first. A
 // fault of the cluster comes first. What is told twice is kept once.
 func (f *Facts) All() []Answer {
@@ -13,6 +15,9 @@ func (f *Facts) All() []Answer {
 		out = append(out, done(a, a.At))
 	}
 	add(f.cluster())
+	for i := range f.Pools {
+		add(f.pool(&f.Pools[i]))
+	}
 	for i := range f.Machines {
 		add(f.machine(&f.Machines[i]))
 	}
@@ -31,7 +36,7 @@ func (f *Facts) Concerns(name string) func(at string) bool {
 		if m.Name != name {
 			continue
 		}
-		own["AzureMachine/"+m.Spec.InfrastructureRef.Name] = true
+		own[m.Spec.InfrastructureRef.Kind+"/"+m.Spec.InfrastructureRef.Name] = true
 		own["KubeadmConfig/"+m.Spec.Bootstrap.ConfigRef.Name] = true
 		own["Node/"+m.Status.NodeRef.Name] = true
 		for j := range f.Pods {
@@ -41,4 +46,27 @@ func (f *Facts) Concerns(name string) func(at string) bool {
 		}
 	}
 	return func(at string) bool { return own[at] }
+}
+
+// ConcernsPool returns whether an answer's object belongs to the machine pool
+// called name: itself, its scale set, its config, or what belongs to its machines.
+func (f *Facts) ConcernsPool(name string) func(at string) bool {
+	own := map[string]bool{"MachinePool/" + name: true}
+	var of []func(string) bool
+	for i := range f.Pools {
+		p := &f.Pools[i]
+		if p.Name != name {
+			continue
+		}
+		own["AzureMachinePool/"+p.Spec.Template.Spec.InfrastructureRef.Name] = true
+		own["KubeadmConfig/"+p.Spec.Template.Spec.Bootstrap.ConfigRef.Name] = true
+		for j := range f.Machines {
+			if f.poolOf(&f.Machines[j]) == p {
+				of = append(of, f.Concerns(f.Machines[j].Name))
+			}
+		}
+	}
+	return func(at string) bool {
+		return own[at] || slices.ContainsFunc(of, func(concerns func(string) bool) bool { return concerns(at) })
+	}
 }

@@ -44,5 +44,5 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 
 // underWay says whether a reason tells of work that goes on.
 func underWay(reason string) bool {
-	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress", "WaitingForBootstrapData", "WaitingForClusterInfrastructure", "Unknown", "NotYetReported"}, reason)
+	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress", "WaitingForBootstrapData", "WaitingForClusterInfrastructure", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
 }

@@ -56,7 +56,13 @@ func controlPlane(m *clusterv1.Machine) bool {
 
 // machine walks one machine from its bootstrap data to its node.
 func (f *Facts) machine(m *clusterv1.Machine) *Answer {
-	if a := f.bootstrap(m); a != nil {
+	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
+		if a := f.instance(m); a != nil {
+			return a
+		}
+		return f.node(m)
+	}
+	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil {
 		return a
 	}
 	if a := f.infrastructure(m); a != nil {
@@ -65,13 +71,13 @@ func (f *Facts) machine(m *clusterv1.Machine) *Answer {
 	return f.node(m)
 }
 
-func (f *Facts) bootstrap(m *clusterv1.Machine) *Answer {
-	if m.Spec.Bootstrap.DataSecretName != nil {
+func (f *Facts) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
+	if b.DataSecretName != nil {
 		return nil
 	}
-	at := "KubeadmConfig/" + m.Spec.Bootstrap.ConfigRef.Name
-	next := "kubectl describe kubeadmconfig " + m.Spec.Bootstrap.ConfigRef.Name + " -n " + m.Namespace
-	if c := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]; c != nil {
+	at := "KubeadmConfig/" + b.ConfigRef.Name
+	next := "kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace
+	if c := f.Configs[b.ConfigRef.Name]; c != nil {
 		if b := bad(c.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition, bootstrapv1.KubeadmConfigDataSecretAvailableCondition); b != nil {
 			return found("bootstrap", at, b.Reason, b.Message, next)
 		}

@@ -27,6 +27,10 @@ type Facts struct {
 	Machines      []clusterv1.Machine
 	AzureMachines map[string]*infrav1.AzureMachine
 	Configs       map[string]*bootstrapv1.KubeadmConfig
+	// Pools, their infrastructure and what shows their instances, by name.
+	Pools        []clusterv1.MachinePool
+	AzurePools   map[string]*infrav1.AzureMachinePool
+	PoolMachines map[string]*infrav1.AzureMachinePoolMachine
 
 	// Unreachable says why the workload cluster could not be asked, or nothing;
 	// Nodes, Pods and Warnings are from there.
@@ -82,9 +86,15 @@ func found(step, at, reason, text, next string) *Answer {
 }
 
 // ForCluster walks the cluster, its network, its control plane, then each of its
-// machines and pods.
+// machine pools, machines and pods.
 func (f *Facts) ForCluster() Answer {
 	a := f.cluster()
+	for i := range f.Pools {
+		if a != nil {
+			break
+		}
+		a = f.pool(&f.Pools[i])
+	}
 	for i := range f.Machines {
 		if a != nil {
 			break
@@ -100,7 +110,8 @@ func (f *Facts) ForCluster() Answer {
 	return done(a, "Cluster/"+f.Cluster.Name)
 }
 
-// ForMachine walks what the machine needs, and then the machine.
+// ForMachine walks what the machine needs, and then the machine. A pool that is
+// in trouble is told of only when its machine is well.
 func (f *Facts) ForMachine(m *clusterv1.Machine) Answer {
 	a := f.cluster()
 	if a == nil || a.Step == "workload" {
@@ -108,7 +119,24 @@ func (f *Facts) ForMachine(m *clusterv1.Machine) Answer {
 			a = own
 		}
 	}
+	if pool := f.poolOf(m); a == nil && pool != nil {
+		a = f.pool(pool)
+	}
 	return done(a, "Machine/"+m.Name)
+}
+
+// ForPool walks the cluster, the machine pool, and its machines.
+func (f *Facts) ForPool(p *clusterv1.MachinePool) Answer {
+	a := f.cluster()
+	if a == nil {
+		a = f.pool(p)
+	}
+	for i := range f.Machines {
+		if m := &f.Machines[i]; a == nil && f.poolOf(m) == p {
+			a = f.machine(m)
+		}
+	}
+	return done(a, "MachinePool/"+p.Name)
 }
 
 // ForPod walks the pod's node where it has one, and the pod.
