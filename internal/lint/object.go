@@ -45,6 +45,8 @@ type Pod struct {
 	Meta, Spec Value
 	Level      Level
 
+	// elsewhere says that a RuntimeClass or a Node of the set puts the pod on Windows.
+	elsewhere  bool
 	containers []Container
 }
 
@@ -134,7 +136,7 @@ const (
 )
 
 // Placed says whether something puts the pod on Windows nodes.
-func (p *Pod) Placed() bool { return p.placement() == Placed }
+func (p *Pod) Placed() bool { return p.elsewhere || p.placement() == Placed }
 
 // placement is the OS that the scheduler is told, or Unknown.
 func (p *Pod) placement() Level {

@@ -143,6 +143,7 @@ func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix
 // Run lets the rules look at a set and returns what they found, by file and place.
 func Run(set *Set, rules []Rule, target Target) []Finding {
 	findings := []Finding{}
+	set.lookup()
 	for i := range rules {
 		r := &rules[i]
 		if target.Minor > 0 && (target.Minor < r.Since || r.Until > 0 && target.Minor >= r.Until) || target.Minor == 0 && r.Until > 0 {

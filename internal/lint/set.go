@@ -42,6 +42,7 @@ func (s *Set) lookup() *index {
 		x.named[name] = append(x.named[name], o)
 	}
 	for _, p := range s.Pods {
+		x.place(p)
 		namespace := p.Object.Namespace
 		if labels := p.Meta.At("labels"); labels.merges() {
 			x.merged[namespace] = append(x.merged[namespace], p)
@@ -57,6 +58,17 @@ func (s *Set) lookup() *index {
 	}
 	s.index = x
 	return x
+}
+
+// place looks whether the pod's RuntimeClass or its Node puts it on Windows.
+func (x *index) place(p *Pod) {
+	os := func(kind, name string, path ...string) bool {
+		return name != "" && slices.ContainsFunc(x.named[named{kind, "", name}], func(o *Object) bool { return o.Root.At(path...).At(LabelOS).Str() == "windows" })
+	}
+	p.elsewhere = os("RuntimeClass", p.Spec.At("runtimeClassName").Str(), "scheduling", "nodeSelector") || os("Node", p.Spec.At("nodeName").Str(), "metadata", "labels")
+	if p.elsewhere && p.Level != OS {
+		p.Level = Placed
+	}
 }
 
 // Kind returns the objects of some kinds, kind by kind.

@@ -69,3 +69,12 @@ func BenchmarkRun(b *testing.B) {
 		lint.Run(set, all, lint.Target{})
 	}
 }
+
+// BenchmarkPod is what the admission webhook does for one pod.
+func BenchmarkPod(b *testing.B) {
+	all, data := All(), []byte(windowsPod+container)
+	for b.Loop() {
+		set, _ := lint.Parse("Pod", data, lint.Options{})
+		lint.Run(set, all, lint.Target{})
+	}
+}

@@ -23,7 +23,7 @@ func TestCases(t *testing.T) {
 		want       []string
 	}{
 		"class places":                      {"WIN001", strings.Replace(withClass("x", "kubernetes.io/os: windows"), "  nodeSelector:\n    kubernetes.io/os: windows\n  runtime", "  runtime", 1), lint.Target{}, nil},
-		"class against os":                  {"WIN003", strings.Replace(strings.Replace(withClass("x", "kubernetes.io/os: windows"), "  nodeSelector:\n    kubernetes.io/os: windows\n  runtime", "  runtime", 1), "name: windows", "name: linux", 1), lint.Target{}, []string{"error spec.runtimeClassName"}},
+		"class against os":                  {"WIN003", strings.Replace(strings.Replace(withClass("x", "kubernetes.io/os: windows"), "  nodeSelector:\n    kubernetes.io/os: windows\n  runtime", "  runtime", 1), "name: windows", "name: linux", 1), lint.Target{}, []string{"error spec.os.name"}},
 		"beta label of an affinity":         {"WIN005", windowsPod + affinity + term("beta.kubernetes.io/arch", "amd64") + container, lint.Target{}, []string{"warning " + at + "[0].key"}},
 		"beta label of a class":             {"WIN005", withClass("x", "beta.kubernetes.io/os: windows"), lint.Target{}, []string{`warning scheduling.nodeSelector["beta.kubernetes.io/os"]`}},
 		"beta label of a spread":            {"WIN005", windowsPod + "  topologySpreadConstraints:\n  - topologyKey: beta.kubernetes.io/os\n" + container, lint.Target{}, []string{"warning spec.topologySpreadConstraints[0].topologyKey"}},

@@ -28,7 +28,7 @@ func placement() []lint.Rule {
 			Doc: "The scheduler does not look at `spec.os.name` nor at images: without a node selector the pod can land on Linux, where the image has no platform that fits. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n" + container, Good: windowsPod + container,
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
-				if pod.Level == lint.Placed || pod.Placed() || classPlaces(p.Set, pod) {
+				if pod.Level == lint.Placed || pod.Placed() {
 					return
 				}
 				selector := pod.Spec.At("nodeSelector")
@@ -58,8 +58,6 @@ func placement() []lint.Rule {
 					os := pod.OSName()
 					if windows := pod.Level == lint.Placed; os == "linux" && windows && pod.Placed() || os == "windows" && pod.Level == lint.Linux {
 						p.Report(pod.Object, pod.Spec.At("os", "name"), fmt.Sprintf("os.name is %s, but the pod is placed on the other OS: the kubelet refuses it (PodOSNotSupported)", os), say("make the two agree"))
-					} else if os == "linux" && classPlaces(p.Set, pod) {
-						p.Report(pod.Object, pod.Spec.At("runtimeClassName"), "os.name is linux, but the RuntimeClass places the pod on Windows nodes: the kubelet refuses it (PodOSNotSupported)", say("make the two agree"))
 					}
 				}
 			},

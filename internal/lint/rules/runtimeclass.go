@@ -69,12 +69,6 @@ func runtimeClass(s *lint.Set, pod *lint.Pod) *lint.Object {
 	return nil
 }
 
-// classPlaces says whether the pod's RuntimeClass puts it on Windows nodes.
-func classPlaces(s *lint.Set, pod *lint.Pod) bool {
-	class := runtimeClass(s, pod)
-	return class != nil && class.Root.At("scheduling", "nodeSelector", lint.LabelOS).Str() == "windows"
-}
-
 func withClass(handler, selector string) string {
 	return "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata:\n  name: example\nhandler: " + handler + "\nscheduling:\n  nodeSelector:\n    " + selector + "\n---\n" + windowsPod + "  runtimeClassName: example\n" + container
 }
