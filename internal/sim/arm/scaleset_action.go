@@ -210,6 +210,8 @@ func (c *call) postInstance(p scalePath) (bool, *Error) {
 		return true, c.assignTasks(p.set, []string{p.instance.name()}, what, takes)
 	case p.action == "runcommand":
 		return true, c.runInInstance(p)
+	case p.action == "retrievebootdiagnosticsdata":
+		return true, c.serveBootDiagnostics(p.instance)
 	case p.action == "simulateeviction":
 		return true, c.simulateEviction(p.instance)
 	}
@@ -326,6 +328,9 @@ func (c *call) upgradeInstances(set resourceID, ids []string) *Error {
 func (t *tx) upgrade(set, m *doc) (*doc, *Error) {
 	was, e := m, t.edit(m.ID)
 	if failed := t.applyModel(set, e); failed != nil {
+		return nil, failed
+	}
+	if failed := t.remakeNICs(set, e); failed != nil {
 		return nil, failed
 	}
 	t.put(e)

@@ -88,7 +88,7 @@ func (t *tx) makeFlexibleNICs(set, d *doc, suffix string, pool *addressPool) *Er
 	for _, c := range configs {
 		id := set.id.group()
 		id.Namespace, id.Types, id.Names = "Microsoft.Network", []string{"networkInterfaces"}, []string{str(c, "name") + "-" + suffix}
-		p, e := interfaceOf(set, c, pool)
+		p, e := interfaceOf(set, c, pool.next)
 		if e != nil {
 			return e
 		}

@@ -119,7 +119,7 @@ func (t *tx) makeInstanceNICs(set, d *doc, pool *addressPool) *Error {
 	configs := items(profileOf(set), "networkProfile", "networkInterfaceConfigurations")
 	for _, c := range configs {
 		id := d.id.child("networkInterfaces", str(c, "name"))
-		p, e := interfaceOf(set, c, pool)
+		p, e := interfaceOf(set, c, pool.next)
 		if e != nil {
 			return e
 		}
@@ -133,13 +133,49 @@ func (t *tx) makeInstanceNICs(set, d *doc, pool *addressPool) *Error {
 	return nil
 }
 
+// addressSource gives an address of a subnet and a family to an owner.
+type addressSource func(subnet string, v6 bool, owner string) (string, *Error)
+
+// remakeNICs writes the model into the interfaces that an instance has, which
+// keep their addresses in subnets that stay. A model with other interfaces is for
+// instances to come.
+func (t *tx) remakeNICs(set, d *doc) *Error {
+	pool := newAddressPool(t)
+	for _, c := range items(profileOf(set), "networkProfile", "networkInterfaceConfigurations") {
+		nic := t.edit(d.id.child("networkInterfaces", str(c, "name")).key())
+		if nic == nil {
+			continue
+		}
+		var had []object
+		for _, ip := range items(nic.Body, "properties", "ipConfigurations") {
+			had = append(had, props(ip))
+		}
+		p, e := interfaceOf(set, c, func(subnet string, v6 bool, owner string) (string, *Error) {
+			for i, cp := range had {
+				if strings.EqualFold(str(cp, "subnet", "id"), subnet) && (str(cp, "privateIPAddressVersion") == "IPv6") == v6 {
+					had = append(had[:i:i], had[i+1:]...)
+					return str(cp, "privateIPAddress"), nil
+				}
+			}
+			return pool.next(subnet, v6, owner)
+		})
+		if e != nil {
+			return e
+		}
+		p["primary"] = props(nic.Body)["primary"]
+		nic.Body["properties"] = p
+		t.put(nic)
+	}
+	return nil
+}
+
 // interfaceOf are the properties of an interface made from the model's, with
 // addresses of its subnets.
-func interfaceOf(set *doc, config object, pool *addressPool) (object, *Error) {
+func interfaceOf(set *doc, config object, address addressSource) (object, *Error) {
 	p := cloneObject(sub(config, "properties"))
 	for i, ip := range items(p, "ipConfigurations") {
 		cp := props(ip)
-		address, e := pool.next(str(cp, "subnet", "id"), str(cp, "privateIPAddressVersion") == "IPv6", set.ID)
+		address, e := address(str(cp, "subnet", "id"), str(cp, "privateIPAddressVersion") == "IPv6", set.ID)
 		if e != nil {
 			return nil, e
 		}

@@ -625,3 +625,50 @@ func TestFaultsOnInstances(t *testing.T) {
 		})
 	}
 }
+
+// TestScaleSetBehindBalancer: instances are in the pool that the model names, those
+// there are once they are upgraded, and keep their addresses.
+func TestScaleSetBehindBalancer(t *testing.T) {
+	a := startWith(t, Config{}, newRack())
+	defer a.Close()
+	a.network()
+	balancers, _ := armnetwork.NewLoadBalancersClient(DefaultSubscription, a.credential, a.options)
+	const id = "/subscriptions/" + DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
+	p, err := balancers.BeginCreateOrUpdate(t.Context(), "g", "l", armnetwork.LoadBalancer{Location: new("westeurope"), Properties: &armnetwork.LoadBalancerPropertiesFormat{
+		FrontendIPConfigurations: []*armnetwork.FrontendIPConfiguration{{Name: new("f"), Properties: &armnetwork.FrontendIPConfigurationPropertiesFormat{Subnet: &armnetwork.Subnet{ID: new(subnetID)}}}},
+		BackendAddressPools:      []*armnetwork.BackendAddressPool{{Name: new("p")}},
+	}}, nil)
+	must(t, p, err)
+	a.putSet(windowsSet(2))
+	set := windowsSet(2)
+	nic := set.Properties.VirtualMachineProfile.NetworkProfile.NetworkInterfaceConfigurations[0].Properties
+	nic.IPConfigurations[0].Properties.LoadBalancerBackendAddressPools = []*armcompute.SubResource{{ID: new(id + "/backendAddressPools/p")}}
+	a.putSet(set)
+	members := func() int {
+		t.Helper()
+		l, err := balancers.Get(t.Context(), "g", "l", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(l.Properties.BackendAddressPools[0].Properties.BackendIPConfigurations)
+	}
+	if n := members(); n != 0 {
+		t.Errorf("%d members before the upgrade, want none", n)
+	}
+	up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("*"), nil)
+	must(t, up, err)
+	if n := members(); n != 2 {
+		t.Errorf("%d members after the upgrade, want 2", n)
+	}
+	page, err := a.nics().NewListVirtualMachineScaleSetVMNetworkInterfacesPager("g", "win", "1", nil).NextPage(t.Context())
+	if err != nil || *page.Value[0].Properties.IPConfigurations[0].Properties.PrivateIPAddress != "10.1.0.7" {
+		t.Errorf("interfaces %+v (%v), want the address that it had", page.Value, err)
+	}
+	if _, err := balancers.BeginDelete(t.Context(), "g", "l", nil); code(err) != "LoadBalancerInUseByVirtualMachineScaleSet" {
+		t.Errorf("delete of a balancer that a set uses: %v", err)
+	}
+	gone, err := a.sets().BeginDelete(t.Context(), "g", "win", nil)
+	must(t, gone, err)
+	last, err := balancers.BeginDelete(t.Context(), "g", "l", nil)
+	must(t, last, err)
+}
