@@ -250,34 +250,60 @@ func (a *arm) network(group, kind, name string) string {
 }
 
 // machines lists the virtual machines of the cluster's resource group and of scale
-// sets in it by provider ID in lower case. A scale set that is gone has none.
+// sets in it by provider ID and by computer name, both in lower case. A scale set
+// that is gone has none.
 func (a *arm) machines(ctx context.Context, scaleSets []string) (map[string]bool, error) {
 	out := map[string]bool{}
-	compute := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", a.c.SubscriptionID, a.c.ResourceGroup)
-	if err := a.listMachines(ctx, compute+"virtualMachines", out); err != nil {
+	add := func(m machine) {
+		out[strings.ToLower(ProviderID(m.ID))] = true
+		out[strings.ToLower(m.Properties.OSProfile.ComputerName)] = true
+	}
+	if err := a.list(ctx, a.compute()+"virtualMachines", add); err != nil {
 		return nil, fmt.Errorf("list the virtual machines: %w", err)
 	}
 	for _, set := range scaleSets {
-		if err := a.listMachines(ctx, compute+"virtualMachineScaleSets/"+set+"/virtualMachines", out); err != nil && !isNotFound(err) {
+		if err := a.list(ctx, a.compute()+"virtualMachineScaleSets/"+set+"/virtualMachines", add); err != nil && !isNotFound(err) {
 			return nil, fmt.Errorf("list the instances of scale set %s: %w", set, err)
 		}
 	}
 	return out, nil
 }
 
-func (a *arm) listMachines(ctx context.Context, next string, out map[string]bool) error {
+// scaleSets lists the names of the resource group's scale sets.
+func (a *arm) scaleSets(ctx context.Context) ([]string, error) {
+	var out []string
+	if err := a.list(ctx, a.compute()+"virtualMachineScaleSets", func(m machine) { out = append(out, m.Name) }); err != nil {
+		return nil, fmt.Errorf("list the scale sets: %w", err)
+	}
+	return out, nil
+}
+
+// compute is what the IDs of the resource group's machines begin with.
+func (a *arm) compute() string {
+	return fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", a.c.SubscriptionID, a.c.ResourceGroup)
+}
+
+// machine is what is read of a virtual machine, an instance or a scale set.
+type machine struct {
+	ID, Name   string
+	Properties struct {
+		OSProfile struct {
+			ComputerName string `json:"computerName"`
+		} `json:"osProfile"`
+	} `json:"properties"`
+}
+
+func (a *arm) list(ctx context.Context, next string, add func(machine)) error {
 	for next != "" {
 		var page struct {
-			Value []struct {
-				ID string `json:"id"`
-			} `json:"value"`
-			NextLink string `json:"nextLink"`
+			Value    []machine `json:"value"`
+			NextLink string    `json:"nextLink"`
 		}
 		if err := a.call(ctx, http.MethodGet, next, nil, &page); err != nil {
 			return err
 		}
 		for _, v := range page.Value {
-			out[strings.ToLower(ProviderID(v.ID))] = true
+			add(v)
 		}
 		next = page.NextLink
 	}

@@ -195,17 +195,26 @@ func (k *controller) reconcileNodes(ctx context.Context) error {
 		return err
 	}
 	nodes = slices.DeleteFunc(nodes, func(n *corev1.Node) bool {
-		return isReady(n) || !k.ours(n.Spec.ProviderID)
+		return isReady(n) || n.Spec.ProviderID != "" && !k.ours(n.Spec.ProviderID)
 	})
 	if len(nodes) == 0 {
 		return nil
 	}
-	machines, err := k.arm.machines(ctx, k.scaleSets(nodes))
+	sets := k.scaleSets(nodes)
+	if slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Spec.ProviderID == "" }) {
+		all, err := k.arm.scaleSets(ctx)
+		if err != nil {
+			return err
+		}
+		sets = append(sets, all...)
+	}
+	machines, err := k.arm.machines(ctx, sets)
 	if err != nil {
 		return err
 	}
 	for _, n := range nodes {
-		if machines[strings.ToLower(n.Spec.ProviderID)] {
+		// One that was never initialised is known by its name, as in the real one.
+		if machines[strings.ToLower(cmp.Or(n.Spec.ProviderID, n.Name))] {
 			continue
 		}
 		err := k.client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})

@@ -110,6 +110,7 @@ func TestCloudControllerManager(t *testing.T) {
 	readyNode(t, "n1", "10.215.0.4", vm+"n1", corev1.ConditionTrue)
 	readyNode(t, "n2", "10.215.0.5", vm+"n2", corev1.ConditionTrue)
 	readyNode(t, "gone", "10.215.0.6", vm+"gone", corev1.ConditionFalse)
+	readyNode(t, "never-initialised", "10.215.0.9", "", corev1.ConditionFalse)
 	readyNode(t, "gone-instance", "10.215.0.8", strings.TrimSuffix(vm, "virtualMachines/")+"virtualMachineScaleSets/s/virtualMachines/3", corev1.ConditionFalse)
 	readyNode(t, "elsewhere", "10.215.0.7", "azure:///subscriptions/other/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/x", corev1.ConditionFalse)
 
@@ -158,6 +159,10 @@ func TestCloudControllerManager(t *testing.T) {
 	})
 	eventually(t, "the node of an instance whose scale set is gone is deleted", func() bool {
 		_, err := shared.client.CoreV1().Nodes().Get(ctx, "gone-instance", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	eventually(t, "the node that no machine is named after is deleted", func() bool {
+		_, err := shared.client.CoreV1().Nodes().Get(ctx, "never-initialised", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 	getNode(t, "elsewhere")
