@@ -32,6 +32,10 @@ func (s *site) terminal(t *testing.T) {
 	for _, step := range []struct{ keys, want string }{
 		{"cd C:\\k\r", `PS C:\k> `},
 		{"hostnamex\x7f\r", s.windowsName}, // the backspace is the terminal's affair
+		{"echo never run\x03", `PS C:\k> `},
+		{"Set-Content C:\\k\\grows 'a line'; Get-Content C:\\k\\grows -Wait\r", "\na line"},
+		{"\x03", `PS C:\k> `}, // the command would go on for ever
+		{"hostname\r", s.windowsName},
 	} {
 		if _, err := io.WriteString(user, step.keys); err != nil {
 			t.Fatal(err)

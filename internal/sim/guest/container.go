@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 
-	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -57,7 +56,7 @@ var shells = []string{"sh", "bash", "ash", "cmd", "powershell", "pwsh"}
 
 // Exec runs a command as `kubectl exec` does and returns its exit code. An error is
 // one of the container runtime, which could not start it.
-func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, tty bool) (int, error) {
+func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.Writer, isTTY bool) (int, error) {
 	if stderr == nil {
 		stderr = stdout
 	}
@@ -66,9 +65,9 @@ func (c *Container) Exec(ctx context.Context, argv []string, stdin io.Reader, st
 	for _, s := range shells {
 		if name == s && len(argv) == 1 && stdin != nil {
 			lines := stream{stdin, stdout}
-			var terminal *term.Terminal
-			if tty {
-				terminal = term.NewTerminal(lines, "")
+			var terminal *tty
+			if isTTY {
+				terminal = newTTY(lines)
 			}
 			return interact(ctx, c.sh, o, lines, stderr, terminal, c.m.Image.Name), nil
 		}

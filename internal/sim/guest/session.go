@@ -45,7 +45,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a client that is gone ends what it ran
-	var terminal *term.Terminal
+	var terminal *tty
 	started := false
 	run := func(f func() int) {
 		started = true
@@ -57,9 +57,10 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	}
 	for req := range requests {
 		ok := true
+		var program func() int
 		switch {
 		case req.Type == "pty-req" && !started:
-			terminal = term.NewTerminal(ch, "")
+			terminal = newTTY(ch)
 			resize(terminal, req)
 		case req.Type == "window-change":
 			resize(terminal, req)
@@ -69,24 +70,27 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 		case req.Type == "exec":
 			var cmd struct{ Line string }
 			if ok = ssh.Unmarshal(req.Payload, &cmd) == nil; ok {
-				run(func() int { return g.command(ctx, user, cmd.Line, ch) })
+				program = func() int { return g.command(ctx, user, cmd.Line, ch) }
 			}
 		case req.Type == "shell":
-			run(func() int { return g.login(ctx, user, ch, terminal) })
+			program = func() int { return g.login(ctx, user, ch, terminal) }
 		case req.Type == "subsystem" && strings.HasSuffix(string(req.Payload), "sftp"):
-			run(func() int { return g.sftp(user, ch) })
+			program = func() int { return g.sftp(user, ch) }
 		default:
 			ok = false
 		}
 		if req.WantReply {
 			_ = req.Reply(ok, nil) // or the client is gone
 		}
+		if program != nil { // after the reply, which its end would overtake
+			run(program)
+		}
 	}
 }
 
 // resize tells a terminal, if there is one, the size that a request of either kind
 // carries (RFC 4254 sections 6.2 and 6.7).
-func resize(terminal *term.Terminal, r *ssh.Request) {
+func resize(terminal *tty, r *ssh.Request) {
 	var pty struct {
 		Kind                         string
 		Columns, Rows, Width, Height uint32
@@ -118,13 +122,13 @@ func (g *Guest) command(ctx context.Context, user, line string, ch ssh.Channel) 
 }
 
 // login is a shell that reads lines, edited on a terminal or plain.
-func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *term.Terminal) int {
+func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal *tty) int {
 	return interact(ctx, g.sh, g.shellOf(user), ch, ch.Stderr(), terminal, g.m.Image.Name)
 }
 
 // interact is a shell over a stream, until the user leaves it. terminal is nil for
 // plain lines; what names the guest on a terminal.
-func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, terminal *term.Terminal, what string) int {
+func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, terminal *tty, what string) int {
 	out := io.Writer(stream)
 	readLine := plainLines(stream)
 	if terminal != nil {
@@ -147,8 +151,14 @@ func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.R
 		if err != nil && !errors.Is(err, term.ErrPasteIndicator) {
 			return code
 		}
+		one, finish := ctx, func() {}
+		if terminal != nil {
+			one, finish = terminal.keys.command(ctx)
+		}
 		var done bool
-		if code, done = session.Line(ctx, line); done {
+		code, done = session.Line(one, line)
+		finish()
+		if done {
 			return code
 		}
 	}

@@ -30,6 +30,7 @@ var (
 	lastExit  = regexp.MustCompile(`(?i)\bexit\s+(-?\d+)`)
 	testPath  = regexp.MustCompile(`(?is)^if\s*\(\s*(-not\s*\(?\s*|!\s*\(?\s*)?\(?\s*Test-Path\s+(?:-(?:Literal)?Path\s+)?["']?([^"')]+?)["']?\s*\)+\s*$`)
 	comment   = regexp.MustCompile(`(?s)<#.*?#>`)
+	value     = regexp.MustCompile(`(?is)^(?:\$PSVersionTable|\$env:\w+|"(?:[^"$]|\$env:\w)*"|'[^']*')$`)
 	envInText = regexp.MustCompile(`(?i)\$\{?env:([A-Za-z_][A-Za-z0-9_]*)\}?`)
 )
 
@@ -95,11 +96,22 @@ func (ps *powershell) statement(ctx context.Context, st string, depth int) {
 		ps.done = true
 	case word == "if" || strings.HasPrefix(word, "if("):
 		ps.condition(ctx, st, depth)
+	case value.MatchString(st):
+		ps.put(render(ps.source(ctx, st)), nil)
 	case strings.HasPrefix(word, "$") || strings.HasPrefix(word, "[") || strings.HasPrefix(word, "function") || strings.ContainsAny(firstWord(st), "{}="):
 		ps.skipped(st)
 	default:
 		ps.command(ctx, st)
 	}
+}
+
+// command runs a pipeline of what is simulated, or the first command of another.
+func (ps *powershell) command(ctx context.Context, st string) {
+	segments := splitPipeline(st)
+	if (len(segments) > 1 || alone(strings.ToLower(firstWord(st))) || strings.HasPrefix(st, "(")) && ps.pipeline(ctx, segments) {
+		return
+	}
+	ps.native(ctx, st)
 }
 
 // skipped names a statement by its first word only: the rest may hold secrets.
@@ -140,8 +152,8 @@ func (ps *powershell) condition(ctx context.Context, st string, depth int) {
 	}
 }
 
-// command runs the first command of a pipeline that is in the table.
-func (ps *powershell) command(ctx context.Context, st string) {
+// native runs the first command of a pipeline that is in the table.
+func (ps *powershell) native(ctx context.Context, st string) {
 	first := strings.TrimSpace(splitPipes(st)[0])
 	first = strings.TrimSpace(strings.TrimPrefix(first, "&"))
 	line, redirects, err := cutRedirects(ps.expand(first))

@@ -87,7 +87,7 @@ func statements(script string) []string {
 			depth++
 		case c == '}' || c == ')':
 			depth--
-			if c == '}' && depth == 0 {
+			if rest := strings.TrimLeft(script[i+1:], " \t"); c == '}' && depth == 0 && !strings.HasPrefix(rest, "|") {
 				add(i + 1)
 			}
 		case (c == '\n' || c == ';') && depth <= 0:
