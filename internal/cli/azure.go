@@ -30,16 +30,23 @@ azure serve' runs it alone. The other commands talk to whichever runs.`,
 
 func newAzureServe(a *app) *cobra.Command {
 	var listen, faults, logFile string
+	var public azurePublic
 	pace := latency("instant")
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the local Azure alone, in the foreground",
 		Long: `Run the local Azure without Kubernetes until it is interrupted: HTTPS with a CA of
 its own, state below --state, and virtual machines that boot. Whoever reaches its
-port may do anything in it; it listens on 127.0.0.1 unless told otherwise.`,
+port may do anything in it; it listens on 127.0.0.1 unless told otherwise.
+
+With --proxy it also answers for the names that clients have built in:
+management.azure.com, login.microsoftonline.com, those of the other clouds, key
+vaults, and managed identities at 169.254.169.254. The proxy refuses all else, so
+that nothing leaves this machine. Without --clients every login succeeds.`,
 		Example: `  casement azure serve
   casement azure serve --state /tmp/az --latency azure
-  casement azure serve --faults faults.yaml --listen 127.0.0.1:8443`,
+  casement azure serve --faults faults.yaml --listen 127.0.0.1:8443
+  casement azure serve --proxy 127.0.0.1:8080 --clients clients.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			factor, err := pace.factor()
@@ -48,6 +55,9 @@ port may do anything in it; it listens on 127.0.0.1 unless told otherwise.`,
 			}
 			opts := local.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, OnStatus: a.azureReady()}
 			if opts.Faults, err = readFaults(faults); err != nil {
+				return err
+			}
+			if err := public.apply(&opts); err != nil {
 				return err
 			}
 			if opts.Log = a.Err; logFile != "-" {
@@ -63,6 +73,7 @@ port may do anything in it; it listens on 127.0.0.1 unless told otherwise.`,
 	}
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default the port of the last run, or a free one, of 127.0.0.1)")
 	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of operations: instant, azure or a factor of it")
+	public.flags(c.Flags())
 	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
 	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
 	return c
@@ -110,7 +121,7 @@ Subscription             %s
 Use it:
   eval "$(casement azure env%s)"           for SDKs and curl
   eval "$(casement azure env --for az%s)"  for az, logged in
-`, s.Azure.Endpoint, s.Azure.CAFile, s.Azure.TenantID, s.Azure.SubscriptionID, state, state)
+%s`, s.Azure.Endpoint, s.Azure.CAFile, s.Azure.TenantID, s.Azure.SubscriptionID, state, state, proxyHint(s.Azure, state))
 	}
 }
 

@@ -26,7 +26,8 @@ func newAzureEnv(a *app) *cobra.Command {
 		Short: "Print the exports that point SDKs, curl or az at the local Azure",
 		Long: `Print shell lines for eval. For SDKs and curl they are exports alone. For az there
 are also the commands that register the local Azure as a cloud and log in, in a
-configuration directory of its own, so that your own az stays as it is.
+configuration directory of its own, so that your own az stays as it is. For the
+proxy of 'casement azure serve --proxy' nothing changes but who answers.
 
 SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell.`,
 		Example: `  eval "$(casement azure env)"
@@ -34,8 +35,8 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
   eval "$(casement azure env --for az)" && az group list -o table`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if client != "sdk" && client != "az" {
-				return usagef("--for is sdk or az, not %q", client)
+			if client != "sdk" && client != "az" && client != "proxy" {
+				return usagef("--for is sdk, az or proxy, not %q", client)
 			}
 			s, err := a.azureStatus(cmd.Context())
 			if err != nil {
@@ -45,10 +46,13 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
 				a.sdkEnv(s.Azure)
 				return nil
 			}
+			if client == "proxy" {
+				return a.proxyEnv(s.Azure)
+			}
 			return a.azEnv(s.Azure)
 		},
 	}
-	c.Flags().StringVar(&client, "for", "sdk", "sdk (also curl) or az")
+	c.Flags().StringVar(&client, "for", "sdk", "sdk (also curl), az, or proxy (clients with Azure's public endpoints)")
 	return c
 }
 

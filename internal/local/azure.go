@@ -29,6 +29,7 @@ type azure struct {
 	fabric   *fabric.Fabric
 	machines *machines
 	endpoint string
+	proxy    string // its URL
 	sshKey   string
 }
 
@@ -63,8 +64,8 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		return nil, err
 	}
 	a.server, err = arm.New(arm.Config{
-		Faults: faults,
-		Dir:    dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
+		Faults: faults, Clients: c.opts.Clients,
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN: func(_, _, ip string) string { return ip },
@@ -101,6 +102,11 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 			failed <- err
 		}
 	}()
+	if err := c.serveProxy(ctx, a, failed); err != nil {
+		a.server.Close()
+		net.Close()
+		return nil, err
+	}
 	c.mu.Lock()
 	c.azure = a
 	c.mu.Unlock()
@@ -146,7 +152,7 @@ func listenKept(file string) (net.Listener, error) {
 }
 
 func (a *azure) describe(s *Status) {
-	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription, SSHPublicKey: a.sshKey}
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription, SSHPublicKey: a.sshKey}
 	s.Guests = a.machines.describe()
 	for _, l := range a.fabric.Listeners() {
 		s.Listeners = append(s.Listeners, describeListener(l))

@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/standin"
 )
@@ -47,6 +48,11 @@ type Options struct {
 	// Listen is the address of the local Azure, "" for the one it had before or a
 	// free port of 127.0.0.1.
 	Listen string
+	// Proxy is the address of the proxy that stands for Azure's public names, ""
+	// for none.
+	Proxy string
+	// Clients are the applications that may log in; nil lets every one.
+	Clients []arm.Client
 	// Faults are the rules by which the local Azure fails at first.
 	Faults fault.File
 	// Bare leaves Cluster API and casement out, for clusterctl to install. Their

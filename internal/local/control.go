@@ -69,6 +69,8 @@ type Azure struct {
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`
+	// Proxy is the URL of the proxy that stands for Azure's public names, if any.
+	Proxy string `json:"proxy,omitempty"`
 	// SSHPublicKey is the authorized_keys line for templates.
 	SSHPublicKey string `json:"sshPublicKey"`
 }

@@ -72,6 +72,7 @@ func kinds() map[string]*kind {
 		{typ: typeDisk, style: styleCompute, takes: 3 * time.Second, created: 202, prepare: prepareDisk, guard: guardDisk, view: viewDisk},
 		{typ: typeSet, sync: true, created: 200, guard: guardSet, view: viewUsers("virtualMachines")},
 		{typ: typeIdentity, sync: true, prepare: prepareIdentity},
+		{typ: typeFederated, sync: true, global: true, prepare: prepareFederated},
 		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
 	}
 	list = append(append(list, scaleSetKinds()...), galleryKinds()...)

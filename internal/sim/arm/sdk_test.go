@@ -211,7 +211,7 @@ func TestSubnetRules(t *testing.T) {
 func TestErrors(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
-	token := "Bearer " + a.token("client", "https://azure.test")
+	token := "Bearer " + a.token("client", "client", "https://azure.test")
 	for name, tc := range map[string]struct {
 		path, authorization, code string
 		status                    int

@@ -22,10 +22,6 @@ import (
 	"time"
 )
 
-// hosts are the names that the server has a certificate for: its own, and those
-// of the public cloud that an intercepting proxy leads to it.
-var hosts = []string{"localhost", "management.azure.com", "login.microsoftonline.com", "login.windows.net"}
-
 const certLife = 10 * 365 * 24 * time.Hour
 
 // serving is the CA and the certificate signed by it.
@@ -46,7 +42,7 @@ func loadServing(dir string) (*serving, error) {
 		return nil, fmt.Errorf("the local Azure's CA: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "casement local Azure"}, DNSNames: hosts,
+		Subject: pkix.Name{CommonName: "casement local Azure"}, DNSNames: certified(),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -107,7 +103,7 @@ func (s *Server) CAPEM() []byte { return bytes.Clone(s.pki.ca) }
 
 // Serve answers on a listener over TLS until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{s.pki.cert}, MinVersion: tls.VersionTLS12}}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, TLSConfig: s.TLS()}
 	end := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer end()
 	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {

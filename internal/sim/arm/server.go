@@ -43,6 +43,9 @@ type Config struct {
 	PublicIP func(id string) (string, error)
 	// Faults are the rules in force at first; nil is none.
 	Faults *fault.Set
+	// Clients are the applications that may log in; nil lets every one do so with
+	// whatever it presents.
+	Clients []Client
 	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
 	FQDN func(label, location, ip string) string
 }

@@ -1,0 +1,39 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/proxy"
+)
+
+// serveProxy starts the proxy that was asked for.
+func (c *conductor) serveProxy(ctx context.Context, a *azure, failed chan<- error) error {
+	if c.opts.Proxy == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", c.opts.Proxy)
+	if err != nil {
+		return fmt.Errorf("listen for the proxy of the local Azure: %w", err)
+	}
+	a.proxy = "http://" + l.Addr().String()
+	log := c.log.WithName("proxy")
+	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: arm.Intercepts, Plain: isManagedIdentity,
+		Refused: func(target string) { log.Info("Refused", "target", target) }}
+	go func() {
+		if err := proxy.Serve(ctx, l, cfg); err != nil && ctx.Err() == nil {
+			failed <- err
+		}
+	}()
+	return nil
+}
+
+// isManagedIdentity tells whether a request asks the metadata service for a
+// token, which SDKs do in plain HTTP.
+func isManagedIdentity(r *http.Request) bool {
+	return r.URL.Host == strings.TrimSuffix(metadataAddress, ":80") && strings.HasPrefix(r.URL.Path, "/metadata/identity/")
+}

@@ -1,0 +1,124 @@
+package arm
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// typeFederated are the federated identity credentials of an identity.
+const typeFederated = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+
+// identity is a user-assigned identity as the token service sees it.
+type identity struct {
+	client, principal string
+	federated         []Federated
+}
+
+// identity finds the user-assigned identity whose property has a value; the
+// property "id" is its resource ID.
+func (s *Server) identity(property, value string) (out identity, ok bool) {
+	s.read(func(t *tx) {
+		for _, d := range t.all(typeIdentity, "") {
+			have := str(d.Body, "properties", property)
+			if property == "id" {
+				have = d.ID
+			}
+			if have == "" || !strings.EqualFold(have, value) {
+				continue
+			}
+			ok = true
+			out.client, out.principal = str(d.Body, "properties", "clientId"), str(d.Body, "properties", "principalId")
+			for _, f := range t.all(typeFederated, d.ID) {
+				p := props(cloneObject(f.Body))
+				audience, _, _ := strings.Cut(strings.Join(texts(p, "audiences"), "\n"), "\n")
+				out.federated = append(out.federated, Federated{Issuer: str(p, "issuer"), Subject: str(p, "subject"), Audience: audience})
+			}
+			return
+		}
+	})
+	return out, ok
+}
+
+// maxFederated is how many credentials an identity may have (Microsoft Learn,
+// "Important considerations and restrictions for federated identity credentials").
+const maxFederated = 20
+
+// prepareFederated checks a federated identity credential.
+func prepareFederated(t *tx, d, old *doc) *Error {
+	p := props(d.Body)
+	for _, field := range []string{"issuer", "subject"} {
+		if str(p, field) == "" {
+			return badRequest("BadRequest", "The federated identity credential needs properties.%s.", field)
+		}
+	}
+	if n := len(texts(p, "audiences")); n != 1 {
+		return badRequest("BadRequest", "The federated identity credential needs one audience in properties.audiences, it has %d.", n)
+	}
+	parent, _ := d.id.parent()
+	others := 0
+	for _, o := range t.all(typeFederated, parent.String()) {
+		if o.key() == d.key() {
+			continue
+		}
+		others++
+		if str(o.Body, "properties", "issuer") == str(p, "issuer") && str(o.Body, "properties", "subject") == str(p, "subject") {
+			return conflict("Conflict", "Issuer and subject combination already exists for this Managed Identity.")
+		}
+	}
+	if others >= maxFederated {
+		return conflict("Conflict", "The identity %s has %d federated identity credentials, which is the most it may have.", parent.name(), maxFederated)
+	}
+	return nil
+}
+
+// serveManagedIdentity is the token endpoint of managed identities in its two
+// forms: the instance metadata service (header Metadata) and App Service
+// (IDENTITY_ENDPOINT, header X-IDENTITY-HEADER). Whoever reaches it is taken for
+// a machine that has the identities it names, or one assigned by the system.
+func (c *call) serveManagedIdentity() {
+	bad := func(status int, kind, message string) {
+		c.reply(status, object{"error": kind, "error_description": message})
+	}
+	service := c.r.Header.Get("X-IDENTITY-HEADER") != ""
+	switch {
+	case lower(c.r.URL.Path) != "/metadata/identity/oauth2/token":
+		bad(http.StatusNotFound, "not_found", "The local Azure serves /metadata/identity/oauth2/token alone.")
+		return
+	case c.r.Method != http.MethodGet:
+		bad(http.StatusMethodNotAllowed, "invalid_request", "The endpoint takes GET only.")
+		return
+	case !service && !strings.EqualFold(c.r.Header.Get("Metadata"), "true"):
+		bad(http.StatusBadRequest, "invalid_request", "Required metadata header not specified")
+		return
+	case c.query.Get("api-version") == "":
+		bad(http.StatusBadRequest, "invalid_request", "Required api-version parameter not specified")
+		return
+	case c.query.Get("resource") == "":
+		bad(http.StatusBadRequest, "invalid_request", "Required audience parameter not specified")
+		return
+	}
+	id := identity{client: systemClient, principal: systemClient}
+	for parameter, property := range map[string]string{"client_id": "clientId", "object_id": "principalId", "principal_id": "principalId", "msi_res_id": "id", "mi_res_id": "id"} {
+		value := c.query.Get(parameter)
+		if value == "" {
+			continue
+		}
+		found, ok := c.s.identity(property, value)
+		if !ok {
+			bad(http.StatusBadRequest, "invalid_request", "Identity not found")
+			return
+		}
+		id = found
+	}
+	now := c.s.clock.Now()
+	life, resource := int64(tokenLife.Seconds()), c.query.Get("resource")
+	c.reply(http.StatusOK, object{
+		"access_token": c.s.token(id.client, id.principal, resource), "client_id": id.client, "resource": resource, "token_type": "Bearer",
+		"expires_in": strconv.FormatInt(life, 10), "ext_expires_in": strconv.FormatInt(life, 10),
+		"expires_on": strconv.FormatInt(now.Unix()+life, 10), "not_before": strconv.FormatInt(now.Unix(), 10),
+	})
+}
+
+// systemClient stands for the identity that a machine is assigned by the system.
+const systemClient = "00000000-0000-0000-0000-0000000000c2"

@@ -1,0 +1,142 @@
+package arm
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// Client is an application that may log in, with at least one credential.
+type Client struct {
+	ID string `json:"id"`
+	// Secret is one that it may present; "" has none.
+	Secret string `json:"secret,omitempty"`
+	// Certificate, in PEM, is whose key may sign its assertions.
+	Certificate string `json:"certificate,omitempty"`
+	// Federated are the tokens of others that it may present.
+	Federated []Federated `json:"federated,omitempty"`
+}
+
+// Federated is a federated identity credential: a token of this issuer, subject
+// and audience stands for the client.
+type Federated struct {
+	Issuer   string `json:"issuer"`
+	Subject  string `json:"subject"`
+	Audience string `json:"audience"`
+}
+
+// federatedAudience is the audience that Azure recommends and SDKs ask for.
+const federatedAudience = "api://AzureADTokenExchange"
+
+// denial is a refusal of the token service (RFC 6749, section 5.2) with the code
+// that Microsoft Entra adds.
+type denial struct {
+	status  int
+	kind    string
+	code    int
+	message string
+}
+
+func deny(status int, kind string, code int, format string, args ...any) *denial {
+	return &denial{status, kind, code, fmt.Sprintf(format, args...)}
+}
+
+var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// serveToken is the token endpoint. Who may do what is not modelled. Which
+// client may log in is when the configuration lists clients, and for identities
+// with federated credentials; any other is taken at its word.
+func (c *call) serveToken() {
+	if c.r.Method != http.MethodPost {
+		c.denied(deny(http.StatusMethodNotAllowed, "invalid_request", 900561, "The endpoint only accepts POST requests. Received a %s request.", c.r.Method))
+		return
+	}
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, maxBody)
+	if err := c.r.ParseForm(); err != nil {
+		c.denied(deny(http.StatusBadRequest, "invalid_request", 900144, "The request body must contain the following parameter: 'grant_type'."))
+		return
+	}
+	f := c.r.PostForm
+	for _, field := range []string{"client_id", "grant_type"} {
+		if f.Get(field) == "" {
+			c.denied(deny(http.StatusBadRequest, "invalid_request", 900144, "The request body must contain the following parameter: '%s'.", field))
+			return
+		}
+	}
+	if g := f.Get("grant_type"); g != "client_credentials" {
+		c.denied(deny(http.StatusBadRequest, "unsupported_grant_type", 70003, "The app requested an unsupported grant type '%s'. The local Azure knows client_credentials.", g))
+		return
+	}
+	client := f.Get("client_id")
+	principal, d := c.login(client, f.Get("client_secret"), f.Get("client_assertion_type"), f.Get("client_assertion"))
+	if d != nil {
+		c.denied(d)
+		return
+	}
+	audience := f.Get("resource")
+	for scope := range strings.FieldsSeq(f.Get("scope")) {
+		if a, ok := strings.CutSuffix(scope, "/.default"); ok {
+			audience = a
+		}
+	}
+	if audience == "" {
+		c.denied(deny(http.StatusBadRequest, "invalid_scope", 1002012, "The provided value for scope '%s' is not valid. Client credential flows must have a scope value with /.default suffixed to the resource identifier (application ID URI).", f.Get("scope")))
+		return
+	}
+	c.reply(http.StatusOK, object{
+		"token_type": "Bearer", "expires_in": int(tokenLife.Seconds()), "ext_expires_in": int(tokenLife.Seconds()),
+		"access_token": c.s.token(client, principal, audience),
+	})
+}
+
+// denied answers with an OAuth error, which is not in ARM's form.
+func (c *call) denied(d *denial) {
+	trace := c.s.guid()
+	now := c.s.clock.Now().UTC().Format("2006-01-02 15:04:05Z")
+	c.reply(d.status, object{"error": d.kind, "error_codes": []any{d.code}, "timestamp": now, "trace_id": trace, "correlation_id": trace,
+		"error_description": fmt.Sprintf("AADSTS%d: %s Trace ID: %s Timestamp: %s", d.code, d.message, trace, now)})
+}
+
+// login checks a credential and tells the client's principal.
+func (c *call) login(client, secret, assertionType, assertion string) (principal string, _ *denial) {
+	principal = client
+	known := c.s.client(client)
+	if id, ok := c.s.identity("clientId", client); ok {
+		known = &Client{ID: client, Federated: id.federated}
+		principal = id.principal
+	}
+	if known == nil && len(c.s.cfg.Clients) > 0 {
+		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", client, c.s.cfg.TenantID)
+	}
+	if tenant := c.tenant(); len(c.s.cfg.Clients) > 0 && guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.s.cfg.TenantID) {
+		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
+	}
+	switch {
+	case assertion != "":
+		if assertionType != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+			return "", deny(http.StatusBadRequest, "invalid_request", 50027, "The client assertion type '%s' is not supported.", assertionType)
+		}
+		return principal, c.checkAssertion(client, known, assertion)
+	case secret == "":
+		return "", deny(http.StatusUnauthorized, "invalid_client", 7000216, "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.")
+	case known != nil && (known.Secret == "" || secret != known.Secret):
+		return "", deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", client)
+	}
+	return principal, nil
+}
+
+// tenant is the first segment of a login path.
+func (c *call) tenant() string {
+	first, _, _ := strings.Cut(strings.TrimLeft(c.r.URL.Path, "/"), "/")
+	return first
+}
+
+func (s *Server) client(id string) *Client {
+	for i := range s.cfg.Clients {
+		if strings.EqualFold(s.cfg.Clients[i].ID, id) {
+			return &s.cfg.Clients[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// Package proxy leads clients whose endpoints are fixed to a handler on this
+// machine: an HTTPS proxy (HTTPS_PROXY, the CONNECT method) that answers for
+// the hosts it knows, with certificates of the caller's CA, in the place of
+// those hosts.
+//
+// It is no proxy otherwise: it dials nobody. A host that it does not know is
+// refused, so that nothing leaves the machine. The local plane and tests may
+// import it; it imports nothing of the module.
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// headerTimeout bounds how long a client may take to say what it wants.
+const headerTimeout = 10 * time.Second
+
+// Config says whom a Proxy answers for.
+type Config struct {
+	// TLS holds the certificates of the hosts.
+	TLS *tls.Config
+	// Handler answers the requests to them; Request.Host is the name that the
+	// client asked for.
+	Handler http.Handler
+	// Serves tells whether HTTPS to a host (without its port) is answered.
+	Serves func(host string) bool
+	// Plain tells whether a request in plain HTTP is answered; nil answers none.
+	Plain func(*http.Request) bool
+	// Refused, when set, hears of each target that was refused.
+	Refused func(target string)
+}
+
+// Serve answers on a listener until ctx ends, and ends its connections then.
+func Serve(ctx context.Context, l net.Listener, cfg Config) error {
+	tunnels := &queue{conns: make(chan net.Conn), closed: make(chan struct{}), addr: l.Addr()}
+	inner := &http.Server{Handler: cfg.Handler, TLSConfig: cfg.TLS.Clone(), ReadHeaderTimeout: headerTimeout}
+	outer := &http.Server{Handler: &front{cfg, tunnels}, ReadHeaderTimeout: headerTimeout}
+	end := context.AfterFunc(ctx, func() { _, _ = outer.Close(), inner.Close() })
+	defer end()
+	ended := make(chan error, 2)
+	go func() { ended <- inner.ServeTLS(tunnels, "", "") }()
+	go func() { ended <- outer.Serve(l) }()
+	first := <-ended
+	_, _ = outer.Close(), inner.Close()
+	second := <-ended
+	for _, err := range []error{first, second} {
+		if !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the proxy: %w", err)
+		}
+	}
+	return nil
+}
+
+// front speaks HTTP with whoever uses the proxy.
+type front struct {
+	Config
+	tunnels *queue
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		host, port, err := net.SplitHostPort(r.Host)
+		if err != nil || port != "443" || !f.Serves(host) {
+			f.refuse(w, r.Host)
+			return
+		}
+		f.tunnel(w, r.Host)
+	case r.URL.IsAbs() && f.Plain != nil && f.Plain(r):
+		f.Handler.ServeHTTP(w, r)
+	case r.URL.IsAbs():
+		f.refuse(w, r.URL.Host)
+	default:
+		http.Error(w, "This is a proxy: set HTTPS_PROXY to its address.", http.StatusBadRequest)
+	}
+}
+
+func (f *front) refuse(w http.ResponseWriter, target string) {
+	if f.Refused != nil {
+		f.Refused(target)
+	}
+	http.Error(w, "The proxy of the local Azure does not answer for "+target+", and lets nothing leave this machine.", http.StatusForbidden)
+}
+
+// tunnel hands the client's connection to the inner server.
+func (f *front) tunnel(w http.ResponseWriter, target string) {
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		http.Error(w, "CONNECT needs HTTP/1.1.", http.StatusHTTPVersionNotSupported)
+		return
+	}
+	conn, buffered, err := hijacker.Hijack()
+	if err != nil {
+		return // the connection is lost, and with it whom to tell
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		conn.Close()
+		return
+	}
+	if !f.tunnels.give(&early{Conn: conn, r: buffered.Reader}) {
+		conn.Close()
+	}
+}
+
+// early is a connection some of whose bytes have been read already.
+type early struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (c *early) Read(p []byte) (int, error) { return c.r.Read(p) }
