@@ -13,8 +13,11 @@ import (
 // defaultServices is the range of Services of a Cluster that names none.
 const defaultServices = "10.96.0.0/12"
 
-// templated is what Helm fills in.
-var templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
+// templated is what Helm fills in; steering what it decides by, which leaves no text.
+var (
+	templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
+	steering  = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)
+)
 
 // embedded reads YAML or JSON that stands as text in a field; what cannot be read is
 // an absent place. Positions in it mean nothing outside.
@@ -24,7 +27,7 @@ func embedded(text string) lint.Value {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") {
 			continue
 		}
-		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(line, "TEMPLATE"), "\t", "  "))
+		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(steering.ReplaceAllString(line, ""), "TEMPLATE"), "\t", "  "))
 	}
 	set, errs := lint.Parse("", []byte("apiVersion: v1\nkind: Embedded\ndata:\n"+clean.String()), lint.Options{})
 	if len(errs) > 0 || len(set.Objects) != 1 {

@@ -58,6 +58,7 @@ func TestMachines(t *testing.T) {
 		"Arm":                                {"WIN819", windowsTemplate("      vmSize: Standard_D4pds_v5\n"), []string{"error spec.template.spec.vmSize"}},
 		"constrained processors":             {"WIN819", windowsTemplate("      vmSize: Standard_M8-2ms\n"), nil},
 		"Calico by Helm":                     {"WIN820", demo + workers("v1.36.3", "users: []\n") + chart(calicoValues), nil},
+		"Calico by Helm in a loop":           {"WIN820", demo + workers("v1.36.3", "users: []\n") + chart("installation:\n  calicoNetwork:\n    windowsDataplane: HNS\n    ipPools:{{range $i, $cidr := .Cluster.pods }}\n    - cidr: {{ $cidr }}\n      encapsulation: IPIP{{end}}\n  serviceCIDRs:\n  - 10.96.0.0/12 # the default\n"), []string{"error spec.valuesTemplate"}},
 		"Calico by Helm without Windows":     {"WIN820", demo + workers("v1.36.3", "users: []\n") + chart(strings.Replace(calicoValues, "HNS", "Disabled", 1)), []string{"error spec.valuesTemplate"}},
 		"Calico for Linux":                   {"WIN820", linux(demo+workers("v1.36.3", "users: []\n")) + chart(strings.Replace(calicoValues, "HNS", "Disabled", 1)), nil},
 		"Services elsewhere":                 {"WIN820", demo + workers("v1.36.3", "users: []\n") + chart(strings.Replace(calicoValues, "10.96", "10.112", 1)), []string{"error spec.valuesTemplate"}},

@@ -25,6 +25,10 @@ var linuxOnly = []string{"nfs", "iscsi", "fc", "cephfs", "rbd", "glusterfs", "gi
 // linuxPaths are what only a Linux node has.
 var linuxPaths = regexp.MustCompile(`^/(var/run/docker\.sock|proc|sys|dev|etc|lib/modules)(/|$)`)
 
+// windowsEtc are directories below /etc that kubeadm and the CNI have on Windows too,
+// as C:\etc\kubernetes and C:\etc\cni.
+var windowsEtc = regexp.MustCompile(`^/etc/(kubernetes|cni)(/|$)`)
+
 // volumes are the rules about storage.
 func volumes() []lint.Rule {
 	return []lint.Rule{
@@ -92,7 +96,11 @@ func volumes() []lint.Rule {
 			Check: eachMount(func(p *lint.Pass, pod *lint.Pod, m lint.Value) {
 				v := m.At("mountPath")
 				clean := strings.ToLower(path.Clean(strings.ReplaceAll(v.Str(), `\`, "/")))
-				for _, system := range []string{"c:/windows", "c:/program files", "/etc", "/proc", "/sys", "/dev", "/run"} {
+				systems := []string{"c:/windows", "c:/program files", "/etc", "/proc", "/sys", "/dev", "/run"}
+				if pod.HostProcess() { // it sees the node's drive, where C:\etc is a directory like others
+					systems = systems[:2]
+				}
+				for _, system := range systems {
 					if clean == system || strings.HasPrefix(clean, system+"/") {
 						p.Report(pod.Object, v, fmt.Sprintf("%s belongs to the system, or to Linux", v.Str()), say("choose a directory of your own"))
 					}
@@ -104,7 +112,7 @@ func volumes() []lint.Rule {
 			Doc: "Without a type, containerd makes the missing path as an empty directory on the Windows node: wrong data without a word. With a type the check fails. Source: containerd internal/cri/opts/spec_windows_opts.go.",
 			Bad: mounted("C:/data", "    hostPath:\n      path: /var/run/docker.sock\n"), Good: mounted("C:/data", "    hostPath:\n      path: C:\\\\data\n"),
 			Check: eachVolume(func(p *lint.Pass, pod *lint.Pod, v lint.Value) {
-				if h := v.At("hostPath", "path"); linuxPaths.MatchString(h.Str()) {
+				if h := v.At("hostPath", "path"); linuxPaths.MatchString(h.Str()) && !windowsEtc.MatchString(h.Str()) {
 					p.Report(pod.Object, h, fmt.Sprintf("no Windows node has %s: an empty directory is made in its place", h.Str()), say("a path of Windows"))
 				}
 			}),
