@@ -40,6 +40,8 @@ type Release struct {
 	// are built from; empty where there is none. Source: image-builder's
 	// packer configuration for Azure.
 	Publisher, Offer, SKU string
+	// Released is the day that its lifecycle began; source as of EndOfSupport.
+	Released time.Time
 	// EndOfSupport is the last day of (extended) support.
 	// Source: https://learn.microsoft.com/lifecycle/products/export/.
 	EndOfSupport time.Time
@@ -88,17 +90,17 @@ func find(match func(Release) bool) (Release, bool) {
 func allReleases() []Release {
 	const server = "MicrosoftWindowsServer"
 	return []Release{
-		{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter", Tags: []string{"ltsc2016", "1607"}, EndOfSupport: date(2027, 1, 12)},
-		{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter", Tags: []string{"ltsc2019", "1809"}, EndOfSupport: date(2029, 1, 9), Node: true,
+		{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter", Tags: []string{"ltsc2016", "1607"}, Released: date(2016, 10, 15), EndOfSupport: date(2027, 1, 12)},
+		{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter", Tags: []string{"ltsc2019", "1809"}, Released: date(2018, 11, 13), EndOfSupport: date(2029, 1, 9), Node: true,
 			Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
-		{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"}, EndOfSupport: date(2020, 12, 8)},
-		{Name: "1909", Build: "10.0.18363", UBR: 1556, OSImage: "Windows Server Datacenter", Tags: []string{"1909"}, EndOfSupport: date(2021, 5, 11)},
-		{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"}, EndOfSupport: date(2021, 12, 14)},
-		{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"}, EndOfSupport: date(2022, 8, 9)},
-		{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter", Tags: []string{"ltsc2022"}, EndOfSupport: date(2031, 10, 14), Node: true,
+		{Name: "1903", Build: "10.0.18362", UBR: 1256, OSImage: "Windows Server Datacenter", Tags: []string{"1903"}, Released: date(2019, 5, 21), EndOfSupport: date(2020, 12, 8)},
+		{Name: "1909", Build: "10.0.18363", UBR: 1556, OSImage: "Windows Server Datacenter", Tags: []string{"1909"}, Released: date(2019, 11, 12), EndOfSupport: date(2021, 5, 11)},
+		{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"}, Released: date(2020, 5, 27), EndOfSupport: date(2021, 12, 14)},
+		{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"}, Released: date(2020, 10, 20), EndOfSupport: date(2022, 8, 9)},
+		{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter", Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14), Node: true,
 			Publisher: server, Offer: "windowsserver2022", SKU: "2022-Datacenter-Core-smalldisk"},
-		{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"}, EndOfSupport: date(2025, 10, 24), Node: true},
-		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter", Tags: []string{"ltsc2025"}, EndOfSupport: date(2034, 11, 14), Node: true,
+		{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"}, Released: date(2023, 10, 24), EndOfSupport: date(2025, 10, 24), Node: true},
+		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter", Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true,
 			Publisher: server, Offer: "WindowsServer", SKU: "2025-Datacenter-Core-smalldisk"},
 	}
 }
