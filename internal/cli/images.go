@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/azure/catalog"
-	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -26,58 +24,108 @@ func newImages(a *app) *cobra.Command {
 }
 
 type imagesListOptions struct {
-	publisher, offer, sku, location, output string
+	account
+	publisher, offer, sku, gallery, location, output string
 }
 
 func newImagesList(a *app) *cobra.Command {
 	var o imagesListOptions
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the marketplace images of the local Azure, as az vm image list does",
-		Long: `Ask the local Azure for the versions of a publisher's offer and print them as
-'az vm image list --publisher PUBLISHER --offer OFFER --all -o table' does. The local
-Azure's catalogue is simulated. Images of Kubernetes 1.27 and newer are mostly in the
-community gallery, which has no such list: see casement images show.`,
-		Example: "  casement images list\n  casement images list --sku 1dot22 -o json",
-		Args:    cobra.NoArgs,
+		Short: "List images of the marketplace, or of a community gallery",
+		Long: `Ask Azure for images and print them as 'az vm image list --all' does: those whose
+publisher, offer and SKU contain what is given. -o wide adds what is known to be on
+them. Images of Kubernetes 1.27 and newer are mostly in a community gallery: --gallery
+lists that of Cluster API's reference images, --gallery=NAME another.
+
+` + accountHelp + `
+The catalogue of the local Azure is simulated.`,
+		Example: `  casement images list
+  casement images list --sku 1dot22dot1- -o wide
+  casement images list --gallery --sku win-2025 -o json
+  casement images list --publisher MicrosoftWindowsServer --offer WindowsServer --subscription 00000000-0000-0000-0000-0000000000a1`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := a.listImages(cmd.Context(), o)
+			from, err := a.open(cmd.Context(), o.account)
 			if err != nil {
 				return err
 			}
-			return a.print(o.output, list, func(w *tabwriter.Writer) { imageTable(w, list) })
+			if o.gallery != "" {
+				return a.listGallery(cmd.Context(), from, o)
+			}
+			list, err := catalog.New(from.client, nil).Versions(cmd.Context(), o.location, o.publisher, o.offer, o.sku)
+			if err != nil {
+				return fmt.Errorf("%s: %w", from.name, err)
+			}
+			return a.print(o.output, list, func(w *tabwriter.Writer) { imageTable(w, list, o.output == "wide") })
 		},
 	}
+	o.addFlags(c)
 	f := c.Flags()
-	f.StringVar(&o.publisher, "publisher", windows.Publisher, "publisher")
-	f.StringVar(&o.offer, "offer", "capi-windows", "offer")
-	f.StringVar(&o.sku, "sku", "", "only SKUs that contain this")
+	f.StringVar(&o.publisher, "publisher", windows.Publisher, "publishers that contain this")
+	f.StringVar(&o.offer, "offer", "capi-windows", "offers that contain this")
+	f.StringVar(&o.sku, "sku", "", "SKUs that contain this; with --gallery, image definitions")
+	f.StringVar(&o.gallery, "gallery", "", "community gallery to list instead of the marketplace")
+	f.Lookup("gallery").NoOptDefVal = windows.CommunityGallery
 	f.StringVar(&o.location, "location", "westeurope", "Azure location")
-	f.StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	f.StringVarP(&o.output, "output", "o", "table", "table, wide, json or yaml")
 	return c
 }
 
-func (a *app) listImages(ctx context.Context, o imagesListOptions) ([]catalog.Listed, error) {
-	status, err := local.NewClient(a.dir).Status(ctx)
+func (a *app) listGallery(ctx context.Context, from asked, o imagesListOptions) error {
+	list, err := catalog.New(from.client, nil).Gallery(ctx, o.location, o.gallery, o.sku)
 	if err != nil {
-		return nil, fmt.Errorf("list images: %w", err)
+		return fmt.Errorf("%s: %w", from.name, err)
 	}
-	if status.Azure.Endpoint == "" {
-		return nil, errors.New("list images: the local Azure has not started yet; see casement status")
-	}
-	client, err := status.Azure.ARM()
-	if err != nil {
-		return nil, fmt.Errorf("list images: %w", err)
-	}
-	return catalog.New(client, nil).Versions(ctx, o.location, o.publisher, o.offer, o.sku)
+	return a.print(o.output, list, func(w *tabwriter.Writer) {
+		rows := [][]string{{"Definition", "OsType", "Version"}}
+		if o.output == "wide" {
+			rows[0] = append(rows[0], onImageHeads()...)
+		}
+		for _, i := range list {
+			row := []string{i.Definition, i.OSType, i.Version}
+			if o.output == "wide" {
+				row = append(row, onImage(i.ID)...)
+			}
+			rows = append(rows, row)
+		}
+		dashed(w, rows)
+	})
 }
 
-// imageTable has the columns of az, and its dashes below the heads.
-func imageTable(w *tabwriter.Writer, list []catalog.Listed) {
+// imageTable has the columns of az; wide adds ours.
+func imageTable(w *tabwriter.Writer, list []catalog.Listed, wide bool) {
 	rows := [][]string{{"Architecture", "Offer", "Publisher", "Sku", "Urn", "Version"}}
-	for _, i := range list {
-		rows = append(rows, []string{i.Architecture, i.Offer, i.Publisher, i.SKU, i.URN, i.Version})
+	if wide {
+		rows[0] = append(rows[0], onImageHeads()...)
 	}
+	for _, i := range list {
+		row := []string{i.Architecture, i.Offer, i.Publisher, i.SKU, i.URN, i.Version}
+		if wide {
+			row = append(row, onImage(i.URN)...)
+		}
+		rows = append(rows, row)
+	}
+	dashed(w, rows)
+}
+
+func onImageHeads() []string { return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds"} }
+
+// onImage is what an image's name tells of it.
+func onImage(reference string) []string {
+	on, ok := windows.ParseImage(reference)
+	if !ok {
+		return []string{"-", "-", "-", "-"}
+	}
+	ends := "-"
+	if on.OS == windows.OSWindows {
+		ends = on.Release.EndOfSupport.Format(time.DateOnly)
+	}
+	return []string{on.KubernetesVersion, on.Runtime + " " + on.RuntimeVersion, on.KernelVersion, ends}
+}
+
+// dashed prints rows as az does, with dashes below the heads.
+func dashed(w *tabwriter.Writer, rows [][]string) {
 	dashes := make([]string, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -105,8 +153,11 @@ type shownImage struct {
 	SKU            string `json:"sku,omitempty"`
 	Version        string `json:"version"`
 	Reference      string `json:"reference"`
-	OSImage        string `json:"osImage,omitempty"`
-	KernelVersion  string `json:"kernelVersion,omitempty"`
+	// Exists and Location are there when Azure was asked.
+	Exists        *bool  `json:"exists,omitempty"`
+	Location      string `json:"location,omitempty"`
+	OSImage       string `json:"osImage,omitempty"`
+	KernelVersion string `json:"kernelVersion,omitempty"`
 	// Release, its dates and age are of Windows.
 	Release      string `json:"release,omitempty"`
 	Released     string `json:"released,omitempty"`
@@ -116,36 +167,75 @@ type shownImage struct {
 }
 
 func newImagesShow(a *app) *cobra.Command {
-	var os, release, runtime, output string
+	var os, release, runtime, output, location string
+	var check bool
+	var t account
 	c := &cobra.Command{
 		Use:   "show KUBERNETES_VERSION",
 		Short: "Say which image a machine of a Kubernetes version boots when it names none",
 		Long: `Resolve a Kubernetes version, Windows release and runtime to an image, as the
 controllers do for a machine that names none, and say what is known to be on it and
-until when Microsoft supports its Windows. Nothing is asked of Azure.`,
-		Example: "  casement images show v1.34.1\n  casement images show v1.22.1 --runtime dockershim\n  casement images show 1.34.1 --release 2025 -o json\n  casement images show v1.34.1 --os Linux",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			shown, err := showImage(args[0], os, release, runtime, time.Now())
+until when Microsoft supports its Windows. Azure is asked with --check alone, whether
+the image is there; exit code 1 says that it is not.
+
+` + accountHelp,
+		Example: `  casement images show v1.34.1
+  casement images show v1.22.1 --runtime dockershim
+  casement images show 1.34.1 --release 2025 -o json
+  casement images show v1.34.1 --os Linux --check --location northeurope`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shown, image, err := showImage(args[0], os, release, runtime, time.Now())
 			if err != nil {
 				return usageError{err}
 			}
-			return a.print(output, shown, func(w *tabwriter.Writer) { shownTable(w, shown) })
+			if check {
+				if err := a.checkImage(cmd.Context(), t, &shown, image, location); err != nil {
+					return err
+				}
+			}
+			if err := a.print(output, shown, func(w *tabwriter.Writer) { shownTable(w, shown) }); err != nil {
+				return err
+			}
+			if shown.Exists != nil && !*shown.Exists {
+				return exitError{ExitFailed}
+			}
+			return nil
 		},
 	}
+	t.addFlags(c)
 	f := c.Flags()
 	f.StringVar(&os, "os", windows.OSWindows, "Windows or Linux")
 	f.StringVar(&release, "release", "", "Windows Server release, such as 2022 (default what the version has)")
 	f.StringVar(&runtime, "runtime", "", "containerd or dockershim (default what the version has)")
+	f.BoolVar(&check, "check", false, "ask Azure whether the image is there")
+	f.StringVar(&location, "location", "westeurope", "Azure location to look for the image in")
 	f.StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return c
 }
 
-func showImage(kubernetes, os, release, runtime string, now time.Time) (shownImage, error) {
+func (a *app) checkImage(ctx context.Context, t account, shown *shownImage, image windows.Image, location string) error {
+	from, err := a.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	exists, err := catalog.New(from.client, nil).Exists(ctx, location, catalog.Image{
+		Gallery: image.Gallery, Name: image.Name, Publisher: image.Publisher, Offer: image.Offer, SKU: image.SKU, Version: image.Version})
+	if err != nil {
+		return fmt.Errorf("%s: %w", from.name, err)
+	}
+	shown.Exists, shown.Location = &exists, location
+	return nil
+}
+
+func showImage(kubernetes, os, release, runtime string, now time.Time) (shownImage, windows.Image, error) {
 	annotations := map[string]string{}
 	if release != "" {
 		if r, ok := windows.ReleaseByName(release); !ok || !r.Node {
-			return shownImage{}, fmt.Errorf("no nodes are built of Windows Server %q: use one of %s", release, nodeReleases())
+			return shownImage{}, windows.Image{}, fmt.Errorf("no nodes are built of Windows Server %q: use one of %s", release, nodeReleases())
+		}
+		if strings.Trim(release, "0123456789") != "" {
+			return shownImage{}, windows.Image{}, fmt.Errorf("no reference image of Windows Server %s is chosen by itself: name one in the machine's spec.image, or use another of %s", release, nodeReleases())
 		}
 		annotations[windows.WindowsServerVersionAnnotation] = "windows-" + release
 	}
@@ -154,7 +244,7 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 	}
 	image, err := windows.DefaultImage(kubernetes, os, annotations)
 	if err != nil {
-		return shownImage{}, err
+		return shownImage{}, windows.Image{}, err
 	}
 	shown := shownImage{Kubernetes: "v" + strings.TrimPrefix(kubernetes, "v"), OS: os, Gallery: image.Gallery, Definition: image.Name,
 		Publisher: image.Publisher, Offer: image.Offer, SKU: image.SKU, Version: image.Version, Reference: image.Reference()}
@@ -164,7 +254,7 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 			shown.date(on.Release, now)
 		}
 	}
-	return shown, nil
+	return shown, image, nil
 }
 
 func (s *shownImage) date(r windows.Release, now time.Time) {
@@ -196,6 +286,9 @@ func shownTable(w *tabwriter.Writer, s shownImage) {
 	row("SKU", s.SKU)
 	row("Version", s.Version)
 	row("Reference", s.Reference)
+	if s.Exists != nil {
+		row("In "+s.Location, map[bool]string{true: "yes", false: "no: choose another version, or build the image"}[*s.Exists])
+	}
 	row("OS image", s.OSImage)
 	row("Kernel", s.KernelVersion)
 	if s.Release == "" {

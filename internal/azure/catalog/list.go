@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"casement.dev/casement/internal/azure/arm"
 )
@@ -20,47 +24,148 @@ type Listed struct {
 	Version string `json:"version"`
 }
 
-// named is an entry of the marketplace's lists, which are bare arrays.
-type named struct {
-	Name       string
-	Properties struct{ Architecture string }
+// Shared is one version of an image in a community gallery.
+type Shared struct {
+	Gallery    string `json:"gallery"`
+	Definition string `json:"definition"`
+	OSType     string `json:"osType"`
+	Version    string `json:"version"`
+	// ID is what communityGalleryImageId takes.
+	ID string `json:"id"`
 }
 
-// Versions are all versions of an offer's images in a location, in the order that
-// Azure gives. SKUs whose name does not contain sku are left out. An offer that
-// does not exist has none. Each SKU costs one call; nothing is kept.
+// listers is how many lists are read at a time: an offer can have hundreds of SKUs.
+const listers = 8
+
+// Versions are the versions of marketplace images in a location: those whose
+// publisher, offer and SKU contain what is given, as `az vm image list --all`
+// matches them. Nothing found is no error. Each SKU costs one call; nothing is kept.
 func (c *Catalog) Versions(ctx context.Context, locationName, publisher, offer, sku string) ([]Listed, error) {
-	at := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName) +
-		"/publishers/" + publisher + "/artifacttypes/vmimage/offers/" + offer + "/skus"
-	skus, err := c.names(ctx, at)
+	at := c.at(locationName) + "/publishers"
+	publishers, err := c.names(ctx, at, publisher)
 	if err != nil {
-		return nil, fmt.Errorf("list the SKUs of %s:%s in %s: %w", publisher, offer, locationName, err)
+		return nil, fmt.Errorf("list the publishers of images in %s: %w", locationName, err)
 	}
 	list := []Listed{}
-	for _, s := range skus {
-		if !strings.Contains(strings.ToLower(s.Name), strings.ToLower(sku)) {
-			continue
-		}
-		versions, err := c.names(ctx, at+"/"+s.Name+"/versions")
+	for _, p := range publishers {
+		offers, err := c.names(ctx, at+"/"+p+"/artifacttypes/vmimage/offers", offer)
 		if err != nil {
-			return nil, fmt.Errorf("list the versions of %s:%s:%s in %s: %w", publisher, offer, s.Name, locationName, err)
+			return nil, fmt.Errorf("list the offers of %s in %s: %w", p, locationName, err)
 		}
-		for _, v := range versions {
-			urn := strings.Join([]string{publisher, offer, s.Name, v.Name}, ":")
-			list = append(list, Listed{v.Properties.Architecture, offer, publisher, s.Name, urn, v.Name})
+		for _, o := range offers {
+			versions, err := c.offered(ctx, at, p, o, sku)
+			if err != nil {
+				return nil, fmt.Errorf("list the images of %s:%s in %s: %w", p, o, locationName, err)
+			}
+			list = append(list, versions...)
 		}
 	}
 	return list, nil
 }
 
-func (c *Catalog) names(ctx context.Context, path string) ([]named, error) {
-	body, err := c.client.Get(ctx, path, imagesAPIVersion)
+// offered are the versions of one offer.
+func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku string) ([]Listed, error) {
+	at := publishers + "/" + publisher + "/artifacttypes/vmimage/offers/" + offer + "/skus"
+	skus, err := c.names(ctx, at, sku)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]Listed, len(skus))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listers)
+	for i, s := range skus {
+		group.Go(func() error {
+			versions, err := c.entries(ctx, at+"/"+s+"/versions", arm.Query("$expand", "properties"))
+			for _, v := range versions {
+				found[i] = append(found[i], Listed{v.Properties.Architecture, offer, publisher, s, strings.Join([]string{publisher, offer, s, v.Name}, ":"), v.Name})
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	return slices.Concat(found...), err
+}
+
+// Gallery are the versions of the images in a community gallery whose definition
+// contains what is given. A gallery that does not exist is no error and has none.
+func (c *Catalog) Gallery(ctx context.Context, locationName, gallery, definition string) ([]Shared, error) {
+	at := c.at(locationName) + "/communityGalleries/" + url.PathEscape(gallery) + "/images"
+	images, err := c.collection(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("list the images of community gallery %s in %s: %w", gallery, locationName, err)
+	}
+	list := []Shared{}
+	for _, image := range images {
+		if !contains(image.Name, definition) {
+			continue
+		}
+		versions, err := c.collection(ctx, at+"/"+image.Name+"/versions")
+		if err != nil {
+			return nil, fmt.Errorf("list the versions of %s in community gallery %s: %w", image.Name, gallery, err)
+		}
+		for _, v := range versions {
+			id := "/CommunityGalleries/" + gallery + "/Images/" + image.Name + "/Versions/" + v.Name
+			list = append(list, Shared{gallery, image.Name, image.Properties.OSType, v.Name, id})
+		}
+	}
+	return list, nil
+}
+
+// at is where a location's images are.
+func (c *Catalog) at(locationName string) string {
+	return "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/locations/" + normal(locationName)
+}
+
+// entry is of a list of images.
+type entry struct {
+	Name       string
+	Properties struct{ Architecture, OSType string }
+}
+
+func contains(name, part string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(part))
+}
+
+// names are those of a marketplace list that contain a part.
+func (c *Catalog) names(ctx context.Context, path, part string) ([]string, error) {
+	all, err := c.entries(ctx, path)
+	var names []string
+	for _, e := range all {
+		if contains(e.Name, part) {
+			names = append(names, e.Name)
+		}
+	}
+	return names, err
+}
+
+// entries reads a list of the marketplace's, which is a bare array.
+func (c *Catalog) entries(ctx context.Context, path string, options ...arm.Option) ([]entry, error) {
+	body, err := c.client.Get(ctx, path, imagesAPIVersion, options...)
 	if arm.ClassOf(err) == arm.NotFound {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var list []named
+	var list []entry
 	return list, json.Unmarshal(body, &list)
+}
+
+// collection reads a list of galleries', which comes in pages.
+func (c *Catalog) collection(ctx context.Context, path string) ([]entry, error) {
+	var list []entry
+	for item, err := range c.client.List(ctx, path, galleryAPIVersion) {
+		if arm.ClassOf(err) == arm.NotFound {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var e entry
+		if err := json.Unmarshal(item, &e); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
 }

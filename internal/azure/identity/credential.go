@@ -49,6 +49,8 @@ func (s *Source) check() error {
 			return &Error{"spec.clientID", "is empty", "set the client ID of the managed identity"}
 		}
 		return nil
+	case AzureCLI:
+		return nil
 	default:
 		return &Error{"spec.type", fmt.Sprintf("is %q, which is not known", s.Type), "use WorkloadIdentity, ServicePrincipal, ServicePrincipalCertificate, UserAssignedMSI or UserAssignedIdentityCredential"}
 	}
@@ -109,6 +111,8 @@ func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 		}
 		return wrap(azidentity.NewClientCertificateCredential(s.TenantID, s.ClientID, certificates, key,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: env.private, SendCertificateChain: true}))
+	case AzureCLI:
+		return wrap(azidentity.NewAzureCLICredential(&azidentity.AzureCLICredentialOptions{TenantID: s.TenantID}))
 	case WorkloadIdentity:
 		return wrap(azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 			ClientOptions: options, DisableInstanceDiscovery: env.private,

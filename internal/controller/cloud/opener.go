@@ -125,6 +125,16 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	return &Session{shared: o.share(c, armClient)}, nil
 }
 
+// Client finds a cluster's credentials and returns the client of its subscription,
+// for tools that read what a cluster's identity may. Errors are as for Open.
+func (o *Opener) Client(ctx context.Context, c *infrav1.AzureCluster) (*arm.Client, error) {
+	session, err := o.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return session.client, nil
+}
+
 // share returns what belongs to an ARM client, and makes it when the client is new.
 func (o *Opener) share(c *infrav1.AzureCluster, armClient *arm.Client) shared {
 	slot := fmt.Sprintf("%s/%s/%s", c.Spec.AzureEnvironment, c.Spec.SubscriptionID, IdentityKey(c))

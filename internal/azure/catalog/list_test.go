@@ -1,0 +1,78 @@
+package catalog_test
+
+import (
+	"net"
+	"slices"
+	"testing"
+
+	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/azure/identity"
+	simarm "casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/windows"
+)
+
+// emulated is the catalog of a local Azure behind TLS.
+func emulated(t *testing.T) *catalog.Catalog {
+	t.Helper()
+	server, err := simarm.New(simarm.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(t.Context(), listener) }()
+	url := "https://" + listener.Addr().String()
+	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
+		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
+	}}})
+	client, err := pool.Client("", simarm.DefaultSubscription, identity.Source{Type: identity.ServicePrincipal, TenantID: simarm.DefaultTenant, ClientID: "test", ClientSecret: "good"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return catalog.New(client, nil)
+}
+
+func TestVersions(t *testing.T) {
+	c := emulated(t)
+	for _, tc := range []struct {
+		name, publisher, offer, sku string
+		want                        []string
+	}{
+		{"one SKU", windows.Publisher, "capi-windows", "k8s-1dot22dot2-windows-2019-containerd", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
+		{"parts of names", "CNCF", "windows", "1dot22dot2-windows-2019-", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
+		{"no publisher", "nobody", "", "", nil},
+		{"no offer", windows.Publisher, "nothing", "", nil},
+		{"no SKU", windows.Publisher, "capi-windows", "k8s-9dot9", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list, err := c.Versions(t.Context(), "West Europe", tc.publisher, tc.offer, tc.sku)
+			var urns []string
+			for _, l := range list {
+				urns = append(urns, l.URN)
+			}
+			if err != nil || !slices.Equal(urns, tc.want) {
+				t.Errorf("%v, %v", urns, err)
+			}
+		})
+	}
+}
+
+func TestGallery(t *testing.T) {
+	c := emulated(t)
+	list, err := c.Gallery(t.Context(), "westeurope", windows.CommunityGallery, "win-2022")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d images, %v", len(list), err)
+	}
+	image, err := windows.DefaultImage("v1.34.1", windows.OSWindows, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(list, func(s catalog.Shared) bool { return s.ID == image.Reference() && s.OSType == windows.OSWindows }) {
+		t.Errorf("%s is not among %d", image.Reference(), len(list))
+	}
+	if list, err := c.Gallery(t.Context(), "westeurope", "nobody-1234", ""); err != nil || len(list) != 0 {
+		t.Errorf("a gallery that is not there: %v, %v", list, err)
+	}
+}

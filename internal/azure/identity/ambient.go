@@ -1,0 +1,35 @@
+package identity
+
+import "cmp"
+
+// AzureCLI is whoever is logged in to Azure's command line. No AzureClusterIdentity
+// can say so: it is for tools that a person starts.
+const AzureCLI Type = "AzureCLI"
+
+// Ambient is the identity that the environment of a process describes, by the
+// variables of the Azure SDK, and where its Azure is. Where they name no
+// credential, it is AzureCLI.
+// Source: https://learn.microsoft.com/azure/developer/go/sdk/authentication/authentication-overview.
+func Ambient(getenv func(string) string) (environment, subscriptionID string, s Source, c Cloud) {
+	s = Source{
+		Type: AzureCLI, TenantID: getenv("AZURE_TENANT_ID"), ClientID: getenv("AZURE_CLIENT_ID"),
+		ClientSecret: getenv("AZURE_CLIENT_SECRET"), CertificatePath: getenv("AZURE_CLIENT_CERTIFICATE_PATH"),
+		Password: getenv("AZURE_CLIENT_CERTIFICATE_PASSWORD"), TokenFile: getenv("AZURE_FEDERATED_TOKEN_FILE"),
+	}
+	switch {
+	case s.ClientID == "":
+	case s.ClientSecret != "":
+		s.Type = ServicePrincipal
+	case s.CertificatePath != "":
+		s.Type = ServicePrincipalCertificate
+	case s.TokenFile != "":
+		s.Type = WorkloadIdentity
+	}
+	c = Cloud{
+		AuthorityHost: getenv("AZURE_AUTHORITY_HOST"), ResourceManagerEndpoint: getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"),
+		ResourceManagerAudience: getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), CAFile: getenv("AZURE_CA_FILE"),
+	}
+	// Only a private Azure has a resource manager of its own.
+	c.DisableInstanceDiscovery = c.AuthorityHost != "" && c.ResourceManagerEndpoint != ""
+	return cmp.Or(getenv("AZURE_ENVIRONMENT"), PublicCloud), getenv("AZURE_SUBSCRIPTION_ID"), s, c
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/local"
+)
+
+// account is the Azure subscription that a command asks, by the usual flags.
+type account struct {
+	target
+	azure, identity, subscription string
+}
+
+// accountHelp is the part of a command's help about an account.
+const accountHelp = `Azure is asked as --identity says, an AzureClusterIdentity of the management
+cluster; else as AZURE_SUBSCRIPTION_ID and the other variables of the Azure SDKs say,
+or as az is logged in for --subscription; else it is the local plane's.`
+
+func (t *account) addFlags(c *cobra.Command) {
+	t.target.addFlags(c)
+	f := c.Flags()
+	f.StringVar(&t.azure, "azure", "auto", "which Azure to ask: auto, local (the local plane's) or env (environment or az login)")
+	f.StringVar(&t.identity, "identity", "", "AzureClusterIdentity to ask as, NAME or NAMESPACE/NAME in the management cluster")
+	f.StringVar(&t.subscription, "subscription", "", "subscription to ask (default $AZURE_SUBSCRIPTION_ID)")
+}
+
+// asked is a client and what to call its Azure.
+type asked struct {
+	client *arm.Client
+	name   string
+}
+
+// open finds the account. It does not ask Azure yet.
+func (a *app) open(ctx context.Context, t account) (asked, error) {
+	environment, subscription, source, where := identity.Ambient(os.Getenv)
+	if t.subscription != "" {
+		subscription = t.subscription
+	}
+	switch {
+	case t.azure != "auto" && t.azure != "local" && t.azure != "env":
+		return asked{}, usagef("--azure is auto, local or env, not %q", t.azure)
+	case t.identity != "" && t.azure != "auto":
+		return asked{}, usagef("--identity and --azure say different things: give one of them")
+	case t.identity != "":
+		return a.openIdentity(ctx, t, environment, subscription, where)
+	case t.azure == "local" || t.azure == "auto" && subscription == "":
+		return a.openLocal(ctx, t)
+	case subscription == "":
+		return asked{}, usagef("no subscription to ask: set AZURE_SUBSCRIPTION_ID or give --subscription")
+	}
+	client, err := clouds(environment, where).Client(environment, subscription, source)
+	if err != nil {
+		return asked{}, fmt.Errorf("log in to %s by the environment (%s): %w", environment, source.Type, err)
+	}
+	return asked{client, azureName(environment, where) + ", subscription " + subscription}, nil
+}
+
+func azureName(environment string, where identity.Cloud) string {
+	if where.ResourceManagerEndpoint != "" {
+		return where.ResourceManagerEndpoint
+	}
+	return environment
+}
+
+func clouds(environment string, where identity.Cloud) *identity.Pool {
+	return identity.New(identity.Config{Clouds: map[string]identity.Cloud{environment: where}})
+}
+
+// localCloud is where a local Azure is.
+func localCloud(z local.Azure) identity.Cloud {
+	return identity.Cloud{AuthorityHost: z.Endpoint, ResourceManagerEndpoint: z.Endpoint, CAFile: z.CAFile, DisableInstanceDiscovery: true}
+}
+
+func (a *app) openLocal(ctx context.Context, t account) (asked, error) {
+	status, err := a.azureStatus(ctx)
+	if err != nil && t.azure == "auto" {
+		return asked{}, fmt.Errorf("no Azure to ask: set AZURE_SUBSCRIPTION_ID, give --subscription or --identity, or start a local one: %w", err)
+	} else if err != nil {
+		return asked{}, err
+	}
+	z := status.Azure
+	client, err := clouds(identity.PublicCloud, localCloud(z)).Client("", z.SubscriptionID, identity.Source{
+		Type: identity.ServicePrincipal, TenantID: z.TenantID, ClientID: azureClient, ClientSecret: azureSecret})
+	return asked{client, "the local Azure (simulated)"}, err
+}
+
+// openIdentity asks as a cluster with that identity would.
+func (a *app) openIdentity(ctx context.Context, t account, environment, subscription string, where identity.Cloud) (asked, error) {
+	kube, err := a.client(t.target)
+	if err != nil {
+		return asked{}, err
+	}
+	status, err := a.azureStatus(ctx)
+	if err == nil && a.managementKubeconfig(t.kubeconfig) == a.dir.Kubeconfig() {
+		environment, where = identity.PublicCloud, localCloud(status.Azure)
+		if subscription == "" {
+			subscription = status.Azure.SubscriptionID
+		}
+	}
+	if subscription == "" {
+		return asked{}, usagef("--identity needs --subscription")
+	}
+	namespace, name, ok := strings.Cut(t.identity, "/")
+	if !ok {
+		namespace, name = t.namespace, t.identity
+	}
+	cluster := &infrav1.AzureCluster{}
+	cluster.Namespace = t.namespace
+	cluster.Spec.SubscriptionID, cluster.Spec.AzureEnvironment = subscription, environment
+	cluster.Spec.IdentityRef = &corev1.ObjectReference{Namespace: namespace, Name: name}
+	client, err := cloud.NewOpener(cloud.Config{Client: kube, Clouds: map[string]identity.Cloud{environment: where}}).Client(ctx, cluster)
+	if wrong, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		return asked{}, fmt.Errorf("ask Azure as AzureClusterIdentity %s/%s: %w", namespace, name, wrong)
+	}
+	return asked{client, fmt.Sprintf("%s as %s/%s, subscription %s", azureName(environment, where), namespace, name, subscription)}, err
+}
