@@ -91,9 +91,7 @@ func (a *app) openLocal(ctx context.Context, t account) (asked, error) {
 	} else if err != nil {
 		return asked{}, err
 	}
-	z := status.Azure
-	client, err := clouds(identity.PublicCloud, localCloud(z)).Client("", z.SubscriptionID, identity.Source{
-		Type: identity.ServicePrincipal, TenantID: z.TenantID, ClientID: azureClient, ClientSecret: azureSecret})
+	client, err := status.Azure.ARM()
 	return asked{client, "the local Azure (simulated)"}, err
 }
 
