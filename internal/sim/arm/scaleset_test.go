@@ -21,6 +21,8 @@ import (
 type rack struct {
 	changed func(string)
 	fails   map[string]bool
+	// held machines do not report: those whose computer name is in it.
+	held map[string]bool
 
 	mu  sync.Mutex
 	vms map[string]VM
@@ -30,7 +32,7 @@ type rack struct {
 }
 
 func newRack() *rack {
-	return &rack{vms: map[string]VM{}, on: map[string]bool{}, boots: map[string]int{}, fails: map[string]bool{}, changed: func(string) {}}
+	return &rack{vms: map[string]VM{}, on: map[string]bool{}, boots: map[string]int{}, fails: map[string]bool{}, held: map[string]bool{}, changed: func(string) {}}
 }
 
 func (h *rack) Start(vm VM) {
@@ -62,7 +64,7 @@ func (h *rack) View(id string) View {
 	defer h.mu.Unlock()
 	vm, ok := h.vms[lower(id)]
 	switch {
-	case !ok:
+	case !ok || h.held[vm.ComputerName]:
 		return View{}
 	case h.fails[vm.ComputerName]:
 		return View{Provisioned: ProvisioningFailed, Message: "the answer file is broken"}
@@ -96,6 +98,14 @@ func (h *rack) running() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// release lets a held machine report.
+func (h *rack) release(name string) {
+	h.mu.Lock()
+	delete(h.held, name)
+	h.mu.Unlock()
+	h.changed(name)
 }
 
 // startWith starts a local Azure with a rack of machines.
@@ -671,4 +681,85 @@ func TestScaleSetBehindBalancer(t *testing.T) {
 	must(t, gone, err)
 	last, err := balancers.BeginDelete(t.Context(), "g", "l", nil)
 	must(t, last, err)
+}
+
+// TestScaleSetSuperseded: a write that comes while another is under way ends that
+// one, and does what it left to do.
+func TestScaleSetSuperseded(t *testing.T) {
+	h := newRack()
+	h.held["win000001"] = true
+	a := startWith(t, Config{}, h)
+	defer a.Close()
+	a.network()
+	first, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.PollUntilDone(t.Context(), nil); code(err) != "OperationPreempted" {
+		t.Errorf("the first write ended with %v, want OperationPreempted", err)
+	}
+	h.release("win000001")
+	must(t, second, nil)
+	wantRunning(t, h, "win000000", "win000001", "win000002")
+	for name, n := range h.boots {
+		if n != 1 {
+			t.Errorf("%s booted %d times, want once", name, n)
+		}
+	}
+
+	// An instance that is deleted while it boots does not hold the write up.
+	h.held["win000003"] = true
+	third, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "3", nil)
+	must(t, del, err)
+	must(t, third, nil)
+	wantIDs(t, a.listed(), "0", "1", "2")
+
+	// So does a delete of the whole set.
+	h.held["win000004"] = true
+	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(4), nil); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := a.sets().BeginDelete(t.Context(), "g", "win", nil)
+	must(t, gone, err)
+	wantRunning(t, h)
+}
+
+// TestScaleSetResumes: what is under way when the process ends goes on after it.
+func TestScaleSetResumes(t *testing.T) {
+	h := newRack()
+	dir := t.TempDir()
+	a := startWith(t, Config{Dir: dir}, h)
+	a.network()
+	a.putSet(windowsSet(2))
+	h.held["win000002"] = true
+	p, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := p.ResumeToken()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h = newRack()
+	a = startWith(t, Config{Dir: dir}, h)
+	defer a.Close()
+	p, err = a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), &armcompute.VirtualMachineScaleSetsClientBeginCreateOrUpdateOptions{ResumeToken: token})
+	must(t, p, err)
+	wantRunning(t, h, "win000000", "win000001", "win000002")
+	for id, vm := range a.listed() {
+		if *vm.Properties.ProvisioningState != "Succeeded" {
+			t.Errorf("instance %s is %s", id, *vm.Properties.ProvisioningState)
+		}
+	}
 }
