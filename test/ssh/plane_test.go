@@ -2,6 +2,7 @@ package ssh
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -118,10 +119,17 @@ func own(t *testing.T, p *plane.Plane, s *site) {
 	if _, err := p.Try(nil, "rdp", s.linuxName); err == nil || !strings.Contains(err.Error(), "has no Remote Desktop") {
 		t.Errorf("rdp to Linux: %v", err)
 	}
+	desktopOf(t, p, s)
+	logs(t, p, s)
+}
+
+// desktopOf resets the password and goes through casement's tunnel. The password
+// is shown and lies nowhere.
+func desktopOf(t *testing.T, p *plane.Plane, s *site) {
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "node.rdp")
-	c := exec.CommandContext(ctx, "../../bin/casement", "rdp", s.windowsName, "--file", file)
+	c := exec.CommandContext(ctx, "../../bin/casement", "rdp", s.windowsName, "--file", file, "--reset-password")
 	c.Env = append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG=", "SSH_AUTH_SOCK=")
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -130,13 +138,22 @@ func own(t *testing.T, p *plane.Plane, s *site) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
+	lines := bufio.NewReader(out)
+	line := func() string {
+		text, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(text)
 	}
-	address, _, _ := strings.Cut(line, " ")
+	_, password, ok := strings.Cut(line(), "shown this once: ")
+	if !ok || len(password) < 12 {
+		t.Fatal("no password is shown")
+	}
+	address, _, _ := strings.Cut(line(), " ")
 	s.freeRDP(t, address)
-	if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "full address:s:"+address) {
+	data, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(data), "full address:s:"+address) || strings.Contains(string(data), password) {
 		t.Errorf("the Remote Desktop file: %q, %v", data, err)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
@@ -145,4 +162,52 @@ func own(t *testing.T, p *plane.Plane, s *site) {
 	if err := c.Wait(); err != nil {
 		t.Errorf("rdp ended with %v", err)
 	}
+	absent(t, p.Home, password)
+	if hash, err := filepath.Glob(filepath.Join(p.Home, "vms", "*", s.windowsName, "accounts.json")); err != nil || len(hash) != 1 {
+		t.Errorf("the guest keeps no account: %v, %v", hash, err)
+	}
+}
+
+// absent looks for a secret in every file below dir.
+func absent(t *testing.T, dir, secret string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil // it came and went
+		}
+		data, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(data, []byte(secret)) {
+			t.Errorf("%s holds a secret", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logs reads them by each way, and by the next one when a way is shut.
+func logs(t *testing.T, p *plane.Plane, s *site) {
+	has := func(want string, args ...string) {
+		t.Helper()
+		out, err := p.Try(nil, append([]string{"logs"}, args...)...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("logs %s: %v; no %q in\n%s", strings.Join(args, " "), err, want, out)
+		}
+	}
+	const registered = "Successfully registered node"
+	has("Cloudbase-Init starts", s.windowsName)
+	has("Name : Calico", s.windowsName, "hns")
+	has("cloud-init starts", s.linuxName, "boot")
+	has("journal of kubelet", s.linuxName, "kubelet")
+	for _, name := range []string{s.apiName, s.linuxName, s.windowsName} {
+		has("==> "+name+" kubelet: ", "--all", "kubelet", "--tail", "1")
+	}
+	has("/var/log/kubelet/kubelet.log", s.windowsName, "kubelet", "--from", "kubelet")
+	has(registered, s.windowsName, "kubelet", "--from", "agent")
+	has(registered, s.linuxName, "--from", "console")
+	p.Run(nil, "ssh", s.windowsName, "--", "Stop-Service sshd")
+	has("kubelet: /var/log/kubelet/kubelet.log", s.windowsName, "kubelet")
+	p.Run(nil, "ssh", s.linuxName, "--", "sudo systemctl stop kubelet; sudo systemctl stop ssh")
+	has("by Run Command", s.linuxName, "kubelet")
 }
