@@ -1,16 +1,29 @@
 #!/usr/bin/env bash
-# Makes a release in dist/: the binaries, the files of the clusterctl provider and
-# checksums of all. hack/release.sh v0.1.0
+# Makes a release in dist/: the files of the clusterctl provider, the binaries, the
+# image of casement-manager, bills of materials, and checksums of all. The same commit
+# makes the same files. hack/release.sh v0.1.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?name the version, such as v0.1.0}
 dir=dist/infrastructure-azure/$version
+name=${IMAGE:-ghcr.io/casement-dev/casement-manager}
+time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 rm -rf "$dir" && mkdir -p "$dir"
-go run ./hack/release --dir "$dir" --image "${IMAGE:-ghcr.io/casement-dev/casement-manager}:$version"
-for program in casement casement-manager casement-kube; do
-  flags="-s -w"
-  [ "$program" = casement-kube ] && flags="$flags $(hack/kube-ldflags.sh)"
-  CGO_ENABLED=0 go build -trimpath -ldflags "$flags" -o "$dir/${program}_linux_$(go env GOARCH)" "./cmd/$program"
+go run ./hack/release --dir "$dir" --image "$name:$version"
+
+build() { # PROGRAM ARCH [LDFLAGS]
+  CGO_ENABLED=0 GOOS=linux GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= ${3:-}" -o "$dir/$1_linux_$2" "./cmd/$1"
+  go run ./hack/release --sbom "$dir/$1_linux_$2" --version "$version" > "$dir/$1_linux_$2.cdx.json"
+}
+programs=()
+for arch in ${ARCHES:-amd64 arm64}; do
+  build casement "$arch"
+  build casement-manager "$arch"
+  [ -n "${WITHOUT_KUBE:-}" ] || build casement-kube "$arch" "$(hack/kube-ldflags.sh)"
+  programs+=(--program "$arch=$dir/casement-manager_linux_$arch")
 done
+digest=$(go run ./hack/image --name "$name:$version" --entry casement-manager "${programs[@]}" --time "$time" \
+  --version "$version" --revision "$(git rev-parse HEAD)" --source https://casement.dev/casement --out "$dir/casement-manager-image.tar")
+echo "$name:$version@$digest" > "$dir/casement-manager-image.txt"
 (cd "$dir" && sha256sum -- * > SHA256SUMS)
 ls -l "$dir"

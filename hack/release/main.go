@@ -1,5 +1,7 @@
-// Command release writes the files of a clusterctl provider: the components, the
-// metadata and the cluster templates. make release runs it.
+// Command release writes the files of a clusterctl provider (the components, the
+// metadata and the cluster templates) with what an operator needs beside them (addons,
+// dashboard, alerts), or with --sbom the bill of materials of a program.
+// hack/release.sh runs it.
 package main
 
 import (
@@ -8,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"sigs.k8s.io/yaml"
+
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/addons"
 	"casement.dev/casement/internal/flavors"
 )
 
@@ -25,11 +30,25 @@ releaseSeries:
 func main() {
 	dir := flag.String("dir", "", "directory to write to")
 	image := flag.String("image", "", "image of casement-manager")
+	program := flag.String("sbom", "", "program whose bill of materials is printed; nothing else is done")
+	version := flag.String("version", "", "version of the program, with --sbom")
 	flag.Parse()
-	if err := write(*dir, *image); err != nil {
+	if err := run(*dir, *image, *program, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
+}
+
+func run(dir, image, program, version string) error {
+	if program == "" {
+		return write(dir, image)
+	}
+	data, err := sbom(program, version)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(data)
+	return err
 }
 
 func write(dir, image string) error {
@@ -44,6 +63,14 @@ func write(dir, image string) error {
 		return err
 	}
 	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": []byte(metadata)}
+	if files["addons.yaml"], err = addonSets(); err != nil {
+		return err
+	}
+	for _, name := range config.Monitoring() {
+		if files["casement-"+name], err = config.MonitoringFile(name); err != nil {
+			return err
+		}
+	}
 	for _, name := range flavors.List() {
 		if files[flavors.FileName(name)], err = flavors.Get(name); err != nil {
 			return err
@@ -56,3 +83,23 @@ func write(dir, image string) error {
 	}
 	return nil
 }
+
+// addonSets are the addons of our flavors for clusters of the namespace default.
+func addonSets() ([]byte, error) {
+	objects, err := addons.ClusterResourceSets("default", addons.Params{KubernetesVersion: addonsFor})
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, o := range objects {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), data...)
+	}
+	return out, nil
+}
+
+// addonsFor is the Kubernetes version that the published addons are chosen for.
+const addonsFor = "v1.36.3"

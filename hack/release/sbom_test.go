@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSBOM reads the bill of the program that is at hand: this test.
+func TestSBOM(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := sbom(self, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sbom(self, "v1")
+	if err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the same program has two bills, error %v", err)
+	}
+	var b bom
+	if err := json.Unmarshal(first, &b); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]component{}
+	for _, c := range b.Components {
+		found[c.Name] = c
+	}
+	y := found["sigs.k8s.io/yaml"]
+	if !strings.HasPrefix(y.PURL, "pkg:golang/sigs.k8s.io/yaml@v") || len(y.Hashes) != 1 || len(y.Hashes[0].Content) != 64 {
+		t.Errorf("component of a module: %+v", y)
+	}
+	if found["std"].Version == "" || b.Metadata.Component.Version != "v1" || len(b.Dependencies[0].DependsOn) != len(b.Components) {
+		t.Errorf("the bill is not whole: %+v", b.Metadata)
+	}
+}
