@@ -21,7 +21,7 @@ func newAzureFaults(a *app) *cobra.Command {
   casement azure faults list
   casement azure faults clear`,
 	}
-	c.AddCommand(newFaultsAdd(a), newFaultsList(a), newFaultsClear(a))
+	c.AddCommand(newFaultsAdd(a), newFaultsAilments(a), newFaultsList(a), newFaultsClear(a))
 	return c
 }
 
@@ -38,7 +38,8 @@ func newFaultsAdd(a *app) *cobra.Command {
 		Long:  "Add a rule by which the local Azure fails. Patterns may have *; case does not matter.\nKINDs are:\n" + kinds.String(),
 		Example: `  casement azure faults add throttle --verb PUT --count 3 --retry-after 2
   casement azure faults add operation --type '*/virtualMachines' --name 'demo-md-*' --code AllocationFailed
-  casement azure faults add slow-boot --delay 90s --probability 0.2`,
+  casement azure faults add slow-boot --delay 90s --probability 0.2
+  casement azure faults add guest --ailment disk-full --name 'win-*'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind = fault.Kind(args[0])
@@ -69,6 +70,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.StringVar(&r.Message, "message", "", "error message in the place of the kind's")
 	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
 	f.DurationVar(&delay, "delay", 0, "delay of slow-boot and eviction")
+	f.StringVar(&r.Ailment, "ailment", "", "what the guest has, for guest")
 	return c
 }
 
@@ -108,10 +110,37 @@ func faultScope(r fault.Rule) string {
 			out = append(out, p)
 		}
 	}
+	if r.Ailment != "" {
+		out = append(out, "("+r.Ailment+")")
+	}
 	if len(out) == 0 {
 		return "everything"
 	}
 	return strings.Join(out, " ")
+}
+
+func newFaultsAilments(a *app) *cobra.Command {
+	var output string
+	c := &cobra.Command{
+		Use:   "ailments",
+		Short: "List what a guest can be made to have",
+		Long: `List the ailments of guests, for 'faults add guest --ailment'. Those of the first
+boot come upon machines that boot after the rule was added, and stay; the others come
+upon running machines at once, and go when the rule is cleared.`,
+		Example: "  casement azure faults ailments",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			ailments := local.Ailments()
+			return a.print(output, ailments, func(w *tabwriter.Writer) {
+				fmt.Fprintln(w, "AILMENT\tSYSTEM\tCOMES\tWHAT IS WRONG")
+				for _, l := range ailments {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.Comes, l.Does)
+				}
+			})
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
 }
 
 func newFaultsClear(a *app) *cobra.Command {

@@ -63,6 +63,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		net.Close()
 		return nil, err
 	}
+	guests.faults = faults
 	a.server, err = arm.New(arm.Config{
 		Faults: faults, Clients: c.opts.Clients,
 		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),

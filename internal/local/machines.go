@@ -21,6 +21,7 @@ import (
 
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
@@ -38,6 +39,8 @@ type machines struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 
+	// faults are the local Azure's.
+	faults *fault.Set
 	// cloud is how the cloud provider's stand-in reaches the local Azure.
 	cloud standin.Azure
 
@@ -56,6 +59,8 @@ type machine struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	err      error
+	// ailing holds the fault rules that have struck the guest.
+	ailing map[string]bool
 }
 
 func newMachines(dir Dir, log logr.Logger) *machines {
@@ -101,7 +106,7 @@ func (m *machines) has(id string) bool {
 func (m *machines) Start(vm arm.VM) {
 	m.Stop(vm.ID)
 	ctx, cancel := context.WithCancel(m.ctx)
-	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{})}
+	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{}), ailing: map[string]bool{}}
 	m.mu.Lock()
 	m.byID[machineKey(vm.ID)] = g
 	m.mu.Unlock()
@@ -131,6 +136,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return err
 	}
+	spec.CustomData = m.spoil(g, spec.CustomData)
 	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
 	loopback, err := m.fabric.Loopback(vnet, spec.IPs[0])
 	if err != nil {
@@ -163,6 +169,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	m.mu.Lock()
 	g.guest, g.node, g.loopback = body, n, loopback
 	m.mu.Unlock()
+	m.afflict(g, m.faults.List()...)
 	listener, err := m.fabric.Listen(vnet, spec.IPs[0], 22, "ssh "+g.vm.Name)
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type node struct {
 	work     sync.WaitGroup
 
 	mu        sync.Mutex
+	kubelet   *kubelet.Kubelet
 	stop      context.CancelFunc // of the kubelet that runs
 	ended     chan struct{}
 	processes map[string]*staticProcess
@@ -58,6 +59,7 @@ const (
 // service follows what the guest does to its kubelet service.
 func (n *node) service(name string, action guest.Action) {
 	if name != "kubelet" {
+		n.look()
 		return
 	}
 	if action == guest.Started {
@@ -97,7 +99,7 @@ func (n *node) startKubelet() {
 	}
 	ctx, stop := context.WithCancel(n.ctx)
 	ended := make(chan struct{})
-	n.stop, n.ended = stop, ended
+	n.stop, n.ended, n.kubelet = stop, ended, k
 	go func() {
 		defer close(ended)
 		defer file.Close()
@@ -122,7 +124,7 @@ func (n *node) kubeletLog() (*os.File, error) {
 func (n *node) stopKubelet() {
 	n.mu.Lock()
 	stop, ended := n.stop, n.ended
-	n.stop = nil
+	n.stop, n.kubelet = nil, nil
 	n.mu.Unlock()
 	if stop != nil {
 		stop()
@@ -177,6 +179,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Exec:    n.exec,
 		Network: n.net.Cluster(n.origin.Cluster),
 		PodIPs:  n.pool,
+		Health:  n.health,
 		Log:     n.console,
 	}
 }
@@ -207,6 +210,9 @@ func (n *node) dial(ctx context.Context, network, address string) (net.Conn, err
 	if host, _, err := net.SplitHostPort(address); err == nil && host == n.loopback.String() {
 		var d net.Dialer
 		return d.DialContext(ctx, network, address)
+	}
+	if !n.body.Machine().Pulse.Get().Network {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
 	}
 	return n.net.Dial(ctx, n.origin, network, address)
 }

@@ -42,11 +42,13 @@ func TestPools(t *testing.T) {
 		inject    func(*Facts)
 		cause, at string
 	}{
-		"healthy":       {func(*Facts) {}, "", ""},
-		"no pool":       {func(f *Facts) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
-		"quota":         {func(f *Facts) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
-		"too few":       {func(f *Facts) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
-		"no data":       {func(f *Facts) { f.Pools[0].Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "kc"}} }, "WaitingForBootstrapData", "KubeadmConfig/kc"},
+		"healthy": {func(*Facts) {}, "", ""},
+		"no pool": {func(f *Facts) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
+		"quota":   {func(f *Facts) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
+		"too few": {func(f *Facts) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
+		"no data": {func(f *Facts) {
+			f.Pools[0].Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "kc"}}
+		}, "WaitingForBootstrapData", "KubeadmConfig/kc"},
 		"instance gone": {func(f *Facts) { f.PoolMachines = nil }, "InstanceGone", "Machine/m"},
 		"instance failed": {func(f *Facts) {
 			f.PoolMachines["amp-0"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "VMProvisionFailed", Message: "Azure failed"}})

@@ -39,6 +39,8 @@ const (
 	SlowBoot Kind = "slow-boot"
 	// Eviction takes a spot virtual machine away, Delay after it came up.
 	Eviction Kind = "eviction"
+	// Guest brings an ailment upon a virtual machine's guest.
+	Guest Kind = "guest"
 )
 
 // Kinds lists all kinds with what they do, in the order of help texts.
@@ -55,6 +57,7 @@ func Kinds() [][2]string {
 		{string(BootFailure), "the guest of a VM never reports"},
 		{string(SlowBoot), "the guest of a VM boots --delay later"},
 		{string(Eviction), "a spot VM is evicted --delay after it came up"},
+		{string(Guest), "the guest of a VM has an --ailment"},
 	}
 }
 
@@ -90,6 +93,8 @@ type Rule struct {
 	// Delay is a duration as time.ParseDuration reads it; for SlowBoot and
 	// Eviction.
 	Delay string `json:"delay,omitempty"`
+	// Ailment is what the guest has; for Guest.
+	Ailment string `json:"ailment,omitempty"`
 
 	// Seen and Struck are counted by the Set.
 	Seen   int `json:"seen,omitempty"`
@@ -139,6 +144,8 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("count, after and retryAfter must not be negative")
 	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
 		return fmt.Errorf("status %d is no HTTP error (400 to 599)", r.Status)
+	case r.Kind == Guest && r.Ailment == "":
+		return fmt.Errorf("guest needs an ailment: casement azure faults ailments")
 	case r.Kind == SlowBoot && r.Delay == "":
 		return fmt.Errorf("slow-boot needs a delay, as in 90s")
 	}

@@ -70,17 +70,32 @@ func (s *Set) Strike(t Target, kinds ...Kind) (Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
-		if !slices.Contains(kinds, r.Kind) || !r.matches(t) || r.Count > 0 && r.Struck >= r.Count {
-			continue
+		if slices.Contains(kinds, r.Kind) && s.strikes(r, t) {
+			return *r, true
 		}
-		r.Seen++
-		if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && s.chance() >= r.Probability {
-			continue
-		}
-		r.Struck++
-		return *r, true
 	}
 	return Rule{}, false
+}
+
+// StrikeBy says whether the rule with that ID strikes a target.
+func (s *Set) StrikeBy(id string, t Target) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.rules, func(r *Rule) bool { return r.ID == id })
+	return i >= 0 && s.strikes(s.rules[i], t)
+}
+
+// strikes counts a call that a rule is for and says whether the rule strikes.
+func (s *Set) strikes(r *Rule, t Target) bool {
+	if !r.matches(t) || r.Count > 0 && r.Struck >= r.Count {
+		return false
+	}
+	r.Seen++
+	if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && s.chance() >= r.Probability {
+		return false
+	}
+	r.Struck++
+	return true
 }
 
 func (s *Set) chance() float64 {

@@ -76,6 +76,9 @@ type Config struct {
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
 	PodIPs PodIPs
+	// Health says what is wrong with the machine; nil is nothing. It is asked before
+	// each status and each new pod, and must not block.
+	Health func() Health
 	// Stages are the durations of simulated steps; zero is at once.
 	Stages Stages
 	// Clock paces everything; nil is the real one.
@@ -95,6 +98,16 @@ type Release struct {
 // Cloud is the identity a machine has in its cloud.
 type Cloud struct {
 	ProviderID, InstanceType, Region, Zone string
+}
+
+// Health is what a kubelet finds wrong with its machine.
+type Health struct {
+	// RuntimeDown says that the container runtime does not answer.
+	RuntimeDown bool
+	// DiskFull says that the eviction threshold of the disk is crossed.
+	DiskFull bool
+	// Sandbox is the runtime's error for every new sandbox, or nothing.
+	Sandbox string
 }
 
 // Stages are how long simulated steps take.
@@ -213,6 +226,9 @@ func New(c Config) (*Kubelet, error) {
 	if c.Log == nil {
 		c.Log = io.Discard
 	}
+	if c.Health == nil {
+		c.Health = func() Health { return Health{} }
+	}
 	if c.Dial == nil {
 		c.Dial = func(_ context.Context, network, address string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("network is unreachable")}
@@ -286,6 +302,13 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// Look asks the kubelet to look at its machine at once, because something of it
+// has changed.
+func (k *Kubelet) Look() {
+	k.touched()
+	k.pods.wakeAll()
 }
 
 // touched asks for an early look at the machine's files.

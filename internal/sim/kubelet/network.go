@@ -64,3 +64,49 @@ func validCNI(name string, data []byte) bool {
 	}
 	return false
 }
+
+// sandboxProblem is the runtime's error for a new sandbox, or nothing.
+func (k *Kubelet) sandboxProblem() string {
+	h := k.c.Health()
+	switch {
+	case h.RuntimeDown:
+		return "rpc error: code = Unavailable desc = connection error: the container runtime is down"
+	case h.Sandbox != "":
+		return h.Sandbox
+	case k.usesFlannel() && !k.guestFile(subnetEnv):
+		return `rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="flannel" failed (add): loadFlannelSubnetEnv failed: open /run/flannel/subnet.env: no such file or directory`
+	}
+	return ""
+}
+
+// subnetEnv is what flanneld writes and its CNI plugin reads.
+const subnetEnv = "/run/flannel/subnet.env"
+
+func (k *Kubelet) guestFile(guest string) bool {
+	path, err := k.c.Path(guest)
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(path)
+	return err == nil
+}
+
+// usesFlannel says whether the configuration that containerd uses, the first by
+// name, is one of Flannel.
+func (k *Kubelet) usesFlannel() bool {
+	dir, err := k.c.Path(cniFolder)
+	if err != nil {
+		return false
+	}
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err == nil && validCNI(e.Name(), data) {
+			return strings.Contains(string(data), `"flannel"`)
+		}
+	}
+	return false
+}

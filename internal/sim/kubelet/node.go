@@ -21,6 +21,7 @@ type nodeFacts struct {
 	settings *settings
 	// networkProblem is "" once the container network is ready.
 	networkProblem string
+	health         Health
 	now            time.Time
 }
 
@@ -31,6 +32,8 @@ const (
 	windowsBuildLabel = "node.kubernetes.io/windows-build"
 	// networkNotReady is what kubelet relays from containerd without a CNI.
 	networkNotReady = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	// runtimeDown is what kubelet says of a runtime that does not answer.
+	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
 
 // newNode is the Node as the kubelet creates it. Taints are set here and never
@@ -230,9 +233,16 @@ func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition 
 	if f.networkProblem != "" {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", f.networkProblem
 	}
+	if f.health.RuntimeDown {
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", runtimeDown
+	}
+	disk := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"}
+	if f.health.DiskFull {
+		disk.Status, disk.Reason, disk.Message = corev1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure"
+	}
 	ours := []corev1.NodeCondition{
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
-		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+		disk,
 		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
 		ready,
 	}

@@ -60,7 +60,7 @@ func (s *nodeState) networkProblem() string {
 
 func (k *Kubelet) facts() nodeFacts {
 	return nodeFacts{name: k.nodeName, config: &k.c, flags: &k.flags, settings: &k.settings,
-		networkProblem: k.node.networkProblem(), now: k.c.Clock.Now()}
+		networkProblem: k.node.networkProblem(), health: k.c.Health(), now: k.c.Clock.Now()}
 }
 
 // runNode registers the node once and then keeps lease and status. A Node that
@@ -91,7 +91,8 @@ func (k *Kubelet) runNode(ctx context.Context) error {
 			k.checkNetwork()
 			k.reportStatus(ctx)
 		case <-k.poke:
-			k.lookAtNetwork(ctx)
+			k.checkNetwork()
+			k.reportStatus(ctx)
 		case <-look.C():
 			// While the network is ready, the status ticker looks often enough.
 			if k.node.networkProblem() != "" {

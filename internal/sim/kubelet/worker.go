@@ -168,6 +168,10 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
 		return 10 * time.Second
 	}
+	if problem := w.k.sandboxProblem(); problem != "" {
+		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+problem, "")
+		return 5 * time.Second
+	}
 	if !w.sandbox.ip.IsValid() {
 		ip, err := w.k.pods.allocate(ctx, pod)
 		if err != nil {

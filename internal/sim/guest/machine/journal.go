@@ -58,7 +58,7 @@ func OpenJournal(dir, instance string) (*Journal, error) {
 		j.data = old
 		return j, nil
 	}
-	for _, name := range []string{"rootfs", "C", "D", "services.json", "hostname", "journal.json"} {
+	for _, name := range []string{"rootfs", "C", "D", "services.json", "vitals.json", "hostname", "journal.json"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return nil, fmt.Errorf("clear a guest whose boot did not end: %w", err)
 		}

@@ -88,6 +88,7 @@ type Machine struct {
 	Services *Services
 	Console  *Console
 	Journal  *Journal
+	Pulse    *Pulse
 	Clock    clock.Clock
 	reboot   atomic.Bool
 }
@@ -118,7 +119,11 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Spec: spec, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
+	pulse, err := loadPulse(spec.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &Machine{Spec: spec, Pulse: pulse, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
 	return m, m.layImage()
 }
 

@@ -1,0 +1,180 @@
+package guest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// Ailment is something that goes wrong with machines and can be brought upon a
+// guest on purpose. One that concerns the first boot spoils the custom data that
+// the guest is given; any other changes what a running machine has, its services,
+// files and vitals, and everything that looks at those shows the symptom. What an
+// ailment changed may also be mended from within, by the commands that would mend
+// a real machine.
+type Ailment struct {
+	Name string
+	// Does says what is wrong, in a few words.
+	Does string
+	// OS is Windows for those that Linux does not know.
+	OS string
+
+	spoil  func(customData string) string
+	inject func(*machine.Machine) error
+	heal   func(*machine.Machine) error
+}
+
+// Boot says whether the ailment is one of the first boot: it comes upon machines
+// that have not booted yet, and does not go away.
+func (a Ailment) Boot() bool { return a.spoil != nil }
+
+// Spoil returns the custom data that an ailment of the first boot makes of data.
+func (a Ailment) Spoil(data []byte) []byte {
+	if a.spoil == nil {
+		return data
+	}
+	return []byte(a.spoil(string(data)))
+}
+
+// Ail brings an ailment upon the guest; Heal takes it away again. Both do nothing
+// for an ailment of the first boot.
+func (g *Guest) Ail(a Ailment) error { return apply(g.m, a, a.inject) }
+
+// Heal undoes Ail.
+func (g *Guest) Heal(a Ailment) error { return apply(g.m, a, a.heal) }
+
+func apply(m *machine.Machine, a Ailment, do func(*machine.Machine) error) error {
+	if do == nil || a.OS != "" && a.OS != m.OS {
+		return nil
+	}
+	if err := do(m); err != nil {
+		return fmt.Errorf("%s of guest %s: %w", a.Name, m.ComputerName, err)
+	}
+	return nil
+}
+
+// FindAilment returns the ailment of that name.
+func FindAilment(name string) (Ailment, bool) {
+	for _, a := range Ailments() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Ailment{}, false
+}
+
+var (
+	tokenText  = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+	pinText    = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	socketText = regexp.MustCompile(`(npipe:////|unix://)[^\s"']*containerd[^\s"']*`)
+	cloudFlag  = regexp.MustCompile(`(?m)^( *)- name: cloud-provider$`)
+	nameValue  = regexp.MustCompile(`ds\.meta_data(\["local_hostname"\]|\.local_hostname)`)
+)
+
+// Ailments lists them all, those of the first boot first.
+func Ailments() []Ailment {
+	vital := func(name, does, os string, sick func(*machine.Vitals)) Ailment {
+		return Ailment{Name: name, Does: does, OS: os,
+			inject: func(m *machine.Machine) error { return m.Pulse.Edit(sick) },
+			heal: func(m *machine.Machine) error {
+				return m.Pulse.Edit(func(v *machine.Vitals) { *v = machine.Healthy() })
+			}}
+	}
+	return []Ailment{
+		{Name: "bad-token", Does: "the bootstrap token is not one of the cluster's", spoil: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
+		{Name: "wrong-ca", Does: "the pinned key is not that of the cluster's CA", spoil: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
+		{Name: "wrong-cri-socket", Does: "kubeadm is told of a socket that is not there", spoil: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
+		{Name: "taints-twice", Does: "the kubelet registers with the cloud provider's taint twice", spoil: func(s string) string {
+			return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
+		}},
+		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have", spoil: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},
+		{Name: "jinja-syntax", Does: "the custom data is no valid Jinja template", spoil: func(s string) string { return s + "\n# {% if %}\n" }},
+		{Name: "compressed", Does: "the custom data is compressed with gzip", OS: Windows, spoil: compress},
+		vital("no-route", "nothing outside of the machine answers", "", func(v *machine.Vitals) { v.Network = false }),
+		service("kubelet-stopped", "the kubelet has stopped", "kubelet"),
+		service("runtime-down", "the container runtime has stopped", "containerd"),
+		{Name: "kubelet-manual", Does: "the kubelet does not start with the machine", OS: Windows,
+			inject: startType("kubelet", machine.Manual), heal: startType("kubelet", machine.Automatic)},
+		vital("disk-full", "the OS disk is full", "", func(v *machine.Vitals) { v.Free = 0.003 }),
+		vital("hns-leak", "crashed pods have left their HNS endpoints", Windows, func(v *machine.Vitals) { v.StaleEndpoints = 4000 }),
+		vital("pause-image", "the sandbox image is not made for the host's build", Windows, func(v *machine.Vitals) { v.PauseImage = false }),
+		vital("mtu", "the adapter's MTU leaves no room for the overlay", Windows, func(v *machine.Vitals) { v.MTU = 1300 }),
+		vital("port-exhaustion", "outbound connections have used up the ports", Windows, func(v *machine.Vitals) { v.Connections = v.DynamicPorts - 20 }),
+		vital("metadata-blocked", "the metadata service does not answer", Windows, func(v *machine.Vitals) { v.Metadata = false }),
+		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(gone(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(leftFlannel)) }},
+		{Name: "cni-removed", Does: "the CNI configuration is gone", inject: removeCNI},
+		{Name: "source-vip", Does: "the cached source VIP of kube-proxy is corrupt", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(m.Root.MkdirAll(`C:\sourcevip`), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+	}
+}
+
+// Guest paths that ailments touch.
+const (
+	subnetEnv   = `C:\run\flannel\subnet.env`
+	leftFlannel = `C:\etc\cni\net.d\00-flannel.conf`
+	sourceVIP   = `C:\sourcevip\sourceVip.json`
+	cniFolder   = "/etc/cni/net.d"
+
+	flannelConfig = `{"name": "flannel.4096", "cniVersion": "0.3.0", "type": "flannel", "delegate": {"type": "win-overlay"}}` + "\n"
+)
+
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func compress(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(s)) // a Buffer takes everything
+	_ = z.Close()
+	return b.String()
+}
+
+func service(name, does, which string) Ailment {
+	return Ailment{Name: name, Does: does,
+		inject: func(m *machine.Machine) error { return m.Services.Stop(runtimeOf(m, which)) },
+		heal:   func(m *machine.Machine) error { return m.Services.Start(runtimeOf(m, which)) }}
+}
+
+// runtimeOf is docker where that is the machine's container runtime.
+func runtimeOf(m *machine.Machine, service string) string {
+	if service == "containerd" && strings.HasPrefix(m.Image.Runtime, "docker") && m.OS == Windows {
+		return "docker"
+	}
+	return service
+}
+
+func startType(service, start string) func(*machine.Machine) error {
+	return func(m *machine.Machine) error {
+		return m.Services.Edit(service, func(s *machine.Service) { s.Start = start })
+	}
+}
+
+func removeCNI(m *machine.Machine) error {
+	entries, err := m.Root.ReadDir(cniFolder)
+	if err != nil {
+		return gone(err)
+	}
+	for _, e := range entries {
+		if err := m.Root.RemoveAll(cniFolder + "/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

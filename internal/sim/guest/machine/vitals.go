@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Vitals are what a guest's OS shows of its own health beyond files and services.
+// The zero value is a sick machine; Healthy is what an image boots with.
+type Vitals struct {
+	// Free is the share of the OS disk that is left, from 0 to 1.
+	Free float64 `json:"free"`
+	// StaleEndpoints counts HNS endpoints that crashed pods have left.
+	StaleEndpoints int `json:"staleEndpoints"`
+	// MTU is that of the network adapter, in bytes.
+	MTU int `json:"mtu"`
+	// DynamicPorts is how many ports outbound connections may use, Connections how
+	// many do.
+	DynamicPorts int `json:"dynamicPorts"`
+	Connections  int `json:"connections"`
+	// Metadata says whether 169.254.169.254 answers.
+	Metadata bool `json:"metadata"`
+	// Network says whether anything outside of the machine answers.
+	Network bool `json:"network"`
+	// PauseImage says whether the runtime's sandbox image runs on the host's build.
+	PauseImage bool `json:"pauseImage"`
+}
+
+// Healthy are the vitals of a machine that nothing is wrong with. The port range is
+// the one that Windows has by default, 49152 to 65535.
+func Healthy() Vitals {
+	return Vitals{Free: 0.7, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true, Network: true, PauseImage: true}
+}
+
+// Pulse keeps a guest's vitals over restarts of its host. It is safe for use from
+// several goroutines.
+type Pulse struct {
+	mu     sync.Mutex
+	file   string
+	vitals Vitals
+}
+
+func loadPulse(dir string) (*Pulse, error) {
+	p := &Pulse{file: filepath.Join(dir, "vitals.json"), vitals: Healthy()}
+	data, err := os.ReadFile(p.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &p.vitals)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the guest's vitals %s: %w", p.file, err)
+	}
+	return p, nil
+}
+
+// Get returns the vitals as they are.
+func (p *Pulse) Get() Vitals {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.vitals
+}
+
+// Edit changes the vitals and keeps them.
+func (p *Pulse) Edit(edit func(*Vitals)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	edit(&p.vitals)
+	data, err := json.Marshal(p.vitals)
+	if err == nil {
+		err = os.WriteFile(p.file, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the guest's vitals: %w", err)
+	}
+	return nil
+}
