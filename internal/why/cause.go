@@ -56,11 +56,13 @@ var causes = []Cause{
 	cause("SubnetFull", `SubnetIsFull|does not have enough capacity for \d+ IP`, "the subnet has no free address", "use a larger subnet or another one"),
 	cause("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|VnetAddressSpacesOverlap`, "address ranges overlap, or a subnet lies outside of its network", "choose ranges that are apart in spec.networkSpec of the AzureCluster"),
 	cause("Throttled", `TooManyRequests|OperationNotAllowed.*rate|\b429\b`, "Azure throttles the subscription", "wait; see casement calls for who calls most"),
+	cause("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look at the boot log: an image that is not generalized, a guest that restarts again and again, or no way to 168.63.129.16"),
+	cause("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),
 	cause("SpotEvicted", `evict`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
 	// What the guest's agent chokes on (cloudbase-init, cloud-init).
 	cause("UserDataCompressed", `gzip|unsupported user ?data|compressed`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),
 	cause("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`, "the bootstrap data names metadata that Azure's agent does not have", "use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
-	cause("JinjaSyntax", `TemplateSyntaxError|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`, "the bootstrap data is not a valid Jinja template", "escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
+	cause("JinjaSyntax", `TemplateSyntaxError|jinja syntax|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`, "the bootstrap data is not a valid Jinja template", "escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
 	cause("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`, "a user's password is longer than Windows accepts", "shorten it, or leave it out"),
 	// What kubeadm says.
 	cause("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`, "kubeadm talks to a CRI socket that is not there", "set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
@@ -74,6 +76,7 @@ var causes = []Cause{
 	// What the kubelet, the runtime and the CNI say of a node or pod.
 	cause("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images"),
 	cause("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`, "HNS refuses new endpoints; crashed pods have left theirs behind", "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"),
+	cause("PauseImageMissing", `sandbox image`, "the runtime's sandbox (pause) image does not run on the host's build", "set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
 	cause("HostBuildMismatch", `0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`, "the image is built for another Windows release than the host", "choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build"),
 	cause("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec format error`, "the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os"),
 	cause("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
