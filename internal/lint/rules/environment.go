@@ -145,7 +145,10 @@ func environment() []lint.Rule {
 					}
 				}
 				for _, c := range pod.Containers() {
-					if v := c.At("imagePullPolicy"); v.Str() == "Always" && strings.HasPrefix(c.At("image").Str(), "mcr.microsoft.com/windows") {
+					// Always is what the API server makes of an image without a tag
+					image := c.At("image").Str()
+					_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+					if v := c.At("imagePullPolicy"); v.Str() == "Always" && tag != "" && tag != "latest" && strings.HasPrefix(image, "mcr.microsoft.com/windows") {
 						p.Report(pod.Object, v, "base images are large and their tags move once a month: asking the registry at every start delays it", say("IfNotPresent"))
 					}
 				}
