@@ -103,12 +103,15 @@ func (c *call) serve() *Error {
 func (c *call) route() *Error {
 	id := c.id
 	if op, ok := c.operationPath(); ok {
-		if strings.EqualFold(op, "operations") && c.query.Get("monitor") == "" {
+		if !strings.EqualFold(op, "operationResults") && c.query.Get("monitor") == "" {
 			return c.serveStatus(id.name())
 		}
 		return c.serveResult(id.name())
 	}
 	if handled, e := c.serveSubscription(); handled {
+		return e
+	}
+	if handled, e := c.serveDeployment(); handled {
 		return e
 	}
 	if id.Namespace == "" {
@@ -136,7 +139,7 @@ func (c *call) route() *Error {
 // /subscriptions/S/providers/NS/locations/L/operations/ID.
 func (c *call) operationPath() (kind string, ok bool) {
 	for i, t := range c.id.Types {
-		if i < len(c.id.Names) && (lower(t) == "operationresults" || i == 1 && lower(c.id.Types[0]) == "locations" && lower(t) == "operations") {
+		if i < len(c.id.Names) && (lower(t) == "operationresults" || lower(t) == "operationstatuses" || i == 1 && lower(c.id.Types[0]) == "locations" && lower(t) == "operations") {
 			return t, true
 		}
 	}

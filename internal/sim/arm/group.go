@@ -127,7 +127,7 @@ func (c *call) listResources() *Error {
 		}
 		for _, k := range t.below(scope) {
 			d := t.docs[k]
-			if d.Type == typeGroup || len(d.id.Types) > 1 {
+			if d.Type == typeGroup || d.Type == typeDeployment || len(d.id.Types) > 1 {
 				continue
 			}
 			item := object{"id": d.ID, "name": d.id.name(), "type": d.Type}

@@ -110,6 +110,15 @@ func (r resourceID) String() string {
 	return b.String()
 }
 
+// escaped is the ID as a URL's path.
+func (r resourceID) escaped() string {
+	segments := strings.Split(r.String(), "/")
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	return strings.Join(segments, "/")
+}
+
 // key is what the store files a resource under.
 func (r resourceID) key() string { return lower(r.String()) }
 

@@ -21,6 +21,8 @@ const (
 	typeSet      = "Microsoft.Compute/availabilitySets"
 	typeIdentity = "Microsoft.ManagedIdentity/userAssignedIdentities"
 	typeRole     = "Microsoft.Authorization/roleAssignments"
+
+	typeDeployment = "Microsoft.Resources/deployments"
 )
 
 // kind is how resources of one type behave. A hook that is nil does nothing.
@@ -74,6 +76,7 @@ func kinds() map[string]*kind {
 		{typ: typeIdentity, sync: true, prepare: prepareIdentity},
 		{typ: typeFederated, sync: true, global: true, prepare: prepareFederated},
 		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
+		{typ: typeDeployment, style: styleGroup, takes: time.Second, global: true, supersedes: true},
 	}
 	list = append(append(list, scaleSetKinds()...), galleryKinds()...)
 	out := map[string]*kind{}

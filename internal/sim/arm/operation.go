@@ -26,6 +26,8 @@ const (
 	styleNetwork style = "network" // short status; operationResults
 	styleCompute style = "compute" // status with times; Location with monitor=true
 	styleDNS     style = "dns"     // network's headers on a 202
+
+	styleDeployment style = "deployment" // Azure-AsyncOperation below the deployment
 )
 
 // operation is one long-running operation. It outlives the process.
@@ -88,6 +90,7 @@ func (s *Server) works() map[string]work {
 		"vm.run":        {run: runScript, finish: finishNothing},
 		"ext.put":       {run: runExtension, finish: finishPut},
 		"disk.access":   {finish: finishNothing},
+		"deployment":    {run: runDeployment, finish: finishDeployment},
 	}
 	maps.Copy(out, scaleWorks())
 	return out
@@ -251,6 +254,8 @@ func (op *operation) headers(h http.Header, s *Server, host string) {
 	switch op.Style {
 	case styleGroup:
 		h.Set("Location", base+"/operationresults/"+op.ID+"?"+version)
+	case styleDeployment:
+		h.Set("Azure-AsyncOperation", "https://"+host+op.Target+"/operationStatuses/"+op.ID+"?"+version)
 	case styleCompute:
 		url := base + "/providers/" + op.Namespace + "/locations/" + op.Location + "/operations/" + op.ID + "?p=" + op.ID + "&" + version
 		h.Set("Azure-AsyncOperation", url)
@@ -275,7 +280,7 @@ func (s *Server) retryAfter(h http.Header, op *operation) {
 	switch op.Style {
 	case styleNetwork, styleDNS:
 		seconds = 3
-	case styleGroup:
+	case styleGroup, styleDeployment:
 		seconds = 15
 	}
 	d := time.Duration(float64(seconds) * float64(time.Second) * float64(s.pace))
@@ -300,6 +305,9 @@ func (c *call) serveStatus(id string) *Error {
 		return refuse(http.StatusNotFound, "ResourceNotFound", "The operation '%s' could not be found.", id)
 	}
 	body := object{"status": op.Status}
+	if op.Style == styleDeployment && op.Status == statusInProgress {
+		body["status"] = "Running"
+	}
 	if op.Style == styleCompute {
 		body["name"], body["startTime"] = op.ID, op.Start.Format(time.RFC3339Nano)
 		if !op.End.IsZero() {

@@ -261,7 +261,15 @@ func (s *scope) expandOne(raw object, parent *Resource, loop string) ([]Resource
 
 // idOf is the ID of a resource, which hangs on its scope if it has one.
 func (s *scope) idOf(raw object, typ, name string) (string, error) {
-	base := "/subscriptions/" + s.Subscription + "/resourceGroups/" + s.Group
+	group := s.Group
+	if g, ok := raw["resourceGroup"]; ok {
+		v, err := s.value(g)
+		if err != nil {
+			return "", fmt.Errorf("resourceGroup: %w", err)
+		}
+		group = text(v)
+	}
+	base := "/subscriptions/" + s.Subscription + "/resourceGroups/" + group
 	if on, ok := raw["scope"]; ok {
 		v, err := s.value(on)
 		if err != nil {
@@ -365,7 +373,7 @@ func (t *Template) sort(all []Resource) error {
 }
 
 // meta are the keys of a resource that are the template's own.
-var meta = []string{"type", "name", "apiVersion", "dependsOn", "condition", "copy", "resources", "scope", "comments"}
+var meta = []string{"type", "name", "apiVersion", "dependsOn", "condition", "copy", "resources", "scope", "comments", "resourceGroup", "subscriptionId"}
 
 func withoutMeta(raw object) object {
 	out := object{}
