@@ -181,6 +181,7 @@ func (a Azure) CloudConfig() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	host := strings.TrimPrefix(a.Endpoint, "https://")
+	_, port, _ := strings.Cut(host, ":")
 	_ = enc.Encode(map[string]any{ // a map of strings always encodes
 		// The API versions that every packaging of az has.
 		"profile": "2020-09-01-hybrid",
@@ -189,7 +190,7 @@ func (a Azure) CloudConfig() []byte {
 			"microsoftGraphResourceId": a.Endpoint + "/", "resourceManager": a.Endpoint + "/", "management": a.Endpoint + "/", "gallery": a.Endpoint + "/",
 			"vmImageAliasDoc": a.Endpoint + "/metadata/image-aliases.json",
 		},
-		"suffixes": map[string]string{"keyvaultDns": ".vault." + host, "storageEndpoint": "storage." + host},
+		"suffixes": map[string]string{"keyvaultDns": "." + arm.VaultDomain + ":" + port, "storageEndpoint": "storage." + host},
 	})
 	return b.Bytes()
 }

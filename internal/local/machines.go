@@ -252,6 +252,11 @@ func (m *machines) cluster(key, vnet string) *standin.Cluster {
 func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
 	contents, known := windows.ParseImage(imageName(vm.Image))
 	if !known {
+		if contents, known = plainContents(vm); known && contents.OS == windows.OSWindows {
+			vm.CustomData = nil // no cloudbase-init on it: Windows only writes it to a file
+		}
+	}
+	if !known {
 		return guest.Machine{}, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
 	}
 	spec := guest.Machine{

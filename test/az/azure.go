@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +14,18 @@ import (
 	"time"
 )
 
+// repair makes two packages of Debian fit each other; see there.
+//
+//go:embed repair/sitecustomize.py
+var repair []byte
+
 // azure is a casement azure serve that runs, with az set up beside it.
 type azure struct {
 	casement, home string
-	process        *exec.Cmd
-	vars           map[string]string
+	// repair is the directory of the repair of Debian's packages.
+	repair  string
+	process *exec.Cmd
+	vars    map[string]string
 }
 
 // commandTimeout bounds one az command.
@@ -56,7 +64,9 @@ func serve(casement, home string) (*azure, error) {
 		a.stop()
 		return nil, fmt.Errorf("casement azure env: %w: %s", err, out)
 	}
-	return a, os.WriteFile(filepath.Join(home, "template.json"), []byte(template), 0o600)
+	a.repair = filepath.Join(home, "repair")
+	return a, errors.Join(os.Mkdir(a.repair, 0o700), os.WriteFile(filepath.Join(a.repair, "sitecustomize.py"), repair, 0o600),
+		os.WriteFile(filepath.Join(home, "template.json"), []byte(template), 0o600))
 }
 
 func (a *azure) stop() {
@@ -82,7 +92,10 @@ func (a *azure) do(s step) result {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "az", args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = append(os.Environ(), "AZURE_CONFIG_DIR="+filepath.Join(a.home, "azure", "az"), "REQUESTS_CA_BUNDLE="+a.vars["CA"], "SSL_CERT_FILE="+a.vars["CA"],
+	if s.repaired {
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+a.repair)
+	}
+	cmd.Env = append(append(os.Environ(), cmd.Env...), "AZURE_CONFIG_DIR="+filepath.Join(a.home, "azure", "az"), "REQUESTS_CA_BUNDLE="+a.vars["CA"], "SSL_CERT_FILE="+a.vars["CA"],
 		"AZURE_CORE_COLLECT_TELEMETRY=no", "AZURE_CORE_INSTANCE_DISCOVERY=false", "AZURE_CORE_NO_COLOR=yes")
 	begun := time.Now()
 	err := cmd.Run()

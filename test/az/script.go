@@ -15,6 +15,8 @@ var scriptFiles embed.FS
 type step struct {
 	area string
 	line int
+	// repaired steps run az with the repair of Debian's packages.
+	repaired bool
 	// args are az's arguments, with $NAMES still in them.
 	args []string
 	// want is the shape of the answer, nil when there is none to check.
@@ -38,7 +40,8 @@ func (s step) short() string {
 
 // scripts reads the command files in the order of their names. Their form:
 //
-//	== AREA
+//	== AREA              what follows belongs to it
+//	== AREA repaired     the same, with Debian's packages repaired
 //	$ az ARGS            a command; a line that follows with two spaces goes on
 //	{...} or [...]       the shape of its JSON answer, over one or more lines
 //	exit N               its exit code, 0 when not said
@@ -70,7 +73,7 @@ func scripts() ([]step, error) {
 func parseScript(text string) ([]step, error) {
 	var out []step
 	var shape strings.Builder
-	area := ""
+	area, repaired := "", false
 	end := func() error {
 		if shape.Len() == 0 {
 			return nil
@@ -91,7 +94,7 @@ func parseScript(text string) ([]step, error) {
 			if err := end(); err != nil {
 				return nil, err
 			}
-			area = rest
+			area, repaired = strings.CutSuffix(rest, " repaired")
 			continue
 		case word == "$":
 			if err := end(); err != nil {
@@ -101,7 +104,7 @@ func parseScript(text string) ([]step, error) {
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
-			out = append(out, step{area: area, line: i + 1, args: args, keep: map[string]string{}})
+			out = append(out, step{area: area, repaired: repaired, line: i + 1, args: args, keep: map[string]string{}})
 			continue
 		case len(out) == 0:
 			return nil, fmt.Errorf("line %d: %q comes before the first command", i+1, line)

@@ -13,8 +13,6 @@ import (
 // maxBody is the largest request ARM takes, 4 MiB.
 const maxBody = 4 << 20
 
-var apiVersionForm = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-[a-zA-Z0-9.-]+)?$`)
-
 // slashes are what some clients write in the place of one.
 var slashes = regexp.MustCompile("/{2,}")
 
@@ -69,6 +67,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *call) serve() *Error {
+	if vault, login, ok := vaultOf(c.host); ok {
+		return c.serveVault(vault, login)
+	}
 	path := slashes.ReplaceAllString(c.r.URL.EscapedPath(), "/")
 	id, err := parseID(path)
 	if err != nil {
@@ -78,10 +79,9 @@ func (c *call) serve() *Error {
 	if e := c.authorize(); e != nil {
 		return e
 	}
-	if c.version = c.query.Get("api-version"); c.version == "" {
-		return badRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
-	} else if !apiVersionForm.MatchString(c.version) {
-		return badRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid.", c.version)
+	c.version = c.query.Get("api-version")
+	if e := c.checkVersion(); e != nil {
+		return e
 	}
 	if e := c.strike(); e != nil {
 		return e
@@ -108,11 +108,13 @@ func (c *call) route() *Error {
 		}
 		return c.serveResult(id.name())
 	}
-	if handled, e := c.serveSubscription(); handled {
+	if e := c.locked(); e != nil {
 		return e
 	}
-	if handled, e := c.serveDeployment(); handled {
-		return e
+	for _, serve := range []func() (bool, *Error){c.serveSubscription, c.serveTags, c.serveAuthorization, c.serveDeployment, c.serveRecordSets, c.serveAddressCheck} {
+		if handled, e := serve(); handled {
+			return e
+		}
 	}
 	if id.Namespace == "" {
 		return c.serveGroups()

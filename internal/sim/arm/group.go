@@ -21,14 +21,7 @@ func (c *call) serveGroups() *Error {
 	case lower(c.id.tail()) == "resources" && c.r.Method == http.MethodGet:
 		return c.listResources()
 	case lower(c.id.tail()) == "resourcegroups" && c.id.Group == "" && c.r.Method == http.MethodGet:
-		out := []any{}
-		c.s.read(func(t *tx) {
-			for _, d := range t.all(typeGroup, "/subscriptions/"+c.id.Subscription) {
-				out = append(out, t.view(d, ""))
-			}
-		})
-		c.reply(http.StatusOK, object{"value": out})
-		return nil
+		return c.listGroups()
 	}
 	return errUnsupported(c.r.Method + " of " + c.r.URL.Path)
 }
@@ -114,32 +107,6 @@ func (c *call) putGroup() *Error {
 		return e
 	}
 	c.reply(status, view)
-	return nil
-}
-
-// listResources lists what is in a group or the subscription, without properties.
-func (c *call) listResources() *Error {
-	out := []any{}
-	c.s.read(func(t *tx) {
-		scope := "/subscriptions/" + lower(c.id.Subscription)
-		if c.id.Group != "" {
-			scope = c.id.group().key()
-		}
-		for _, k := range t.below(scope) {
-			d := t.docs[k]
-			if d.Type == typeGroup || d.Type == typeDeployment || len(d.id.Types) > 1 {
-				continue
-			}
-			item := object{"id": d.ID, "name": d.id.name(), "type": d.Type}
-			for _, field := range []string{"location", "tags", "sku", "kind", "zones", "identity", "managedBy"} {
-				if v := d.Body[field]; v != nil {
-					item[field] = v
-				}
-			}
-			out = append(out, item)
-		}
-	})
-	c.reply(http.StatusOK, object{"value": out})
 	return nil
 }
 

@@ -28,7 +28,7 @@ func clouds() []publicCloud {
 // certified are the names that the server has a certificate for: its own, and
 // those of the clouds that an intercepting proxy or a hosts file leads to it.
 func certified() []string {
-	out := []string{"localhost"}
+	out := []string{"localhost", "*." + VaultDomain}
 	for _, c := range clouds() {
 		out = append(append(out, c.manager, "*."+c.vault), c.logins...)
 	}
@@ -38,13 +38,22 @@ func certified() []string {
 // Intercepts tells whether the local Azure can stand for a public host.
 func Intercepts(host string) bool {
 	host = strings.TrimSuffix(lower(host), ".")
-	for _, c := range clouds() {
-		vault, of := strings.CutSuffix(host, "."+c.vault)
-		if host == c.manager || slices.Contains(c.logins, host) || of && vault != "" && !strings.Contains(vault, ".") {
-			return true
+	if _, _, ok := vaultOf(host); ok {
+		return true
+	}
+	return slices.ContainsFunc(clouds(), func(c publicCloud) bool { return host == c.manager || slices.Contains(c.logins, host) })
+}
+
+// vaultOf takes the host of a key vault's data plane apart: the vault's name, and
+// the host that issues tokens for it, "" for the local Azure's own.
+func vaultOf(host string) (name, login string, ok bool) {
+	host, _, _ = strings.Cut(lower(host), ":")
+	for _, c := range append(clouds(), publicCloud{vault: VaultDomain, logins: []string{""}}) {
+		if name, ok := strings.CutSuffix(host, "."+c.vault); ok && name != "" && !strings.Contains(name, ".") {
+			return name, c.logins[0], true
 		}
 	}
-	return false
+	return "", "", false
 }
 
 // TLS holds the certificate of the names that Intercepts knows.

@@ -1,6 +1,10 @@
 package arm
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Types that code here names.
 const (
@@ -12,9 +16,6 @@ const (
 	typePublicIP = "Microsoft.Network/publicIPAddresses"
 	typeBalancer = "Microsoft.Network/loadBalancers"
 	typeNIC      = "Microsoft.Network/networkInterfaces"
-	typeZone     = "Microsoft.Network/privateDnsZones"
-	typeLink     = "Microsoft.Network/privateDnsZones/virtualNetworkLinks"
-	typeRecord   = "Microsoft.Network/privateDnsZones/A"
 	typeVM       = "Microsoft.Compute/virtualMachines"
 	typeExt      = "Microsoft.Compute/virtualMachines/extensions"
 	typeDisk     = "Microsoft.Compute/disks"
@@ -66,19 +67,15 @@ func kinds() map[string]*kind {
 		{typ: typeBalancer, style: styleNetwork, takes: network, prepare: prepareBalancer, guard: guardBalancer, view: viewBalancer, parts: map[string]bool{
 			"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false}},
 		{typ: typeNIC, style: styleNetwork, takes: 2 * time.Second, parts: map[string]bool{"ipConfigurations": false}, prepare: prepareNIC, guard: guardNIC, view: viewNIC},
-		{typ: typeZone, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, guard: guardZone},
-		{typ: typeLink, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareLink},
-		{typ: typeRecord, sync: true, global: true, prepare: prepareRecord},
 		{typ: typeVM, style: styleCompute, takes: 30 * time.Second, put: "vm.create", update: "vm.update", delete: "vm.delete", supersedes: true, prepare: prepareVM, view: viewVM},
 		{typ: typeExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", update: "ext.put", prepare: prepareExtension},
 		{typ: typeDisk, style: styleCompute, takes: 3 * time.Second, created: 202, prepare: prepareDisk, guard: guardDisk, view: viewDisk},
 		{typ: typeSet, sync: true, created: 200, guard: guardSet, view: viewUsers("virtualMachines")},
 		{typ: typeIdentity, sync: true, prepare: prepareIdentity},
 		{typ: typeFederated, sync: true, global: true, prepare: prepareFederated},
-		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
 		{typ: typeDeployment, style: styleGroup, takes: time.Second, global: true, supersedes: true},
 	}
-	list = append(append(list, scaleSetKinds()...), galleryKinds()...)
+	list = slices.Concat(list, scaleSetKinds(), galleryKinds(), dnsKinds(), authorizationKinds(), vaultKinds(), bastionKinds())
 	out := map[string]*kind{}
 	for _, k := range list {
 		k.put, k.update, k.delete = orDefault(k.put, "put"), orDefault(k.update, "put"), orDefault(k.delete, "delete")
@@ -121,6 +118,8 @@ func (t *tx) view(d *doc, expand string) object {
 					completePart(e, d.ID, part, d.Type, d.ETag)
 				}
 			}
+		} else if strings.HasPrefix(d.Type, typeZone) {
+			body["etag"] = d.ETag
 		}
 		if k.view != nil {
 			k.view(t, d, body, expand)

@@ -3,6 +3,7 @@ package arm
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -153,6 +154,9 @@ func guardVNet(t *tx, d *doc) *Error {
 }
 
 func viewVNet(t *tx, d *doc, body object, _ string) {
+	for _, p := range items(props(body), "virtualNetworkPeerings") {
+		t.viewPeering(d, props(p))
+	}
 	for _, s := range items(props(body), "subnets") {
 		var configs []string
 		for _, n := range t.interfacesUsing(str(s, "id")) {
@@ -164,6 +168,57 @@ func viewVNet(t *tx, d *doc, body object, _ string) {
 			props(s)["ipConfigurations"] = ids(configs)
 		}
 	}
+}
+
+// viewPeering computes how a peering stands: connected once both sides have one.
+func (t *tx) viewPeering(d *doc, p object) {
+	p["peeringState"], p["peeringSyncLevel"] = "Initiated", "RemoteNotInSync"
+	remote := t.find(str(p, "remoteVirtualNetwork", "id"))
+	if remote == nil {
+		p["peeringState"] = "Disconnected"
+		return
+	}
+	space := clone(sub(remote.Body, "properties", "addressSpace"))
+	p["remoteAddressSpace"], p["remoteVirtualNetworkAddressSpace"] = space, space
+	for _, back := range items(remote.Body, "properties", "virtualNetworkPeerings") {
+		if strings.EqualFold(str(back, "properties", "remoteVirtualNetwork", "id"), d.ID) {
+			p["peeringState"], p["peeringSyncLevel"] = "Connected", "FullyInSync"
+		}
+	}
+}
+
+// serveAddressCheck answers whether an address of a virtual network is free;
+// false means that the path is something else.
+func (c *call) serveAddressCheck() (bool, *Error) {
+	vnet, ok := c.id.parent()
+	if !ok || c.r.Method != http.MethodGet || lower(vnet.fullType()) != lower(typeVNet) || lower(c.id.tail()) != "checkipaddressavailability" {
+		return false, nil
+	}
+	ip, err := netip.ParseAddr(c.query.Get("ipAddress"))
+	if err != nil {
+		return true, badRequest("InvalidIPAddress", "The IP address '%s' is invalid.", c.query.Get("ipAddress"))
+	}
+	var e *Error
+	out := object{"available": false, "availableIPAddresses": []any{}, "isPlatformReserved": false}
+	c.s.read(func(t *tx) {
+		d := t.find(vnet.key())
+		if d == nil {
+			e = errNotFound(vnet)
+			return
+		}
+		for _, s := range items(d.Body, "properties", "subnets") {
+			for _, prefix := range prefixes(props(cloneObject(s))) {
+				if prefix.Contains(ip) {
+					out["available"] = !t.addresses(d.ID+"/subnets/"+str(s, "name"), "")[ip]
+				}
+			}
+		}
+	})
+	if e != nil {
+		return true, e
+	}
+	c.reply(http.StatusOK, out)
+	return true, nil
 }
 
 func prepareNSG(_ *tx, d, _ *doc) *Error {
@@ -318,30 +373,6 @@ func viewPublicIP(t *tx, d *doc, body object, _ string) {
 			}
 		}
 	}
-}
-
-func guardZone(t *tx, d *doc) *Error {
-	for _, k := range t.below(d.key()) {
-		if t.docs[k].Type == typeLink {
-			return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", t.docs[k].ID)
-		}
-	}
-	return nil
-}
-
-func prepareLink(t *tx, d, _ *doc) *Error {
-	if id := str(props(d.Body), "virtualNetwork", "id"); t.find(id) == nil {
-		return errReference(id, d.ID)
-	}
-	props(d.Body)["virtualNetworkLinkState"] = "Completed"
-	setDefault(d.Body, "location", "global")
-	return nil
-}
-
-func prepareRecord(_ *tx, d, _ *doc) *Error {
-	parent, _ := d.id.parent()
-	props(d.Body)["fqdn"] = d.id.name() + "." + parent.name() + "."
-	return nil
 }
 
 // interfacesUsing are the interfaces that point at an ID, those of scale sets'

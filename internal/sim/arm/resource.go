@@ -53,6 +53,10 @@ func (c *call) get(owner resourceID, part string) (e *Error) {
 	if e != nil {
 		return e
 	}
+	if c.r.Method == http.MethodHead {
+		c.reply(http.StatusNoContent, nil)
+		return nil
+	}
 	if etag := str(body, "etag"); etag != "" {
 		c.w.Header().Set("ETag", etag)
 	}
@@ -130,6 +134,9 @@ func (c *call) put(k *kind) *Error {
 		}
 		if e := t.danglingReference(d); e != nil {
 			return e
+		}
+		if k.style == styleNetwork {
+			t.markNetwork(d, old)
 		}
 		if k.sync {
 			props(d.Body)["provisioningState"] = statusSucceeded
@@ -216,8 +223,15 @@ func (c *call) next(t *tx, k *kind, body object, old *doc) (*doc, *Error) {
 // danglingReference refuses a document that points at nothing.
 func (t *tx) danglingReference(d *doc) (e *Error) {
 	own := d.key()
+	var before []string
+	if old := t.docs[own]; old != nil {
+		before = old.refs
+	}
 	references(d.Body, func(id string) {
 		key := lower(id)
+		if slices.Contains(before, key) {
+			return
+		}
 		if e != nil || key == own || strings.HasPrefix(key, own+"/") || !strings.Contains(key, "/providers/microsoft.network/") && !strings.Contains(key, "/providers/microsoft.compute/disks/") {
 			return
 		}
@@ -226,6 +240,14 @@ func (t *tx) danglingReference(d *doc) (e *Error) {
 		}
 	})
 	return e
+}
+
+// markNetwork gives a network resource the identifier that it keeps for life.
+func (t *tx) markNetwork(d, old *doc) {
+	props(d.Body)["resourceGuid"] = t.s.guid()
+	if old != nil && str(old.Body, "properties", "resourceGuid") != "" {
+		props(d.Body)["resourceGuid"] = str(old.Body, "properties", "resourceGuid")
+	}
 }
 
 func (c *call) operationOn(k *kind, d *doc, action string) *operation {
@@ -383,6 +405,9 @@ func (c *call) delete(k *kind) *Error {
 			return nil
 		}
 		there = true
+		if e := c.preconditions(d); e != nil {
+			return e
+		}
 		if cur := t.open[d.key()]; cur != nil && strings.HasSuffix(cur.Action, "delete") {
 			op = cur
 			return nil
@@ -438,60 +463,4 @@ func asError(err error) *Error {
 	default:
 		return refuse(http.StatusInternalServerError, "InternalServerError", "%s", err)
 	}
-}
-
-// serveList answers a collection: of a group, of the subscription, or children.
-func (c *call) serveList() (e *Error) {
-	var out []any
-	k := c.s.types[lower(c.id.fullType())]
-	c.s.read(func(t *tx) {
-		if e = t.groupThere(c.id); e != nil {
-			return
-		}
-		if k == nil {
-			e = c.listParts(t, &out)
-			return
-		}
-		scope := "/subscriptions/" + c.id.Subscription
-		if c.id.Group != "" {
-			scope = c.id.group().String()
-		}
-		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
-			scope = parent.String()
-		}
-		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 && c.id.Scope == nil && t.find(parent.key()) == nil {
-			e = errNotFound(parent)
-			return
-		}
-		for _, d := range t.filter(t.all(k.typ, scope), c.query.Get("$filter")) {
-			out = append(out, t.view(d, c.query.Get("$expand")))
-		}
-	})
-	if e != nil {
-		return e
-	}
-	if out == nil {
-		out = []any{}
-	}
-	c.reply(http.StatusOK, object{"value": out})
-	return nil
-}
-
-func (c *call) listParts(t *tx, out *[]any) *Error {
-	parent, ok := c.id.parent()
-	k := c.s.types[lower(parent.fullType())]
-	if !ok || k == nil {
-		return errUnsupported("the resource type " + c.id.fullType())
-	}
-	d := t.find(parent.key())
-	if d == nil {
-		return errNotFound(parent)
-	}
-	for part := range k.parts {
-		if lower(part) == lower(c.id.tail()) {
-			*out = list(items(props(t.view(d, "")), part))
-			return nil
-		}
-	}
-	return errUnsupported("the resource type " + c.id.fullType())
 }

@@ -2,7 +2,6 @@ package arm
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,44 +81,6 @@ func sizeNames() string {
 
 func errSKU(size, location string) *Error {
 	return conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
-}
-
-// serveSubscription answers what hangs on the subscription itself: SKUs, usages,
-// images, locations, providers. It returns false for everything else.
-func (c *call) serveSubscription() (bool, *Error) {
-	if c.id.Group != "" {
-		return false, nil
-	}
-	path := lower(c.id.childType())
-	switch {
-	case c.id.Namespace == "" && path == "locations":
-		out := []any{}
-		for _, r := range sortedKeys(regions) {
-			out = append(out, object{"id": "/subscriptions/" + c.id.Subscription + "/locations/" + r, "name": r, "displayName": r, "regionalDisplayName": r, "metadata": object{"regionType": "Physical"}})
-		}
-		c.reply(http.StatusOK, object{"value": out})
-	case lower(c.id.Namespace) == "microsoft.compute" && path == "skus":
-		c.reply(http.StatusOK, object{"value": skus(c.query.Get("$filter"))})
-	case path == "locations/usages":
-		c.reply(http.StatusOK, object{"value": c.usages()})
-	case lower(c.id.Namespace) == "microsoft.compute" && len(c.id.Types) > 1 && lower(c.id.Types[0]) == "locations":
-		return true, c.serveImages()
-	case c.id.Namespace != "" && (len(c.id.Types) == 0 || path == "register"):
-		c.reply(http.StatusOK, object{"id": "/subscriptions/" + c.id.Subscription + "/providers/" + c.id.Namespace, "namespace": c.id.Namespace, "registrationState": "Registered", "resourceTypes": c.resourceTypes()})
-	default:
-		return false, nil
-	}
-	return true, nil
-}
-
-func (c *call) resourceTypes() []any {
-	out := []any{}
-	for _, key := range sortedKeys(c.s.types) {
-		if rest, ok := strings.CutPrefix(key, lower(c.id.Namespace)+"/"); ok {
-			out = append(out, object{"resourceType": rest, "locations": anys(sortedKeys(regions)), "apiVersions": []any{c.version}})
-		}
-	}
-	return out
 }
 
 func skus(filter string) []any {

@@ -42,7 +42,14 @@ func prepareVM(t *tx, d, old *doc) *Error {
 	if e := t.joinSet(d); e != nil {
 		return e
 	}
+	for _, disk := range items(p, "storageProfile", "dataDisks") {
+		if e := t.attachDisk(d, disk); e != nil {
+			return e
+		}
+	}
 	hide(d)
+	defaultProfile(d)
+	t.giveIdentity(d, nil)
 	d.Hidden["power"] = "running"
 	p["vmId"] = t.s.guid()
 	p["timeCreated"] = t.now.Format("2006-01-02T15:04:05.0000000+00:00")
@@ -70,15 +77,29 @@ func updateVM(t *tx, d, old *doc) *Error {
 	if e := t.keepSet(d, old); e != nil {
 		return e
 	}
-	if sub(p, "storageProfile") != nil {
-		p["storageProfile"] = clone(was["storageProfile"])
+	if p["networkProfile"] == nil {
+		p["networkProfile"] = clone(was["networkProfile"])
+	} else if e := t.attachInterfaces(d); e != nil {
+		return e
+	}
+	if p["osProfile"] == nil {
+		p["osProfile"] = clone(was["osProfile"])
+	}
+	if e := t.updateSize(d, old); e != nil {
+		return e
 	}
 	hide(d)
-	return nil
+	defaultProfile(d)
+	t.giveIdentity(d, old)
+	return t.updateDisks(d, old)
 }
 
 // hide moves what Azure never returns out of the body.
 func hide(d *doc) {
+	if v := props(d.Body)["userData"]; v != nil {
+		d.Hidden["userData"] = v
+		delete(props(d.Body), "userData")
+	}
 	profile := sub(props(d.Body), "osProfile")
 	for _, secret := range []string{"customData", "adminPassword"} {
 		if v, ok := profile[secret].(string); ok {
@@ -215,7 +236,10 @@ func orDefault(s, otherwise string) string {
 
 // viewVM adds the instance view where it is asked for.
 func viewVM(t *tx, d *doc, body object, expand string) {
-	if strings.EqualFold(expand, "instanceView") {
+	if strings.Contains(lower(expand), "userdata") && str(d.Hidden, "userData") != "" {
+		props(body)["userData"] = d.Hidden["userData"]
+	}
+	if strings.Contains(lower(expand), "instanceview") {
 		props(body)["instanceView"] = t.instanceView(d)
 	}
 }
@@ -227,8 +251,10 @@ func (t *tx) instanceView(d *doc) object {
 		power := str(d.Hidden, "power")
 		statuses = append(statuses, object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})
 	}
-	view := object{"computerName": str(d.Body, "properties", "osProfile", "computerName"), "statuses": statuses}
+	view := object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": "V1"}
 	if m := t.s.cfg.Machines; m != nil && m.View(d.ID).AgentReady {
+		view["computerName"] = str(d.Body, "properties", "osProfile", "computerName")
+		view["osName"], view["osVersion"] = systemOf(d)
 		view["vmAgent"] = object{"vmAgentVersion": "casement", "statuses": []any{object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Ready", "message": "simulated guest agent"}}}
 	}
 	if extensions := t.extensionViews(d); len(extensions) > 0 {

@@ -184,6 +184,10 @@ func (c *call) serveAction() (bool, *Error) {
 	if c.r.Method == http.MethodPost && tail == "simulateeviction" {
 		return true, c.simulateEviction(parent)
 	}
+	if c.r.Method == http.MethodGet && tail == "vmsizes" {
+		c.reply(http.StatusOK, object{"value": machineSizes()})
+		return true, nil
+	}
 	if c.r.Method == http.MethodPost && tail == "retrievebootdiagnosticsdata" {
 		return true, c.serveBootDiagnostics(parent)
 	}
@@ -212,6 +216,8 @@ func (c *call) serveAction() (bool, *Error) {
 			t.put(d)
 		} else if str(d.Hidden, "power") != "running" {
 			return conflict("OperationNotAllowed", "The operation requires the VM to be running (or set to run).")
+		} else if e := checkRunCommand(d, args); e != nil {
+			return e
 		}
 		op = t.begin(&operation{Action: action.action, Method: http.MethodPost, Target: d.ID, Style: styleCompute, Subscription: c.id.Subscription,
 			Namespace: c.id.Namespace, Location: d.location(), APIVersion: c.version, Args: args}, action.takes)
@@ -310,22 +316,5 @@ func prepareIdentity(t *tx, d, old *doc) *Error {
 		return nil
 	}
 	p["clientId"], p["principalId"], p["tenantId"] = t.s.guid(), t.s.guid(), t.s.cfg.TenantID
-	return nil
-}
-
-func prepareRole(t *tx, d, old *doc) *Error {
-	p := props(d.Body)
-	if old != nil {
-		return conflict("RoleAssignmentExists", "The role assignment already exists.")
-	}
-	for _, field := range []string{"roleDefinitionId", "principalId"} {
-		if str(p, field) == "" {
-			return badRequest("InvalidRequestContent", "The role assignment needs properties.%s.", field)
-		}
-	}
-	if d.id.Scope != nil {
-		p["scope"] = d.id.Scope.String()
-	}
-	p["createdOn"] = t.now.Format(time.RFC3339)
 	return nil
 }

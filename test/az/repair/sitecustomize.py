@@ -1,7 +1,8 @@
-# Debian 12 pairs azure-cli 2.45.0 with a python3-azure that lacks two API
-# versions of its default profile and lost the operations package of every
-# version of azure.mgmt.network. This makes the two fit again, and changes
-# nothing of what az sends but the api-version.
+"""Debian 12 pairs azure-cli 2.45.0 with a python3-azure that lacks two API
+versions of its default profile, has lost the operations of every version of
+azure.mgmt.network, and has another form of azure.mgmt.authorization than az
+expects. This makes the packages fit again. Of what az sends it changes only two
+api-versions, to those that are there."""
 import importlib.abc
 import importlib.util
 import sys
@@ -9,7 +10,9 @@ import sys
 NETWORK = "azure.mgmt.network.v"
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Operations(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """The operations of all versions of the network client are one package."""
+
     def find_spec(self, name, path, target=None):
         if name.startswith(NETWORK) and name.endswith(".operations"):
             return importlib.util.spec_from_loader(name, self)
@@ -22,24 +25,25 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-sys.meta_path.append(Finder())
-
-
-def repair():
+def versions():
     from azure.cli.core.profiles import ResourceType, _shared
     latest = _shared.AZURE_API_PROFILES["latest"]
     latest[ResourceType.MGMT_NETWORK] = "2022-07-01"
-    for name, version in (("MGMT_COMPUTE", "2022-08-01"),):
-        kind = getattr(ResourceType, name)
-        value = latest[kind]
-        if hasattr(value, "default_api_version"):
-            value.default_api_version = version
-        else:
-            latest[kind] = version
+    compute = latest[ResourceType.MGMT_COMPUTE]
+    missing = {k: "2022-08-01" for k, v in compute.profile.items() if v == "2022-11-01"}
+    compute.profile.update(missing)
+    compute.profile[None] = "2022-08-01"
 
 
-if sys.argv and sys.argv[0].endswith("az") or True:
-    try:
-        repair()
-    except ImportError:
-        pass
+def roles():
+    from azure.mgmt.authorization.v2022_04_01.operations import RoleDefinitionsOperations
+    RoleDefinitionsOperations.config = property(lambda self: self._config)
+
+
+sys.meta_path.append(Operations())
+try:
+    versions()
+    if "role" in getattr(sys, "argv", []):
+        roles()
+except ImportError:
+    pass  # not az, or another packaging of it

@@ -1,0 +1,126 @@
+package arm
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The private DNS types. A record set's type is the type of its records.
+const (
+	typeZone   = "Microsoft.Network/privateDnsZones"
+	typeLink   = typeZone + "/virtualNetworkLinks"
+	typeRecord = typeZone + "/A"
+	typeSOA    = typeZone + "/SOA"
+)
+
+// maxRecordSets is Azure's limit of a private zone.
+const maxRecordSets = 25000
+
+func dnsKinds() []*kind {
+	out := []*kind{
+		{typ: typeZone, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareZone, guard: guardZone, view: viewZone},
+		{typ: typeLink, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareLink},
+		{typ: typeSOA, sync: true, global: true, prepare: prepareRecord, guard: guardSOA},
+	}
+	for _, r := range []string{"A", "AAAA", "CNAME", "MX", "PTR", "SRV", "TXT"} {
+		out = append(out, &kind{typ: typeZone + "/" + r, sync: true, global: true, prepare: prepareRecord})
+	}
+	return out
+}
+
+// isRecord says whether a type is one of record sets.
+func isRecord(typ string) bool {
+	rest, ok := strings.CutPrefix(lower(typ), lower(typeZone)+"/")
+	return ok && rest != "virtualnetworklinks"
+}
+
+// prepareZone gives a new zone the record set that each has.
+func prepareZone(t *tx, d, old *doc) *Error {
+	setDefault(d.Body, "location", "global")
+	if old != nil {
+		return nil
+	}
+	id := d.id.child("SOA", "@")
+	t.put(&doc{ID: id.String(), Type: typeSOA, id: id, Hidden: object{}, Body: object{"properties": object{"fqdn": d.id.name() + ".", "ttl": float64(3600), "isAutoRegistered": false,
+		"soaRecord": object{"email": "azureprivatedns-host.microsoft.com", "host": "azureprivatedns.net", "expireTime": float64(2419200), "minimumTtl": float64(10), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}}}})
+	return nil
+}
+
+func guardZone(t *tx, d *doc) *Error {
+	for _, k := range t.below(d.key()) {
+		if t.docs[k].Type == typeLink {
+			return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", t.docs[k].ID)
+		}
+	}
+	return nil
+}
+
+func guardSOA(*tx, *doc) *Error {
+	return badRequest("CannotDeleteSoaRecordSet", "The SOA record set of a zone cannot be deleted.")
+}
+
+func viewZone(t *tx, d *doc, body object, _ string) {
+	sets, links, registering := 0, 0, 0
+	for _, k := range t.below(d.key()) {
+		switch child := t.docs[k]; {
+		case isRecord(child.Type):
+			sets++
+		case child.Type == typeLink:
+			links++
+			if boolean(child.Body, "properties", "registrationEnabled") {
+				registering++
+			}
+		}
+	}
+	p := props(body)
+	p["numberOfRecordSets"], p["maxNumberOfRecordSets"] = sets, maxRecordSets
+	p["numberOfVirtualNetworkLinks"], p["maxNumberOfVirtualNetworkLinks"] = links, 1000
+	p["numberOfVirtualNetworkLinksWithRegistration"], p["maxNumberOfVirtualNetworkLinksWithRegistration"] = registering, 100
+	p["internalId"] = "SW1tdXRhYmxlWm9uZUlkZW50aXR5"
+}
+
+func prepareLink(t *tx, d, _ *doc) *Error {
+	p := props(d.Body)
+	if id := str(p, "virtualNetwork", "id"); t.find(id) == nil {
+		return errReference(id, d.ID)
+	}
+	p["virtualNetworkLinkState"] = "Completed"
+	setDefault(p, "registrationEnabled", false)
+	setDefault(d.Body, "location", "global")
+	return nil
+}
+
+func prepareRecord(_ *tx, d, _ *doc) *Error {
+	parent, _ := d.id.parent()
+	p := props(d.Body)
+	p["fqdn"] = d.id.name() + "." + parent.name() + "."
+	if d.id.name() == "@" {
+		p["fqdn"] = parent.name() + "."
+	}
+	setDefault(p, "ttl", float64(3600))
+	setDefault(p, "isAutoRegistered", false)
+	return nil
+}
+
+// serveRecordSets answers the list of all record sets of a zone; false means that
+// the path is something else.
+func (c *call) serveRecordSets() (bool, *Error) {
+	zone, ok := c.id.parent()
+	if !ok || c.r.Method != http.MethodGet || lower(zone.fullType()) != lower(typeZone) || lower(c.id.tail()) != "all" {
+		return false, nil
+	}
+	suffix := lower(c.query.Get("$recordsetnamesuffix"))
+	return true, c.page(func(t *tx) ([]*doc, *Error) {
+		if t.find(zone.key()) == nil {
+			return nil, errNotFound(zone)
+		}
+		var out []*doc
+		for _, k := range t.below(zone.key()) {
+			if d := t.docs[k]; isRecord(d.Type) && strings.HasSuffix(lower(d.id.name()), suffix) {
+				out = append(out, d)
+			}
+		}
+		return out, nil
+	}, func(t *tx, d *doc) object { return t.view(d, "") })
+}

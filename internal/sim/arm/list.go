@@ -1,0 +1,295 @@
+package arm
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// pageSize is how many resources a page of a list has at most.
+const pageSize = 1000
+
+// serveList answers a collection: of a group, of the subscription, or children.
+func (c *call) serveList() (e *Error) {
+	k := c.s.types[lower(c.id.fullType())]
+	if k == nil {
+		return c.listParts()
+	}
+	return c.page(func(t *tx) ([]*doc, *Error) {
+		if e := t.groupThere(c.id); e != nil {
+			return nil, e
+		}
+		scope := "/subscriptions/" + c.id.Subscription
+		if c.id.Group != "" {
+			scope = c.id.group().String()
+		}
+		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
+			scope = parent.String()
+			if c.id.Scope == nil && t.find(parent.key()) == nil {
+				return nil, errNotFound(parent)
+			}
+		}
+		return t.filter(t.all(k.typ, scope), c.query.Get("$filter")), nil
+	}, func(t *tx, d *doc) object { return t.view(d, c.query.Get("$expand")) })
+}
+
+// page answers with the part of a list that the client asks for: $top at most,
+// after what $skiptoken names. Documents keep their order, so that one written
+// or deleted between two pages moves no other across them.
+func (c *call) page(find func(t *tx) ([]*doc, *Error), show func(t *tx, d *doc) object) *Error {
+	size := pageSize
+	if top := c.query.Get("$top"); top != "" {
+		n, err := strconv.Atoi(top)
+		if err != nil || n < 1 {
+			return badRequest("InvalidTopInQueryString", "The $top query parameter '%s' is not a positive number.", top)
+		}
+		size = min(n, pageSize)
+	}
+	after, err := base64.RawURLEncoding.DecodeString(c.query.Get("$skiptoken"))
+	if err != nil {
+		return badRequest("InvalidSkipToken", "The skip token '%s' is invalid.", c.query.Get("$skiptoken"))
+	}
+	out := object{}
+	var e *Error
+	c.s.read(func(t *tx) {
+		var docs []*doc
+		if docs, e = find(t); e != nil {
+			return
+		}
+		from, _ := slices.BinarySearchFunc(docs, string(after)+"\x00", func(d *doc, key string) int { return strings.Compare(d.key(), key) })
+		if len(after) == 0 {
+			from = 0
+		}
+		to := min(len(docs), from+size)
+		value := make([]any, 0, to-from)
+		for _, d := range docs[from:to] {
+			value = append(value, show(t, d))
+		}
+		out["value"] = value
+		if to < len(docs) {
+			out["nextLink"] = c.next_(docs[to-1].key())
+		}
+	})
+	if e != nil {
+		return e
+	}
+	c.reply(http.StatusOK, out)
+	return nil
+}
+
+// next_ is the URL of the page after a key.
+func (c *call) next_(key string) string {
+	q := url.Values{}
+	for k, v := range c.query {
+		q[k] = v
+	}
+	q.Set("$skiptoken", base64.RawURLEncoding.EncodeToString([]byte(key)))
+	return "https://" + c.host + c.r.URL.EscapedPath() + "?" + q.Encode()
+}
+
+// listParts answers a collection of children that live inside their parent.
+func (c *call) listParts() (e *Error) {
+	parent, ok := c.id.parent()
+	k := c.s.types[lower(parent.fullType())]
+	if !ok || k == nil {
+		return errUnsupported("the resource type " + c.id.fullType())
+	}
+	var out []any
+	known := false
+	c.s.read(func(t *tx) {
+		if e = t.groupThere(c.id); e != nil {
+			return
+		}
+		d := t.find(parent.key())
+		for part := range k.parts {
+			if lower(part) == lower(c.id.tail()) {
+				if known = true; d != nil {
+					out = list(items(props(t.view(d, "")), part))
+				}
+			}
+		}
+		if d == nil && known {
+			e = errNotFound(parent)
+		}
+	})
+	switch {
+	case e != nil:
+		return e
+	case !known:
+		return errUnsupported("the resource type " + c.id.fullType())
+	}
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
+}
+
+// The terms of a $filter over resources that ARM takes.
+var (
+	filterCompare = regexp.MustCompile(`(?i)^(resourceType|name|location|resourceGroup|tagName|tagValue|identity/principalId) (eq|ne) '((?:[^']|'')*)'$`)
+	filterStart   = regexp.MustCompile(`(?i)^startswith\((tagName|name|resourceType), ?'((?:[^']|'')*)'\)$`)
+	filterPart    = regexp.MustCompile(`(?i)^substringof\('((?:[^']|'')*)', ?(name|resourceGroup)\)$`)
+	filterAnd     = regexp.MustCompile(`(?i) and `)
+	filterOr      = regexp.MustCompile(`(?i) or `)
+)
+
+// resourceFilter reads a $filter over resources: terms joined by and, those by or.
+func resourceFilter(text string) (func(*doc) bool, *Error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return func(*doc) bool { return true }, nil
+	}
+	var either []func(*doc) bool
+	for _, alternative := range filterOr.Split(strings.Trim(text, "()"), -1) {
+		all, err := conjunction(alternative)
+		if err != nil {
+			return nil, badRequest("InvalidFilterInQueryString", "Invalid $filter '%s' specified in the query string: %s.", text, err)
+		}
+		either = append(either, all)
+	}
+	return func(d *doc) bool { return slices.ContainsFunc(either, func(f func(*doc) bool) bool { return f(d) }) }, nil
+}
+
+func conjunction(text string) (func(*doc) bool, error) {
+	var terms []func(*doc) bool
+	tag, hasTag := "", false
+	for _, term := range filterAnd.Split(text, -1) {
+		term = strings.TrimSpace(term)
+		if m := filterCompare.FindStringSubmatch(term); m != nil {
+			field, negate, want := lower(m[1]), strings.EqualFold(m[2], "ne"), strings.ReplaceAll(m[3], "''", "'")
+			switch field {
+			case "tagname":
+				tag, hasTag = want, true
+			case "tagvalue":
+				if !hasTag {
+					return nil, fmt.Errorf("tagValue needs tagName before it")
+				}
+				of := tag
+				terms = append(terms, func(d *doc) bool { return tagOf(d, of) == want && hasTagNamed(d, of) })
+				hasTag = false
+			default:
+				terms = append(terms, func(d *doc) bool { return strings.EqualFold(filterField(d, field), want) != negate })
+			}
+			continue
+		}
+		if m := filterStart.FindStringSubmatch(term); m != nil {
+			prefix := lower(m[2])
+			if strings.EqualFold(m[1], "tagName") {
+				terms = append(terms, func(d *doc) bool {
+					return slices.ContainsFunc(sortedKeys(sub(d.Body, "tags")), func(k string) bool { return strings.HasPrefix(lower(k), prefix) })
+				})
+				continue
+			}
+			terms = append(terms, func(d *doc) bool { return strings.HasPrefix(lower(filterField(d, lower(m[1]))), prefix) })
+			continue
+		}
+		m := filterPart.FindStringSubmatch(term)
+		if m == nil {
+			return nil, fmt.Errorf("the term %q is not understood", term)
+		}
+		terms = append(terms, func(d *doc) bool { return strings.Contains(lower(filterField(d, lower(m[2]))), lower(m[1])) })
+	}
+	if hasTag {
+		of := tag
+		terms = append(terms, func(d *doc) bool { return hasTagNamed(d, of) })
+	}
+	return func(d *doc) bool {
+		return !slices.ContainsFunc(terms, func(f func(*doc) bool) bool { return !f(d) })
+	}, nil
+}
+
+func filterField(d *doc, field string) string {
+	switch field {
+	case "resourcetype":
+		return d.Type
+	case "name":
+		return strings.Join(d.id.Names, "/")
+	case "location":
+		return d.location()
+	case "resourcegroup":
+		return d.id.Group
+	case "identity/principalid":
+		return str(d.Body, "identity", "principalId")
+	}
+	return ""
+}
+
+// tagOf is a tag's value; names of tags have no case.
+func tagOf(d *doc, name string) string {
+	for k := range sub(d.Body, "tags") {
+		if strings.EqualFold(k, name) {
+			return str(d.Body, "tags", k)
+		}
+	}
+	return ""
+}
+
+func hasTagNamed(d *doc, name string) bool {
+	for k := range sub(d.Body, "tags") {
+		if strings.EqualFold(k, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// listGroups lists the resource groups of the subscription.
+func (c *call) listGroups() *Error {
+	keep, e := resourceFilter(c.query.Get("$filter"))
+	if e != nil {
+		return e
+	}
+	return c.page(func(t *tx) ([]*doc, *Error) {
+		return slices.DeleteFunc(t.all(typeGroup, "/subscriptions/"+c.id.Subscription), func(d *doc) bool { return !keep(d) }), nil
+	}, func(t *tx, d *doc) object { return t.view(d, "") })
+}
+
+// listResources lists what is in a group or the subscription, without properties.
+func (c *call) listResources() *Error {
+	keep, e := resourceFilter(c.query.Get("$filter"))
+	if e != nil {
+		return e
+	}
+	expand := lower(c.query.Get("$expand"))
+	return c.page(func(t *tx) ([]*doc, *Error) {
+		if e := t.groupThere(c.id); e != nil {
+			return nil, e
+		}
+		scope := "/subscriptions/" + lower(c.id.Subscription)
+		if c.id.Group != "" {
+			scope = c.id.group().key()
+		}
+		var out []*doc
+		for _, k := range t.below(scope) {
+			if d := t.docs[k]; t.s.tracked(d) && keep(d) {
+				out = append(out, d)
+			}
+		}
+		return out, nil
+	}, func(_ *tx, d *doc) object {
+		item := object{"id": d.ID, "name": strings.Join(d.id.Names, "/"), "type": d.Type}
+		for _, field := range []string{"location", "tags", "sku", "kind", "zones", "identity", "managedBy", "plan"} {
+			if v := d.Body[field]; v != nil {
+				item[field] = v
+			}
+		}
+		for field, v := range map[string]any{"createdtime": d.Created.Format(timeForm), "changedtime": d.Changed.Format(timeForm), "provisioningstate": d.state()} {
+			if strings.Contains(expand, field) {
+				item[map[string]string{"createdtime": "createdTime", "changedtime": "changedTime", "provisioningstate": "provisioningState"}[field]] = v
+			}
+		}
+		return item
+	})
+}
+
+// timeForm is how ARM writes times.
+const timeForm = "2006-01-02T15:04:05.0000000Z"
+
+// tracked says whether lists of resources show a document: it has a location and
+// is a resource in its own right.
+func (s *Server) tracked(d *doc) bool {
+	return d.Body["location"] != nil && d.id.Scope == nil && d.Type != typeGroup && d.Type != typeDeployment && d.Type != typeInstance && d.Type != typeScaleNIC && d.Type != typeInstanceExt
+}

@@ -1,0 +1,265 @@
+package arm
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	typeVault  = "Microsoft.KeyVault/vaults"
+	typeSecret = typeVault + "/secrets"
+)
+
+// VaultDomain is below what the local key vaults have their names; names below
+// localhost lead nowhere but here (RFC 6761).
+const VaultDomain = "vault.casement.localhost"
+
+func vaultKinds() []*kind {
+	return []*kind{
+		{typ: typeVault, sync: true, prepare: prepareVault},
+		{typ: typeSecret, sync: true, global: true, prepare: prepareSecret},
+	}
+}
+
+func prepareVault(t *tx, d, old *doc) *Error {
+	p := props(d.Body)
+	if len(d.id.name()) < 3 || len(d.id.name()) > 24 {
+		return badRequest("VaultNameNotValid", "The vault name '%s' is invalid. A vault's name must be between 3-24 alphanumeric characters.", d.id.name())
+	}
+	if str(p, "tenantId") == "" {
+		return badRequest("BadRequest", "The parameter tenantId is not specified.")
+	}
+	setDefault(ensure(p, "sku"), "family", "A")
+	setDefault(sub(p, "sku"), "name", "standard")
+	setDefault(p, "accessPolicies", []any{})
+	setDefault(p, "enableSoftDelete", true)
+	setDefault(p, "softDeleteRetentionInDays", float64(90))
+	p["vaultUri"] = "https://" + d.id.name() + "." + VaultDomain + "/"
+	for _, v := range t.all(typeVault, "") {
+		if old == nil && strings.EqualFold(v.id.name(), d.id.name()) {
+			return conflict("VaultAlreadyExists", "The vault name '%s' is already in use.", d.id.name())
+		}
+	}
+	return nil
+}
+
+// prepareSecret files a secret written through the resource manager, whose value
+// that side never returns.
+func prepareSecret(t *tx, d, _ *doc) *Error {
+	v, ok := props(d.Body)["value"].(string)
+	if !ok {
+		return badRequest("BadRequest", "properties.value is missing.")
+	}
+	delete(props(d.Body), "value")
+	addVersion(t, d, object{"value": v})
+	return nil
+}
+
+// addVersion appends a version to a secret.
+func addVersion(t *tx, d *doc, body object) object {
+	now := float64(t.now.Unix())
+	version := object{"version": strings.ReplaceAll(t.s.guid(), "-", ""), "value": body["value"], "created": now, "updated": now, "enabled": true}
+	for _, field := range []string{"contentType", "tags"} {
+		if body[field] != nil {
+			version[field] = clone(body[field])
+		}
+	}
+	for k, v := range sub(body, "attributes") {
+		version[k] = v
+	}
+	versions, _ := d.Hidden["versions"].([]any)
+	d.Hidden["versions"] = append(versions, version)
+	return version
+}
+
+func (c *call) vaultNameFree() *Error {
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	free := true
+	c.s.read(func(t *tx) {
+		free = !slices.ContainsFunc(t.all(typeVault, ""), func(d *doc) bool { return strings.EqualFold(d.id.name(), str(body, "name")) })
+	})
+	if free {
+		c.reply(http.StatusOK, object{"nameAvailable": true})
+		return nil
+	}
+	c.reply(http.StatusOK, object{"nameAvailable": false, "reason": "AlreadyExists", "message": "The vault name '" + str(body, "name") + "' is already in use."})
+	return nil
+}
+
+// serveVault answers the data plane of a key vault: secrets alone.
+func (c *call) serveVault(vault, login string) *Error {
+	host := c.host
+	if token, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer "); !ok || !unexpired(token, c.s.clock.Now()) {
+		e := refuse(http.StatusUnauthorized, "Unauthorized", "AKV10000: Request is missing a Bearer or PoP token.")
+		_, domain, _ := strings.Cut(host, ".")
+		domain, _, _ = strings.Cut(domain, ":")
+		e.challenge = `Bearer authorization="https://` + c.loginHost(login) + "/" + c.s.cfg.TenantID + `", resource="https://` + domain + `"`
+		return e
+	}
+	if c.query.Get("api-version") == "" {
+		return badRequest("BadParameter", "AKV10022: The api-version is missing.")
+	}
+	segments := strings.Split(strings.Trim(c.r.URL.Path, "/"), "/")
+	var d *doc
+	c.s.read(func(t *tx) {
+		for _, v := range t.all(typeVault, "") {
+			if strings.EqualFold(v.id.name(), vault) {
+				d = v
+			}
+		}
+	})
+	switch {
+	case d == nil:
+		return refuse(http.StatusNotFound, "VaultNotFound", "The vault %s does not exist.", vault)
+	case lower(segments[0]) != "secrets" || len(segments) > 3:
+		return errUnsupported("the key vault path " + c.r.URL.Path)
+	case len(segments) == 1:
+		return c.listSecrets(d)
+	}
+	c.id = d.id.child("secrets", segments[1])
+	switch {
+	case c.r.Method == http.MethodPut && len(segments) == 2:
+		return c.setSecret()
+	case c.r.Method == http.MethodGet && len(segments) == 3 && lower(segments[2]) == "versions":
+		return c.secretVersions()
+	case c.r.Method == http.MethodGet:
+		version := ""
+		if len(segments) == 3 {
+			version = segments[2]
+		}
+		return c.getSecret(version)
+	case c.r.Method == http.MethodDelete && len(segments) == 2:
+		return c.deleteSecret()
+	}
+	return errUnsupported(c.r.Method + " of a secret")
+}
+
+// loginHost is where tokens are issued for the host that was asked.
+func (c *call) loginHost(public string) string {
+	if public != "" {
+		return public
+	}
+	if addr, ok := c.r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
+		return addr.String()
+	}
+	return "localhost"
+}
+
+func unexpired(token string, now time.Time) bool {
+	claims, ok := readClaims(token)
+	return ok && claims.Exp >= now.Unix()
+}
+
+// bundle is a secret's version as the data plane shows it.
+func (c *call) bundle(name string, v object, value bool) object {
+	out := object{"id": "https://" + c.host + "/secrets/" + name + "/" + str(v, "version"), "attributes": object{"recoveryLevel": "Recoverable+Purgeable"}}
+	for _, k := range []string{"enabled", "created", "updated", "exp", "nbf"} {
+		if v[k] != nil {
+			sub(out, "attributes")[k] = v[k]
+		}
+	}
+	for _, k := range []string{"contentType", "tags"} {
+		if v[k] != nil {
+			out[k] = v[k]
+		}
+	}
+	if value {
+		out["value"] = v["value"]
+	}
+	return out
+}
+
+func (c *call) setSecret() *Error {
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	if _, ok := body["value"].(string); !ok {
+		return badRequest("BadParameter", "The request body must have a text under 'value'.")
+	}
+	var out object
+	err := c.s.update(func(t *tx) error {
+		d := t.edit(c.id.key())
+		if d == nil {
+			d = &doc{ID: c.id.String(), Type: typeSecret, id: c.id, Hidden: object{}, Body: object{"properties": object{"provisioningState": statusSucceeded}}}
+		}
+		out = c.bundle(d.id.name(), addVersion(t, d, body), true)
+		t.put(d)
+		return nil
+	})
+	if e := asError(err); e != nil {
+		return e
+	}
+	c.reply(http.StatusOK, out)
+	return nil
+}
+
+// versions of the secret that the call is about.
+func (c *call) versions() (out []object) {
+	c.s.read(func(t *tx) {
+		if d := t.find(c.id.key()); d != nil {
+			out = items(d.Hidden, "versions")
+		}
+	})
+	return out
+}
+
+func (c *call) errSecretNotFound() *Error {
+	return refuse(http.StatusNotFound, "SecretNotFound", "A secret with (name/id) %s was not found in this key vault. If you recently deleted this secret you may be able to recover it using the correct recovery command.", c.id.name())
+}
+
+func (c *call) getSecret(version string) *Error {
+	list := c.versions()
+	for _, v := range slices.Backward(list) {
+		if version == "" || strings.EqualFold(str(v, "version"), version) {
+			c.reply(http.StatusOK, c.bundle(c.id.name(), v, true))
+			return nil
+		}
+	}
+	return c.errSecretNotFound()
+}
+
+func (c *call) secretVersions() *Error {
+	out := []any{}
+	for _, v := range c.versions() {
+		out = append(out, c.bundle(c.id.name(), v, false))
+	}
+	c.reply(http.StatusOK, object{"value": out, "nextLink": nil})
+	return nil
+}
+
+func (c *call) listSecrets(vault *doc) *Error {
+	out := []any{}
+	c.s.read(func(t *tx) {
+		for _, d := range t.all(typeSecret, vault.ID) {
+			if list := items(d.Hidden, "versions"); len(list) > 0 {
+				b := c.bundle(d.id.name(), list[len(list)-1], false)
+				b["id"] = "https://" + c.host + "/secrets/" + d.id.name()
+				out = append(out, b)
+			}
+		}
+	})
+	c.reply(http.StatusOK, object{"value": out, "nextLink": nil})
+	return nil
+}
+
+// deleteSecret deletes a secret for good; soft delete is not modelled.
+func (c *call) deleteSecret() *Error {
+	list := c.versions()
+	if len(list) == 0 {
+		return c.errSecretNotFound()
+	}
+	if e := asError(c.s.update(func(t *tx) error { t.drop(c.id.key()); return nil })); e != nil {
+		return e
+	}
+	out := c.bundle(c.id.name(), list[len(list)-1], false)
+	now := c.s.clock.Now()
+	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.host+"/deletedsecrets/"+c.id.name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
+	c.reply(http.StatusOK, out)
+	return nil
+}
