@@ -35,12 +35,16 @@ e2e: build ## Every kind of cluster, and 20 crashes; TEMPLATES=DIR adds template
 	go test -timeout 60m -count=1 -v ./test/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-clusterctl
+	$(MAKE) e2e-sdk
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/ssh -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade, move
 	go test -timeout 15m -count=1 -v ./test/clusterctl -full
+
+e2e-sdk: ## The Azure SDK's published example programs against the local Azure
+	go run ./test/sdk
 
 bench: build ## Measure the budgets on this machine
 	go run ./test/bench
@@ -61,4 +65,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test e2e e2e-ssh e2e-clusterctl bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test e2e e2e-ssh e2e-clusterctl e2e-sdk bench release lint generate verify bump-k8s FORCE

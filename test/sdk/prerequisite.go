@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// resource is one that has to be there before an example can work.
+type resource struct {
+	id, typ  string
+	location string
+	// parts are the names of the children inside it that somebody refers to, by
+	// lower-case type.
+	parts map[string][]string
+}
+
+// prerequisites lists what a request needs, and makes it in order.
+type prerequisites struct {
+	stage    *stage
+	location string
+	// own is the ID that the request itself writes.
+	own    string
+	needed map[string]*resource // by lower-case ID
+	made   map[string]bool
+	asked  *request
+}
+
+// prepare makes everything that a request needs.
+func (s *stage) prepare(ctx context.Context, r *request) error {
+	p := &prerequisites{stage: s, location: "eastus", needed: map[string]*resource{}, made: map[string]bool{}, asked: r}
+	if l, ok := r.body["location"].(string); ok && l != "" && l != "global" {
+		p.location = l
+	}
+	id, kind := owner(r.path)
+	switch {
+	case kind == whole && r.method == http.MethodPut:
+		p.own = strings.ToLower(id)
+		if parent := parentOf(id); parent != "" {
+			p.need(parent)
+		}
+	case kind == part && r.method == http.MethodPut:
+		p.need(id[:strings.LastIndex(id[:strings.LastIndex(id, "/")], "/")])
+		p.own = strings.ToLower(id)
+	case id != "":
+		p.need(id)
+	}
+	for _, ref := range references(r.body) {
+		p.need(ref)
+	}
+	if g := groupOf(r.path); g != "" && p.own != strings.ToLower(g) && (r.method != http.MethodPut || !strings.EqualFold(g, r.path)) {
+		p.need(g)
+	}
+	for _, key := range sortedKeys(p.needed) {
+		if err := p.make(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// need notes that an ID is referred to.
+func (p *prerequisites) need(id string) {
+	key := strings.ToLower(id)
+	if p.own != "" && (key == p.own || strings.HasPrefix(key, p.own+"/")) {
+		return
+	}
+	id, kind := owner(id)
+	var partType, partName string
+	if kind == part {
+		segments := strings.Split(id, "/")
+		n := len(segments)
+		partType, partName = strings.ToLower(segments[n-2]), segments[n-1]
+		id = strings.Join(segments[:n-2], "/")
+	}
+	if id == "" {
+		return
+	}
+	if g := groupOf(id); g != "" && !strings.EqualFold(g, id) {
+		p.need(g)
+	}
+	if parent := parentOf(id); parent != "" {
+		p.need(parent)
+	}
+	key = strings.ToLower(id)
+	if key == p.own {
+		return
+	}
+	r := p.needed[key]
+	if r == nil {
+		r = &resource{id: id, typ: typeOf(id), location: p.location, parts: map[string][]string{}}
+		p.needed[key] = r
+	}
+	if partName != "" && !slices.ContainsFunc(r.parts[partType], func(n string) bool { return strings.EqualFold(n, partName) }) {
+		r.parts[partType] = append(r.parts[partType], partName)
+	}
+}
+
+// make writes a resource after what it needs itself.
+func (p *prerequisites) make(ctx context.Context, key string) error {
+	r := p.needed[key]
+	if p.made[key] || r == nil {
+		return nil
+	}
+	p.made[key] = true
+	for _, before := range []string{groupOf(r.id), parentOf(r.id)} {
+		if before != "" && !strings.EqualFold(before, r.id) {
+			if err := p.make(ctx, strings.ToLower(before)); err != nil {
+				return err
+			}
+		}
+	}
+	version, body, err := bodyFor(r)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return nil // not one that we make: the example will tell
+	}
+	refs := references(body)
+	for _, ref := range refs {
+		if !strings.HasPrefix(strings.ToLower(ref), key+"/") {
+			p.need(ref)
+		}
+	}
+	for _, ref := range refs {
+		if id, kind := owner(ref); kind == part {
+			ref = id[:strings.LastIndex(id[:strings.LastIndex(id, "/")], "/")]
+		}
+		if err := p.make(ctx, strings.ToLower(ref)); err != nil {
+			return err
+		}
+	}
+	if err := p.stage.put(ctx, r.id, version, body); err != nil {
+		return fmt.Errorf("%s: %w", r.typ, err)
+	}
+	return nil
+}
+
+// references lists the resource IDs in a JSON value.
+func references(v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		var out []string
+		for _, k := range sortedKeys(v) {
+			out = append(out, references(v[k])...)
+		}
+		return out
+	case []any:
+		var out []string
+		for _, e := range v {
+			out = append(out, references(e)...)
+		}
+		return out
+	case string:
+		if lower := strings.ToLower(v); strings.HasPrefix(lower, "/subscriptions/") && strings.Contains(lower, "/resourcegroups/") {
+			return []string{v}
+		}
+	}
+	return nil
+}
