@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"casement.dev/casement/internal/nodelog"
 	"casement.dev/casement/internal/reach"
@@ -96,6 +94,9 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 		return usageError{err}
 	}
 	p := &nodelog.Printer{Out: a.Out, Notes: a.Err}
+	for i, r := range routes {
+		routes[i] = a.located(ctx, c, r)
+	}
 	errs := make([]error, len(routes))
 	var wg sync.WaitGroup
 	for i, r := range routes {
@@ -174,15 +175,7 @@ func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r reach.Route, s
 	if err != nil {
 		return err
 	}
-	data, err := workloadKubeconfig(ctx, c, r.Cluster)
-	if err != nil {
-		return err
-	}
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(data)
-	if err != nil {
-		return fmt.Errorf("kubeconfig of cluster %s: %w", r.Cluster.Name, err)
-	}
-	set, err := kubernetes.NewForConfig(cfg)
+	set, err := a.workload(ctx, c, r.Cluster)
 	if err != nil {
 		return err
 	}

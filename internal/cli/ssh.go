@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/reach"
 )
@@ -37,7 +41,41 @@ func (a *app) route(ctx context.Context, w way, name string) (reach.Route, error
 	if err != nil {
 		return reach.Route{}, err
 	}
-	return reach.Find(ctx, c, w.namespace, name, w.jump)
+	r, err := reach.Find(ctx, c, w.namespace, name, w.jump)
+	if err != nil {
+		return r, err
+	}
+	return a.located(ctx, c, r), nil
+}
+
+// located asks the node of a scale set's instance where it is. Where it does not
+// answer, the route says itself that there is no address.
+func (a *app) located(ctx context.Context, c client.Client, r reach.Route) reach.Route {
+	if !r.Pool || r.Node == "" || r.Address != "" {
+		return r
+	}
+	set, err := a.workload(ctx, c, r.Cluster)
+	if err != nil {
+		return r
+	}
+	node, err := set.CoreV1().Nodes().Get(ctx, r.Node, metav1.GetOptions{})
+	if err != nil {
+		return r
+	}
+	return r.At(node)
+}
+
+// workload is a client of a workload cluster.
+func (a *app) workload(ctx context.Context, c client.Client, cluster client.ObjectKey) (*kubernetes.Clientset, error) {
+	data, err := workloadKubeconfig(ctx, c, cluster)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
+	}
+	return kubernetes.NewForConfig(cfg)
 }
 
 // asksPlane says whether the management cluster is the local plane's.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,6 +52,9 @@ type Route struct {
 	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
 	// the machine is reached straight.
 	Jump string
+	// Pool says that the machine is an instance of a scale set, whose address only
+	// its node has.
+	Pool bool
 	// Blocked says why there is no way yet; nil when there is one.
 	Blocked error
 }
@@ -132,7 +136,11 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	r := Route{
 		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
 		Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows"),
-		VM: strings.TrimPrefix(cmp.Or(m.Spec.ProviderID, deref(vm.Spec.ProviderID)), "azure://"),
+		Pool: m.Spec.InfrastructureRef.Kind == "AzureMachinePoolMachine",
+		VM:   strings.TrimPrefix(cmp.Or(m.Spec.ProviderID, deref(vm.Spec.ProviderID)), "azure://"),
+	}
+	if m.Status.NodeInfo != nil { // of an instance of a scale set nothing else says it
+		r.Windows = r.Windows || strings.EqualFold(m.Status.NodeInfo.OperatingSystem, "windows")
 	}
 	addresses := slices.Concat(m.Status.Addresses, vm.Status.Addresses)
 	r.Address = address(addresses, clusterv1.MachineInternalIP)
@@ -147,6 +155,19 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	case jump == "":
 		r.Blocked = fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", cluster.Name)
 	}
+	return r
+}
+
+// At is the route with the addresses of the machine's node, where it had none.
+func (r Route) At(node *corev1.Node) Route {
+	var found []clusterv1.MachineAddress
+	for _, a := range node.Status.Addresses {
+		found = append(found, clusterv1.MachineAddress{Type: clusterv1.MachineAddressType(a.Type), Address: a.Address})
+	}
+	if ip := address(found, clusterv1.MachineInternalIP); r.Address == "" && ip != "" {
+		r.Address, r.Blocked = ip, nil
+	}
+	r.Windows = r.Windows || strings.EqualFold(node.Status.NodeInfo.OperatingSystem, "windows")
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -94,5 +95,23 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := choose(nil, "ns", "a"); err == nil || !strings.Contains(err.Error(), "--namespace") {
 		t.Errorf("an empty namespace says %v", err)
+	}
+}
+
+// TestAt: of a scale set's instance only the node says where it is.
+func TestAt(t *testing.T) {
+	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	m.Spec.InfrastructureRef.Kind = "AzureMachinePoolMachine"
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	cluster.Spec.ControlPlaneEndpoint.Host = "e"
+	r := between(m, cluster, &infrav1.AzureMachine{}, "")
+	if !r.Pool || r.Blocked == nil {
+		t.Fatalf("without a node: %+v", r)
+	}
+	node := &corev1.Node{}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "n"}, {Type: corev1.NodeInternalIP, Address: "10.1.0.9"}}
+	node.Status.NodeInfo.OperatingSystem = "windows"
+	if r = r.At(node); r.Blocked != nil || r.Address != "10.1.0.9" || r.Jump != "e:22" || !r.Windows {
+		t.Errorf("with its node: %+v", r)
 	}
 }

@@ -166,12 +166,16 @@ func (s *site) copies(t *testing.T) {
 				{"scp -r -J capi@<api-server-ip> " + c.name + "/tree capi@" + c.host + ":" + c.there, ""},
 				{"sftp -b - -J capi@<api-server-ip> capi@" + c.host, "ls -l " + c.there + "\nget -r " + c.there + " " + c.name + "/by-sftp\nput " + c.name + "/tree/a.txt " + c.there + "/b.txt\nrename " + c.there + "/b.txt " + c.there + "/c.txt\nrm " + c.there + "/a.txt\n"},
 				{"scp -r -J capi@<api-server-ip> capi@" + c.host + ":" + c.there + " " + c.name + "/by-scp", ""},
+				// The protocol of OpenSSH before version 9.
+				{"scp -O -r -J capi@<api-server-ip> capi@" + c.host + ":" + c.there + " " + c.name + "/by-old-scp", ""},
+				{"scp -O -r -J capi@<api-server-ip> " + c.name + "/by-old-scp capi@" + c.host + ":" + c.there, ""},
+				{"scp -r -J capi@<api-server-ip> capi@" + c.host + ":" + c.there + "/by-old-scp " + c.name + "/again", ""},
 			} {
 				if out, errOut, code := s.run(t, step.line, step.in); code != 0 {
 					t.Fatalf("%s ended with %d\n%s%s", s.fill(step.line), code, out, errOut)
 				}
 			}
-			for name, data := range map[string]string{"by-sftp/a.txt": want["a.txt"], "by-sftp/sub/big": big, "by-scp/c.txt": want["a.txt"], "by-scp/sub/big": big} {
+			for name, data := range map[string]string{"by-sftp/a.txt": want["a.txt"], "by-sftp/sub/big": big, "by-scp/c.txt": want["a.txt"], "by-scp/sub/big": big, "by-old-scp/c.txt": want["a.txt"], "by-old-scp/sub/big": big, "again/c.txt": want["a.txt"], "again/sub/big": big} {
 				if got, err := os.ReadFile(filepath.Join(s.dir, c.name, name)); err != nil || string(got) != data {
 					t.Errorf("%s has %d bytes, %v; want %d", name, len(got), err, len(data))
 				}

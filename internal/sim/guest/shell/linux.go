@@ -20,7 +20,7 @@ func linuxCommands() Table {
 		"date": date, "env": env, "which": which, "sudo": sudo, "sh": runSh, "bash": runSh, "dash": runSh, "timeout": timeout, "head": head, "tail": tail, "wc": wc,
 		"seq": seq, "basename": basename, "dirname": dirname, "systemctl": systemctl, "journalctl": journalctl, "ip": ip, "netplan": netplan, "awk": awk, "cut": cut, "tr": tr,
 		"sort": sortLines, "ps": ps, "uptime": uptime, "df": df, "find": find, "readlink": readlink, "cloud-init": cloudInit, "reboot": reboot, "shutdown": reboot, "mktemp": mktemp,
-		"crictl": quiet("crictl"), "ctr": quiet("ctr"), "kubelet": quiet("kubelet"),
+		"scp": scp, "crictl": quiet("crictl"), "ctr": quiet("ctr"), "kubelet": quiet("kubelet"),
 		"curl": refuseNetwork(6), "wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
 	for _, name := range []string{"sync", "modprobe", "sysctl", "swapoff", "swapon", "mount", "umount", "iptables", "ip6tables", "update-ca-certificates", "ufw", "setenforce", "apparmor_parser", "ldconfig", "logger", "udevadm", "timedatectl", "passwd", "chpasswd", "usermod", "mkfs.ext4", "fdisk", "parted", "blkid"} {
