@@ -37,6 +37,8 @@ func TestCases(t *testing.T) {
 		"not a mixed cluster":               {"WIN011", linuxWorkload("DaemonSet", ""), lint.Target{}, nil},
 		"taints keep it off":                {"WIN012", linuxWorkload("Deployment", ""), lint.Target{Mixed: true, Taints: []lint.Taint{{Key: "os"}}}, nil},
 		"own sidecar":                       {"WIN015", annotated("example.org/inject: 'yes'"), lint.Target{Sidecars: []string{"example.org/inject"}}, []string{`warning metadata.annotations["example.org/inject"]`}},
+		"sidecars of the namespace":        {"WIN015", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n  labels: {istio-injection: enabled}\n---\n" + strings.Replace(windowsPod, "  name: example\n", "  name: example\n  namespace: shop\n", 1) + container, lint.Target{}, []string{"warning metadata"}},
+		"sidecars that the pod declines":   {"WIN015", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n  labels: {istio-injection: enabled}\n---\n" + strings.Replace(windowsPod, "  name: example\n", "  name: example\n  namespace: shop\n  labels: {sidecar.istio.io/inject: 'false'}\n", 1) + container, lint.Target{}, nil},
 		"unknown class":                     {"WIN014", strings.Replace(withClass("x", "kubernetes.io/os: windows"), "runtimeClassName: example", "runtimeClassName: other", 1), lint.Target{}, []string{"error spec.runtimeClassName"}},
 		"classes elsewhere":                 {"WIN014", windowsPod + "  runtimeClassName: other\n" + container, lint.Target{}, nil},
 		"handler of Docker":                 {"WIN014", withClass("docker", "kubernetes.io/os: windows"), lint.Target{}, []string{"error handler"}},

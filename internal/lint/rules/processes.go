@@ -110,9 +110,13 @@ func processes() []lint.Rule {
 			ID: "WIN606", Severity: lint.Warning, Title: "A tool of Linux", Oracle: lint.Unit,
 			Doc: "Windows images lack sleep, cat, ls and the like; curl.exe and tar.exe they have. For a pause before the end use `lifecycle.preStop.sleep` (on since 1.30). Source: kubernetes pkg/features/kube_features.go.",
 			Bad: command(`sleep, "3600"`), Good: command(`ping, -t, localhost`),
-			Check: each(func(p *lint.Pass, pod *lint.Pod, _ lint.Container, _, first lint.Value, name string) {
+			Check: each(func(p *lint.Pass, pod *lint.Pod, c lint.Container, v, first lint.Value, name string) {
 				if slices.Contains(linuxTools, name) {
-					p.Report(pod.Object, first, "Windows images have no "+name, say("what Windows has in its place"))
+					fix := say("what Windows has in its place")
+					if seconds := v.Strings(); name == "sleep" && len(seconds) == 2 && p.Target.AtLeast(30) && v.Path() == c.At("lifecycle", "preStop", "exec", "command").Path() {
+						fix = say("lifecycle.preStop.sleep: {seconds: " + seconds[1] + "}")
+					}
+					p.Report(pod.Object, first, "Windows images have no "+name, fix)
 				}
 			}),
 		},

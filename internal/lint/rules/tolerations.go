@@ -92,16 +92,31 @@ func tolerations() []lint.Rule {
 			Doc: "The injected container's image has no Windows platform: no match for platform in manifest. This holds for the proxies of workload identity, Istio, Linkerd, Vault, Consul, Dapr and Kuma; add others as `sidecars` in the configuration. Source: Azure/azure-workload-identity issue 1016; for the others it follows from what their images offer.",
 			Bad: annotated("azure.workload.identity/inject-proxy-sidecar: 'true'"), Good: annotated("azure.workload.identity/inject-proxy-sidecar: 'false'"),
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+				declined := false
 				for _, where := range []string{"labels", "annotations"} {
 					for _, key := range slices.Concat(sidecars, p.Target.Sidecars) {
-						if v := pod.Meta.At(where, key); v.Str() != "" && !slices.Contains([]string{"false", "disabled", "no"}, strings.ToLower(v.Str())) {
+						v := pod.Meta.At(where, key)
+						declined = declined || v.Exists() && !asks(v)
+						if asks(v) {
 							p.Report(pod.Object, v, key+" injects a container that has no image for Windows", say("take it out, or false"))
+						}
+					}
+				}
+				for _, o := range p.Set.Named("Namespace", "", pod.Object.Namespace) {
+					for _, v := range []lint.Value{o.Root.At("metadata", "labels", "istio-injection"), o.Root.At("metadata", "annotations", "linkerd.io/inject")} {
+						if asks(v) && !declined {
+							p.Report(pod.Object, pod.Meta, fmt.Sprintf("the namespace %s injects a container that has no image for Windows into every pod", o.Name), say("sidecar.istio.io/inject: \"false\" or linkerd.io/inject: disabled on the pod"))
 						}
 					}
 				}
 			}),
 		},
 	}
+}
+
+// asks says whether a label or annotation asks for an injection.
+func asks(v lint.Value) bool {
+	return v.Str() != "" && !slices.Contains([]string{"false", "disabled", "no"}, strings.ToLower(v.Str()))
 }
 
 // eachHomeless runs check for pods of a mixed cluster that say nothing of an OS.
