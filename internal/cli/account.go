@@ -87,7 +87,7 @@ func localCloud(z local.Azure) identity.Cloud {
 func (a *app) openLocal(ctx context.Context, t account) (asked, error) {
 	status, err := a.azureStatus(ctx)
 	if err != nil && t.azure == "auto" {
-		return asked{}, fmt.Errorf("no Azure to ask: set AZURE_SUBSCRIPTION_ID, give --subscription or --identity, or start a local one: %w", err)
+		return asked{}, fmt.Errorf("no Azure to ask: set AZURE_SUBSCRIPTION_ID, or give --subscription or --identity; %w", err)
 	} else if err != nil {
 		return asked{}, err
 	}

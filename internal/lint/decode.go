@@ -27,13 +27,9 @@ type Problem struct {
 // Problems are what a strict API server has against the fields of an object; none
 // for a kind that it does not know.
 func (d Decoder) Problems(o *Object) []Problem {
-	var content any
-	if err := o.Root.node.Decode(&content); err != nil {
-		return []Problem{{o.Root, strings.TrimPrefix(err.Error(), "yaml: ")}}
-	}
-	data, err := json.Marshal(content)
+	data, err := o.Root.JSON()
 	if err != nil {
-		return []Problem{{o.Root, "a key is no text"}}
+		return []Problem{{o.Root, err.Error()}}
 	}
 	_, _, err = d.decoder.Decode(data, nil, nil)
 	if err == nil || runtime.IsNotRegisteredError(err) {
@@ -50,26 +46,48 @@ func (d Decoder) Problems(o *Object) []Problem {
 	for _, e := range strict.Errors() {
 		at := o.Root
 		if _, path, ok := strings.Cut(e.Error(), `"`); ok {
-			at = o.Root.walk(strings.TrimSuffix(path, `"`))
+			at = o.Root.Find(strings.TrimSuffix(path, `"`))
 		}
 		out = append(out, Problem{at, e.Error()})
 	}
 	return out
 }
 
-// walk follows a path as the decoder writes it: spec.containers[0].image.
-func (v Value) walk(path string) Value {
+// JSON is what is there as JSON, without its positions.
+func (v Value) JSON() ([]byte, error) {
+	if v.node == nil {
+		return []byte("null"), nil
+	}
+	var content any
+	if err := v.node.Decode(&content); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return nil, errors.New("a key is no text")
+	}
+	return data, nil
+}
+
+// Find follows a path as the API server writes it: spec.containers[0].image, and
+// metadata.annotations[key]. It stops where there is nothing more.
+func (v Value) Find(path string) Value {
 	for part := range strings.SplitSeq(path, ".") {
 		name, rest, _ := strings.Cut(part, "[")
-		v = v.At(name)
+		if name != "" {
+			v = v.At(name)
+		}
 		for rest != "" {
-			number, after, _ := strings.Cut(rest, "]")
-			i, err := strconv.Atoi(number)
-			items := v.Items()
-			if err != nil || i < 0 || i >= len(items) {
+			key, after, _ := strings.Cut(rest, "]")
+			switch i, err := strconv.Atoi(key); {
+			case err == nil && i >= 0 && i < len(v.Items()):
+				v = v.Items()[i]
+			case err != nil && v.IsMap():
+				v = v.At(key)
+			default:
 				return v
 			}
-			v, rest = items[i], strings.TrimPrefix(after, "[")
+			rest = strings.TrimPrefix(after, "[")
 		}
 	}
 	return v

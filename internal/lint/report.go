@@ -34,9 +34,11 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// text shows each finding with its line and a caret below the place.
+// text shows each finding, and counts them.
 func text(w io.Writer, findings []Finding) error {
-	var out bytes.Buffer
+	if err := Show(w, findings); err != nil || len(findings) == 0 {
+		return err
+	}
 	count := map[Severity]int{}
 	fixable := 0
 	for _, f := range findings {
@@ -44,6 +46,15 @@ func text(w io.Writer, findings []Finding) error {
 		if f.Fixable() {
 			fixable++
 		}
+	}
+	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes; --fix mends %d\n", count[Error], count[Warning], count[Info], fixable)
+	return err
+}
+
+// Show prints each finding with its line and a caret below the place.
+func Show(w io.Writer, findings []Finding) error {
+	var out bytes.Buffer
+	for _, f := range findings {
 		fmt.Fprintf(&out, "%s:%d:%d: %s %s: %s\n", f.File, f.Line, f.Column, f.Level, f.Rule, f.Message)
 		fmt.Fprintf(&out, "  %s  %s\n", f.Object, f.Path)
 		if line := f.sourceLine(); line != "" {
@@ -54,9 +65,6 @@ func text(w io.Writer, findings []Finding) error {
 			fmt.Fprintf(&out, "  fix: %s\n", f.Fix)
 		}
 		out.WriteByte('\n')
-	}
-	if len(findings) > 0 {
-		fmt.Fprintf(&out, "%d errors, %d warnings, %d notes; --fix mends %d\n", count[Error], count[Warning], count[Info], fixable)
 	}
 	_, err := w.Write(out.Bytes())
 	return err

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,30 +38,46 @@ import (
 
 // SetupWithManager registers the webhooks of all kinds.
 func SetupWithManager(mgr ctrl.Manager) error {
-	err := errors.Join(
-		setUp(mgr, &infrav1.AzureCluster{}, hook[*infrav1.AzureCluster]{
-			kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster}),
-		setUp(mgr, &infrav1.AzureClusterTemplate{}, hook[*infrav1.AzureClusterTemplate]{
-			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate}),
-		setUp(mgr, &infrav1.AzureMachine{}, hook[*infrav1.AzureMachine]{
-			kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine}),
-		setUp(mgr, &infrav1.AzureMachineTemplate{}, hook[*infrav1.AzureMachineTemplate]{
-			kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate}),
-		setUp(mgr, &infrav1.AzureMachinePool{}, hook[*infrav1.AzureMachinePool]{
-			kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool, validate: validatePool}),
-		setUp(mgr, &infrav1.AzureMachinePoolMachine{}, hook[*infrav1.AzureMachinePoolMachine]{
-			kind: "AzureMachinePoolMachine", validate: validatePoolMachine}),
-		setUp(mgr, &infrav1.AzureClusterIdentity{}, hook[*infrav1.AzureClusterIdentity]{
-			kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity}),
-	)
-	if err != nil {
+	var errs []error
+	for _, k := range kinds() {
+		errs = append(errs, k.setUp(mgr))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("set up the webhooks: %w", err)
 	}
 	return nil
 }
 
-func setUp[T client.Object](mgr ctrl.Manager, obj T, h hook[T]) error {
-	b := ctrl.NewWebhookManagedBy(mgr, obj).WithValidator(h)
+// kind is admission of one kind, whatever its Go type.
+type kind interface {
+	name() string
+	setUp(mgr ctrl.Manager) error
+	admit(raw []byte) (Admission, error)
+}
+
+// kinds are all that there is admission of.
+func kinds() []kind {
+	return []kind{
+		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster},
+		hook[*infrav1.AzureClusterTemplate]{kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate},
+		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine},
+		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate},
+		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool, validate: validatePool},
+		hook[*infrav1.AzureMachinePoolMachine]{kind: "AzureMachinePoolMachine", validate: validatePoolMachine},
+		hook[*infrav1.AzureClusterIdentity]{kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity},
+	}
+}
+
+func (h hook[T]) name() string { return h.kind }
+
+// object is a new, empty one of the kind.
+func (h hook[T]) object() T {
+	obj, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return obj
+}
+
+func (h hook[T]) setUp(mgr ctrl.Manager) error {
+	b := ctrl.NewWebhookManagedBy(mgr, h.object()).WithValidator(h)
 	if h.defaults != nil {
 		b = b.WithDefaulter(h)
 	}

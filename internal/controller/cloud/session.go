@@ -89,7 +89,7 @@ func (z Size) Node(osType string) (corev1.ResourceList, *infrav1.NodeInfo) {
 // Size looks up a machine's VM size and checks that the machine can be made of it
 // in the zone. The error is a *desired.InvalidError where the spec has to change.
 func (s *Session) Size(ctx context.Context, location string, spec *infrav1.AzureMachineSpec, zone string) (Size, error) {
-	vm := checked(location, spec, zone)
+	vm := VM(location, spec, zone)
 	sku, ok, err := s.catalog.SKU(ctx, vm.Location, vm.Size)
 	if err != nil {
 		return Size{}, err
@@ -109,8 +109,8 @@ func (s *Session) Size(ctx context.Context, location string, spec *infrav1.Azure
 	}, err
 }
 
-// checked is what of a machine the catalog checks.
-func checked(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM {
+// VM is what of a machine the catalog checks.
+func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM {
 	vm := catalog.VM{
 		Size: spec.VMSize, Location: location, Zone: zone,
 		EphemeralOSDisk: spec.OSDisk.DiffDiskSettings != nil,
@@ -149,10 +149,11 @@ func invalid(problems []catalog.Problem) error {
 
 // ImageExists asks whether there is such an image for a cluster's location.
 func (s *Session) ImageExists(ctx context.Context, c *infrav1.AzureCluster, image infrav1.Image) (bool, error) {
-	return s.catalog.Exists(ctx, c.Spec.Location, catalogImage(image))
+	return s.catalog.Exists(ctx, c.Spec.Location, CatalogImage(image))
 }
 
-func catalogImage(image infrav1.Image) catalog.Image {
+// CatalogImage is an image as the catalog looks it up.
+func CatalogImage(image infrav1.Image) catalog.Image {
 	switch {
 	case image.ID != nil:
 		return catalog.Image{ID: *image.ID}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/preflight"
+)
+
+type preflightOptions struct {
+	account
+	output, failOn string
+	offline        bool
+	timeout        time.Duration
+}
+
+func newPreflight(a *app) *cobra.Command {
+	var o preflightOptions
+	c := &cobra.Command{
+		Use:   "preflight FILE|DIR|-...",
+		Short: "Tell what Azure, Kubernetes or Windows will refuse of a cluster's manifests",
+		Long: `Read the manifests of a cluster and check them before anything is created: the
+subscription, quota per VM family, sizes and zones, images, ranges of addresses, names,
+versions, what admission refuses, bootstrap data, and the rules of casement lint.
+Nothing is changed.
+
+` + accountHelp + `
+Where there is no Azure to ask, or with --offline, the checks that need it are left out.
+
+Exit codes: 0 nothing found, 1 found at or above --fail-on or input that could not be
+read, 2 usage, 3 timed out.`,
+		Example: `  casement generate cluster demo --flavor windows | casement preflight -
+  casement preflight cluster.yaml --offline
+  casement preflight cluster.yaml --identity cluster-identity
+  casement preflight cluster.yaml --azure env -o json --fail-on warning
+  casement preflight explain PRE112`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.preflight(cmd.Context(), args, o) },
+	}
+	o.addFlags(c)
+	f := c.Flags()
+	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
+	f.StringVar(&o.failOn, "fail-on", "error", "the least severity that makes the exit code 1: info, warning, error")
+	f.BoolVar(&o.offline, "offline", false, "ask no Azure")
+	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to ask Azure")
+	c.AddCommand(newPreflightExplain(a), newPreflightRules(a))
+	return c
+}
+
+func newPreflightExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain CHECK", Short: "Say what a check is about", Example: "  casement preflight explain PRE202", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, r := range preflight.All(nil, nil) {
+				if strings.EqualFold(r.ID, args[0]) {
+					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s\n", r.ID, r.Title, r.Severity, r.Doc)
+					return err
+				}
+			}
+			return usagef("there is no check %s; see: casement preflight checks, casement lint rules", args[0])
+		},
+	}
+}
+
+func newPreflightRules(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "checks", Short: "List the checks, apart from the rules of lint", Example: "  casement preflight checks", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, r := range preflight.Rules(nil, nil) {
+				if _, err := fmt.Fprintf(a.Out, "%s  %-8s %s\n", r.ID, r.Severity, r.Title); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// preflightResult is what -o json prints.
+type preflightResult struct {
+	// Azure is who was asked; empty when nobody was, which NotAsked explains.
+	Azure    string         `json:"azure,omitempty"`
+	NotAsked string         `json:"notAsked,omitempty"`
+	Clusters int            `json:"clusters"`
+	Machines int            `json:"machines"`
+	Findings []lint.Finding `json:"findings"`
+}
+
+func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) error {
+	failOn, ok := lint.ParseSeverity(o.failOn)
+	if !ok {
+		return usagef("--fail-on is info, warning or error, not %q", o.failOn)
+	}
+	if !slices.Contains(lint.Formats, o.output) {
+		return usagef("--output is %s, not %q", strings.Join(lint.Formats, ", "), o.output)
+	}
+	set, unread := lint.Read(args, lint.Options{Stdin: a.In})
+	for _, err := range unread {
+		fmt.Fprintf(a.Err, "casement: %v\n", err)
+	}
+	plan := preflight.Read(set)
+	facts, why, err := a.askFacts(ctx, plan, o)
+	if err != nil {
+		return err
+	}
+	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, Findings: preflight.Run(set, plan, facts)}
+	if facts != nil {
+		result.Azure = facts.Name
+	}
+	for _, c := range plan.Clusters {
+		for _, m := range c.Machines {
+			result.Machines += m.Replicas
+		}
+	}
+	if err := a.printPreflight(o.output, result, preflight.All(plan, facts)); err != nil {
+		return err
+	}
+	if len(unread) > 0 || slices.ContainsFunc(result.Findings, func(f lint.Finding) bool { return f.Severity >= failOn }) {
+		return exitError{ExitFailed}
+	}
+	return nil
+}
+
+// askFacts asks Azure; without any, it says why.
+func (a *app) askFacts(ctx context.Context, plan *preflight.Plan, o preflightOptions) (*preflight.Facts, string, error) {
+	if o.offline {
+		return nil, "--offline", nil
+	}
+	subscriptions := plan.Subscriptions()
+	if len(subscriptions) == 0 {
+		return nil, "no AzureCluster with a subscription is in the input", nil
+	}
+	if o.identity != "" || o.azure == "env" {
+		o.subscription = cmp.Or(o.subscription, subscriptions[0])
+	}
+	from, err := a.open(ctx, o.account)
+	if err != nil && o.azure == "auto" && o.identity == "" && ctx.Err() == nil {
+		return nil, err.Error(), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, stop := context.WithTimeout(ctx, o.timeout)
+	defer stop()
+	facts, err := preflight.Ask(ctx, from.client, from.name, plan)
+	return facts, "", err
+}
+
+func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule) error {
+	switch format {
+	case "json":
+		return a.print("json", r, nil)
+	case "text":
+	default:
+		return lint.Write(a.Out, format, r.Findings, rules)
+	}
+	var out bytes.Buffer
+	if err := lint.Show(&out, r.Findings); err != nil {
+		return err
+	}
+	count := map[lint.Severity]int{}
+	for _, f := range r.Findings {
+		count[f.Severity]++
+	}
+	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"), counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
+	if r.Azure != "" {
+		fmt.Fprintf(&out, "asked: %s\n", r.Azure)
+	} else {
+		fmt.Fprintf(&out, "Azure was not asked: %s\nnothing is said of the subscription, quota, sizes, zones, images and existing networks\n", r.NotAsked)
+	}
+	_, err := a.Out.Write(out.Bytes())
+	return err
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

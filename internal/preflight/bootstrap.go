@@ -1,0 +1,179 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
+	"casement.dev/casement/internal/windows/bootstrap"
+)
+
+// bootstrap is the check of what machines get as custom data.
+func (c checker) bootstrap() []lint.Rule {
+	return []lint.Rule{{
+		ID: "PRE601", Severity: lint.Error, Title: "Bootstrap data that the guest chokes on", Oracle: lint.Unit,
+		Doc: "The KubeadmConfig is written as the bootstrap provider would, with a token and contents of Secrets that stand for the real ones, and read as the image's agent does: cloudbase-init on Windows, cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: size, templates, users, files, commands, sockets.",
+		Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
+			seen := map[*lint.Object]bool{nil: true}
+			for _, m := range c.Machines {
+				if seen[m.Bootstrap] || m.Infra == nil {
+					continue
+				}
+				seen[m.Bootstrap] = true
+				config := kubeadm(m.Bootstrap)
+				os := windows.OSLinux
+				if m.Windows() {
+					os = windows.OSWindows
+				}
+				data, err := render(config)
+				if err != nil {
+					p.Report(m.Bootstrap, config, fmt.Sprintf("cannot be read: %v", err), say("fields of a KubeadmConfig"))
+					continue
+				}
+				for _, problem := range bootstrap.Check(os, data) {
+					severity := lint.Error
+					if problem.Warning {
+						severity = lint.Warning
+					}
+					p.ReportAs(severity, m.Bootstrap, place(config, problem.Field), problem.Reason, say(problem.Fix))
+				}
+			}
+		}),
+	}}
+}
+
+// kubeadm is where an object has its KubeadmConfig.
+func kubeadm(o *lint.Object) lint.Value {
+	switch o.Kind {
+	case "KubeadmConfigTemplate":
+		return o.Root.At("spec", "template", "spec")
+	case "KubeadmControlPlane":
+		return o.Root.At("spec", "kubeadmConfigSpec")
+	}
+	return o.Root.At("spec")
+}
+
+// field of cloud-config, and of the KubeadmConfig that it comes from.
+var renderedFields = regexp.MustCompile(`^(users|write_files|runcmd|ntp|mounts|disk_setup|fs_setup)(\[\d+\])?`)
+
+// place is where in the KubeadmConfig a field of the data comes from, as near as can
+// be told.
+func place(config lint.Value, rendered string) lint.Value {
+	m := renderedFields.FindStringSubmatch(rendered)
+	if m == nil {
+		return config
+	}
+	path := m[1] + m[2]
+	switch m[1] {
+	case "write_files":
+		path = "files" + m[2]
+	case "runcmd":
+		path = "postKubeadmCommands"
+		if config.At("preKubeadmCommands").Exists() {
+			path = "preKubeadmCommands"
+		}
+	}
+	if v := config.Find(path); v.Exists() {
+		return v
+	}
+	return config
+}
+
+// kubeadmConfig is what of a KubeadmConfig ends up in the data.
+type kubeadmConfig struct {
+	Files []struct {
+		Path, Owner, Permissions, Encoding, Content string
+		Append                                      bool
+		ContentFrom                                 map[string]any
+	}
+	Users []struct {
+		Name, Gecos, Groups, HomeDir, Shell, Passwd, PrimaryGroup, Sudo string
+		Inactive, LockPassword                                          *bool
+		SSHAuthorizedKeys                                               []string
+	}
+	PreKubeadmCommands, PostKubeadmCommands []string
+	Format                                  string
+	JoinConfiguration                       struct{ NodeRegistration map[string]any }
+}
+
+// joinFile is where the bootstrap provider puts kubeadm's configuration.
+const joinFile = "/run/kubeadm/kubeadm-join-config.yaml"
+
+// render writes the cloud-config of a machine that joins.
+func render(config lint.Value) ([]byte, error) {
+	raw, err := config.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var k kubeadmConfig
+	if err := yaml.Unmarshal(raw, &k); err != nil {
+		return nil, err
+	}
+	var files, users []map[string]any
+	for _, f := range k.Files {
+		if f.ContentFrom != nil {
+			f.Content = "(from a Secret)"
+		}
+		files = append(files, set(map[string]any{"path": f.Path, "owner": f.Owner, "permissions": f.Permissions, "encoding": encoding(f.Encoding), "content": f.Content, "append": f.Append}))
+	}
+	for _, u := range k.Users {
+		user := set(map[string]any{"name": u.Name, "gecos": u.Gecos, "groups": u.Groups, "homedir": u.HomeDir, "shell": u.Shell, "passwd": u.Passwd, "primary_group": u.PrimaryGroup, "sudo": u.Sudo})
+		if u.LockPassword != nil {
+			user["lock_passwd"] = *u.LockPassword
+		}
+		if len(u.SSHAuthorizedKeys) > 0 {
+			user["ssh_authorized_keys"] = u.SSHAuthorizedKeys
+		}
+		users = append(users, user)
+	}
+	join, err := yaml.Marshal(joinConfiguration(k.JoinConfiguration.NodeRegistration))
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, map[string]any{"path": joinFile, "owner": "root:root", "permissions": "0640", "content": "---\n" + string(join)})
+	commands := append(append(k.PreKubeadmCommands, "kubeadm join --config "+joinFile), k.PostKubeadmCommands...)
+	body := map[string]any{"write_files": files, "runcmd": commands}
+	if len(users) > 0 {
+		body["users"] = users
+	}
+	text, err := yaml.Marshal(body)
+	return append([]byte("## template: jinja\n#cloud-config\n\n"), text...), err
+}
+
+// set leaves out what is empty.
+func set(m map[string]any) map[string]any {
+	for k, v := range m {
+		if v == "" || v == false {
+			delete(m, k)
+		}
+	}
+	return m
+}
+
+// encoding is as the bootstrap provider writes it.
+func encoding(of string) string {
+	return strings.ReplaceAll(of, "gzip+base64", "gz+b64")
+}
+
+// joinConfiguration is kubeadm's, with discovery that stands for the real one.
+func joinConfiguration(registration map[string]any) map[string]any {
+	args, listed := registration["kubeletExtraArgs"].([]any)
+	if listed { // v1beta2 of the API; kubeadm's v1beta3 has a map
+		byName := map[string]any{}
+		for _, a := range args {
+			if pair, ok := a.(map[string]any); ok {
+				byName[fmt.Sprint(pair["name"])] = pair["value"]
+			}
+		}
+		registration["kubeletExtraArgs"] = byName
+	}
+	return map[string]any{
+		"apiVersion": "kubeadm.k8s.io/v1beta3", "kind": "JoinConfiguration", "nodeRegistration": registration,
+		"discovery": map[string]any{"bootstrapToken": map[string]any{
+			"apiServerEndpoint": "10.0.0.100:6443", "token": "abcdef.0123456789abcdef", "caCertHashes": []string{"sha256:" + strings.Repeat("0", 64)}}},
+	}
+}

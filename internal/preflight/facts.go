@@ -1,0 +1,226 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// API versions of what is read here.
+const (
+	subscriptionsAPIVersion = "2022-12-01"
+	providersAPIVersion     = "2021-04-01"
+	networkAPIVersion       = "2024-05-01"
+)
+
+// Facts are what Azure said.
+type Facts struct {
+	// Name is what to call that Azure.
+	Name          string
+	subscriptions map[string]*Subscription
+}
+
+// Subscription is what a subscription has.
+type Subscription struct {
+	ID string
+	// Err is why it cannot be used at all.
+	Err error
+	// State is Enabled, Warned, PastDue, Disabled or Deleted.
+	State string
+	// Unregistered are the resource providers that are not registered, by state.
+	Unregistered map[string]string
+	// Locations are those that it may use; none when that is unknown.
+	Locations []string
+	// Unasked are questions that Azure did not answer, and why.
+	Unasked []error
+
+	regions map[string]*region
+	vnets   []vnet
+}
+
+// region is what a location has.
+type region struct {
+	sizes  map[string]catalog.SKU // by name in lower case
+	usages map[string]catalog.Usage
+	images map[catalog.Image]bool
+}
+
+// vnet is a virtual network that exists.
+type vnet struct {
+	ID         string
+	Properties struct {
+		AddressSpace struct{ AddressPrefixes []string }
+		Subnets      []struct{ Name string }
+	}
+}
+
+// of is what is known of a cluster's subscription; nil when Azure was not asked.
+func (f *Facts) of(c *Cluster) *Subscription {
+	if f == nil || c.Azure == nil {
+		return nil
+	}
+	return f.subscriptions[strings.ToLower(c.Azure.Spec.SubscriptionID)]
+}
+
+// region is nil when the location could not be asked about.
+func (s *Subscription) region(c *Cluster) *region { return s.regions[normal(c.Azure.Spec.Location)] }
+
+func normal(location string) string {
+	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
+}
+
+// providers are the resource providers that every cluster needs.
+func providers() []string { return []string{"Microsoft.Compute", "Microsoft.Network"} }
+
+// Subscriptions are those that the clusters of a plan name, sorted.
+func (p *Plan) Subscriptions() []string {
+	ids := map[string]bool{}
+	for _, c := range p.Clusters {
+		if c.Azure != nil && c.Azure.Spec.SubscriptionID != "" {
+			ids[strings.ToLower(c.Azure.Spec.SubscriptionID)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// Ask reads what the checks need to know of Azure. What Azure does not answer is part
+// of the facts; the error is that ctx ended.
+func Ask(ctx context.Context, client catalog.Client, name string, plan *Plan) (*Facts, error) {
+	f := &Facts{Name: name, subscriptions: map[string]*Subscription{}}
+	for _, id := range plan.Subscriptions() {
+		r := reader{client: client, s: &Subscription{ID: id, Unregistered: map[string]string{}, regions: map[string]*region{}}}
+		f.subscriptions[id] = r.s
+		r.read(ctx, plan)
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("ask %s about subscription %s: %w", name, id, err)
+		}
+	}
+	return f, nil
+}
+
+// reader reads one subscription, which need not be the client's own.
+type reader struct {
+	client catalog.Client
+	s      *Subscription
+}
+
+type elsewhere struct {
+	catalog.Client
+	id string
+}
+
+func (e elsewhere) SubscriptionID() string { return e.id }
+
+func (r reader) read(ctx context.Context, plan *Plan) {
+	at := "/subscriptions/" + r.s.ID
+	var own struct{ State string }
+	if r.s.Err = r.get(ctx, at, subscriptionsAPIVersion, &own); r.s.Err != nil {
+		return
+	}
+	r.s.State = own.State
+	for _, namespace := range providers() {
+		var provider struct{ RegistrationState string }
+		if err := r.get(ctx, at+"/providers/"+namespace, providersAPIVersion, &provider); err != nil {
+			r.unasked(err)
+		} else if provider.RegistrationState != "Registered" {
+			r.s.Unregistered[namespace] = provider.RegistrationState
+		}
+	}
+	var locations struct{ Value []struct{ Name string } }
+	r.unasked(r.get(ctx, at+"/locations", subscriptionsAPIVersion, &locations))
+	for _, l := range locations.Value {
+		r.s.Locations = append(r.s.Locations, normal(l.Name))
+	}
+	for item, err := range r.client.List(ctx, at+"/providers/Microsoft.Network/virtualNetworks", networkAPIVersion) {
+		var v vnet
+		if err == nil {
+			err = json.Unmarshal(item, &v)
+		}
+		if err != nil {
+			r.unasked(err)
+			break
+		}
+		r.s.vnets = append(r.s.vnets, v)
+	}
+	known := catalog.New(elsewhere{r.client, r.s.ID}, nil)
+	for _, c := range plan.Clusters {
+		if c.Azure != nil && strings.EqualFold(c.Azure.Spec.SubscriptionID, r.s.ID) && r.offered(c.Azure.Spec.Location) {
+			r.region(ctx, known, c)
+		}
+	}
+}
+
+// offered says whether a location may be asked about.
+func (r reader) offered(location string) bool {
+	return location != "" && (len(r.s.Locations) == 0 || slices.Contains(r.s.Locations, normal(location)))
+}
+
+func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) {
+	location := c.Azure.Spec.Location
+	at := r.s.regions[normal(location)]
+	if at == nil {
+		at = &region{images: map[catalog.Image]bool{}}
+		r.s.regions[normal(location)] = at
+		sizes, err := known.SKUs(ctx, location)
+		r.unasked(err)
+		if err == nil {
+			at.sizes = map[string]catalog.SKU{}
+		}
+		for _, s := range sizes {
+			at.sizes[strings.ToLower(s.Name)] = s
+		}
+		usages, err := known.Usages(ctx, location)
+		r.unasked(err)
+		at.usages = map[string]catalog.Usage{}
+		for _, u := range usages {
+			at.usages[strings.ToLower(u.Name)] = u
+		}
+	}
+	for _, m := range c.Machines {
+		image, ok := imageOf(m, c)
+		if _, asked := at.images[image]; !ok || asked {
+			continue
+		}
+		if exists, err := known.Exists(ctx, location, image); err != nil {
+			r.unasked(err)
+		} else {
+			at.images[image] = exists
+		}
+	}
+}
+
+// imageOf is what a group's machines boot; not ok where that cannot be told, which
+// PRE501 and WIN810 do.
+func imageOf(m *Machines, c *Cluster) (catalog.Image, bool) {
+	if m.Infra == nil {
+		return catalog.Image{}, false
+	}
+	image, err := cloud.Image(&m.Spec, m.Annotations(), versionOf(m, c).Str())
+	return cloud.CatalogImage(image), err == nil
+}
+
+func (r reader) get(ctx context.Context, id, apiVersion string, into any) error {
+	body, err := r.client.Get(ctx, id, apiVersion)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+// unasked keeps an error. One that says the same for each resource is kept once.
+func (r reader) unasked(err error) {
+	if err == nil {
+		return
+	}
+	code := arm.CodeOf(err)
+	if code == "" || !slices.ContainsFunc(r.s.Unasked, func(known error) bool { return arm.CodeOf(known) == code }) {
+		r.s.Unasked = append(r.s.Unasked, err)
+	}
+}

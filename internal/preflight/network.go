@@ -1,0 +1,230 @@
+package preflight
+
+import (
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/lint"
+)
+
+// block is a range of addresses and where it stands.
+type block struct {
+	netip.Prefix
+	what string
+	at   lint.Value
+}
+
+// blocks reads ranges; those that are none, PRE201 tells.
+func blocks(what string, list lint.Value) []block {
+	var out []block
+	for _, v := range list.Items() {
+		if prefix, err := netip.ParsePrefix(v.Str()); err == nil {
+			out = append(out, block{prefix.Masked(), what, v})
+		}
+	}
+	return out
+}
+
+func (c *Cluster) pods() lint.Value {
+	return c.Object.Root.At("spec", "clusterNetwork", "pods", "cidrBlocks")
+}
+
+func (c *Cluster) services() lint.Value {
+	return c.Object.Root.At("spec", "clusterNetwork", "services", "cidrBlocks")
+}
+
+// subnets are the ranges of the nodes, defaults included.
+func (c *Cluster) subnets() []block {
+	var out []block
+	if c.Azure == nil {
+		return nil
+	}
+	for i, s := range c.Azure.Spec.NetworkSpec.Subnets {
+		out = append(out, prefixes("subnet "+s.Name, s.CIDRBlocks, field(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].cidrBlocks", i)))...)
+	}
+	return out
+}
+
+func (c *Cluster) vnet() []block {
+	if c.Azure == nil {
+		return nil
+	}
+	v := c.Azure.Spec.NetworkSpec.Vnet
+	return prefixes("virtual network "+v.Name, v.CIDRBlocks, field(c.Infra, "spec.networkSpec.vnet.cidrBlocks"))
+}
+
+func prefixes(what string, list []string, at lint.Value) []block {
+	var out []block
+	for _, text := range list {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, block{prefix.Masked(), what, at})
+		}
+	}
+	return out
+}
+
+// nodeMask is the size of the range that each node gets of the pods' by default.
+// Source: --node-cidr-mask-size of kube-controller-manager.
+const nodeMask = 24
+
+// most bits that a range of Services may have for hosts.
+// Source: kubernetes cmd/kube-apiserver/app/options/validation.go.
+const serviceBits = 20
+
+// networks are the checks of ranges of addresses.
+func (c checker) networks() []lint.Rule {
+	return []lint.Rule{
+		{
+			ID: "PRE201", Severity: lint.Error, Title: "A range that is none", Oracle: lint.Unit,
+			Doc: "Ranges of pods and Services are written as CIDR, such as 10.96.0.0/12, and that of Services has at most 20 bits for addresses, or the API server does not start. Source: kubernetes cmd/kube-apiserver/app/options/validation.go.",
+			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
+				for _, list := range []lint.Value{c.pods(), c.services()} {
+					for _, v := range list.Items() {
+						if _, err := netip.ParsePrefix(v.Str()); err != nil {
+							p.Report(c.Object, v, fmt.Sprintf("%q is no range of addresses", v.Str()), say("such as 10.96.0.0/12"))
+						}
+					}
+				}
+				for _, b := range blocks("", c.services()) {
+					if host := b.Addr().BitLen() - b.Bits(); host > serviceBits {
+						p.Report(c.Object, b.at, fmt.Sprintf("%s is too large for Services: the API server takes %d bits of addresses and these are %d", b.Prefix, serviceBits, host), say("such as 10.96.0.0/12"))
+					}
+				}
+			}),
+		},
+		{
+			ID: "PRE202", Severity: lint.Error, Title: "Ranges that overlap", Oracle: lint.Unit,
+			Doc: "Pods, Services and the subnets of the nodes are apart from each other. The virtual network may be larger than its subnets and hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' addresses from it.",
+			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
+				pods, services := blocks("pods", c.pods()), blocks("services", c.services())
+				overlap(p, lint.Error, c.Object, pods, services)
+				if strings.HasPrefix(c.Object.Root.At("metadata", "labels", "cni").Str(), "azure") {
+					overlap(p, lint.Error, c.Object, services, c.subnets())
+					return
+				}
+				if !overlap(p, lint.Error, c.Object, pods, c.subnets()) {
+					overlap(p, lint.Warning, c.Object, pods, c.vnet())
+				}
+				overlap(p, lint.Error, c.Object, services, c.subnets())
+			}),
+		},
+		{
+			ID: "PRE203", Severity: lint.Error, Title: "Too few ranges for the nodes", Oracle: lint.Unit,
+			Doc: "The controller manager gives each node a /24 of the pods' range, unless --node-cidr-mask-size or --allocate-node-cidrs say otherwise; nodes beyond the last one get none, and stay NotReady. Source: kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager.",
+			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
+				nodes := 0
+				for _, m := range c.Machines {
+					nodes += m.Replicas
+					if m.ControlPlane && ownMask(m) {
+						return
+					}
+				}
+				for _, b := range blocks("pods", c.pods()) {
+					room := 0
+					if b.Bits() <= nodeMask {
+						room = 1 << min(nodeMask-b.Bits(), bits.UintSize-2)
+					}
+					if b.Addr().Is4() && room < nodes {
+						p.Report(c.Object, b.at, fmt.Sprintf("%s has room for nodes: %d with a /%d each, and there are %d", b.Prefix, room, nodeMask, nodes), say("a larger range, or node-cidr-mask-size of the controller manager"))
+					}
+				}
+			}),
+		},
+		{
+			ID: "PRE204", Severity: lint.Error, Title: "A peering that overlaps", Oracle: lint.Unit,
+			Doc:   "Virtual networks that are peered may not overlap: Azure refuses the peering. Pods and Services in a peered network's range are unreachable from it, or it from them: a warning. Source: learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview.",
+			Check: c.eachSubscription(peerings),
+		},
+		{
+			ID: "PRE205", Severity: lint.Error, Title: "A network of one's own that is not there", Oracle: lint.Unit,
+			Doc:   "With a `vnet.resourceGroup` other than the cluster's, the virtual network and its subnets are taken as they are: they exist before the cluster does, with the ranges that the manifest says.",
+			Check: c.eachSubscription(ownNetwork),
+		},
+	}
+}
+
+// ownMask says that a control plane has ideas of its own about nodes' ranges.
+func ownMask(m *Machines) bool {
+	args, err := m.Owner.Root.At("spec", "kubeadmConfigSpec", "clusterConfiguration", "controllerManager", "extraArgs").JSON()
+	return err == nil && (strings.Contains(string(args), "node-cidr-mask-size") || strings.Contains(string(args), "allocate-node-cidrs"))
+}
+
+// overlap tells of the first pair that meets.
+func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others []block) bool {
+	for _, a := range ours {
+		for _, b := range others {
+			if a.Overlaps(b.Prefix) {
+				p.ReportAs(severity, o, a.at, fmt.Sprintf("%s %s overlaps with %s %s", a.what, a.Prefix, b.what, b.Prefix), say("ranges that are apart"))
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// live finds a virtual network that exists.
+func (s *Subscription) live(group, name string) (vnet, bool) {
+	id := "/subscriptions/" + s.ID + "/resourceGroups/" + group + "/providers/Microsoft.Network/virtualNetworks/" + name
+	i := slices.IndexFunc(s.vnets, func(v vnet) bool { return arm.Key(v.ID) == arm.Key(id) })
+	if i < 0 {
+		return vnet{}, false
+	}
+	return s.vnets[i], true
+}
+
+func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
+	for i, peering := range c.Azure.Spec.NetworkSpec.Vnet.Peerings {
+		at := field(c.Infra, fmt.Sprintf("spec.networkSpec.vnet.peerings[%d].remoteVnetName", i))
+		remote, ok := s.live(peering.ResourceGroup, peering.RemoteVnetName)
+		if !ok {
+			if !s.silent() {
+				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with", peering.RemoteVnetName, peering.ResourceGroup), say("its name and resource group, or create it first"))
+			}
+			continue
+		}
+		theirs := prefixes("peered network "+peering.RemoteVnetName, remote.Properties.AddressSpace.AddressPrefixes, at)
+		ours := c.vnet()
+		for i := range ours {
+			ours[i].at = at
+		}
+		if overlap(p, lint.Error, c.Infra, ours, theirs) {
+			continue
+		}
+		overlap(p, lint.Warning, c.Object, blocks("pods", c.pods()), theirs)
+		overlap(p, lint.Warning, c.Object, blocks("services", c.services()), theirs)
+	}
+}
+
+// silent says that the subscription told nothing of networks, for whatever reason.
+func (s *Subscription) silent() bool { return s.Err != nil || len(s.Unasked) > 0 }
+
+func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
+	spec := &c.Azure.Spec
+	v := spec.NetworkSpec.Vnet
+	if v.ResourceGroup == "" || strings.EqualFold(v.ResourceGroup, spec.ResourceGroup) || s.silent() {
+		return
+	}
+	live, ok := s.live(v.ResourceGroup, v.Name)
+	if !ok {
+		p.Report(c.Infra, field(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first, or leave vnet.resourceGroup out to have it made"))
+		return
+	}
+	for i, subnet := range spec.NetworkSpec.Subnets {
+		found := slices.ContainsFunc(live.Properties.Subnets, func(l struct{ Name string }) bool { return strings.EqualFold(l.Name, subnet.Name) })
+		if !found {
+			p.Report(c.Infra, field(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual network %s has no subnet %s, and casement makes none in a network that is not its own", v.Name, subnet.Name), say("create it first"))
+		}
+	}
+	// The ranges of such a network are Azure's to say, unless the manifest does.
+	if at := field(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
+		for _, b := range blocks("", at) {
+			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {
+				p.ReportAs(lint.Warning, c.Infra, b.at, fmt.Sprintf("virtual network %s has the ranges %s", v.Name, strings.Join(live.Properties.AddressSpace.AddressPrefixes, ", ")), say("the same"))
+			}
+		}
+	}
+}

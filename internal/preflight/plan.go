@@ -1,0 +1,207 @@
+package preflight
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/webhook"
+)
+
+// Plan is what manifests will make.
+type Plan struct {
+	Clusters []*Cluster
+	// objects are those of Cluster API, by kind, namespace and name.
+	objects map[string]*lint.Object
+	// admitted is what admission makes of casement's own kinds.
+	admitted map[*lint.Object]admitted
+}
+
+type admitted struct {
+	webhook.Admission
+	err error
+}
+
+// Cluster is a Cluster with its infrastructure.
+type Cluster struct {
+	// Object is the Cluster; Infra its AzureCluster, nil when it is elsewhere.
+	Object, Infra *lint.Object
+	// Azure has the defaults filled in; nil when Infra is, or cannot be read.
+	Azure *infrav1.AzureCluster
+	// Machines are its groups of machines.
+	Machines []*Machines
+}
+
+// Machines are those that one object makes.
+type Machines struct {
+	// Owner is a KubeadmControlPlane, MachineDeployment, MachineSet, MachinePool or
+	// Machine. Infra and Bootstrap are nil when they are elsewhere.
+	Owner, Infra, Bootstrap *lint.Object
+	// Spec has the fields of an AzureMachine's spec that a pool's template has too.
+	Spec infrav1.AzureMachineSpec
+	// At is where Spec stands; Version where the Kubernetes version does.
+	At, Version lint.Value
+	// Replicas is how many there are at first.
+	Replicas int
+	// Zones are asked for by name.
+	Zones []string
+	// ControlPlane and Pool say what kind of owner it is.
+	ControlPlane, Pool bool
+}
+
+// Windows says whether the machines are ones with Windows.
+func (m *Machines) Windows() bool { return m.Spec.OSDisk.OSType == "Windows" }
+
+// Annotations are those that the infra machines will have.
+func (m *Machines) Annotations() map[string]string {
+	all := map[string]string{}
+	if m.Infra == nil {
+		return all
+	}
+	places := []lint.Value{m.Infra.Root.At("metadata", "annotations")}
+	if m.Infra.Kind == "AzureMachineTemplate" {
+		places = []lint.Value{m.Infra.Root.At("spec", "template", "metadata", "annotations")}
+	}
+	for _, place := range places {
+		for _, f := range place.Fields() {
+			all[f.Key] = f.Value.Str()
+		}
+	}
+	return all
+}
+
+// owners are the kinds that make machines, and where the machine's spec is.
+func owners() map[string][]string {
+	template := []string{"spec", "template", "spec"}
+	return map[string][]string{"MachineDeployment": template, "MachineSet": template, "MachinePool": template, "Machine": {"spec"}, "KubeadmControlPlane": {"spec"}}
+}
+
+// machineSpecs are the kinds of infrastructure, and where the VM's spec is.
+func machineSpecs() map[string][]string {
+	return map[string][]string{"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}}
+}
+
+// Read finds the clusters of a set.
+func Read(set *lint.Set) *Plan {
+	p := &Plan{objects: map[string]*lint.Object{}, admitted: map[*lint.Object]admitted{}}
+	for _, o := range set.Objects {
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {
+			continue
+		}
+		p.objects[key(o.Kind, o.Namespace, o.Name)] = o
+		if group == infrav1.GroupVersion.Group {
+			p.admit(o)
+		}
+	}
+	clusters := map[string]*Cluster{}
+	for _, o := range set.Objects {
+		if o.Kind == "Cluster" && p.has(o) {
+			c := p.cluster(o)
+			clusters[key("", o.Namespace, o.Name)] = c
+			p.Clusters = append(p.Clusters, c)
+		}
+	}
+	for _, o := range set.Objects {
+		if path, ok := owners()[o.Kind]; ok && p.has(o) {
+			m := p.machines(o, o.Root.At(path...))
+			if c := clusters[key("", o.Namespace, p.clusterOf(o, clusters))]; c != nil {
+				c.Machines = append(c.Machines, m)
+			}
+		}
+	}
+	return p
+}
+
+func key(kind, namespace, name string) string {
+	return kind + "/" + cmp.Or(namespace, "default") + "/" + name
+}
+
+func (p *Plan) has(o *lint.Object) bool { return p.objects[key(o.Kind, o.Namespace, o.Name)] == o }
+
+// admit fills in defaults as the API server's admission would.
+func (p *Plan) admit(o *lint.Object) {
+	raw, err := o.Root.JSON()
+	if err == nil {
+		var a webhook.Admission
+		a, err = webhook.Admit(o.Kind, raw)
+		if errors.Is(err, webhook.ErrNoAdmission) {
+			return
+		}
+		p.admitted[o] = admitted{a, err}
+		return
+	}
+	p.admitted[o] = admitted{err: err}
+}
+
+// refer finds what an object refers to.
+func (p *Plan) refer(from *lint.Object, ref lint.Value) *lint.Object {
+	return p.objects[key(ref.At("kind").Str(), cmp.Or(ref.At("namespace").Str(), from.Namespace), ref.At("name").Str())]
+}
+
+func (p *Plan) cluster(o *lint.Object) *Cluster {
+	c := &Cluster{Object: o, Infra: p.refer(o, o.Root.At("spec", "infrastructureRef"))}
+	if azure, ok := p.admitted[c.Infra].Object.(*infrav1.AzureCluster); ok {
+		c.Azure = azure
+	}
+	return c
+}
+
+// clusterOf is the name of the cluster that machines belong to. A control plane is
+// named by its cluster, and carries a label at most.
+func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
+	if o.Kind != "KubeadmControlPlane" {
+		return cmp.Or(o.Root.At("spec", "clusterName").Str(), o.Root.At("spec", "template", "spec", "clusterName").Str())
+	}
+	for _, c := range clusters {
+		if p.refer(c.Object, c.Object.Root.At("spec", "controlPlaneRef")) == o {
+			return c.Object.Name
+		}
+	}
+	return o.Root.At("metadata", "labels", "cluster.x-k8s.io/cluster-name").Str()
+}
+
+// infraRef is where the reference to the infrastructure stands, which the versions of
+// KubeadmControlPlane have at three places.
+func infraRef(o *lint.Object, spec lint.Value) lint.Value {
+	if o.Kind != "KubeadmControlPlane" {
+		return spec.At("infrastructureRef")
+	}
+	for _, path := range [][]string{{"machineTemplate", "spec", "infrastructureRef"}, {"machineTemplate", "infrastructureRef"}, {"infrastructureTemplate"}} {
+		if v := spec.At(path...); v.Exists() {
+			return v
+		}
+	}
+	return spec.At("machineTemplate", "spec", "infrastructureRef")
+}
+
+func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
+	m := &Machines{
+		Owner: o, Infra: p.refer(o, infraRef(o, spec)), Bootstrap: p.refer(o, spec.At("bootstrap", "configRef")),
+		Version: spec.At("version"), Replicas: 1, ControlPlane: o.Kind == "KubeadmControlPlane", Pool: o.Kind == "MachinePool",
+	}
+	if m.ControlPlane {
+		m.Bootstrap = o
+	}
+	if n, ok := o.Root.At("spec", "replicas").Int(); ok && o.Kind != "Machine" {
+		m.Replicas = int(n)
+	}
+	if m.Infra != nil {
+		m.At = m.Infra.Root.At(machineSpecs()[m.Infra.Kind]...)
+		// What cannot be read, PRE501 tells.
+		if raw, err := m.At.JSON(); err == nil {
+			_ = json.Unmarshal(raw, &m.Spec)
+		}
+	}
+	zones := append(spec.At("failureDomains").Strings(), o.Root.At("spec", "failureDomains").Strings()...)
+	zones = append(zones, spec.At("failureDomain").Str(), m.At.At("failureDomain").Str())
+	m.Zones = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(zones, func(z string) bool { return z == "" }))))
+	return m
+}
+
+// field is a place in an object by its path, for a finding.
+func field(o *lint.Object, path string) lint.Value { return o.Root.Find(path) }

@@ -1,0 +1,64 @@
+// Package preflight tells before anything is created what of a cluster's manifests
+// Azure, Kubernetes or Windows will refuse: access, quota, sizes, zones, images,
+// networks, names, versions, admission, bootstrap data, and the rules of lint.
+//
+// Its checks are lint rules over a Plan, which is read from manifests alone, and
+// Facts, which Ask reads from Azure. It changes nothing, asks no Kubernetes API and
+// decides nothing about exit codes. internal/cli imports it.
+package preflight
+
+import (
+	"slices"
+
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/lint/rules"
+)
+
+// Run checks a set of manifests. facts may be nil: then Azure was not asked, and the
+// checks that need it say nothing.
+func Run(set *lint.Set, plan *Plan, facts *Facts) []lint.Finding {
+	return lint.Run(set, All(plan, facts), lint.Target{})
+}
+
+// All are the rules of lint and those of Rules.
+func All(plan *Plan, facts *Facts) []lint.Rule {
+	return slices.Concat(rules.All(), Rules(plan, facts))
+}
+
+// Rules are the checks of this package. Their documentation and examples do not
+// depend on plan and facts.
+func Rules(plan *Plan, facts *Facts) []lint.Rule {
+	checks := checker{plan: plan, facts: facts}
+	if plan == nil {
+		checks.plan = &Plan{}
+	}
+	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.versions(), checks.names(), checks.admission(), checks.bootstrap())
+}
+
+// checker is what the rules look at.
+type checker struct {
+	plan  *Plan
+	facts *Facts
+}
+
+// eachCluster makes a check of one that looks at a cluster.
+func (c checker) eachCluster(check func(p *lint.Pass, c *Cluster)) func(*lint.Pass) {
+	return func(p *lint.Pass) {
+		for _, cluster := range c.plan.Clusters {
+			check(p, cluster)
+		}
+	}
+}
+
+// eachSubscription makes a check of one that looks at a cluster and what Azure says
+// of its subscription; nothing is said where Azure was not asked.
+func (c checker) eachSubscription(check func(p *lint.Pass, c *Cluster, s *Subscription)) func(*lint.Pass) {
+	return c.eachCluster(func(p *lint.Pass, cluster *Cluster) {
+		if s := c.facts.of(cluster); s != nil {
+			check(p, cluster, s)
+		}
+	})
+}
+
+// say is a fix that nobody makes by himself.
+func say(text string) lint.Fix { return lint.Fix{Text: text} }

@@ -1,0 +1,48 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Admission is what becomes of an object that is created.
+type Admission struct {
+	// Object has the defaults filled in.
+	Object client.Object
+	// Warnings are what the API server prints; Errors why it refuses the object.
+	Warnings []string
+	Errors   field.ErrorList
+}
+
+// ErrNoAdmission is that there is no admission of a kind here.
+var ErrNoAdmission = errors.New("no admission of the kind")
+
+// Admit says what admission makes of the creation of an object, without a server.
+// raw is JSON. The error is that the object cannot be read, or ErrNoAdmission.
+func Admit(kindName string, raw []byte) (Admission, error) {
+	for _, k := range kinds() {
+		if k.name() == kindName {
+			return k.admit(raw)
+		}
+	}
+	return Admission{}, ErrNoAdmission
+}
+
+func (h hook[T]) admit(raw []byte) (Admission, error) {
+	obj := h.object()
+	if err := json.Unmarshal(raw, obj); err != nil {
+		return Admission{}, fmt.Errorf("read the %s: %w", h.kind, err)
+	}
+	warnings := h.warnings(obj)
+	if h.defaults != nil {
+		if err := h.defaults(obj); err != nil {
+			return Admission{}, fmt.Errorf("fill in the defaults of the %s: %w", h.kind, err)
+		}
+	}
+	var none T
+	return Admission{Object: obj, Warnings: warnings, Errors: h.validate(none, obj)}, nil
+}
