@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/controller/cloud"
 )
 
 func code(status int) string { return strconv.Itoa(status) }
@@ -149,8 +151,8 @@ func (o *objects) Collect(ch chan<- prometheus.Metric) {
 func tally(machines []infrav1.AzureMachine, clusters []infrav1.AzureCluster, pools []infrav1.AzureMachinePool) (map[[4]string]int, map[[3]string]int) {
 	count, operations := map[[4]string]int{}, map[[3]string]int{}
 	begun := func(kind string, states []infrav1.LongRunningOperationState) {
-		for _, s := range states {
-			operations[[3]string{kind, strings.ToLower(s.Type), strings.ToLower(s.ServiceName)}]++
+		for _, t := range cloud.Underway(states) {
+			operations[[3]string{kind, strings.ToLower(string(t.Verb)), strings.ToLower(arm.TypeOf(t.ID))}]++
 		}
 	}
 	for i := range machines {

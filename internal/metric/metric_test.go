@@ -11,6 +11,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
 )
 
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -31,7 +33,11 @@ func vm(status metav1.ConditionStatus, reason string) func(*infrav1.AzureMachine
 
 // TestTally: what the objects say is what is told.
 func TestTally(t *testing.T) {
-	put := []infrav1.LongRunningOperationState{{Type: "PUT", ServiceName: "Microsoft.Compute/virtualMachines"}}
+	begun := func(verb plan.Verb, id string) []infrav1.LongRunningOperationState {
+		failed := plan.Token{Verb: verb, ID: id + "2"} // has failed and is no operation any more
+		return cloud.States([]plan.Token{{Verb: verb, ID: id, Resume: "token"}, failed})
+	}
+	put := begun("PUT", "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v")
 	machines := []infrav1.AzureMachine{
 		*machine("a", vm(metav1.ConditionTrue, "Provisioned")),
 		*machine("b", vm(metav1.ConditionTrue, "Provisioned")),
@@ -43,7 +49,7 @@ func TestTally(t *testing.T) {
 		*machine("e", func(m *infrav1.AzureMachine) { m.DeletionTimestamp = new(metav1.NewTime(born)) }),
 		*machine("f", func(*infrav1.AzureMachine) {}),
 	}
-	clusters := []infrav1.AzureCluster{{Status: infrav1.AzureClusterStatus{LongRunningOperationStates: []infrav1.LongRunningOperationState{{Type: "DELETE", ServiceName: "Microsoft.Network/virtualNetworks"}}}}}
+	clusters := []infrav1.AzureCluster{{Status: infrav1.AzureClusterStatus{LongRunningOperationStates: begun("DELETE", "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v")}}}
 	pools := []infrav1.AzureMachinePool{{Status: infrav1.AzureMachinePoolStatus{LongRunningOperationStates: put}}}
 	count, operations := tally(machines, clusters, pools)
 	if diff := cmp.Diff(map[[4]string]int{

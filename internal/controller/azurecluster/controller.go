@@ -127,8 +127,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
 	// Its own writes are no events here, so the pass goes on where it wrote.
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil || isPaused {
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil {
 		return ctrl.Result{}, err
+	} else if isPaused {
+		return r.Opener.Settle(ctx, r.Client, azureCluster, azureCluster, &azureCluster.Status.LongRunningOperationStates)
 	}
 	if azureCluster.DeletionTimestamp.IsZero() {
 		// The write itself brings the object back.
@@ -160,6 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, azureCluster *infrav1.AzureCluster, before []metav1.Condition) error {
 	condition.Summarise(azureCluster, table())
 	condition.Emit(r.Recorder, azureCluster, before)
+	cloud.BlockMove(azureCluster, azureCluster.Status.LongRunningOperationStates)
 	err := helper.Patch(ctx, azureCluster, patch.WithOwnedConditions{Conditions: table().Owned()})
 	if !azureCluster.DeletionTimestamp.IsZero() {
 		err = client.IgnoreNotFound(err)

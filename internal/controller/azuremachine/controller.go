@@ -131,8 +131,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "Machine", klog.KObj(s.machine)))
 	// Its own writes are no events here, so the pass goes on where it wrote.
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil || isPaused {
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil {
 		return ctrl.Result{}, err
+	} else if isPaused {
+		return r.Opener.Settle(ctx, r.Client, s.azureCluster, s.azureMachine, &s.azureMachine.Status.LongRunningOperationStates)
 	}
 	if s.azureMachine.DeletionTimestamp.IsZero() {
 		// The write itself brings the object back.
@@ -194,6 +196,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
 	condition.Summarise(m, table())
 	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, creating)
+	cloud.BlockMove(m, m.Status.LongRunningOperationStates)
 	err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: table().Owned()})
 	if !m.DeletionTimestamp.IsZero() {
 		err = client.IgnoreNotFound(err)

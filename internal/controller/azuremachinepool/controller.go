@@ -162,8 +162,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		return ctrl.Result{}, err
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "MachinePool", klog.KObj(s.machinePool)))
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.pool); err != nil || isPaused {
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.pool); err != nil {
 		return ctrl.Result{}, err
+	} else if isPaused {
+		return r.Opener.Settle(ctx, r.Client, s.azureCluster, s.pool, &s.pool.Status.LongRunningOperationStates)
 	}
 	if s.pool.DeletionTimestamp.IsZero() {
 		// The write itself brings the object back.
@@ -239,6 +241,7 @@ func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePoo
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, p *infrav1.AzureMachinePool, before []metav1.Condition) error {
 	condition.Summarise(p, table())
 	condition.Emit(r.Recorder, p, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason, infrav1.UpdatingReason, scaling, rolling)
+	cloud.BlockMove(p, p.Status.LongRunningOperationStates)
 	err := helper.Patch(ctx, p, patch.WithOwnedConditions{Conditions: table().Owned()})
 	if !p.DeletionTimestamp.IsZero() {
 		err = client.IgnoreNotFound(err)

@@ -19,10 +19,17 @@ func Asked() predicate.Predicate {
 	}}
 }
 
+// asked are the annotations without the controller's own.
+func asked(annotations map[string]string) map[string]string {
+	out := maps.Clone(annotations)
+	delete(out, BlockMoveAnnotation)
+	return out
+}
+
 func changed(old, updated client.Object) bool {
 	return old.GetGeneration() != updated.GetGeneration() ||
 		!maps.Equal(old.GetLabels(), updated.GetLabels()) ||
-		!maps.Equal(old.GetAnnotations(), updated.GetAnnotations()) ||
+		!maps.Equal(asked(old.GetAnnotations()), asked(updated.GetAnnotations())) ||
 		!equality.Semantic.DeepEqual(old.GetOwnerReferences(), updated.GetOwnerReferences()) ||
 		!slices.Equal(old.GetFinalizers(), updated.GetFinalizers()) ||
 		!old.GetDeletionTimestamp().Equal(updated.GetDeletionTimestamp())
