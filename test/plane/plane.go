@@ -139,8 +139,15 @@ func (p *Plane) Kill() {
 	}
 }
 
-// ARM reads a path of the local Azure below the subscription.
+// ARM reads a path of the subscription from the local Azure.
 func (p *Plane) ARM(path, apiVersion string, into any) {
+	p.t.Helper()
+	p.Azure(http.MethodGet, path, apiVersion, into)
+}
+
+// Azure sends a call about a path of the subscription to the local Azure, as somebody
+// other than casement. into may be nil.
+func (p *Plane) Azure(method, path, apiVersion string, into any) {
 	p.t.Helper()
 	s := p.status()
 	ca, err := os.ReadFile(s.Azure.CAFile)
@@ -159,7 +166,7 @@ func (p *Plane) ARM(path, apiVersion string, into any) {
 		AccessToken string `json:"access_token"`
 	}
 	p.decode(resp, &token)
-	req, err := http.NewRequest(http.MethodGet, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, nil)
+	req, err := http.NewRequest(method, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -173,8 +180,11 @@ func (p *Plane) ARM(path, apiVersion string, into any) {
 func (p *Plane) decode(resp *http.Response, into any) {
 	p.t.Helper()
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode >= http.StatusMultipleChoices {
 		p.t.Fatalf("%s answered %s", resp.Request.URL.Path, resp.Status)
+	}
+	if into == nil {
+		return
 	}
 	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
 		p.t.Fatal(err)

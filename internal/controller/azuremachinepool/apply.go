@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	hourly = time.Hour
-	soon   = 5 * time.Second
+	hourly  = time.Hour
+	shortly = time.Second
 )
 
 // scaledElsewhere says that an autoscaler of Azure or of the user sets the capacity.

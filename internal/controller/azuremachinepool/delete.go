@@ -24,16 +24,10 @@ type deleteInstances struct {
 
 // endInstances deletes, in one call, the instances whose objects are being deleted.
 func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, error) {
-	var doomed []string
-	for i := range s.members {
-		if m := &s.members[i]; m.shown != nil && !m.shown.DeletionTimestamp.IsZero() && m.instance != nil {
-			doomed = append(doomed, m.instance.number)
-		}
-	}
+	doomed := s.doomedInstances()
 	if len(doomed) == 0 || s.live == nil {
 		return ctrl.Result{}, nil
 	}
-	slices.Sort(doomed)
 	action := desired.Resource{
 		ID: s.setID() + "/delete", APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{doomed},
 		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
@@ -53,7 +47,26 @@ func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, e
 	if s.live, err = parseSet(raw); err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.lookAtInstances(ctx, s, true)
+	if result, err := r.lookAtInstances(ctx, s, true); err != nil || !result.IsZero() {
+		return result, err
+	}
+	if len(s.doomedInstances()) > 0 {
+		// What has ended was an earlier deletion; these are for the next pass.
+		return ctrl.Result{RequeueAfter: shortly}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// doomedInstances are the numbers of the instances whose objects are being deleted.
+func (s *scope) doomedInstances() []string {
+	var doomed []string
+	for i := range s.members {
+		if m := &s.members[i]; m.shown != nil && !m.shown.DeletionTimestamp.IsZero() && m.instance != nil {
+			doomed = append(doomed, m.instance.number)
+		}
+	}
+	slices.Sort(doomed)
+	return doomed
 }
 
 // delete removes the scale set, which takes its instances along, then the objects

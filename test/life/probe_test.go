@@ -1,0 +1,97 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// probe asks a service again and again, each time on a new connection, as a client
+// does that knows nothing of nodes.
+type probe struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	mu       sync.Mutex
+	asked    int
+	failed   int
+	longest  time.Duration
+	since    time.Time
+	lastFail string
+}
+
+// interval is the pause between two questions.
+const interval = 25 * time.Millisecond
+
+func startProbe(url string) *probe {
+	ctx, stop := context.WithCancel(context.Background())
+	p := &probe{stop: stop}
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	p.done.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				p.note(ask(ctx, client, url), ctx)
+			}
+		}
+	})
+	return p
+}
+
+func ask(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "casement")) {
+		err = fmt.Errorf("%s: %.80s", resp.Status, body)
+	}
+	return err
+}
+
+func (p *probe) note(err error, ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	p.asked++
+	if err == nil {
+		p.since = time.Time{}
+		return
+	}
+	p.failed++
+	p.lastFail = err.Error()
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	p.longest = max(p.longest, time.Since(p.since))
+}
+
+// take returns what was seen since the last call.
+func (p *probe) take() (asked, failed int, lastFail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked, failed, lastFail = p.asked, p.failed, p.lastFail
+	p.asked, p.failed, p.lastFail = 0, 0, ""
+	return asked, failed, lastFail
+}
+
+func (p *probe) end() {
+	p.stop()
+	p.done.Wait()
+}
