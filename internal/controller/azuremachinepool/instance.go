@@ -124,7 +124,30 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return s.hold(invalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
 			s.name, s.azureCluster.Spec.ResourceGroup), r.Resync)
 	}
-	return r.lookAtInstances(ctx, s, false)
+	if result, err := r.lookAtInstances(ctx, s, false); err != nil || !result.IsZero() || !s.doubtful() {
+		return result, err
+	}
+	// Something else than casement may have taken an instance away just now.
+	s.azure.Refresh(s.setID())
+	if raw, err = s.azure.Live(ctx, s.setID()); err != nil {
+		return s.retry(err, "read the scale set "+s.name)
+	}
+	if s.live, err = parseSet(raw); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.lookAtInstances(ctx, s, true)
+}
+
+// doubtful says whether what was read a while ago cannot be right any more: a node is
+// lost, or the set and its instances do not agree although nothing is under way.
+func (s *scope) doubtful() bool {
+	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
+		return false
+	}
+	lost := slices.ContainsFunc(s.members, func(m member) bool {
+		return m.instance != nil && !m.dying() && m.machine != nil && m.machine.Status.NodeRef.IsDefined() && !m.ready()
+	})
+	return lost || int(s.live.SKU.Capacity) != s.present()
 }
 
 // lookAtInstances reads the instances and joins them to what Kubernetes has of them.

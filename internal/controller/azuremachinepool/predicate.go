@@ -18,7 +18,7 @@ func nodeChanged() predicate.Predicate {
 		}
 		return was.Status.NodeRef != is.Status.NodeRef || nodeReady(was) != nodeReady(is) ||
 			was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || versionOf(was) != versionOf(is) ||
-			toDelete(was) != toDelete(is)
+			toDelete(was) != toDelete(is) || unhealthy(was) != unhealthy(is)
 	}}
 }
 
@@ -34,6 +34,11 @@ func toDelete(m *clusterv1.Machine) bool {
 	}
 	_, marked := m.Annotations[clusterv1.DeleteMachineAnnotation]
 	return marked
+}
+
+// unhealthy says whether a MachineHealthCheck asks the owner to replace a Machine.
+func unhealthy(m *clusterv1.Machine) bool {
+	return m != nil && conditions.IsFalse(m, clusterv1.MachineOwnerRemediatedCondition)
 }
 
 func versionOf(m *clusterv1.Machine) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -49,14 +50,19 @@ func amount(v *intstr.IntOrString, replicas int32, up bool, unset int32) int32 {
 	return int32(max(n, 0))
 }
 
-// choose picks the members that go now: what is too many, or what of an old model
-// may go without leaving fewer ready nodes than the budget allows.
+// choose picks the members that go now: what a MachineHealthCheck found broken, what is
+// too many, or what of an old model may go without leaving fewer ready nodes than the
+// budget allows.
 func choose(members []member, b budget) []*member {
-	var alive, outdated []*member
+	var alive, outdated, broken []*member
 	ready := int32(0)
 	for i := range members {
 		m := &members[i]
-		if m.dying() {
+		switch {
+		case m.dying():
+			continue
+		case unhealthy(m.machine):
+			broken = append(broken, m)
 			continue
 		}
 		alive = append(alive, m)
@@ -69,11 +75,11 @@ func choose(members []member, b budget) []*member {
 	}
 	if len(outdated) == 0 {
 		order(alive, b.policy)
-		return alive[:min(max(len(alive)-int(b.wanted), 0), len(alive))]
+		return append(broken, alive[:max(len(alive)-int(b.wanted), 0)]...)
 	}
 	order(outdated, b.policy)
 	spare := ready - (b.wanted - b.unavailable)
-	var going []*member
+	going := broken
 	for _, m := range outdated {
 		switch {
 		case !m.ready():
@@ -122,10 +128,11 @@ func shuffled(id string) uint32 {
 // and then deletes the AzureMachinePoolMachines, which endInstances waits for.
 func (r *Reconciler) roll(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.tell(s)
+	b := s.budget()
 	if s.scaledElsewhere() {
-		return ctrl.Result{}, nil
+		b.wanted = math.MaxInt32 // what somebody else added stays, old models too
 	}
-	for _, m := range choose(s.members, s.budget()) {
+	for _, m := range choose(s.members, b) {
 		var doomed client.Object = m.machine
 		if m.machine == nil {
 			doomed = m.shown

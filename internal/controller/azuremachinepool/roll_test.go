@@ -1,0 +1,117 @@
+package azuremachinepool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// members makes a pool of a line: each word is an instance, with o for an old model, r
+// for a ready node, d for one on its way out, m for one that somebody marked, u for
+// one that a health check found broken.
+func members(line string) []member {
+	var out []member
+	for i, word := range strings.Fields(line) {
+		m := member{
+			instance: &instance{id: fmt.Sprint("/", i), number: fmt.Sprint(i), created: time.Unix(int64(i), 0), outdated: strings.Contains(word, "o"), state: "Succeeded"},
+			machine:  &clusterv1.Machine{}, shown: &infrav1.AzureMachinePoolMachine{},
+		}
+		if strings.Contains(word, "r") {
+			m.machine.Status.NodeRef.Name = "n"
+			m.machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue}}
+		}
+		if strings.Contains(word, "d") {
+			m.machine.DeletionTimestamp = new(metav1.Now())
+		}
+		if strings.Contains(word, "m") {
+			m.machine.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
+		}
+		if strings.Contains(word, "u") {
+			m.machine.Status.Conditions = append(m.machine.Status.Conditions, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestChoose(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		members string
+		budget  budget
+		want    string
+	}{
+		{"as many as wanted", "r r", budget{wanted: 2, surge: 1}, ""},
+		{"too few", "r", budget{wanted: 2, surge: 1}, ""},
+		{"too many: the oldest", "r r r r", budget{wanted: 2, surge: 1}, "0 1"},
+		{"too many: the newest", "r r r r", budget{wanted: 2, surge: 1, policy: infrav1.NewestDeletePolicyType}, "2 3"},
+		{"too many: marked ones first", "r r rm r", budget{wanted: 3, surge: 1}, "2"},
+		{"too many: those without a node first", "r x r", budget{wanted: 2, surge: 1}, "1"},
+		{"too many, one is going", "rd r r", budget{wanted: 2, surge: 1}, ""},
+		{"down to none", "r r", budget{wanted: 0, surge: 1}, "0 1"},
+		{"old model, no surge yet", "ro ro", budget{wanted: 2, surge: 1}, ""},
+		{"old model, the surge is not ready", "ro ro x", budget{wanted: 2, surge: 1}, ""},
+		{"old model, the surge is ready", "ro ro r", budget{wanted: 2, surge: 1}, "0"},
+		{"old model, the first is going", "rod ro r", budget{wanted: 2, surge: 1}, ""},
+		{"old model, one may be missing", "ro ro", budget{wanted: 2, unavailable: 1}, "0"},
+		{"old model without nodes goes at once", "o o r", budget{wanted: 2, surge: 1}, "0 1"},
+		{"old model and too many", "ro ro ro r", budget{wanted: 2, surge: 1}, "0 1"},
+		{"broken", "ru r", budget{wanted: 2, surge: 1}, "0"},
+		{"broken, of an old model", "rou ro r", budget{wanted: 2, surge: 1}, "0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, m := range choose(members(test.members), test.budget) {
+				got = append(got, m.instance.number)
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("%v go, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	percent := intstr.FromString
+	for _, test := range []struct {
+		name               string
+		replicas           int32
+		surge, unavailable *intstr.IntOrString
+		want               budget
+	}{
+		{"unset", 3, nil, nil, budget{wanted: 3, surge: 1}},
+		{"surge rounds up, unavailable down", 5, new(percent("25%")), new(percent("25%")), budget{wanted: 5, surge: 2, unavailable: 1}},
+		{"never nothing at all", 1, new(percent("0%")), new(percent("25%")), budget{wanted: 1, surge: 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &scope{machinePool: &clusterv1.MachinePool{}, pool: &infrav1.AzureMachinePool{}}
+			s.machinePool.Spec.Replicas = &test.replicas
+			s.pool.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: test.surge, MaxUnavailable: test.unavailable}
+			test.want.policy = infrav1.OldestDeletePolicyType
+			if got := s.budget(); got != test.want {
+				t.Errorf("budget %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMachineName(t *testing.T) {
+	for _, test := range []struct{ pool, number, want string }{
+		{"p", "12", "p-12"},
+		{"demo-mp-0", "demo-mp-0_1A2b", "demo-mp-0-1a2b"},
+		{"demo-mp-win", "win-p-win_7", "demo-mp-win-win-p-win-7"},
+	} {
+		if got := machineName(test.pool, test.number); got != test.want {
+			t.Errorf("machineName(%s, %s) = %s, want %s", test.pool, test.number, got, test.want)
+		}
+	}
+}
