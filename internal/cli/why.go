@@ -25,7 +25,8 @@ func newWhy(a *app) *cobra.Command {
 		Long: `Walk from the owner over bootstrap data, infrastructure, VM, guest and node to the
 pod, and print the first thing that is wrong, the evidence, and the next command.
 OBJECT is the name of a cluster, machine, machine pool or node, or pod/NAME or pod/NAMESPACE/NAME
-of a workload cluster. The exit code is 1 when something is wrong. Guests' boot logs
+of a workload cluster. Windows nodes are looked into over SSH where nothing outside
+of them says what is wrong, at most 10 of a cluster. The exit code is 1 when something is wrong. Guests' boot logs
 are read from the local plane; for a VM in Azure its conditions have to do.`,
 		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why pod/iis-6d4f --cluster demo -o json",
 		Args:    cobra.ExactArgs(1),
@@ -45,6 +46,16 @@ are read from the local plane; for a VM in Azure its conditions have to do.`,
 			answer, err := answerFor(facts, object)
 			if err != nil {
 				return err
+			}
+			if answer.Healthy || answer.Step == "node" {
+				machine := ""
+				if object.Kind == "Machine" {
+					machine = object.Name
+				}
+				a.lookInside(cmd.Context(), t, c, facts, machine)
+				if answer, err = answerFor(facts, object); err != nil {
+					return err
+				}
 			}
 			if err := a.print(output, answer, func(w *tabwriter.Writer) { writeAnswer(w, answer) }); err != nil {
 				return err

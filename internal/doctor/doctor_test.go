@@ -79,6 +79,9 @@ func TestCausesExist(t *testing.T) {
 	for _, c := range why.Causes() {
 		names = append(names, c.Name)
 	}
+	for _, p := range why.Probes() {
+		names = append(names, p.Name)
+	}
 	seen := map[string]bool{}
 	for _, c := range checks {
 		if seen[c.id] {

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -98,10 +100,11 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Fa
 
 // workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
 func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
-	w, err := Workload(ctx, c, key)
+	w, cfg, err := connect(ctx, c, key)
 	if err != nil {
 		return err
 	}
+	f.Logs = logs(cfg)
 	if err := pages(ctx, w, nil, func(nodes *corev1.NodeList) {
 		for i := range nodes.Items {
 			f.Nodes[nodes.Items[i].Name] = new(nodes.Items[i])
@@ -117,25 +120,54 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why
 // Workload returns a client of the workload cluster by the admin kubeconfig that
 // Cluster API keeps.
 func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, error) {
+	w, _, err := connect(ctx, c, key)
+	return w, err
+}
+
+func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cluster %s has no kubeconfig yet", key)
+		return nil, nil, fmt.Errorf("cluster %s has no kubeconfig yet", key)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(s.Data[secret.KubeconfigDataName])
 	if err != nil {
 		// The parser's error may quote the kubeconfig, which is a secret.
-		return nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
+		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
 	}
 	cfg.QPS, cfg.Burst, cfg.Timeout, cfg.UserAgent = 100, 200, patience, "casement"
 	w, err := client.New(cfg, client.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
+		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
 	}
-	return w, nil
+	return w, cfg, nil
+}
+
+// maxLogs bounds how many containers' logs are read, lines how many lines of each.
+const (
+	maxLogs = 10
+	lines   = 20
+)
+
+// logs reads the last lines of containers, of the first few that it is asked for.
+func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
+	left := maxLogs
+	return func(p *corev1.Pod, container string) string {
+		core, err := corev1client.NewForConfig(cfg)
+		if left--; left < 0 || err != nil {
+			return ""
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		data, err := core.Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}).DoRaw(ctx)
+		if err != nil {
+			return "" // the events have to do
+		}
+		return string(data)
+	}
 }
 
 // pages lists page by page, each into new memory, and gives every page to each.

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/redact"
 )
 
 // cluster looks at what all machines need. A control plane whose trouble is one
@@ -153,6 +154,10 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
 			continue
 		}
+		if a := f.inside(name, true); a != nil {
+			a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
+			return a
+		}
 		a := found("node", "Node/"+name, c.Reason, c.Message, "kubectl describe node "+name)
 		if a.Cause == "CNIMissing" {
 			a.Step = "cni"
@@ -165,7 +170,10 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		return &Answer{Step: "node", At: "Node/" + name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint node.cloudprovider.kubernetes.io/uninitialized"},
 			Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
 	}
-	return nil
+	if a := f.inside(name, true); a != nil {
+		return a
+	}
+	return f.inside(name, false)
 }
 
 // pod looks at what the pod waits for, then at its events.
@@ -192,6 +200,9 @@ func (f *Facts) pod(p *corev1.Pod) *Answer {
 			if e.InvolvedObject.UID == p.UID {
 				text += "\n" + e.Reason + ": " + e.Message
 			}
+		}
+		if w.Reason == "CrashLoopBackOff" && f.Logs != nil {
+			text = f.Logs(p, s.Name) + "\n" + text
 		}
 		if w.Reason == "ContainerCreating" && text == "" {
 			continue // on its way

@@ -39,6 +39,12 @@ type Facts struct {
 	Pods        []corev1.Pod
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
+	// Inside is what a look into Windows nodes showed, by node; one that was not
+	// looked into is not there.
+	Inside map[string]Inside
+	// Logs returns the last lines of a container that ends again and again, or
+	// nothing.
+	Logs func(p *corev1.Pod, container string) string
 	// Console returns a machine's boot log, or nothing where there is none to be had.
 	Console func(*clusterv1.Machine) string
 }

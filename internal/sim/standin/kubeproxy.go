@@ -2,6 +2,8 @@ package standin
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -12,6 +14,11 @@ import (
 // kubeProxy opens the node ports of its node. On Windows it first waits for the
 // pod network, as the scripts in the published images do.
 func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
+	if env.OS == "windows" {
+		if err := proxyArguments(env); err != nil {
+			return err
+		}
+	}
 	for waiting := false; env.OS == "windows" && !networkReady(env); waiting = true {
 		if !waiting {
 			env.printf("Waiting for the HNS network of the CNI")
@@ -30,6 +37,23 @@ func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
 	defer proxy.Close()
 	env.printf("node %s: node ports are open on %s", env.NodeName, env.InternalIP)
 	<-ctx.Done()
+	return nil
+}
+
+// proxyArguments refuses what kube-proxy on Windows would end with: no name of its
+// node, whose endpoints it then takes for remote ones, or a source VIP that it has
+// cached and cannot read.
+func proxyArguments(env Env) error {
+	if env.Vars["NODE_NAME"] == "" && env.Vars["NODENAME"] == "" && env.flag("hostname-override") == "" {
+		return errors.New("invalid configuration: --hostname-override= is empty: the environment has no NODE_NAME")
+	}
+	path, err := env.Path("/sourcevip/sourceVip.json")
+	if err != nil {
+		return err
+	}
+	if data, err := os.ReadFile(path); err == nil && !json.Valid(data) {
+		return errors.New("unable to create proxier: source-vip flag not set")
+	}
 	return nil
 }
 

@@ -21,12 +21,13 @@ func windowsCommands(image machine.Image) Table {
 		"set-content": setContent, "out-file": setContent, "add-content": addContent, "write-host": write, "write-output": write, "write-error": ok, "echo": write,
 		"start-sleep": startSleep, "timeout": startSleep, "get-date": getDate, "date": getDate, "findstr": grep, "where": which, "get-command": which,
 		"get-service": getService, "start-service": serviceVerb, "stop-service": serviceVerb, "restart-service": serviceVerb, "set-service": setService, "sc": scExe, "net": net,
-		"get-hnsnetwork": getHNS, "hnsdiag": hnsdiag, "new-hnsnetwork": newHNS, "get-netadapter": getAdapter, "get-netipaddress": ipconfig, "get-process": tasklist,
+		"get-hnsnetwork": getHNS, "hnsdiag": hnsdiag, "new-hnsnetwork": newHNS, "get-hnsendpoint": getEndpoints, "get-netipinterface": getInterface, "set-netipinterface": setInterface, "netsh": netsh,
+		"get-nettcpconnection": getConnections, "test-netconnection": testConnection, "tnc": testConnection, "get-volume": getVolume, "get-netadapter": getAdapter, "get-netipaddress": ipconfig, "get-process": tasklist,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows, "restart-computer": rebootWindows,
 		"scp": scp, "ctr": quiet("ctr"), "crictl": quiet("crictl"), "kubelet": quiet("kubelet"), "kubectl": quiet("kubectl"), "get-windowsfeature": write0("Containers Installed (simulated)"),
 		"invoke-webrequest": refuseNetwork(1), "iwr": refuseNetwork(1), "wget": refuseNetwork(1), "curl": refuseNetwork(6), "invoke-restmethod": refuseNetwork(1), "irm": refuseNetwork(1), "start-bitstransfer": refuseNetwork(1), "ping": refuseNetwork(1),
 	}
-	for _, name := range []string{"add-mppreference", "set-mppreference", "netsh", "ipmo", "import-module", "icacls", "attrib", "reg", "set-itemproperty", "new-itemproperty", "new-netfirewallrule", "set-netfirewallprofile", "set-executionpolicy", "w32tm", "wevtutil", "fsutil", "route", "new-netroute", "dism", "enable-windowsoptionalfeature", "install-windowsfeature", "certutil", "schtasks", "wmic", "net1", "bcdedit", "sc.failure", "set-netipinterface", "disable-netadapterchecksumoffload", "get-netipinterface", "setx"} {
+	for _, name := range []string{"add-mppreference", "set-mppreference", "ipmo", "import-module", "icacls", "attrib", "reg", "set-itemproperty", "new-itemproperty", "new-netfirewallrule", "set-netfirewallprofile", "set-executionpolicy", "w32tm", "wevtutil", "fsutil", "route", "new-netroute", "dism", "enable-windowsoptionalfeature", "install-windowsfeature", "certutil", "schtasks", "wmic", "net1", "bcdedit", "sc.failure", "disable-netadapterchecksumoffload", "setx"} {
 		t[name] = noEffect
 	}
 	if image.ServiceManager == machine.NSSM {

@@ -171,7 +171,7 @@ func scExe(_ context.Context, p *Process) int {
 	case "query", "queryex":
 		p.Printf("\r\nSERVICE_NAME: %s\r\n        STATE              : %s\r\n", row.Name, strings.ToUpper(windowsState(row)))
 	case "qc":
-		p.Printf("[SC] QueryServiceConfig SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        START_TYPE         : %s\r\n        BINARY_PATH_NAME   : %s\r\n", row.Name, row.Start, row.Path)
+		p.Printf("[SC] QueryServiceConfig SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        START_TYPE         : %s\r\n        BINARY_PATH_NAME   : %s\r\n", row.Name, scStart(row.Start), row.Path)
 	case "start":
 		err = services.Start(name)
 	case "stop":
@@ -197,6 +197,11 @@ func scExe(_ context.Context, p *Process) int {
 		return p.Fail(serviceCode(err), "[SC] %s FAILED %d: %v", verb, serviceCode(err), err)
 	}
 	return 0
+}
+
+// scStart is a start type as sc.exe prints it.
+func scStart(start string) string {
+	return map[string]string{machine.Automatic: "2   AUTO_START", machine.Manual: "3   DEMAND_START", machine.Disabled: "4   DISABLED"}[start]
 }
 
 // configure reads sc.exe's "key= value" pairs.

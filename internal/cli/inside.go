@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/why"
+)
+
+const (
+	// insideNodes is how many Windows nodes of a cluster are looked into unasked.
+	insideNodes = 10
+	// insidePatience bounds the look into all of them.
+	insidePatience = 5 * time.Second
+)
+
+// lookInside runs the probes on Windows nodes over SSH: on the one of the machine,
+// or, when machine is empty, on at most insideNodes, those that are not Ready first.
+// A node that is not reached is left out.
+func (a *app) lookInside(ctx context.Context, t target, c client.Client, f *why.Facts, machine string) {
+	chosen := map[string]bool{}
+	for _, n := range windowsNodes(f) {
+		for i := range f.Machines {
+			m := &f.Machines[i]
+			if m.Status.NodeRef.Name == n.Name && (machine == m.Name || machine == "" && len(chosen) < insideNodes) {
+				chosen[m.Name] = true
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return
+	}
+	routes, err := reach.All(ctx, c, f.Cluster.Namespace, f.Cluster.Name, "")
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, insidePatience)
+	defer cancel()
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	f.Inside = map[string]why.Inside{}
+	for _, r := range routes {
+		if !chosen[r.Machine] {
+			continue
+		}
+		work.Go(func() {
+			out, err := a.powershell(ctx, t, r, why.Script())
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.Inside[r.Node] = why.ParseInside(out)
+		})
+	}
+	work.Wait()
+}
+
+// windowsNodes are a cluster's Windows nodes, those that are not Ready first.
+func windowsNodes(f *why.Facts) []*corev1.Node {
+	var out []*corev1.Node
+	for _, n := range f.Nodes {
+		if n.Status.NodeInfo.OperatingSystem == "windows" {
+			out = append(out, n)
+		}
+	}
+	rank := func(n *corev1.Node) string {
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if ready {
+			return "1" + n.Name
+		}
+		return "0" + n.Name
+	}
+	slices.SortFunc(out, func(a, b *corev1.Node) int { return strings.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// powershell runs a script on a Windows machine and returns what it printed.
+func (a *app) powershell(ctx context.Context, t target, r reach.Route, script string) (string, error) {
+	quiet := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, dir: a.dir}
+	ssh, leave, err := quiet.login(ctx, way{target: t, user: reach.User}, r)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	var out bytes.Buffer
+	_, err = reach.Output(ctx, ssh, "powershell.exe -NoProfile -EncodedCommand "+encodeCommand(script), &out, io.Discard)
+	return out.String(), err
+}
+
+// encodeCommand is what PowerShell's -EncodedCommand takes: base64 of UTF-16.
+func encodeCommand(script string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(script)) {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}

@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// What shows and changes a guest's vitals. Where a real command lists a thousand
+// rows, one row a line is written.
+
+func getInterface(_ context.Context, p *Process) int {
+	mtu := p.Guest.Pulse.Get().MTU
+	p.Printf("\r\nifIndex InterfaceAlias                  AddressFamily NlMtu(Bytes) InterfaceMetric Dhcp     ConnectionState PolicyStore\r\n")
+	p.Printf("------- --------------                  ------------- ------------ --------------- ----     --------------- -----------\r\n")
+	p.Printf("%-7d %-31s IPv4          %12d %15d Enabled  Connected       ActiveStore\r\n", 10, "vEthernet (Ethernet)", mtu, 15)
+	p.Printf("%-7d %-31s IPv4          %12d %15d Disabled Connected       ActiveStore\r\n", 1, "Loopback Pseudo-Interface 1", 4294967295, 75)
+	return 0
+}
+
+func setInterface(_ context.Context, p *Process) int {
+	text, ok := option(p.Args, "-NlMtuBytes")
+	if !ok {
+		return p.Fail(0, "Set-NetIPInterface: simulated: only -NlMtuBytes has an effect")
+	}
+	mtu, err := strconv.Atoi(text)
+	if err != nil || mtu < 352 || mtu > 65535 { // 352 is the least that Windows takes for IPv4
+		return p.Fail(1, "Set-NetIPInterface : The parameter is incorrect.")
+	}
+	return p.edit(func(v *machine.Vitals) { v.MTU = mtu })
+}
+
+// edit changes the vitals for a command.
+func (p *Process) edit(change func(*machine.Vitals)) int {
+	if err := p.Guest.Pulse.Edit(change); err != nil {
+		return p.Fail(1, "%v", err)
+	}
+	return 0
+}
+
+// netsh knows the dynamic port range, and nothing else.
+func netsh(ctx context.Context, p *Process) int {
+	line := strings.ToLower(strings.Join(p.Args[1:], " "))
+	v := p.Guest.Pulse.Get()
+	switch {
+	case strings.Contains(line, "show dynamicport"):
+		p.Printf("\r\nProtocol tcp Dynamic Port Range\r\n---------------------------------\r\nStart Port      : %d\r\nNumber of Ports : %d\r\n\r\n", 65536-v.DynamicPorts, v.DynamicPorts)
+	case strings.Contains(line, "set dynamicport"):
+		_, text, ok := strings.Cut(line, "num=")
+		text, _, _ = strings.Cut(text, " ")
+		n, err := strconv.Atoi(text)
+		if !ok || err != nil || n < 255 || n > 64511 {
+			return p.Fail(1, "The parameter is incorrect.")
+		}
+		p.Printf("Ok.\r\n")
+		return p.edit(func(v *machine.Vitals) { v.DynamicPorts = n })
+	default:
+		return noEffect(ctx, p)
+	}
+	return 0
+}
+
+func getConnections(_ context.Context, p *Process) int {
+	for i := range p.Guest.Pulse.Get().Connections {
+		p.Printf("%-15s %5d Established\r\n", p.Guest.IP(), 65535-i)
+	}
+	return 0
+}
+
+// getEndpoints lists the pods' HNS endpoints that the kubelet's logs tell of, and
+// the stale ones.
+func getEndpoints(_ context.Context, p *Process) int {
+	if pods, err := p.Guest.Root.ReadDir(`C:\var\log\pods`); err == nil {
+		for _, pod := range pods {
+			p.Printf("Name : %s\r\n", pod.Name())
+		}
+	}
+	for i := range p.Guest.Pulse.Get().StaleEndpoints {
+		p.Printf("Name : stale-%d\r\n", i)
+	}
+	return 0
+}
+
+func testConnection(_ context.Context, p *Process) int {
+	names := operand(p.Args[1:])
+	host := p.Arg(1)
+	if len(names) > 0 {
+		host = names[0]
+	}
+	v := p.Guest.Pulse.Get()
+	answers := "False" // what is not simulated does not answer
+	if host == "169.254.169.254" && v.Metadata && v.Network {
+		answers = "True"
+	}
+	port, _ := option(p.Args, "-Port")
+	p.Printf("\r\nComputerName     : %s\r\nRemotePort       : %s\r\nInterfaceAlias   : vEthernet (Ethernet)\r\nTcpTestSucceeded : %s\r\n", host, port, answers)
+	return 0
+}
+
+func getVolume(_ context.Context, p *Process) int {
+	const size = 127.0 // GB, as the published images have it
+	p.Printf("\r\nDriveLetter FriendlyName FileSystemType DriveType HealthStatus OperationalStatus SizeRemaining      Size\r\n")
+	p.Printf("C                        NTFS           Fixed     Healthy      OK                %10.2f GB %6.2f GB\r\n", size*p.Guest.Pulse.Get().Free, size)
+	return 0
+}
+
+var countOf = regexp.MustCompile(`(?is)^\(\s*([a-z-]+[^()]*)\)\.count$`)
+
+// count answers (COMMAND).Count by the rows that the command writes.
+func (ps *powershell) count(ctx context.Context, command string) {
+	out := ps.o.Stdout
+	var rows bytes.Buffer
+	ps.o.Stdout = &rows
+	ps.command(ctx, command)
+	ps.o.Stdout = out
+	n := 0
+	for line := range strings.Lines(rows.String()) {
+		if strings.TrimSpace(line) != "" {
+			n++
+		}
+	}
+	_, _ = out.Write([]byte(strconv.Itoa(n) + "\r\n")) // a lost reader is its own affair
+}
