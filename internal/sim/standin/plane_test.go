@@ -172,7 +172,7 @@ func TestKubeProxyAndDNS(t *testing.T) {
 	nodePort := fmt.Sprintf("10.214.0.4:%d", svc.Spec.Ports[0].NodePort)
 
 	_, path := guest(t)
-	env := Env{NodeName: "win1", OS: "windows", InternalIP: from.IP, Path: path}
+	env := Env{NodeName: "win1", OS: "windows", InternalIP: from.IP, Path: path, Vars: map[string]string{"NODE_NAME": "win1"}}
 	out, stop := start(t, c, "sigwindowstools/kube-proxy:v1.36.3-calico-hostprocess", env)
 	eventually(t, "it waits for the CNI", func() bool { return strings.Contains(out.String(), "Waiting for the HNS network") })
 	if got := answer(f, from, nodePort); !strings.Contains(got, "refused") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -25,7 +26,11 @@ func cmdlets(name string) cmdlet {
 		return lineObjects
 	case "get-hnsnetwork":
 		return networkObjects
-	case "get-hnsendpoint", "get-hnspolicylist":
+	case "get-hnsendpoint":
+		return endpointObjects
+	case "get-nettcpconnection":
+		return connectionObjects
+	case "get-hnspolicylist":
 		return func(*powershell, []string) ([]object, error) { return nil, nil }
 	case "get-netadapter":
 		return adapterObjects
@@ -42,7 +47,7 @@ func cmdlets(name string) cmdlet {
 // alone are the cmdlets that the table of commands lacks.
 func alone(name string) bool {
 	switch name {
-	case "get-volume", "get-computerinfo", "get-netipaddress", "get-hnsendpoint", "get-hnspolicylist", "get-item", "gi", "gsv", "gps", "get-netadapter":
+	case "get-volume", "get-computerinfo", "get-netipaddress", "get-hnsendpoint", "get-hnspolicylist", "get-nettcpconnection", "get-item", "gi", "gsv", "gps", "get-netadapter":
 		return true
 	}
 	return false
@@ -206,12 +211,12 @@ func addressObjects(ps *powershell, _ []string) ([]object, error) {
 	return append(out, object{kind: "ip", fields: []property{{"IPAddress", "127.0.0.1"}, {"InterfaceAlias", "Loopback Pseudo-Interface 1"}, {"PrefixLength", 8}, {"AddressFamily", "IPv4"}}}), nil
 }
 
-func volumeObjects(_ *powershell, args []string) ([]object, error) {
+func volumeObjects(ps *powershell, args []string) ([]object, error) {
 	const gib = 1 << 30
 	if names := wanted(args); len(names) > 0 && !among("C", names) {
 		return nil, refused("No MSFT_Volume objects found with property 'DriveLetter' equal to '%s'.", names[0])
 	}
-	return []object{{kind: "volume", fields: []property{{"DriveLetter", "C"}, {"FileSystemType", "NTFS"}, {"HealthStatus", "Healthy"}, {"SizeRemaining", 100 * gib}, {"Size", 127 * gib}}}}, nil
+	return []object{{kind: "volume", fields: []property{{"DriveLetter", "C"}, {"FileSystemType", "NTFS"}, {"HealthStatus", "Healthy"}, {"SizeRemaining", int(math.Round(127 * gib * ps.shell.guest.Pulse.Get().Free))}, {"Size", 127 * gib}}}}, nil
 }
 
 func computerObjects(ps *powershell, _ []string) ([]object, error) {

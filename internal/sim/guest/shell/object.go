@@ -27,13 +27,15 @@ type property struct {
 
 // columns are those that are shown of a kind unless others are asked for.
 var columns = map[string][]string{
-	"service":    {"Status", "Name", "DisplayName"},
-	"process":    {"Id", "ProcessName"},
-	"file":       {"Mode", "LastWriteTime", "Length", "Name"},
-	"hnsnetwork": {"Name", "Type", "ManagementIP"},
-	"adapter":    {"Name", "InterfaceDescription", "ifIndex", "Status", "MacAddress", "LinkSpeed"},
-	"ip":         {"IPAddress", "InterfaceAlias", "PrefixLength", "AddressFamily"},
-	"volume":     {"DriveLetter", "FileSystemType", "HealthStatus", "SizeRemaining", "Size"},
+	"service":     {"Status", "Name", "DisplayName"},
+	"process":     {"Id", "ProcessName"},
+	"file":        {"Mode", "LastWriteTime", "Length", "Name"},
+	"hnsnetwork":  {"Name", "Type", "ManagementIP"},
+	"adapter":     {"Name", "InterfaceDescription", "ifIndex", "Status", "MacAddress", "LinkSpeed"},
+	"ip":          {"IPAddress", "InterfaceAlias", "PrefixLength", "AddressFamily"},
+	"hnsendpoint": {"Name", "State"},
+	"connection":  {"LocalAddress", "LocalPort", "State"},
+	"volume":      {"DriveLetter", "FileSystemType", "HealthStatus", "SizeRemaining", "Size"},
 }
 
 func texts(text string) []object {

@@ -92,8 +92,6 @@ func (ps *powershell) statement(ctx context.Context, st string, depth int) {
 		if n, err := strconv.Atoi(strings.TrimSpace(st[4:])); err == nil {
 			ps.code = n
 		}
-	case countOf.MatchString(st):
-		ps.count(ctx, countOf.FindStringSubmatch(st)[1])
 	case word == "return":
 		ps.done = true
 	case word == "if" || strings.HasPrefix(word, "if("):

@@ -1,17 +1,15 @@
 package shell
 
 import (
-	"bytes"
 	"context"
-	"regexp"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
 )
 
-// What shows and changes a guest's vitals. Where a real command lists a thousand
-// rows, one row a line is written.
+// What shows and changes a guest's vitals.
 
 func getInterface(_ context.Context, p *Process) int {
 	mtu := p.Guest.Pulse.Get().MTU
@@ -64,25 +62,24 @@ func netsh(ctx context.Context, p *Process) int {
 	return 0
 }
 
-func getConnections(_ context.Context, p *Process) int {
-	for i := range p.Guest.Pulse.Get().Connections {
-		p.Printf("%-15s %5d Established\r\n", p.Guest.IP(), 65535-i)
+// connectionObjects are the connections that are open; where they lead to is not
+// simulated.
+func connectionObjects(ps *powershell, _ []string) ([]object, error) {
+	var out []object
+	for i := range ps.shell.guest.Pulse.Get().Connections {
+		out = append(out, object{kind: "connection", fields: []property{{"LocalAddress", ps.shell.guest.IP().String()}, {"LocalPort", 65535 - i}, {"State", "Established"}}})
 	}
-	return 0
+	return out, nil
 }
 
-// getEndpoints lists the pods' HNS endpoints that the kubelet's logs tell of, and
-// the stale ones.
-func getEndpoints(_ context.Context, p *Process) int {
-	if pods, err := p.Guest.Root.ReadDir(`C:\var\log\pods`); err == nil {
-		for _, pod := range pods {
-			p.Printf("Name : %s\r\n", pod.Name())
-		}
+// endpointObjects are the HNS endpoints that crashed pods have left. Those of pods
+// that run are not kept.
+func endpointObjects(ps *powershell, _ []string) ([]object, error) {
+	var out []object
+	for i := range ps.shell.guest.Pulse.Get().StaleEndpoints {
+		out = append(out, object{kind: "hnsendpoint", fields: []property{{"Name", fmt.Sprintf("stale-%d", i)}, {"State", 3}}})
 	}
-	for i := range p.Guest.Pulse.Get().StaleEndpoints {
-		p.Printf("Name : stale-%d\r\n", i)
-	}
-	return 0
+	return out, nil
 }
 
 func testConnection(_ context.Context, p *Process) int {
@@ -99,29 +96,4 @@ func testConnection(_ context.Context, p *Process) int {
 	port, _ := option(p.Args, "-Port")
 	p.Printf("\r\nComputerName     : %s\r\nRemotePort       : %s\r\nInterfaceAlias   : vEthernet (Ethernet)\r\nTcpTestSucceeded : %s\r\n", host, port, answers)
 	return 0
-}
-
-func getVolume(_ context.Context, p *Process) int {
-	const size = 127.0 // GB, as the published images have it
-	p.Printf("\r\nDriveLetter FriendlyName FileSystemType DriveType HealthStatus OperationalStatus SizeRemaining      Size\r\n")
-	p.Printf("C                        NTFS           Fixed     Healthy      OK                %10.2f GB %6.2f GB\r\n", size*p.Guest.Pulse.Get().Free, size)
-	return 0
-}
-
-var countOf = regexp.MustCompile(`(?is)^\(\s*([a-z-]+[^()]*)\)\.count$`)
-
-// count answers (COMMAND).Count by the rows that the command writes.
-func (ps *powershell) count(ctx context.Context, command string) {
-	out := ps.o.Stdout
-	var rows bytes.Buffer
-	ps.o.Stdout = &rows
-	ps.command(ctx, command)
-	ps.o.Stdout = out
-	n := 0
-	for line := range strings.Lines(rows.String()) {
-		if strings.TrimSpace(line) != "" {
-			n++
-		}
-	}
-	_, _ = out.Write([]byte(strconv.Itoa(n) + "\r\n")) // a lost reader is its own affair
 }
