@@ -1,0 +1,314 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/lint"
+	simarm "casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/fault"
+)
+
+// emulated is a client of a local Azure behind TLS.
+func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
+	t.Helper()
+	set, err := fault.New(fault.File{Rules: faults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := simarm.New(simarm.Config{Dir: t.TempDir(), Faults: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(t.Context(), listener) }()
+	url := "https://" + listener.Addr().String()
+	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
+		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
+	}}})
+	client, err := pool.Client("", simarm.DefaultSubscription, identity.Source{Type: identity.ServicePrincipal, TenantID: simarm.DefaultTenant, ClientID: "test", ClientSecret: "good"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// network makes a virtual network with one subnet in group others.
+func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR string) {
+	t.Helper()
+	group := "/subscriptions/" + simarm.DefaultSubscription + "/resourceGroups/others"
+	if _, err := client.Put(t.Context(), group, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Put(t.Context(), group+"/providers/Microsoft.Network/virtualNetworks/"+name, networkAPIVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
+		"addressSpace": map[string]any{"addressPrefixes": []string{cidr}},
+		"subnets":      []any{map[string]any{"name": subnet, "properties": map[string]any{"addressPrefix": subnetCIDR}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manifest is the base with replacements, each of all places, and further objects.
+func manifest(t *testing.T, edits []string, more string) *lint.Set {
+	t.Helper()
+	base, err := os.ReadFile("testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(base)
+	for i := 0; i+1 < len(edits); i += 2 {
+		changed := strings.ReplaceAll(text, edits[i], edits[i+1])
+		if changed == text {
+			t.Fatalf("the base has no %q", edits[i])
+		}
+		text = changed
+	}
+	if more != "" {
+		text += "---\n" + more
+	}
+	set, errs := lint.Parse("cluster.yaml", []byte(text), lint.Options{})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// found are the findings of this package's own checks, as rule, object and path.
+func found(t *testing.T, client *arm.Client, set *lint.Set) []string {
+	t.Helper()
+	plan := Read(set)
+	facts, err := Ask(t.Context(), client, "test", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range lint.Run(set, Rules(plan, facts), lint.Target{}) {
+		if f.Message == "" || f.Fix == "" || f.Line == 0 || f.File == "" {
+			t.Errorf("%+v lacks something", f)
+		}
+		out = append(out, f.Rule+" "+f.Object+" "+f.Path)
+	}
+	return slices.Compact(out)
+}
+
+// sshKey spares admission to make one up.
+const sshKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSUNxZFliTHpuKytGSXVuRzFndkJCUTduSkNWNVZHRDJ5cjFJWXliQ1ZBcDE="
+
+func windowsMachine(name string) string {
+	return strings.NewReplacer("KEY", sshKey, "NAME", name).Replace(`apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: NAME, namespace: default}
+spec:
+  clusterName: demo
+  version: v1.36.3
+  bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: demo-md-win}}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureMachine, name: NAME}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachine
+metadata: {name: NAME, namespace: default}
+spec: {vmSize: Standard_D4s_v3, sshPublicKey: KEY, osDisk: {osType: Windows, diskSizeGB: 128}}
+---
+`)
+}
+
+func windowsPool(name string) string {
+	return strings.NewReplacer("KEY", sshKey, "NAME", name).Replace(`apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachinePool
+metadata: {name: NAME, namespace: default}
+spec:
+  clusterName: demo
+  replicas: 1
+  template:
+    spec:
+      clusterName: demo
+      version: v1.36.3
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: demo-md-win}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureMachinePool, name: NAME}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachinePool
+metadata: {name: NAME, namespace: default}
+spec: {location: westeurope, template: {vmSize: Standard_D4s_v3, sshPublicKey: KEY, osDisk: {osType: Windows, diskSizeGB: 128}}}
+---
+`)
+}
+
+const hostProcess = `apiVersion: v1
+kind: Pod
+metadata: {name: agent}
+spec:
+  nodeSelector: {kubernetes.io/os: windows}
+  hostNetwork: true
+  securityContext: {windowsOptions: {hostProcess: true, runAsUserName: 'NT AUTHORITY\SYSTEM'}}
+  containers: [{name: a, image: example.com/agent}]
+`
+
+// marketplace names an image of the marketplace where the Windows template has its
+// size.
+func marketplace(sku, version string) []string {
+	const size = "        osType: Windows\n"
+	return []string{size, size + "      image: {marketplace: {publisher: cncf-upstream, offer: capi-windows, sku: " + sku + ", version: " + version + "}}\n"}
+}
+
+// TestChecks has a manifest that each check finds, and one that differs little and
+// that none does.
+func TestChecks(t *testing.T) {
+	const (
+		pods   = "192.168.0.0/16"
+		cp     = "KubeadmControlPlane/default/demo-control-plane "
+		win    = "AzureMachineTemplate/default/demo-md-win spec.template.spec."
+		azure  = "AzureCluster/default/demo spec."
+		ranges = "Cluster/default/demo spec.clusterNetwork."
+	)
+	vnet := "    vnet:\n      name: demo-vnet\n"
+	peered := func(cidr string) []string {
+		return []string{vnet, vnet + "      cidrBlocks: [" + cidr + "]\n      peerings: [{resourceGroup: others, remoteVnetName: theirs}]\n",
+			"role: control-plane", "role: control-plane\n      cidrBlocks: [" + strings.Replace(cidr, "/16", "/24", 1) + "]",
+			"role: node", "role: node\n      cidrBlocks: [" + strings.Replace(cidr, ".0.0/16", ".1.0/24", 1) + "]"}
+	}
+	own := func(name string) []string {
+		return []string{vnet, "    vnet:\n      resourceGroup: others\n      name: " + name + "\n", "name: control-plane-subnet", "name: all", "    - name: node-subnet\n      natGateway:\n        name: node-natgateway\n      role: node\n", "", "role: control-plane", "role: cluster\n      cidrBlocks: [10.50.0.0/24]"}
+	}
+	all := emulated(t)
+	network(t, all, "theirs", "10.50.0.0/16", "all", "10.50.0.0/24")
+	for _, tc := range []struct {
+		name      string
+		bad       []string
+		badMore   string
+		want      []string
+		good      []string
+		goodMore  string
+		faults    []fault.Rule
+		faultWant []string
+	}{
+		{name: "subscription", bad: []string{"subscriptionID: 00000000-0000-0000-0000-0000000000a1", "subscriptionID: 00000000-0000-0000-0000-0000000000ff"}, want: []string{"PRE101 " + azure + "subscriptionID"}},
+		{name: "location", bad: []string{"location: westeurope", "location: atlantis"}, want: []string{"PRE103 " + azure + "location"}, good: []string{"location: westeurope", "location: northeurope"}},
+		{name: "denied", faults: []fault.Rule{{Kind: fault.Unavailable, Verbs: []string{"GET"}, Type: "*usages*", Status: 403, Code: "AuthorizationFailed"}}, faultWant: []string{"PRE104 " + azure + "subscriptionID"}},
+		{name: "size", bad: []string{"      vmSize: Standard_D2s_v3", "      vmSize: Standard_X2"}, want: []string{"PRE111 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize", "PRE111 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize", "PRE111 " + win + "vmSize"},
+			good: []string{"      vmSize: Standard_D2s_v3", "      vmSize: standard_d4S_v3"}},
+		{name: "zone", bad: []string{"        name: demo-md-win\n      version", "        name: demo-md-win\n      failureDomain: \"7\"\n      version"}, want: []string{"PRE111 " + win + "vmSize"},
+			good: []string{"        name: demo-md-win\n      version", "        name: demo-md-win\n      failureDomain: \"1\"\n      version"}},
+		{name: "quota", bad: []string{"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8"}, want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
+			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8"}},
+		{name: "quota of spot", bad: []string{"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8", "      sshPublicKey", "      spotVMOptions: {}\n      sshPublicKey"}, want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
+			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8", "      sshPublicKey", "      spotVMOptions: {}\n      sshPublicKey"}},
+		{name: "image by version", bad: []string{"version: v1.36.3", "version: v1.36.99"}, want: []string{"PRE113 " + cp + "spec.version", "PRE113 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE113 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+			good: []string{"version: v1.36.3", "version: v1.35.1"}},
+		{name: "image", bad: marketplace("k8s-1dot99dot1-windows-2019-containerd", "latest"), want: []string{"PRE113 " + win + "image", "PRE303 " + win + "image"}},
+		{name: "range", bad: []string{pods, "192.168.0.0/99"}, want: []string{"PRE201 " + ranges + "pods.cidrBlocks[0]"}},
+		{name: "range of Services", bad: []string{"10.96.0.0/12", "172.0.0.0/8"}, want: []string{"PRE201 " + ranges + "services.cidrBlocks[0]"}, good: []string{"10.96.0.0/12", "172.16.0.0/12"}},
+		{name: "pods and Services", bad: []string{pods, "10.100.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}},
+		{name: "pods and nodes", bad: []string{pods, "10.1.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}, good: []string{pods, "172.20.0.0/16"}},
+		{name: "Services and nodes", bad: []string{"10.96.0.0/12", "10.0.0.0/12"}, want: []string{"PRE202 " + ranges + "services.cidrBlocks[0]"}},
+		{name: "pods in the network", bad: []string{pods, "10.64.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}, good: []string{pods, "10.64.0.0/16", "cni: calico", "cni: azure-cni-v1"}},
+		{name: "room", bad: []string{pods, "192.168.0.0/23"}, want: []string{"PRE203 " + ranges + "pods.cidrBlocks[0]"},
+			good: []string{pods, "192.168.0.0/23", "        - name: cluster-name\n", "        - name: node-cidr-mask-size\n          value: \"26\"\n        - name: cluster-name\n"}},
+		{name: "peering", bad: peered("10.50.0.0/16"), want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}, good: peered("10.51.0.0/16")},
+		{name: "peering with nobody", bad: []string{vnet, vnet + "      peerings: [{resourceGroup: others, remoteVnetName: nobody}]\n"}, want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
+		{name: "network of one's own", bad: own("nobody"), want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
+		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
+		{name: "kubelets too new", bad: []string{"\n  version: v1.36.3", "\n  version: v1.35.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
+		{name: "kubelets too old", bad: []string{"      version: v1.36.3", "      version: v1.32.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+			good: []string{"      version: v1.36.3", "      version: v1.33.1"}},
+		{name: "image of another version", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), want: []string{"PRE303 " + win + "image"},
+			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019")},
+		{name: "image of Linux", bad: append(marketplace("k8s-1dot22dot1-ubuntu-2004", "latest"), "capi-windows", "capi", "version: v1.36.3", "version: v1.22.1"), want: []string{"PRE304 " + win + "image"}},
+		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: 1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
+		{name: "HostProcess", bad: []string{"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}, badMore: hostProcess, want: []string{"PRE306 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+			good: []string{"version: v1.36.3", "version: v1.23.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}, goodMore: hostProcess},
+		{name: "computers", badMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-abcde"), goodMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-fghij"), want: []string{"PRE401 AzureMachine/default/windows-1-two-abcde metadata.name"}},
+		{name: "scale sets", badMore: windowsPool("first-pool-a") + windowsPool("other-pool-a"), goodMore: windowsPool("first-pool-a") + windowsPool("other-pool-b"), want: []string{"PRE402 AzureMachinePool/default/other-pool-a metadata.name"}},
+		{name: "missing", bad: []string{"kind: AzureMachineTemplate\n        name: demo-md-win", "kind: AzureMachineTemplate\n        name: elsewhere"}, want: []string{"PRE403 MachineDeployment/default/demo-md-win spec.template.spec.infrastructureRef.name"}},
+		{name: "admission", bad: []string{"diskSizeGB: 128", "diskSizeGB: 99999"}, want: []string{"PRE501 AzureMachineTemplate/default/demo-control-plane spec.template.spec.osDisk.diskSizeGB", "PRE501 AzureMachineTemplate/default/demo-md-0 spec.template.spec.osDisk.diskSizeGB", "PRE501 " + win + "osDisk.diskSizeGB"},
+			good: []string{"diskSizeGB: 128", "diskSizeGB: 256"}},
+		{name: "bootstrap data", bad: []string{"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, want: []string{"PRE601 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.files"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client := all
+			if len(tc.faults) > 0 {
+				client = emulated(t, tc.faults...)
+			}
+			if got := found(t, client, manifest(t, tc.bad, tc.badMore)); len(tc.faults) == 0 && !slices.Equal(got, tc.want) {
+				t.Errorf("found\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(tc.want, "\n  "))
+			} else if len(tc.faults) > 0 && !slices.Equal(got, tc.faultWant) {
+				t.Errorf("found %v with faults, want %v", got, tc.faultWant)
+			}
+			if got := found(t, client, manifest(t, tc.good, tc.goodMore)); len(got) > 0 && len(tc.faults) == 0 {
+				t.Errorf("found in what is good: %v", got)
+			}
+		})
+	}
+}
+
+// TestStates are those that the local Azure is never in.
+func TestStates(t *testing.T) {
+	for _, tc := range []struct{ name, state, provider, want string }{
+		{"enabled", "Enabled", "", ""},
+		{"disabled", "Disabled", "", "error PRE101"},
+		{"past due", "PastDue", "", "warning PRE101"},
+		{"not registered", "Enabled", "Microsoft.Compute", "warning PRE102"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &Subscription{ID: simarm.DefaultSubscription, State: tc.state, Unregistered: map[string]string{}}
+			if tc.provider != "" {
+				s.Unregistered[tc.provider] = "NotRegistered"
+			}
+			set := manifest(t, nil, "")
+			plan := Read(set)
+			got := ""
+			for _, f := range lint.Run(set, Rules(plan, &Facts{subscriptions: map[string]*Subscription{s.ID: s}}), lint.Target{}) {
+				got += f.Level + " " + f.Rule
+			}
+			if got != tc.want {
+				t.Errorf("found %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestOffline: nothing is said that needs Azure, and the rules of lint are there.
+func TestOffline(t *testing.T) {
+	set := manifest(t, []string{"location: westeurope", "location: atlantis", "criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
+	var got []string
+	for _, f := range Run(set, Read(set), nil) {
+		if f.Severity == lint.Error {
+			got = append(got, f.Rule)
+		}
+	}
+	slices.Sort(got)
+	if want := []string{"PRE601", "WIN807"}; !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+func TestAskEnds(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := Ask(ctx, emulated(t), "test", Read(manifest(t, nil, ""))); !errors.Is(err, context.Canceled) {
+		t.Errorf("Ask after the end of its context: %v", err)
+	}
+}
+
+// TestDocumented: each check has what explain and SARIF print, and an ID of its own.
+func TestDocumented(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range Rules(nil, nil) {
+		if r.Title == "" || r.Doc == "" || r.Severity == 0 || r.Check == nil || !strings.HasPrefix(r.ID, "PRE") || seen[r.ID] {
+			t.Errorf("%s: %q, severity %v", r.ID, r.Title, r.Severity)
+		}
+		seen[r.ID] = true
+		r.Check(&lint.Pass{Set: &lint.Set{}})
+	}
+}
