@@ -80,16 +80,22 @@ func errQuota(family, location string, limit, used, more int) *Error {
 func (c *call) usages() []any {
 	var used map[string]int
 	c.s.read(func(t *tx) { used = t.usage(c.id.Subscription, region(c.id.Names[0])) })
-	usage := func(name string, limit int) object {
-		return object{"name": object{"value": name, "localizedValue": name}, "unit": "Count", "currentValue": used[name], "limit": limit}
+	usage := func(name, shown string, limit int) object {
+		return object{"name": object{"value": name, "localizedValue": shown}, "unit": "Count", "currentValue": used[name], "limit": limit}
 	}
-	out := []any{usage(usageCores, coreLimit), usage(usageMachines, 25000), usage(usageSets, 2500), usage(usageSpot, coreLimit)}
+	out := []any{usage(usageCores, "Total Regional vCPUs", coreLimit), usage(usageMachines, "Virtual Machines", 25000), usage(usageSets, "Virtual Machine Scale Sets", 2500), usage(usageSpot, "Total Regional Spot vCPUs", coreLimit)}
 	seen := map[string]bool{}
 	for _, s := range sizes {
 		if !seen[s.family] {
 			seen[s.family] = true
-			out = append(out, usage(s.family, coreLimit))
+			out = append(out, usage(s.family, familyName(s.family), coreLimit))
 		}
 	}
 	return out
+}
+
+// familyName is what the portal and the az CLI show for a family: "Standard DSv3
+// Family vCPUs" for standardDSv3Family.
+func familyName(family string) string {
+	return "Standard " + strings.TrimSuffix(strings.TrimPrefix(family, "standard"), "Family") + " Family vCPUs"
 }

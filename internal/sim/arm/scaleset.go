@@ -117,6 +117,9 @@ func keepScaleSet(d, old *doc) *Error {
 	if before := texts(old.Body, "zones"); len(before) > 0 && !containsAll(texts(d.Body, "zones"), before) {
 		return errImmutable("zones")
 	}
+	if profile, before := profileOf(d), profileOf(old); profile != nil {
+		keepProfile(profile, before)
+	}
 	if prefix := str(profileOf(old), "osProfile", "computerNamePrefix"); prefix != "" && profileOf(d) != nil {
 		profile := ensure(profileOf(d), "osProfile")
 		setDefault(profile, "computerNamePrefix", prefix)
@@ -125,6 +128,20 @@ func keepScaleSet(d, old *doc) *Error {
 		}
 	}
 	return nil
+}
+
+// keepProfile carries over what a write of the model may leave out: CAPZ leaves
+// out the network, and clients of an API version before community galleries send
+// an image reference without one.
+func keepProfile(profile, before object) {
+	for _, field := range []string{"osProfile", "storageProfile", "networkProfile"} {
+		if profile[field] == nil && before[field] != nil {
+			profile[field] = clone(before[field])
+		}
+	}
+	if image := sub(before, "storageProfile", "imageReference"); image != nil && len(sub(profile, "storageProfile", "imageReference")) == 0 {
+		ensure(profile, "storageProfile")["imageReference"] = clone(image)
+	}
 }
 
 func errImmutable(property string) *Error {

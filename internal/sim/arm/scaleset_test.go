@@ -299,6 +299,13 @@ func TestScaleSetModelDrift(t *testing.T) {
 			t.Errorf("instance %s is up to date with a model it was not made from", id)
 		}
 	}
+	// A write that leaves out what may be left out changes nothing of it.
+	less := windowsSet(2)
+	less.Properties.VirtualMachineProfile.NetworkProfile, less.Properties.VirtualMachineProfile.StorageProfile.ImageReference = nil, nil
+	kept := a.putSet(less)
+	if *kept.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID != *imageID("2025", "1.36.3") || len(kept.Properties.VirtualMachineProfile.NetworkProfile.NetworkInterfaceConfigurations) != 1 {
+		t.Errorf("the model is %+v", kept.Properties.VirtualMachineProfile)
+	}
 	up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("1"), nil)
 	must(t, up, err)
 	got := a.listed()
