@@ -27,7 +27,7 @@ func bodyFor(r *resource) (version string, body map[string]any, err error) {
 	case "resources/resourcegroups":
 		version, text = "2021-04-01", `{}`
 	case "network/virtualnetworks":
-		text = fmt.Sprintf(`{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":%s}}`, subnets(r))
+		text = fmt.Sprintf(`{"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8","172.16.0.0/16"]},"subnets":%s}}`, subnets(r))
 	case "network/networksecuritygroups":
 		text = fmt.Sprintf(`{"properties":{"securityRules":%s}}`, children(r, "securityrules", `"protocol":"Tcp","access":"Allow","direction":"Inbound","priority":%[2]d,"sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRange":"80"`))
 	case "network/routetables":
@@ -125,7 +125,7 @@ func subnets(r *resource) string {
 	}
 	out := []string{}
 	for i, name := range names {
-		out = append(out, fmt.Sprintf(`{"name":%q,"properties":{"addressPrefix":"10.0.%d.0/24"}}`, name, i))
+		out = append(out, fmt.Sprintf(`{"name":%q,"properties":{"addressPrefix":"172.16.%d.0/24"}}`, name, i))
 	}
 	return "[" + strings.Join(out, ",") + "]"
 }

@@ -21,7 +21,7 @@ import (
 func main() {
 	root := flag.String("root", ".", "the module's directory")
 	only := flag.String("only", "", "run the examples whose name contains one of these, comma separated")
-	least := flag.Int("least", 200, "how many have to succeed")
+	least := flag.Int("least", 400, "how many have to succeed")
 	verbose := flag.Bool("v", false, "show each example")
 	flag.Parse()
 	ok, err := run(context.Background(), *root, *only, *verbose)

@@ -143,7 +143,7 @@ func take(root, module string, add func(pkg, file string, content []byte) error)
 }
 
 var (
-	subscriptionSegment = regexp.MustCompile(`(?i)/subscriptions/[^/"]+`)
+	subscriptionSegment = regexp.MustCompile(`(?i)(["/])subscriptions/[^/"]+`)
 	placeholder         = regexp.MustCompile(`\{+([A-Za-z][\w. -]*)\}+`)
 )
 
@@ -170,7 +170,7 @@ func fill(f *ast.File) {
 			}
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
-				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "/subscriptions/"+arm.DefaultSubscription)
+				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "${1}subscriptions/"+arm.DefaultSubscription)
 				n.Value = placeholder.ReplaceAllStringFunc(n.Value, func(text string) string {
 					name := strings.Trim(text, "{}")
 					return cmp.Or(values()[name], strings.ReplaceAll(name, " ", "-"))

@@ -41,7 +41,7 @@ func report(w io.Writer, results []result) (ok int) {
 			ok++
 		case unmodelled:
 			rows[key].unmodelled++
-			missing[r.reason]++
+			missing[strings.TrimSuffix(strings.TrimPrefix(r.reason, "NotSupportedByLocalAzure: The local Azure does not implement "), ". Nothing was changed.")]++
 		default:
 			rows[key].refused++
 		}

@@ -47,6 +47,7 @@ func catalogue() []offer {
 		{"Canonical", "0001-com-ubuntu-server-jammy", "Linux", map[string][]string{"22_04-lts-gen2": {"22.04.202406140"}}},
 		{"MicrosoftWindowsServer", "WindowsServer", "Windows", map[string][]string{
 			"2019-datacenter-core-smalldisk": {"17763.6293.240905"}, "2022-datacenter-core-smalldisk": {"20348.2700.240905"}, "2025-datacenter-core-smalldisk": {"26100.1742.240906"},
+			"2016-Datacenter": {"14393.7336.240905"}, "2019-Datacenter": {"17763.6293.240905"}, "2022-datacenter-core-g2": {"20348.2700.240905"},
 			"2022-datacenter-g2": {"20348.2700.240905"}, "2022-datacenter-azure-edition": {"20348.2700.240905"}}},
 	}
 }
