@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.serveLogin() || c.serveBlob() {
 		return
 	}
-	err := c.serve()
+	err := c.guarded()
 	if c.abort {
 		s.calls.add(c)
 		panic(http.ErrAbortHandler) // the way of net/http to drop a connection

@@ -34,7 +34,7 @@ func (s *Server) read(fn func(*tx)) {
 func (s *Server) update(fn func(*tx) error) error {
 	s.mu.Lock()
 	t := &tx{store: s.store, s: s, now: s.clock.Now().UTC(), docKeys: map[string]bool{}, opKeys: map[string]bool{}}
-	err := fn(t)
+	err := s.try(t, fn)
 	if err == nil && len(t.docKeys)+len(t.opKeys) > 0 {
 		if err = s.store.save(t.docKeys, t.opKeys); err != nil {
 			s.log.Error(err, "The state could not be written")
@@ -42,9 +42,7 @@ func (s *Server) update(fn func(*tx) error) error {
 		}
 	}
 	if err != nil {
-		for _, u := range slices.Backward(t.undo) {
-			u()
-		}
+		t.revert()
 		s.mu.Unlock()
 		return err
 	}
@@ -57,6 +55,13 @@ func (s *Server) update(fn func(*tx) error) error {
 		s.drive(op)
 	}
 	return nil
+}
+
+// revert takes back what the transaction changed.
+func (t *tx) revert() {
+	for _, u := range slices.Backward(t.undo) {
+		u()
+	}
 }
 
 func (t *tx) find(id string) *doc { return t.docs[lower(id)] }
