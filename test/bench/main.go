@@ -33,17 +33,25 @@ func (r row) String() string {
 
 func main() {
 	bin := flag.String("bin", "bin", "directory of the binaries")
-	nodes := flag.Int("nodes", 1000, "Windows nodes of the large cluster; 0 leaves it out")
+	nodes := flag.Int("nodes", 1000, "Windows nodes of the large cluster; 0 leaves it out, less all of the plane")
 	machines := flag.Int("machines", 1000, "machines for casement-manager's memory; 0 leaves it out")
+	vms := flag.Int("vms", 10000, "VMs of the local Azure alone; 0 leaves it out")
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
 	flag.Parse()
-	if err := run(*bin, *nodes, *machines, *idle); err != nil {
+	if dir := os.Getenv(azureEnv); dir != "" {
+		if err := serveAzure(dir); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: serve the local Azure:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(*bin, *nodes, *machines, *vms, *idle); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin string, nodes, machines int, idle time.Duration) error {
+func run(bin string, nodes, machines, vms int, idle time.Duration) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -56,6 +64,14 @@ func run(bin string, nodes, machines int, idle time.Duration) error {
 	fmt.Printf("machine: %d cores, %s, %s, %s\n\n", runtime.NumCPU(), memory(), cpu(), runtime.Version())
 	fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET", "RATIO")
 	show := func(r row) { fmt.Println(r) }
+	if vms > 0 {
+		if err := azureLoad(show, home, vms); err != nil {
+			return err
+		}
+	}
+	if nodes < 0 {
+		return nil
+	}
 	p := &plane{bin: bin, home: home}
 	defer p.casement(nil, "down", "--purge")
 	if err := p.small(show, idle); err != nil {
