@@ -35,11 +35,15 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 60m -count=1 -v ./test/life -full
 	go test -timeout 60m -count=1 -v ./test/crash -moments 20
 	$(MAKE) e2e-ssh
+	$(MAKE) e2e-faults
 	$(MAKE) e2e-clusterctl
 	$(MAKE) e2e-sdk
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/ssh -full
+
+e2e-faults: build ## Some 40 faults, and what casement why calls each
+	go test -timeout 60m -count=1 -v ./test/faults -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade, move
 	go test -timeout 15m -count=1 -v ./test/clusterctl -full
@@ -66,4 +70,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test e2e e2e-ssh e2e-clusterctl e2e-sdk bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk bench release lint generate verify bump-k8s FORCE
