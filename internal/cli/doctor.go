@@ -1,27 +1,37 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/doctor"
 	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/why"
 )
 
 func newDoctor(a *app) *cobra.Command {
 	var t target
 	var output string
+	var fix bool
 	c := &cobra.Command{
-		Use:   "doctor CLUSTER|NODE",
+		Use:   "doctor CLUSTER|POOL|NODE",
 		Short: "Look for the known failure patterns of Windows nodes",
-		Long: `Run every check over a cluster, or show what concerns one of its machines or nodes:
-symptom, evidence, cause and fix. A check whose evidence lies inside the node is
-listed as NotExamined, with the command to run there. It changes nothing. The exit
-code is 1 when a check fails. Output wide shows the checks that passed too.`,
-		Example: "  casement doctor demo\n  casement doctor demo -o wide\n  casement doctor demo-md-w-x7k2p -o json",
+		Long: `Run every check over a cluster, or show what concerns one of its pools, machines or
+nodes: symptom, evidence, cause and fix. Windows nodes are looked into over SSH, the
+one that is named or at most 10 of a cluster, those that are not Ready first. A check
+whose evidence was not seen is listed as NotExamined, with the command to run on the
+node. --fix runs on the nodes what mends them and does no other harm, such as to start
+a service or to give an adapter its MTU, says so, and looks again; without it nothing
+is changed. The exit code is 1 when a check fails. Output wide shows the checks that
+passed too.`,
+		Example: "  casement doctor demo\n  casement doctor demo -o wide\n  casement doctor demo-md-w-x7k2p --fix",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client(t)
@@ -32,32 +42,71 @@ code is 1 when a check fails. Output wide shows the checks that passed too.`,
 			if err != nil {
 				return err
 			}
-			facts, err := a.facts(cmd.Context(), c, object.Cluster)
+			facts, results, err := a.examine(cmd.Context(), t, c, object)
 			if err != nil {
 				return err
 			}
-			var keep func(string) bool
-			if object.Kind == "Machine" {
-				keep = facts.Concerns(object.Name)
+			if fix && a.remedy(cmd.Context(), t, c, facts, results) {
+				if _, results, err = a.examine(cmd.Context(), t, c, object); err != nil {
+					return err
+				}
 			}
-			if object.Kind == "MachinePool" {
-				keep = facts.ConcernsPool(object.Name)
-			}
-			results := doctor.Examine(facts, keep)
 			if err := a.print(output, results, func(w *tabwriter.Writer) { writeResults(w, results, output == "wide") }); err != nil {
 				return err
 			}
-			for _, r := range results {
-				if r.Verdict == doctor.Failed {
-					return exitError{ExitFailed}
-				}
+			if slices.ContainsFunc(results, func(r doctor.Result) bool { return r.Verdict == doctor.Failed }) {
+				return exitError{ExitFailed}
 			}
 			return nil
 		},
 	}
 	t.addFlags(c)
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
+	c.Flags().BoolVar(&fix, "fix", false, "run on the nodes what mends them and does no other harm")
 	return c
+}
+
+// examine gathers what there is of an object's cluster and runs the checks.
+func (a *app) examine(ctx context.Context, t target, c client.Client, object gather.Object) (*why.Facts, []doctor.Result, error) {
+	facts, err := a.facts(ctx, c, object.Cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	machine := ""
+	var keep func(string) bool
+	switch object.Kind {
+	case "Machine":
+		machine, keep = object.Name, facts.Concerns(object.Name)
+	case "MachinePool":
+		keep = facts.ConcernsPool(object.Name)
+	}
+	a.lookInside(ctx, t, c, facts, machine)
+	return facts, doctor.Examine(facts, keep), nil
+}
+
+// remedy runs the findings' remedies on their nodes, each once, and says whether
+// there were any.
+func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Facts, results []doctor.Result) bool {
+	done := map[string]bool{}
+	for _, r := range results {
+		for _, finding := range r.Findings {
+			node, isNode := strings.CutPrefix(finding.At, "Node/")
+			if finding.Remedy == "" || !isNode || done[node+finding.Remedy] {
+				continue
+			}
+			done[node+finding.Remedy] = true
+			route, err := reach.Find(ctx, c, f.Cluster.Namespace, node, "")
+			if err == nil {
+				_, err = a.powershell(ctx, t, route, finding.Remedy)
+			}
+			if err != nil {
+				fmt.Fprintf(a.Err, "%s: %s: not mended: %v\n", r.ID, node, err)
+				continue
+			}
+			fmt.Fprintf(a.Err, "%s: %s: ran %s\n", r.ID, node, finding.Remedy)
+		}
+	}
+	return len(done) > 0
 }
 
 func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {

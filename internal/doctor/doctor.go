@@ -26,6 +26,9 @@ type Finding struct {
 	At       string   `json:"at"`
 	Evidence []string `json:"evidence,omitempty"`
 	Next     string   `json:"next,omitempty"`
+	// Remedy is PowerShell that mends the node and does no other harm; empty where
+	// a person has to decide.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Result is one check's outcome.
@@ -48,6 +51,8 @@ type check struct {
 	onNode string
 	causes []string
 	look   func(*why.Facts) []Finding
+	// inside says that only a look into a node can tell.
+	inside bool
 }
 
 // Examine runs every check. A trouble that no check knows is a last result, X00,
@@ -60,13 +65,13 @@ func Examine(f *why.Facts, keep func(at string) bool) []Result {
 	for _, c := range checks {
 		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
 		// Without the workload cluster nothing is known of its nodes and pods.
-		if f.Unreachable != "" || len(c.causes) == 0 && c.look == nil {
+		if f.Unreachable != "" || len(c.causes) == 0 && c.look == nil || c.inside && len(f.Inside) == 0 {
 			r.Verdict = NotExamined
 		}
 		for _, a := range answers {
 			if slices.Contains(c.causes, a.Cause) {
 				known[a.Cause] = true
-				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next})
+				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next, Remedy: a.Remedy})
 			}
 		}
 		if c.look != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -79,6 +80,51 @@ func longNames(f *why.Facts) []Finding {
 	for _, n := range nodes(f) {
 		if windows(n) && len(n.Name) > maxName {
 			out = append(out, Finding{At: "Node/" + n.Name, Evidence: []string{fmt.Sprintf("%d characters", len(n.Name))}})
+		}
+	}
+	return out
+}
+
+// waitingProxies finds kube-proxies of Windows that say that they wait for the CNI's
+// network.
+func waitingProxies(f *why.Facts) []Finding {
+	var out []Finding
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		n := f.Nodes[p.Spec.NodeName]
+		if f.Logs == nil || n == nil || !windows(n) || ready(n) || !strings.Contains(p.Name, "kube-proxy") || len(p.Spec.Containers) == 0 {
+			continue
+		}
+		if log := f.Logs(p, p.Spec.Containers[0].Name); strings.Contains(log, "Waiting for") && strings.Contains(log, "HNS network") {
+			out = append(out, Finding{At: "Pod/" + p.Name, Evidence: []string{"its log says that it waits for the HNS network"}, Next: "kubectl logs -n " + p.Namespace + " " + p.Name})
+		}
+	}
+	return out
+}
+
+func ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// build2025 begins the kernel version of Windows Server 2025.
+const build2025 = "10.0.26100."
+
+// newBuildSandboxes finds pods whose sandbox fails for its image on a node of that
+// release.
+func newBuildSandboxes(f *why.Facts) []Finding {
+	var out []Finding
+	for _, a := range f.All() {
+		name, isPod := strings.CutPrefix(a.At, "Pod/")
+		if !isPod || a.Cause != "PauseImageMissing" {
+			continue
+		}
+		for i := range f.Pods {
+			n := f.Nodes[f.Pods[i].Spec.NodeName]
+			if f.Pods[i].Name == name && n != nil && strings.HasPrefix(n.Status.NodeInfo.KernelVersion, build2025) {
+				out = append(out, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next})
+			}
 		}
 	}
 	return out

@@ -1,6 +1,9 @@
 package why
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // All returns what is wrong with every machine and pod, not only the first. A
 // fault of the cluster comes first. What is told twice is kept once.
@@ -20,6 +23,11 @@ func (f *Facts) All() []Answer {
 	}
 	for i := range f.Machines {
 		add(f.machine(&f.Machines[i]))
+	}
+	for _, node := range slices.Sorted(maps.Keys(f.Inside)) {
+		for _, p := range Probes() {
+			add(f.judge(p, node))
+		}
 	}
 	for i := range f.Pods {
 		add(f.pod(&f.Pods[i]))

@@ -100,19 +100,30 @@ func ParseInside(out string) Inside {
 	return in
 }
 
-// inside judges what was seen within a node: the basic probes or the others.
+// inside judges what was seen within a node: the first that is wrong of the basic
+// probes, or of the others.
 func (f *Facts) inside(node string, basic bool) *Answer {
 	for _, p := range Probes() {
-		out, seen := f.Inside[node][p.Name]
-		if p.basic != basic || !seen {
-			continue
-		}
-		if evidence := p.judge(out, f.podsOn(node)); evidence != "" {
-			return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix, Evidence: []string{evidence},
-				Next: "casement ssh " + node + " -- powershell " + strings.ReplaceAll(strings.Split(p.Command, ";")[0], `"`, `'`)}
+		if a := f.judge(p, node); p.basic == basic && a != nil {
+			return a
 		}
 	}
 	return nil
+}
+
+// judge is a probe's answer about a node, nil where nothing is wrong or nothing was
+// seen.
+func (f *Facts) judge(p Probe, node string) *Answer {
+	out, seen := f.Inside[node][p.Name]
+	if !seen {
+		return nil
+	}
+	evidence := p.judge(out, f.podsOn(node))
+	if evidence == "" {
+		return nil
+	}
+	return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix, Evidence: []string{evidence}, Remedy: p.Remedy,
+		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }
 
 func (f *Facts) podsOn(node string) int {

@@ -142,7 +142,7 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		if f.Unreachable != "" {
 			return nil
 		}
-		return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster", Fix: "restart the kubelet, or replace the machine", Next: next}
+		return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster", Fix: "restart the kubelet, or replace the machine", Remedy: "Restart-Service kubelet", Next: next}
 	}
 	for _, c := range n.Status.Conditions {
 		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodePIDPressure
