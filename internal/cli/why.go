@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/gather"
 	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/why"
@@ -115,12 +116,16 @@ func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) 
 	}
 	ids := map[string]string{}
 	for _, g := range s.Guests {
-		ids[strings.ToLower(g.ID)] = g.ID
+		id := strings.ToLower(g.ID)
+		ids[id] = g.ID
+		ids[id[max(0, strings.Index(id, "/resourcegroups/")):]] = g.ID
 	}
 	f.Console = func(m *clusterv1.Machine) string {
 		id := m.Spec.ProviderID
 		if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && am.Spec.ProviderID != nil {
 			id = *am.Spec.ProviderID
+		} else if am != nil {
+			id = underWay(am)
 		}
 		id = ids[strings.ToLower(strings.TrimPrefix(id, "azure://"))]
 		if id == "" {
@@ -133,6 +138,14 @@ func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) 
 		return b.String()
 	}
 	return f, nil
+}
+
+// underWay is the VM that Azure is making for a machine, from its resource group on.
+func underWay(am *infrav1.AzureMachine) string {
+	if states := am.Status.LongRunningOperationStates; len(states) > 0 {
+		return "/resourceGroups/" + states[0].ResourceGroup + "/providers/Microsoft.Compute/virtualMachines/" + states[0].Name
+	}
+	return ""
 }
 
 func writeAnswer(w *tabwriter.Writer, a why.Answer) {

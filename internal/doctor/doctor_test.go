@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"casement.dev/casement/internal/cause"
 	"casement.dev/casement/internal/why"
 )
 
@@ -76,7 +77,7 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 // TestCausesExist holds the names in the checks to those that why gives.
 func TestCausesExist(t *testing.T) {
 	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing"}
-	for _, c := range why.Causes() {
+	for _, c := range cause.All() {
 		names = append(names, c.Name)
 	}
 	for _, p := range why.Probes() {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/cause"
 )
 
 // Inside is what a look into one Windows node showed: what each probe's command
@@ -140,7 +142,7 @@ func match(pattern string) func(string, int) string {
 	re := regexp.MustCompile(pattern)
 	return func(out string, _ int) string {
 		if at := re.FindStringIndex(out); at != nil {
-			return strings.TrimSpace(lineAt(out, at[0]))
+			return strings.TrimSpace(cause.Line(out, at[0]))
 		}
 		return ""
 	}

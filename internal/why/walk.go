@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/cause"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -121,7 +122,7 @@ func (f *Facts) guest(m *clusterv1.Machine) *Answer {
 	}
 	lines := strings.Split(f.Console(m), "\n")
 	for _, line := range slices.Backward(lines) {
-		if c, l, ok := Classify(line); ok {
+		if c, l, ok := cause.Classify(line); ok {
 			return found("guest", "guest of Machine/"+m.Name, c.Name, l, "casement logs "+m.Name)
 		}
 	}

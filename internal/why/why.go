@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/cause"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -79,7 +80,7 @@ const maxEvidence = 400
 func found(step, at, reason, text, next string) *Answer {
 	a := &Answer{Step: step, At: at, Cause: reason, Next: next}
 	line := text
-	if c, l, ok := Classify(reason + ": " + text); ok {
+	if c, l, ok := cause.Classify(reason + ": " + text); ok {
 		a.Cause, a.Says, a.Fix, line = c.Name, c.Says, c.Fix, strings.TrimPrefix(l, reason+": ")
 		if strings.TrimSpace(line) == "" {
 			line = text

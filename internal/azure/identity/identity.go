@@ -144,6 +144,15 @@ func (p *Pool) Client(environment, subscriptionID string, s Source) (*arm.Client
 	return client, nil
 }
 
+// Transport carries what is asked of a cloud without its tokens, as signed addresses
+// of storage; nil is the default one.
+func (p *Pool) Transport(environment string) (policy.Transporter, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	env, err := p.environment(cmp.Or(environment, PublicCloud))
+	return env.transport, err
+}
+
 // Credential returns the token credential of an identity.
 func (p *Pool) Credential(environment string, s Source) (azcore.TokenCredential, error) {
 	environment = cmp.Or(environment, PublicCloud)

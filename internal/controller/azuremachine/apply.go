@@ -145,10 +145,19 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
 	}
+	look := r.lookAtBootstrap(ctx, s, time.Now())
 	if outcome.State == plan.Done {
-		return ctrl.Result{RequeueAfter: s.again()}, nil
+		return ctrl.Result{RequeueAfter: sooner(s.again(), look)}, nil
 	}
-	return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+	return ctrl.Result{RequeueAfter: sooner(cloud.Requeue(outcome, r.Resync), look)}, nil
+}
+
+// sooner is the shorter of two pauses, 0 standing for none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // again is when a machine that is done has something left to do: a VM's own

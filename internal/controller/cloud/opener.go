@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,6 +69,8 @@ type shared struct {
 	client  *arm.Client
 	planner *plan.Planner
 	catalog *catalog.Catalog
+	// storage reads signed addresses; nil is the default client.
+	storage policy.Transporter
 }
 
 // Config of an Opener.
@@ -122,7 +125,13 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	if err != nil {
 		return nil, &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", IdentityKey(c), err)}
 	}
-	return &Session{shared: o.share(c, armClient)}, nil
+	transport, err := o.pool.Transport(c.Spec.AzureEnvironment)
+	if err != nil {
+		return nil, err
+	}
+	session := &Session{shared: o.share(c, armClient)}
+	session.storage = transport
+	return session, nil
 }
 
 // Client finds a cluster's credentials and returns the client of its subscription,

@@ -1,0 +1,54 @@
+package azuremachine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+func TestBootstrapFailure(t *testing.T) {
+	const canary = "c4n4ryc4n4ryc4n4"
+	for name, test := range map[string]struct{ console, reason string }{
+		"nothing":   {"guest: boots\n[preflight] Running pre-flight checks\n", ""},
+		"bad token": {"[preflight] Running\nkubeadm join --token abcdef." + canary + "\ncould not find a JWS signature for token abcdef." + canary + ": the token is invalid\nreturn code 1\n", "TokenInvalid"},
+		"the last":  {"dial tcp 10.0.0.4:6443: connection refused\nfailed to create new CRI runtime service\n", "WrongCRISocket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reason, message, found := bootstrapFailure(test.console, "m")
+			if reason != test.reason || found != (test.reason != "") {
+				t.Fatalf("got %q, want %q", reason, test.reason)
+			}
+			if strings.Contains(message, canary) {
+				t.Errorf("the message holds a token: %s", message)
+			}
+			if found && !strings.Contains(message, "casement logs m") {
+				t.Errorf("no next step: %s", message)
+			}
+		})
+	}
+}
+
+func TestLookAtBootstrapWithoutACall(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	r := &Reconciler{}
+	s := testScope() // it has no session: a call would panic
+	s.vm = &liveVM{}
+	conditions.Set(s.azureMachine, metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue, Reason: "Provisioned", LastTransitionTime: metav1.NewTime(now.Add(-20 * time.Second))})
+	if got := r.lookAtBootstrap(t.Context(), s, now); got != 40*time.Second {
+		t.Errorf("a young machine is looked at in %v, want 40s", got)
+	}
+	if got := r.lookAtBootstrap(t.Context(), s, now.Add(2*time.Hour)); got != 0 {
+		t.Errorf("an old machine is looked at in %v", got)
+	}
+	conditions.Set(s.azureMachine, metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionFalse, Reason: "NoRouteToAPI"})
+	s.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"}
+	if got := r.lookAtBootstrap(t.Context(), s, now); got != 0 || !conditions.IsTrue(s.azureMachine, infrav1.BootstrapSucceededCondition) {
+		t.Errorf("a machine that joined: %v, %v", got, conditions.Get(s.azureMachine, infrav1.BootstrapSucceededCondition))
+	}
+}
