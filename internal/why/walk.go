@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -133,6 +134,9 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 	next := "casement logs " + m.Name
 	name := m.Status.NodeRef.Name
 	if name == "" {
+		if a := f.unclaimed(m); a != nil {
+			return a
+		}
 		if g := f.guest(m); g != nil {
 			return g
 		}
@@ -167,14 +171,37 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		}
 		return a
 	}
-	if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" }) {
-		return &Answer{Step: "node", At: "Node/" + name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint node.cloudprovider.kubernetes.io/uninitialized"},
-			Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
+	if a := uninitialized(n); a != nil {
+		return a
 	}
 	if a := f.inside(name, true); a != nil {
 		return a
 	}
 	return f.inside(name, false)
+}
+
+// unclaimed finds the node of a machine that Cluster API cannot match with it,
+// because the cloud provider has not given it its provider ID. It is told by the
+// VM's name.
+func (f *Facts) unclaimed(m *clusterv1.Machine) *Answer {
+	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if a == nil || a.Spec.ProviderID == nil {
+		return nil
+	}
+	n := f.Nodes[strings.ToLower(path.Base(*a.Spec.ProviderID))]
+	if n == nil || n.Spec.ProviderID != "" {
+		return nil
+	}
+	return uninitialized(n)
+}
+
+func uninitialized(n *corev1.Node) *Answer {
+	const taint = "node.cloudprovider.kubernetes.io/uninitialized"
+	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint }) {
+		return nil
+	}
+	return &Answer{Step: "node", At: "Node/" + n.Name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + taint},
+		Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
 }
 
 // pod looks at what the pod waits for, then at its events.
