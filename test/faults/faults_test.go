@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ func TestFaults(t *testing.T) {
 	first := s.machines()[0]
 	var rows strings.Builder
 	defer func() { t.Logf("faults and answers:\n%s", rows.String()) }()
+	if _, ok := s.ask(func(a answer) bool { return a.Healthy }); !ok || len(s.failed()) > 0 {
+		t.Fatalf("of a healthy cluster doctor says that %v failed", s.failed())
+	}
 	for _, f := range table() {
 		if !*full && !f.fast || !strings.Contains(f.name, *only) {
 			continue
@@ -50,9 +54,20 @@ func TestFaults(t *testing.T) {
 		got, ok := s.ask(func(a answer) bool {
 			return a.Cause == f.cause && strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
 		})
-		fmt.Fprintf(&rows, "%-32s %-22s %-44s %4.0fs\n", f.name, got.Cause, got.At, time.Since(begun).Seconds())
+		took := time.Since(begun).Seconds()
+		failed := s.failed()
+		fmt.Fprintf(&rows, "%-31s %-20s %-44s %3.0fs  %s\n", f.name, got.Cause, got.At, took, strings.Join(failed, " "))
 		if !ok {
 			t.Errorf("%s: why says %+v, want %s at %s", f.name, got, f.cause, f.at)
+		}
+		if ok && !slices.Contains(failed, f.check) {
+			t.Errorf("%s: doctor's %s did not fail, only %v", f.name, f.check, failed)
+		}
+		if f.mends {
+			_, _ = s.plane.Try(nil, "doctor", "demo", "--fix") // what counts is whether it helped
+			if got, ok := s.ask(func(a answer) bool { return a.Healthy }); !ok {
+				t.Errorf("%s: doctor --fix does not mend it: %+v", f.name, got)
+			}
 		}
 		s.mend(f, first)
 	}
@@ -86,6 +101,25 @@ func (s *scene) mend(f fault, first string) {
 	if f.pod {
 		s.again()
 	}
+}
+
+// failed are the numbers of doctor's checks that fail.
+func (s *scene) failed() []string {
+	out, err := s.plane.Try(nil, "doctor", "demo", "-o", "json")
+	if err != nil {
+		_, out, _ = strings.Cut(err.Error(), "\n")
+	}
+	var results []struct{ ID, Verdict string }
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&results); err != nil {
+		return []string{"unreadable"}
+	}
+	var ids []string
+	for _, r := range results {
+		if r.Verdict == "Failed" {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 // ask asks why until the answer is right, and returns the last one.

@@ -16,6 +16,10 @@ type fault struct {
 	pod bool
 	// inject and heal do what rules cannot.
 	inject, heal func(*scene)
+	// check is doctor's number for it.
+	check string
+	// mends says that doctor's --fix is enough.
+	mends bool
 	// fast marks those of the short run.
 	fast bool
 }
@@ -91,14 +95,33 @@ func table() []fault {
 	}
 	for i := range all {
 		f := &all[i]
+		f.check = checks()[f.name]
+		if f.check == "" && f.at == "AzureMachine" {
+			f.check = "A01"
+		}
 		switch f.name {
 		case "Jinja syntax":
 			f.at = "AzureMachine" // the guest's agent tells Azure
 		case "password too long":
 			f.inject, f.heal = password("a-password-of-more-than-20"), password("")
+		case "kubelet stopped", "container runtime stopped", "kubelet starts by hand", "MTU too small", "ports used up", "node deleted":
+			f.mends = true
 		case "quota used up", "bad token", "disk full", "image of another Windows":
 			f.fast = true
 		}
 	}
 	return all
+}
+
+// checks are doctor's numbers by the names of faults; X00 is what no check knows.
+func checks() map[string]string {
+	return map[string]string{
+		"password too long": "D29", "bad token": "D19", "wrong CA pinned": "D16", "wrong criSocket": "D16", "taint given twice": "D21",
+		"metadata key unknown": "D18", "Jinja syntax": "D17", "user data compressed": "D17", "no route to API": "D16",
+		"CNI missing on Windows": "D11", "cloud provider missing": "D20", "kubelet stopped": "D31", "container runtime stopped": "D33",
+		"kubelet starts by hand": "D02", "disk full": "D34", "HNS leak": "D25", "MTU too small": "D26", "ports used up": "D35",
+		"metadata service blocked": "D32", "CNI configuration removed": "D11", "node deleted": "D01", "sandbox image of another build": "D12",
+		"subnet.env missing": "D09", "source VIP corrupt": "D24", "hostname override empty": "D22", "image of another Windows": "D14",
+		"Windows image on Linux": "D14", "no node fits": "X00", "cluster paused": "X00",
+	}
 }
