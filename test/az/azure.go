@@ -21,7 +21,7 @@ var repair []byte
 
 // azure is a casement azure serve that runs, with az set up beside it.
 type azure struct {
-	casement, home string
+	casement, az, home string
 	// repair is the directory of the repair of Debian's packages.
 	repair  string
 	process *exec.Cmd
@@ -32,8 +32,8 @@ type azure struct {
 const commandTimeout = 2 * time.Minute
 
 // serve starts the local Azure and waits until it answers.
-func serve(casement, home string) (*azure, error) {
-	a := &azure{casement: casement, home: home, process: exec.Command(casement, "azure", "serve", "--state", home)}
+func serve(casement, az, home string) (*azure, error) {
+	a := &azure{casement: casement, az: az, home: home, process: exec.Command(casement, "azure", "serve", "--state", home, "--proxy", "127.0.0.1:0")}
 	a.process.Stderr = os.Stderr
 	ready, err := a.process.StdoutPipe()
 	if err != nil {
@@ -46,7 +46,7 @@ func serve(casement, home string) (*azure, error) {
 		return nil, errors.Join(fmt.Errorf("casement azure serve did not say that it is ready: %w", err), a.process.Wait())
 	}
 	var status struct {
-		Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, SSHPublicKey string }
+		Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, SSHPublicKey, Proxy string }
 	}
 	out, err := exec.Command(casement, "status", "--state", home, "-o", "json").Output()
 	if err == nil {
@@ -57,7 +57,7 @@ func serve(casement, home string) (*azure, error) {
 		return nil, fmt.Errorf("ask for the local Azure's status: %w", err)
 	}
 	z := status.Azure
-	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey,
+	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy,
 		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g"}
 	// casement azure env writes the cloud's description that az registers.
 	if out, err := exec.Command(casement, "azure", "env", "--for", "az", "--state", home).CombinedOutput(); err != nil {
@@ -90,8 +90,11 @@ func (a *azure) do(s step) result {
 		args[i] = os.Expand(arg, func(name string) string { return a.vars[name] })
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "az", args...)
+	cmd := exec.CommandContext(ctx, a.az, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if s.proxied {
+		cmd.Env = append(cmd.Env, "HTTPS_PROXY="+a.vars["PROXY"], "NO_PROXY=127.0.0.1")
+	}
 	if s.repaired {
 		cmd.Env = append(cmd.Env, "PYTHONPATH="+a.repair)
 	}

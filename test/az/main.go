@@ -15,16 +15,17 @@ import (
 
 func main() {
 	casement := flag.String("casement", "bin/casement", "the built casement")
+	az := flag.String("az", "az", "the az program")
 	only := flag.String("only", "", "run these areas alone, comma separated, after login and group")
 	verbose := flag.Bool("v", false, "show every answer")
 	flag.Parse()
-	if err := run(*casement, *only, *verbose); err != nil {
+	if err := run(*casement, *az, *only, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e-az:", err)
 		os.Exit(1)
 	}
 }
 
-func run(casement, only string, verbose bool) error {
+func run(casement, az, only string, verbose bool) error {
 	casement, err := filepath.Abs(casement)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func run(casement, only string, verbose bool) error {
 		return err
 	}
 	defer os.RemoveAll(home)
-	azure, err := serve(casement, home)
+	azure, err := serve(casement, az, home)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ type step struct {
 	line int
 	// repaired steps run az with the repair of Debian's packages.
 	repaired bool
+	// proxied steps reach the local Azure's other names through its proxy.
+	proxied bool
 	// args are az's arguments, with $NAMES still in them.
 	args []string
 	// want is the shape of the answer, nil when there is none to check.
@@ -42,6 +44,7 @@ func (s step) short() string {
 //
 //	== AREA              what follows belongs to it
 //	== AREA repaired     the same, with Debian's packages repaired
+//	== AREA ... proxied  the same, through the proxy of the local Azure
 //	$ az ARGS            a command; a line that follows with two spaces goes on
 //	{...} or [...]       the shape of its JSON answer, over one or more lines
 //	exit N               its exit code, 0 when not said
@@ -73,7 +76,7 @@ func scripts() ([]step, error) {
 func parseScript(text string) ([]step, error) {
 	var out []step
 	var shape strings.Builder
-	area, repaired := "", false
+	area, repaired, proxied := "", false, false
 	end := func() error {
 		if shape.Len() == 0 {
 			return nil
@@ -94,7 +97,8 @@ func parseScript(text string) ([]step, error) {
 			if err := end(); err != nil {
 				return nil, err
 			}
-			area, repaired = strings.CutSuffix(rest, " repaired")
+			area, proxied = strings.CutSuffix(rest, " proxied")
+			area, repaired = strings.CutSuffix(area, " repaired")
 			continue
 		case word == "$":
 			if err := end(); err != nil {
@@ -104,7 +108,7 @@ func parseScript(text string) ([]step, error) {
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", i+1, err)
 			}
-			out = append(out, step{area: area, repaired: repaired, line: i + 1, args: args, keep: map[string]string{}})
+			out = append(out, step{area: area, repaired: repaired, proxied: proxied, line: i + 1, args: args, keep: map[string]string{}})
 			continue
 		case len(out) == 0:
 			return nil, fmt.Errorf("line %d: %q comes before the first command", i+1, line)

@@ -40,6 +40,9 @@ func prepareBalancer(t *tx, d, old *doc) *Error {
 		}
 	}
 	for _, r := range items(p, "loadBalancingRules") {
+		if pools := items(props(r), "backendAddressPools"); len(pools) > 0 {
+			setDefault(props(r), "backendAddressPool", clone(pools[0]))
+		}
 		for _, ref := range []string{"frontendIPConfiguration", "backendAddressPool", "probe"} {
 			if id := str(props(r), ref, "id"); id != "" && strings.HasPrefix(lower(id), d.key()+"/") {
 				if part, err := parseID(id); err != nil || partOf(d.Body, part.Types[len(part.Types)-1], part.name()) == nil {

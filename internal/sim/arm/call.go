@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"casement.dev/casement/internal/sim/template"
 )
 
 // maxBody is the largest request ARM takes, 4 MiB.
@@ -176,6 +178,9 @@ func (c *call) body() (object, *Error) {
 		return object{}, nil
 	}
 	var o object
+	if lower(c.id.Namespace) == "microsoft.resources" && !json.Valid(data) {
+		data = template.Relaxed(data)
+	}
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {
 		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
 	}

@@ -290,8 +290,11 @@ func preparePublicIP(_ *tx, d, old *doc) *Error {
 	setDefault(p, "idleTimeoutInMinutes", float64(4))
 	setDefault(p, "publicIPAddressVersion", "IPv4")
 	sku := ensure(d.Body, "sku")
-	setDefault(sku, "name", "Standard")
+	// Basic is the default of the API, though Azure gives no new ones since
+	// September 2025; dynamic ones get their address at once here.
+	setDefault(sku, "name", "Basic")
 	setDefault(sku, "tier", "Regional")
+	setDefault(p, "publicIPAllocationMethod", "Dynamic")
 	if str(sku, "name") == "Standard" && str(p, "publicIPAllocationMethod") != "Static" {
 		return badRequest("StandardSkuPublicIPAddressesMustBeStatic", "Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
 	}

@@ -118,7 +118,9 @@ func (st *store) insert(d *doc) {
 	}
 	st.byType[t][k] = d
 	d.refs = d.refs[:0]
-	references(d.Body, func(id string) { d.refs = append(d.refs, lower(id)) })
+	if d.Type != typeDeployment { // which names what it made and holds nothing of it
+		references(d.Body, func(id string) { d.refs = append(d.refs, lower(id)) })
+	}
 	slices.Sort(d.refs)
 	d.refs = slices.Compact(d.refs)
 	for _, r := range d.refs {

@@ -135,3 +135,23 @@ func viewDisks(d *doc) []any {
 	}
 	return out
 }
+
+// completeDisk gives a disk what Compute adds to every one.
+func completeDisk(t *tx, d, old *doc) {
+	p, sku := props(d.Body), ensure(d.Body, "sku")
+	setDefault(sku, "name", "Standard_LRS")
+	tier, _, _ := strings.Cut(str(sku, "name"), "_")
+	sku["tier"] = strings.TrimSuffix(tier, "V2")
+	p["uniqueId"], p["timeCreated"] = t.s.guid(), t.now.Format(timeForm)
+	if old != nil {
+		for _, field := range []string{"uniqueId", "timeCreated", "creationData"} {
+			p[field] = clone(sub(old.Body, "properties")[field])
+		}
+	}
+	if n, ok := number(p, "diskSizeGB"); ok {
+		p["diskSizeBytes"] = float64(n) * (1 << 30)
+	}
+	setDefault(p, "networkAccessPolicy", "AllowAll")
+	setDefault(p, "publicNetworkAccess", "Enabled")
+	setDefault(ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
+}

@@ -280,10 +280,11 @@ func runExtension(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	return nil, conflict("VMExtensionProvisioningError", "VM has reported a failure when processing extension '%s'. Error message: \"Command execution finished, but failed because it returned a non-zero exit code of: '%d'\". %s", name, code, detail)
 }
 
-func prepareDisk(_ *tx, d, _ *doc) *Error {
+func prepareDisk(t *tx, d, old *doc) *Error {
 	if str(props(d.Body), "creationData", "createOption") == "" {
 		return invalid("creationData", "Required parameter 'creationData.createOption' is missing (null).")
 	}
+	completeDisk(t, d, old)
 	return nil
 }
 

@@ -36,8 +36,9 @@ def versions():
 
 
 def roles():
-    from azure.mgmt.authorization.v2022_04_01.operations import RoleDefinitionsOperations
-    RoleDefinitionsOperations.config = property(lambda self: self._config)
+    for version in ("v2018_01_01_preview", "v2022_04_01"):
+        module = importlib.import_module("azure.mgmt.authorization." + version + ".operations")
+        module.RoleDefinitionsOperations.config = property(lambda self: self._config)
 
 
 sys.meta_path.append(Operations())
