@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +46,7 @@ On the local plane the machine is simulated: it negotiates, and has no desktop.`
 	}
 	w.addFlags(c)
 	c.Flags().Uint16Var(&d.port, "port", 0, "local port (default any that is free)")
-	c.Flags().StringVar(&d.file, "file", "", "where to write the Remote Desktop file (default NODE.rdp in the temporary directory)")
+	c.Flags().StringVar(&d.file, "file", "", "where to write the Remote Desktop file (default with the remembered host keys)")
 	c.Flags().StringVar(&d.account, "account", reach.User, "Windows account for the desktop; --user is who goes through SSH")
 	c.Flags().BoolVar(&d.reset, "reset-password", false, "give the account a new password and show it")
 	c.Flags().BoolVar(&d.open, "open", false, "start an installed Remote Desktop client")
@@ -77,7 +76,17 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 		return fmt.Errorf("listen for the tunnel: %w; choose another with --port", err)
 	}
 	defer l.Close()
-	address, file := l.Addr().String(), cmp.Or(d.file, filepath.Join(os.TempDir(), cmp.Or(r.Node, r.Machine)+".rdp"))
+	address, file := l.Addr().String(), d.file
+	if file == "" {
+		dir, err := a.accessDir(w.target)
+		if err != nil {
+			return err
+		}
+		file = filepath.Join(dir, "rdp", r.Name()+".rdp")
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return fmt.Errorf("write the Remote Desktop file: %w", err)
+		}
+	}
 	if err := os.WriteFile(file, reach.RDPFile(address, d.account), 0o600); err != nil {
 		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}

@@ -83,18 +83,28 @@ func (a *app) asksPlane(kubeconfig string) bool {
 	return cmp.Or(kubeconfig, os.Getenv("KUBECONFIG"), a.dir.Kubeconfig()) == a.dir.Kubeconfig()
 }
 
-// enter goes in by a route. Host keys are kept with the local plane's state, or
-// with the user's own settings for other clusters, which outlive a purged plane.
+// accessDir is where host keys and Remote Desktop files are kept: with the local
+// plane's state, or with the user's own settings for other clusters, which outlive
+// a purged plane.
+func (a *app) accessDir(t target) (string, error) {
+	if a.asksPlane(t.kubeconfig) {
+		return string(a.dir), nil
+	}
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find where to remember host keys: %w", err)
+	}
+	return filepath.Join(config, "casement"), nil
+}
+
+// enter goes in by a route.
 func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance, error) {
-	dir := string(a.dir)
+	dir, err := a.accessDir(w.target)
+	if err != nil {
+		return nil, err
+	}
 	if a.asksPlane(w.kubeconfig) {
 		r.Jump = a.bound(ctx, r.Jump)
-	} else {
-		config, err := os.UserConfigDir()
-		if err != nil {
-			return nil, fmt.Errorf("find where to remember host keys: %w", err)
-		}
-		dir = filepath.Join(config, "casement")
 	}
 	files := []string{a.dir.SSHKey()}
 	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it

@@ -54,7 +54,7 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 		done()
 		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to you there? name another way in with --jump", r.Cluster.Name, err)
 	}
-	if e.jump, err = e.login(ctx, conn, r.Jump); err != nil {
+	if e.jump, err = e.login(ctx, conn, r.Door); err != nil {
 		done()
 		return nil, err
 	}

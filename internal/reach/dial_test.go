@@ -61,7 +61,7 @@ func newSite(t *testing.T) *site {
 		})
 	})
 	s := &site{notes: &bytes.Buffer{}, key: private, windows: windows}
-	s.route = reach.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1", Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump}
+	s.route = reach.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1", Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump, Door: "control-plane-c-1:22"}
 	s.access = reach.Access{User: reach.User, Keys: reach.Keys{Identity: writeKey(t, dir, private, "")}, KnownHosts: s.route.KnownHosts(dir), Notes: s.notes}
 	return s
 }
@@ -167,6 +167,19 @@ func TestRunRefuses(t *testing.T) {
 			lines := strings.SplitAfter(string(data), "\n")
 			_, jump, _ := strings.Cut(lines[0], " ")
 			if err := os.WriteFile(s.access.KnownHosts, []byte(lines[0]+"w "+jump), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"an endpoint whose key has changed", "ssh-keygen -f", func(t *testing.T, s *site) {
+			if _, _, err := s.run(t, "hostname"); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(s.access.KnownHosts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, machine, _ := strings.Cut(strings.SplitAfter(string(data), "\n")[1], " ")
+			if err := os.WriteFile(s.access.KnownHosts, []byte("control-plane-c-1 "+machine), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -8,6 +8,7 @@ package reach
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -52,6 +53,10 @@ type Route struct {
 	// balancer's NAT rule on port 22 leads to a control plane machine. Empty when
 	// the machine is reached straight.
 	Jump string
+	// Door is what the host key of the jump is remembered by: the control plane
+	// machines, one of which answers at the endpoint. When one of them is replaced,
+	// another key is no surprise.
+	Door string
 	// Pool says that the machine is an instance of a scale set, whose address only
 	// its node has.
 	Pool bool
@@ -90,7 +95,7 @@ func Find(ctx context.Context, c client.Client, namespace, name, jump string) (R
 			return Route{}, fmt.Errorf("infrastructure of machine %s: %w", m.Name, err)
 		}
 	}
-	return between(m, cluster, vm, jump), nil
+	return between(m, cluster, vm, jump, door(machines.Items, key.Name)), nil
 }
 
 // All returns the routes to every machine of a namespace, or of one cluster in it,
@@ -125,14 +130,14 @@ func All(ctx context.Context, c client.Client, namespace, cluster, jump string) 
 		if vm == nil {
 			vm = &infrav1.AzureMachine{}
 		}
-		out = append(out, between(m, owner, vm, jump))
+		out = append(out, between(m, owner, vm, jump, door(machines.Items, m.Spec.ClusterName)))
 	}
 	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Machine, b.Machine) })
 	return out, nil
 }
 
 // between is the route to a machine, from what the management cluster says of it.
-func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump string) Route {
+func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.AzureMachine, jump, door string) Route {
 	r := Route{
 		Cluster: client.ObjectKeyFromObject(cluster), ClusterUID: string(cluster.UID),
 		Machine: m.Name, Node: m.Status.NodeRef.Name, Windows: strings.EqualFold(vm.Spec.OSDisk.OSType, "Windows"),
@@ -146,8 +151,10 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	r.Address = address(addresses, clusterv1.MachineInternalIP)
 	if jump == Straight {
 		r.Address = cmp.Or(address(addresses, clusterv1.MachineExternalIP), r.Address)
-	} else if jump = cmp.Or(jump, cluster.Spec.ControlPlaneEndpoint.Host); jump != "" {
-		r.Jump = withPort(jump)
+	} else if jump != "" {
+		r.Jump, r.Door = withPort(jump), withPort(jump)
+	} else if jump = cluster.Spec.ControlPlaneEndpoint.Host; jump != "" {
+		r.Jump, r.Door = withPort(jump), withPort(door)
 	}
 	switch {
 	case r.Address == "":
@@ -176,6 +183,19 @@ func deref(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// door names the control plane machines that a cluster has now.
+func door(machines []clusterv1.Machine, cluster string) string {
+	var names []string
+	for i := range machines {
+		if _, control := machines[i].Labels[clusterv1.MachineControlPlaneLabel]; control && machines[i].Spec.ClusterName == cluster {
+			names = append(names, machines[i].Name)
+		}
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
+	return fmt.Sprintf("control-plane-%s-%x", cluster, sum[:4])
 }
 
 // choose picks the machine that is called name, by its own name first.

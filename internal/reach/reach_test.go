@@ -45,7 +45,7 @@ func TestBetween(t *testing.T) {
 			vm := &infrav1.AzureMachine{}
 			vm.Spec.OSDisk.OSType = c.os
 			m.Spec.ProviderID = "azure:///subscriptions/s"
-			r := between(m, cluster, vm, c.jump)
+			r := between(m, cluster, vm, c.jump, "door")
 			if c.refusal != "" {
 				if r.Blocked == nil || !strings.Contains(r.Blocked.Error(), c.refusal) {
 					t.Fatalf("got %+v; want it blocked with %q", r, c.refusal)
@@ -54,6 +54,9 @@ func TestBetween(t *testing.T) {
 			}
 			if r.Blocked != nil || r.VM != "/subscriptions/s" {
 				t.Fatalf("got %+v", r)
+			}
+			if door := map[bool]string{true: c.wantJump, false: "door:22"}[c.jump != "" || c.wantJump == ""]; r.Door != door {
+				t.Errorf("the door is %q, want %q", r.Door, door)
 			}
 			if r.Address != c.wantAddress || r.Jump != c.wantJump || r.Windows != c.windows || r.Machine != "m" || r.Node != "n" {
 				t.Errorf("got %+v", r)
@@ -104,7 +107,7 @@ func TestAt(t *testing.T) {
 	m.Spec.InfrastructureRef.Kind = "AzureMachinePoolMachine"
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	cluster.Spec.ControlPlaneEndpoint.Host = "e"
-	r := between(m, cluster, &infrav1.AzureMachine{}, "")
+	r := between(m, cluster, &infrav1.AzureMachine{}, "", "door")
 	if !r.Pool || r.Blocked == nil {
 		t.Fatalf("without a node: %+v", r)
 	}
@@ -113,5 +116,34 @@ func TestAt(t *testing.T) {
 	node.Status.NodeInfo.OperatingSystem = "windows"
 	if r = r.At(node); r.Blocked != nil || r.Address != "10.1.0.9" || r.Jump != "e:22" || !r.Windows {
 		t.Errorf("with its node: %+v", r)
+	}
+}
+
+// TestDoor: the name changes with the machines that may answer, and with nothing else.
+func TestDoor(t *testing.T) {
+	machine := func(name, cluster string, control bool) clusterv1.Machine {
+		m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		m.Spec.ClusterName = cluster
+		if control {
+			m.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		}
+		return m
+	}
+	a, b, worker, other := machine("a", "c", true), machine("b", "c", true), machine("w", "c", false), machine("x", "other", true)
+	want := door([]clusterv1.Machine{a, b}, "c")
+	for _, c := range []struct {
+		name     string
+		machines []clusterv1.Machine
+		same     bool
+	}{
+		{"in another order, with a worker and another cluster", []clusterv1.Machine{worker, b, other, a}, true},
+		{"one replaced", []clusterv1.Machine{a, machine("b2", "c", true)}, false},
+		{"one more", []clusterv1.Machine{a, b, machine("d", "c", true)}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := door(c.machines, "c"); (got == want) != c.same {
+				t.Errorf("the door is %s, before it was %s", got, want)
+			}
+		})
 	}
 }
