@@ -91,6 +91,9 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}
 	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, reach.RDPPort, file)
+	if a.asksPlane(w.kubeconfig) {
+		fmt.Fprintln(a.Out, "The machine is simulated: it negotiates, and then disconnects, as it has no desktop.")
+	}
 	if !d.open {
 		return e.Tunnel(ctx, l, reach.RDPPort, a.Err)
 	}

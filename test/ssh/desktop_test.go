@@ -78,7 +78,7 @@ func (s *site) freeRDP(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(secure)
-	if err != nil || len(got) != 9 || got[7] != 0x20|0 || got[8] != 0x80 {
+	if err != nil || len(got) != 9 || got[7] != 0x20 || got[8] != 0x80 {
 		t.Errorf("the server ended with %x, %v; want a Disconnect Provider Ultimatum", got, err)
 	}
 }

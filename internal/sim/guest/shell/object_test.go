@@ -13,8 +13,9 @@ import (
 func TestPipelines(t *testing.T) {
 	m := newMachine(t, machine.Windows, machine.NSSM)
 	for name, text := range map[string]string{
-		`C:\etc\cni\net.d\10-calico.conflist`: `{"plugins":[{"type":"calico"}]}`,
-		`C:\var\log\kubelet\kubelet.log`:      "one error\r\ntwo\r\nthree ERROR\r\n",
+		`C:\etc\cni\net.d\10-calico.conflist`:                      `{"plugins":[{"type":"calico"}]}`,
+		`C:\var\log\kubelet\kubelet.log`:                           "one error\r\ntwo\r\nthree ERROR\r\n",
+		`C:\var\log\pods\kube-system_proxy-1_uid\kube-proxy\0.log`: "proxied\r\n",
 	} {
 		if err := m.Root.MkdirAll(name[:strings.LastIndex(name, `\`)]); err != nil {
 			t.Fatal(err)
@@ -50,6 +51,8 @@ func TestPipelines(t *testing.T) {
 		{"files", `Get-ChildItem C:\var\log\kube* | % FullName`, `C:\var\log\kubelet\kubelet.log` + "\r\n"},
 		{"variables", `$env:COMPUTERNAME; "in $env:SystemDrive"`, "NODE-1\r\nin C:\r\n"},
 		{"a pipe in quotes", `write-output "a | b"`, "a | b\r\n"},
+		{"containers", `crictl ps | select-string kube-proxy; crictl logs kube-proxy`, "kube-proxy                   kube-system/proxy-1\r\nproxied\r\n"},
+		{"no such container", `crictl logs nope`, "crictl: no container is called \"nope\": see crictl ps\n"},
 		{"volume", `(Get-Volume C).SizeRemaining`, "107374182400\r\n"},
 		{"what is not simulated", `Get-Service | ForEach-Object { Restart-Service $_; $n++ }`, "\r\nStatus   Name"},
 		{"missing service", `Get-Service nope | % Name`, "Get-Service : Cannot find any service with service name 'nope'.\r\n"},

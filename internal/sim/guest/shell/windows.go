@@ -24,7 +24,7 @@ func windowsCommands(image machine.Image) Table {
 		"get-hnsnetwork": getHNS, "hnsdiag": hnsdiag, "new-hnsnetwork": newHNS, "get-netipinterface": getInterface, "set-netipinterface": setInterface, "netsh": netsh,
 		"test-netconnection": testConnection, "tnc": testConnection, "get-netadapter": getAdapter, "get-netipaddress": ipconfig, "get-process": tasklist,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows, "restart-computer": rebootWindows,
-		"scp": scp, "ctr": quiet("ctr"), "crictl": quiet("crictl"), "kubelet": quiet("kubelet"), "kubectl": quiet("kubectl"), "get-windowsfeature": write0("Containers Installed (simulated)"),
+		"scp": scp, "ctr": quiet("ctr"), "crictl": crictl, "kubelet": quiet("kubelet"), "kubectl": quiet("kubectl"), "get-windowsfeature": write0("Containers Installed (simulated)"),
 		"invoke-webrequest": refuseNetwork(1), "iwr": refuseNetwork(1), "wget": refuseNetwork(1), "curl": refuseNetwork(6), "invoke-restmethod": refuseNetwork(1), "irm": refuseNetwork(1), "start-bitstransfer": refuseNetwork(1), "ping": refuseNetwork(1),
 	}
 	for _, name := range []string{"add-mppreference", "set-mppreference", "ipmo", "import-module", "icacls", "attrib", "reg", "set-itemproperty", "new-itemproperty", "new-netfirewallrule", "set-netfirewallprofile", "set-executionpolicy", "w32tm", "wevtutil", "fsutil", "route", "new-netroute", "dism", "enable-windowsoptionalfeature", "install-windowsfeature", "certutil", "schtasks", "wmic", "net1", "bcdedit", "sc.failure", "disable-netadapterchecksumoffload", "setx"} {
