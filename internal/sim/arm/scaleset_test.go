@@ -639,6 +639,25 @@ func TestFaultsOnInstances(t *testing.T) {
 			if code(err) != want {
 				t.Errorf("error %v, want %s", err, want)
 			}
+			if kind != fault.Operation {
+				return
+			}
+			for id, vm := range a.listed() {
+				if *vm.Properties.ProvisioningState != "Failed" {
+					t.Errorf("instance %s is %s after its set's write failed", id, *vm.Properties.ProvisioningState)
+				}
+			}
+			a.addFault(fault.Rule{Kind: fault.Operation, Type: typeScale, Count: 1})
+			up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("*"), nil)
+			if err == nil {
+				_, err = up.PollUntilDone(t.Context(), nil)
+			}
+			if err == nil {
+				t.Error("a spoilt upgrade succeeded")
+			}
+			del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
+			must(t, del, err)
+			wantIDs(t, a.listed(), "0")
 		})
 	}
 }

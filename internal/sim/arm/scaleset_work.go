@@ -5,9 +5,9 @@ import "context"
 // scaleWorks are the actions on scale sets.
 func scaleWorks() map[string]work {
 	return map[string]work{
-		"scale.put":    {run: runScaleSet, finish: finishPut},
+		"scale.put":    {run: runScaleSet, finish: finishScaleSet},
 		"scale.delete": {run: runDeleteScaleSet, finish: finishDeleteScaleSet},
-		"scale.tasks":  {run: runTasks, finish: finishNothing},
+		"scale.tasks":  {run: runTasks, finish: finishTasks},
 		"scale.run":    {run: runScript, finish: finishNothing},
 		"scale.roll":   {run: runRoll, finish: finishRoll},
 	}
@@ -24,6 +24,28 @@ func runScaleSet(ctx context.Context, s *Server, op *operation) (any, *Error) {
 // runTasks does what was asked of some members.
 func runTasks(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	return nil, s.perform(ctx, op, s.tasksOf(op))
+}
+
+// finishScaleSet ends a write. If a fault took its place, what it had to do fails
+// with it.
+func finishScaleSet(t *tx, op *operation, result any, err *Error) {
+	if op.Fault != nil {
+		for _, k := range t.openTasks(op.Target) {
+			t.settleOne(k, err)
+		}
+	}
+	finishPut(t, op, result, err)
+}
+
+func finishTasks(t *tx, op *operation, _ any, err *Error) {
+	if op.Fault == nil {
+		return
+	}
+	for _, id := range texts(op.Args, "members") {
+		if d := t.find(id); d != nil && str(d.Hidden, "todo") != "" {
+			t.settleOne(taskOf(d), err)
+		}
+	}
 }
 
 // runDeleteScaleSet ends all guests of a set.
