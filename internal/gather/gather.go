@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,60 +43,88 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.F
 	if err := c.Get(ctx, key, f.Cluster); err != nil {
 		return nil, err
 	}
-	if err := owned(ctx, c, key, f); err != nil {
+	err := together(
+		func() error { return owned(ctx, c, key, f) },
+		func() error {
+			short, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if err := workload(short, c, key, f); err != nil {
+				f.Unreachable = err.Error()
+			}
+			return ctx.Err()
+		})
+	if err != nil {
 		return nil, err
 	}
-	short, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := workload(short, c, key, f); err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		f.Unreachable = err.Error()
-	}
 	return f, nil
+}
+
+// together calls functions at the same time and joins their errors. Each writes to
+// facts of its own.
+func together(calls ...func() error) error {
+	errs := make([]error, len(calls))
+	var work sync.WaitGroup
+	for i, call := range calls {
+		work.Go(func() { errs[i] = call() })
+	}
+	work.Wait()
+	return errors.Join(errs...)
 }
 
 // owned lists the management cluster's objects of the cluster.
 func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
 	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
-	err := errors.Join(
-		pages(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
-			for i := range azureClusters.Items {
-				if azureClusters.Items[i].Name == f.Cluster.Spec.InfrastructureRef.Name {
-					f.AzureCluster = &azureClusters.Items[i]
+	return together(
+		func() error {
+			return pages(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
+				for i := range azureClusters.Items {
+					if azureClusters.Items[i].Name == f.Cluster.Spec.InfrastructureRef.Name {
+						f.AzureCluster = &azureClusters.Items[i]
+					}
 				}
-			}
-		}),
-		pages(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
-			for i := range controlPlanes.Items {
-				f.ControlPlane = &controlPlanes.Items[i]
-			}
-		}),
-	)
-	return errors.Join(err,
-		pages(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = append(f.Machines, machines.Items...) }),
-		pages(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
-			for i := range azureMachines.Items {
-				f.AzureMachines[azureMachines.Items[i].Name] = new(azureMachines.Items[i])
-			}
-		}),
-		pages(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = append(f.Pools, pools.Items...) }),
-		pages(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
-			for i := range pools.Items {
-				f.AzurePools[pools.Items[i].Name] = new(pools.Items[i])
-			}
-		}),
-		pages(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
-			for i := range machines.Items {
-				f.PoolMachines[machines.Items[i].Name] = new(machines.Items[i])
-			}
-		}),
-		pages(ctx, c, ours, func(configs *bootstrapv1.KubeadmConfigList) {
-			for i := range configs.Items {
-				f.Configs[configs.Items[i].Name] = new(configs.Items[i])
-			}
-		}))
+			})
+		},
+		func() error {
+			return pages(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
+				for i := range controlPlanes.Items {
+					f.ControlPlane = &controlPlanes.Items[i]
+				}
+			})
+		},
+		func() error {
+			return pages(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = append(f.Machines, machines.Items...) })
+		},
+		func() error {
+			return pages(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
+				for i := range azureMachines.Items {
+					f.AzureMachines[azureMachines.Items[i].Name] = new(azureMachines.Items[i])
+				}
+			})
+		},
+		func() error {
+			return pages(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = append(f.Pools, pools.Items...) })
+		},
+		func() error {
+			return pages(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
+				for i := range pools.Items {
+					f.AzurePools[pools.Items[i].Name] = new(pools.Items[i])
+				}
+			})
+		},
+		func() error {
+			return pages(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
+				for i := range machines.Items {
+					f.PoolMachines[machines.Items[i].Name] = new(machines.Items[i])
+				}
+			})
+		},
+		func() error {
+			return pages(ctx, c, ours, func(configs *bootstrapv1.KubeadmConfigList) {
+				for i := range configs.Items {
+					f.Configs[configs.Items[i].Name] = new(configs.Items[i])
+				}
+			})
+		})
 }
 
 // workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
@@ -105,16 +134,20 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why
 		return err
 	}
 	f.Logs = logs(cfg)
-	if err := pages(ctx, w, nil, func(nodes *corev1.NodeList) {
-		for i := range nodes.Items {
-			f.Nodes[nodes.Items[i].Name] = new(nodes.Items[i])
-		}
-	}); err != nil {
-		return err
-	}
-	return errors.Join(
-		pages(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = append(f.Pods, pods.Items...) }),
-		pages(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = append(f.Warnings, events.Items...) }))
+	return together(
+		func() error {
+			return pages(ctx, w, nil, func(nodes *corev1.NodeList) {
+				for i := range nodes.Items {
+					f.Nodes[nodes.Items[i].Name] = new(nodes.Items[i])
+				}
+			})
+		},
+		func() error {
+			return pages(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = append(f.Pods, pods.Items...) })
+		},
+		func() error {
+			return pages(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = append(f.Warnings, events.Items...) })
+		})
 }
 
 // Workload returns a client of the workload cluster by the admin kubeconfig that
