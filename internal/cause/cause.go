@@ -49,6 +49,8 @@ func known(name, pattern, says, fix string) Cause {
 
 // causes are tried in order: those that bring others about come first.
 var causes = []Cause{
+	// What a runtime says in the words that Azure has for missing images.
+	known("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec format error`, "the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os"),
 	// What Azure refuses.
 	known("QuotaExceeded", `QuotaExceeded|exceeding approved .* quota|PublicIPCountLimitReached`, "the subscription's quota for this VM family or region is used up", "request more quota (az vm list-usage --location REGION), or choose another VM size"),
 	known("SKUNotAvailable", `SkuNotAvailable|requested (VM )?size .* not available`, "the VM size is not offered in this region or zone", "choose another size or zone: az vm list-skus --location REGION --size SIZE --all"),
@@ -82,7 +84,6 @@ var causes = []Cause{
 	known("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`, "HNS refuses new endpoints; crashed pods have left theirs behind", "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"),
 	known("PauseImageMissing", `sandbox image`, "the runtime's sandbox (pause) image does not run on the host's build", "set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
 	known("HostBuildMismatch", `0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`, "the image is built for another Windows release than the host", "choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build"),
-	known("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec format error`, "the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os"),
 	known("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
 	known("SourceVIPMissing", `source-?vip`, "kube-proxy has no source VIP for the overlay", "delete the cached source VIP files and restart kube-proxy"),
 	known("HostnameOverride", `hostname-override|failed to retrieve node info`, "kube-proxy does not run under its node's name", "pass the node's name as NODE_NAME and --hostname-override"),
