@@ -143,10 +143,27 @@ func (p *plane) large(show func(row), nodes int) error {
 	}
 	show(row{what: fmt.Sprintf("%d Windows nodes Ready", nodes), unit: "s", measured: took, budget: 300})
 	show(row{what: "memory of the plane with them", unit: "MiB", measured: resident(pid) / (1 << 20), budget: 8192})
-	start = time.Now()
-	if _, err := p.casement(nil, "tree", "large"); err != nil {
+	return p.look(show, "large")
+}
+
+// look measures the commands that only read, on a cluster and on one of its Windows
+// machines. One whose exit code tells of trouble is measured all the same.
+func (p *plane) look(show func(row), cluster string) error {
+	out, err := p.casement(nil, "kubectl", "get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
+	if err != nil {
 		return err
 	}
-	show(row{what: "casement tree of them", unit: "s", measured: time.Since(start).Seconds(), budget: 2})
+	machine := string(out)
+	for _, args := range [][]string{
+		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"why", cluster}, {"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
+		{"logs", machine}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"support", cluster, "--file", filepath.Join(p.home, "support.tgz")},
+	} {
+		start := time.Now()
+		note := ""
+		if _, err := p.casement(nil, args...); err != nil {
+			note = "exit code not 0"
+		}
+		show(row{what: "casement " + strings.TrimSuffix(strings.Join(args[:min(2, len(args))], " "), machine), unit: "s", measured: time.Since(start).Seconds(), budget: 2, note: note})
+	}
 	return nil
 }
