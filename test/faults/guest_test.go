@@ -1,0 +1,122 @@
+package faults
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/doctor"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/why"
+)
+
+// TestProbesInGuests runs what why and doctor run on Windows nodes in a guest with
+// each ailment that a look inside can tell, and the remedy where there is one.
+func TestProbesInGuests(t *testing.T) {
+	for _, test := range []struct{ ailment, cause, check string }{
+		{"", "", ""},
+		{"kubelet-stopped", "ServiceStopped", "D31"},
+		{"runtime-down", "ServiceStopped", "D33"},
+		{"kubelet-manual", "ServiceNotAutomatic", "D02"},
+		{"source-vip", "SourceVIPMissing", "D24"},
+		{"hns-leak", "HNSLeak", "D25"},
+		{"mtu", "MTUTooSmall", "D26"},
+		{"port-exhaustion", "PortsExhausted", "D35"},
+		{"metadata-blocked", "MetadataBlocked", "D32"},
+	} {
+		t.Run("has "+test.ailment, func(t *testing.T) {
+			g := windowsGuest(t)
+			a, known := guest.FindAilment(test.ailment)
+			if known != (test.ailment != "") {
+				t.Fatalf("ailment %q: known %v", test.ailment, known)
+			}
+			if err := g.Ail(a); err != nil {
+				t.Fatal(err)
+			}
+			answers, failed := examine(t, g)
+			if test.cause == "" {
+				if len(answers) > 0 || len(failed) > 0 {
+					t.Errorf("of a healthy guest: %+v, %v", answers, failed)
+				}
+				return
+			}
+			if len(answers) != 1 || answers[0].Cause != test.cause || !slices.Contains(failed, test.check) {
+				t.Fatalf("got %+v, %v; want %s, %s", answers, failed, test.cause, test.check)
+			}
+			if remedy := answers[0].Remedy; remedy != "" {
+				g.Exec(t.Context(), remedy, nil, nil, nil)
+				if answers, _ := examine(t, g); len(answers) > 0 {
+					t.Errorf("%s does not mend it: %+v", remedy, answers)
+				}
+			}
+			if err := g.Ail(a); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Heal(a); err != nil {
+				t.Fatal(err)
+			}
+			if answers, _ := examine(t, g); len(answers) > 0 {
+				t.Errorf("it is not healed: %+v", answers)
+			}
+		})
+	}
+}
+
+func windowsGuest(t *testing.T) *guest.Guest {
+	t.Helper()
+	g, err := guest.New(guest.Config{Machine: guest.Machine{ID: "/vm", Dir: t.TempDir(), OS: guest.Windows, ComputerName: "win-1",
+		Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.34.2", Runtime: "containerd", RuntimeVersion: "2.1.4"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	g.Services().StartAutomatic()
+	return g
+}
+
+// examine runs the probes and returns what why and doctor make of them.
+func examine(t *testing.T, g *guest.Guest) (answers []why.Answer, failed []string) {
+	t.Helper()
+	var out bytes.Buffer
+	g.Exec(t.Context(), why.Script(), nil, &out, nil)
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
+	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///vm", "windows"
+	f := &why.Facts{Cluster: &clusterv1.Cluster{}, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]why.Inside{"win-1": why.ParseInside(out.String())}}
+	for _, r := range doctor.Examine(f, nil) {
+		if r.Verdict == doctor.Failed {
+			failed = append(failed, r.ID)
+		}
+	}
+	return f.All(), failed
+}
+
+// TestSpoil holds the ailments of the first boot to change custom data and nothing
+// else about it.
+func TestSpoil(t *testing.T) {
+	const data = `## template: jinja
+#cloud-config
+write_files:
+- path: /run/kubeadm/kubeadm-join-config.yaml
+  content: |
+    discovery:
+      bootstrapToken:
+        caCertHashes:
+        - sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+        token: abcdef.0123456789abcdef
+    nodeRegistration:
+      criSocket: npipe:////./pipe/containerd-containerd
+      kubeletExtraArgs:
+      - name: cloud-provider
+        value: external
+      name: '{{ ds.meta_data["local_hostname"] }}'
+`
+	for _, a := range guest.Ailments() {
+		if got := string(a.Spoil([]byte(data))); (got != data) != a.Boot() {
+			t.Errorf("%s of the first boot: %v; custom data:\n%s", a.Name, a.Boot(), got)
+		}
+	}
+}
