@@ -142,6 +142,12 @@ func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any)
 		it.status.Class, it.status.Terminal = arm.Failed, true
 		return
 	}
+	if it.Policy == desired.CreateOnly && retry && p.now().Before(it.token.NotBefore) {
+		// The body is another one now that the resource is there, and the failure
+		// is still that of what cannot be changed in it.
+		it.report(p.now())
+		return
+	}
 	if p.heldBack(it, Put, hashOf(it.Body)) {
 		return
 	}

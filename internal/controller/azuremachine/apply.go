@@ -1,7 +1,6 @@
 package azuremachine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -140,7 +137,6 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	outcome := s.azure.Apply(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
 	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
-	s.told = toldFailure(s.azureMachine)
 	condition.Fold(s.azureMachine, outcome)
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
@@ -234,9 +230,6 @@ func (s *scope) reportFailed(outcome plan.Outcome, id string) {
 	for _, r := range outcome.Resources {
 		if strings.EqualFold(r.ID, id) && r.Message != "" {
 			message = r.Message
-			if r.State != plan.Failed {
-				message = cmp.Or(s.told, message) // what goes on now explains no failure
-			}
 		}
 	}
 	s.azureMachine.Status.Ready = false
@@ -245,20 +238,6 @@ func (s *scope) reportFailed(outcome plan.Outcome, id string) {
 		return
 	}
 	s.fail(createError, message)
-}
-
-// toldFailure is what the machine's condition said of a failure before this pass,
-// and nothing where it only told of work under way.
-func toldFailure(m *infrav1.AzureMachine) string {
-	c := conditions.Get(m, infrav1.VMRunningCondition)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return ""
-	}
-	switch c.Reason {
-	case creating, infrav1.UpdatingReason, waitingForInfrastructure, waitingForBootstrapData, condition.WaitingForNeeds:
-		return ""
-	}
-	return c.Message
 }
 
 // liveOf finds a resource by its ID, in any case of letters.
