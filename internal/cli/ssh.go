@@ -103,10 +103,11 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 	if err != nil {
 		return nil, err
 	}
+	first, files := "", []string{a.dir.SSHKey()}
 	if a.asksPlane(w.kubeconfig) {
+		first, files = a.dir.SSHKey(), nil
 		r.Jump = a.bound(ctx, r.Jump)
 	}
-	files := []string{a.dir.SSHKey()}
 	if home, err := os.UserHomeDir(); err == nil { // without a home there are no keys in it
 		for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
 			files = append(files, filepath.Join(home, ".ssh", name))
@@ -114,7 +115,7 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 	}
 	return reach.Enter(ctx, r, reach.Access{
 		User:       w.user,
-		Keys:       reach.Keys{Identity: w.identity, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
+		Keys:       reach.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
 		KnownHosts: r.KnownHosts(dir), Notes: a.Err,
 	})
 }

@@ -203,20 +203,21 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestAgent logs in with a key that is in the agent alone; a file with a
-// passphrase is passed over.
-func TestAgent(t *testing.T) {
-	s := newSite(t)
+// agentWith serves an SSH agent that holds keys, and returns its socket.
+func agentWith(t *testing.T, keys ...ed25519.PrivateKey) string {
+	t.Helper()
 	ring := agent.NewKeyring()
-	if err := ring.Add(agent.AddedKey{PrivateKey: s.key}); err != nil {
-		t.Fatal(err)
+	for _, k := range keys {
+		if err := ring.Add(agent.AddedKey{PrivateKey: k}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	socket := filepath.Join(t.TempDir(), "agent")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -226,9 +227,39 @@ func TestAgent(t *testing.T) {
 			go func() { _ = agent.ServeAgent(ring, c); c.Close() }() // ends with the client
 		}
 	}()
-	s.access.Keys = reach.Keys{AgentSocket: socket, Files: []string{writeKey(t, t.TempDir(), s.key, "secret")}}
+	return socket
+}
+
+// TestAgent logs in with a key that is in the agent alone; a file with a
+// passphrase is passed over.
+func TestAgent(t *testing.T) {
+	s := newSite(t)
+	s.access.Keys = reach.Keys{AgentSocket: agentWith(t, s.key), Files: []string{writeKey(t, t.TempDir(), s.key, "secret")}}
 	if out, _, err := s.run(t, "hostname"); err != nil || strings.TrimSpace(out) != "w" {
 		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// TestFirstKey: the right key is offered before an agent's many others, after
+// which the server would have given up.
+func TestFirstKey(t *testing.T) {
+	s := newSite(t)
+	var others []ed25519.PrivateKey
+	for range 10 {
+		_, other, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, other)
+	}
+	file, socket := s.access.Keys.Identity, agentWith(t, others...)
+	s.access.Keys = reach.Keys{First: file, AgentSocket: socket}
+	if out, _, err := s.run(t, "hostname"); err != nil || strings.TrimSpace(out) != "w" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	s.access.Keys = reach.Keys{Files: []string{file}, AgentSocket: socket}
+	if out, _, err := s.run(t, "hostname"); err == nil {
+		t.Errorf("the server took the eleventh key and answers %q: the first one need not go first", out)
 	}
 }
 

@@ -15,9 +15,12 @@ import (
 type Keys struct {
 	// Identity is a private key file; if given, it alone is used.
 	Identity string
-	// Files are key files that need not exist; one with a passphrase is passed over,
-	// as the agent may hold its key.
+	// Files are key files that need not exist, and are offered after the agent's
+	// keys; one with a passphrase is passed over, as the agent may hold its key.
 	Files []string
+	// First is such a file that is offered before all others: a server gives up after
+	// a few keys. It may be empty.
+	First string
 	// AgentSocket is the SSH agent's socket; empty for none.
 	AgentSocket string
 }
@@ -29,33 +32,52 @@ func (k Keys) signers() ([]ssh.Signer, func(), error) {
 		s, err := readKey(k.Identity)
 		return []ssh.Signer{s}, done, err
 	}
-	var out []ssh.Signer
+	out, err := readKeys([]string{k.First})
+	if err != nil {
+		return nil, nil, err
+	}
 	if k.AgentSocket != "" {
 		conn, err := net.Dial("unix", k.AgentSocket)
 		if err != nil {
 			return nil, done, fmt.Errorf("SSH agent: %w; unset SSH_AUTH_SOCK or name a key with --identity", err)
 		}
 		done = func() { conn.Close() }
-		if out, err = agent.NewClient(conn).Signers(); err != nil {
+		held, err := agent.NewClient(conn).Signers()
+		if err != nil {
 			done()
 			return nil, nil, fmt.Errorf("SSH agent: %w", err)
 		}
+		out = append(out, held...)
 	}
-	for _, file := range k.Files {
-		s, err := readKey(file)
-		switch {
-		case err == nil:
-			out = append(out, s)
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPassphrase):
-			done()
-			return nil, nil, err
-		}
+	files, err := readKeys(k.Files)
+	if err != nil {
+		done()
+		return nil, nil, err
 	}
+	out = append(out, files...)
 	if len(out) == 0 {
 		done()
 		return nil, nil, errors.New("there is no SSH key: name one with --identity, or add it to the agent with ssh-add")
 	}
 	return out, done, nil
+}
+
+// readKeys reads the files that are there and have no passphrase.
+func readKeys(files []string) ([]ssh.Signer, error) {
+	var out []ssh.Signer
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		s, err := readKey(file)
+		switch {
+		case err == nil:
+			out = append(out, s)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPassphrase):
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 var errPassphrase = errors.New("it has a passphrase: add it to the agent with ssh-add, and leave --identity out")
