@@ -66,7 +66,7 @@ func TestComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 1 || count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 2 {
+	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 2 || count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 2 {
 		t.Errorf("installed kinds: %v", count)
 	}
 }

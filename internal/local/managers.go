@@ -236,7 +236,7 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 // planeIdentity is the client secret that the identities of templates refer to.
 func planeIdentity() []client.Object {
 	return []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret}, StringData: map[string]string{"clientSecret": "local"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}}, StringData: map[string]string{"clientSecret": "local"}},
 	}
 }
 
