@@ -2,7 +2,6 @@ package arm
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -188,15 +187,10 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 // addresses are those in use in a subnet, but for one document's.
 func (t *tx) addresses(subnet, except string) map[netip.Addr]bool {
 	used := map[netip.Addr]bool{}
-	for _, typ := range []string{typeNIC, typeScaleNIC, typeBalancer} {
-		for _, d := range t.sources(subnet, typ) {
-			if d.key() == except {
-				continue
-			}
-			for _, c := range slices.Concat(items(props(d.Body), "ipConfigurations"), items(props(d.Body), "frontendIPConfigurations")) {
-				if ip, err := netip.ParseAddr(str(props(c), "privateIPAddress")); err == nil {
-					used[ip] = true
-				}
+	for k := range t.refs[lower(subnet)] {
+		if d := t.docs[k]; d != nil && k != except {
+			for _, ip := range d.gist.addresses {
+				used[ip] = true
 			}
 		}
 	}

@@ -171,7 +171,7 @@ func (s *Server) until(ctx context.Context, at time.Time) error {
 const keptOperations = 4096
 
 func (t *tx) prune() {
-	if len(t.ops) < 2*keptOperations {
+	if len(t.ops) < max(2*keptOperations, t.pruneAt) {
 		return
 	}
 	horizon := t.now.Add(-time.Hour)
@@ -180,6 +180,7 @@ func (t *tx) prune() {
 			t.dropOp(id)
 		}
 	}
+	t.pruneAt = len(t.ops) + keptOperations // those that are too young get older first
 }
 
 // supersede ends the write under way on a document, if there is one.

@@ -19,30 +19,23 @@ const (
 // Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
 func (t *tx) usage(subscription, location string) map[string]int {
 	used := map[string]int{}
+	subscription = lower(subscription)
+	for _, typ := range []string{typeVM, typeInstance} {
+		for _, d := range t.byType[lower(typ)] {
+			c := d.gist.cost
+			switch {
+			case c.cores == 0 || c.location != location || c.subscription != subscription:
+				continue
+			case c.spot:
+				used[usageSpot] += c.cores
+			default:
+				used[c.family] += c.cores
+				used[usageCores] += c.cores
+			}
+			used[usageMachines]++
+		}
+	}
 	scope := "/subscriptions/" + subscription
-	count := func(d *doc, name string, spot bool) {
-		sz, ok := sizeNamed(name)
-		if !ok || d.location() != location || d.state() == "Deleting" {
-			return
-		}
-		used[usageMachines]++
-		if spot {
-			used[usageSpot] += sz.cores
-			return
-		}
-		used[sz.family] += sz.cores
-		used[usageCores] += sz.cores
-	}
-	for _, vm := range t.byType[lower(typeVM)] {
-		if inScope(vm, scope) {
-			count(vm, str(vm.Body, "properties", "hardwareProfile", "vmSize"), isSpot(sub(vm.Body, "properties")))
-		}
-	}
-	for _, i := range t.byType[lower(typeInstance)] {
-		if inScope(i, scope) {
-			count(i, str(i.Body, "sku", "name"), isSpot(i.Hidden))
-		}
-	}
 	for _, set := range t.byType[lower(typeScale)] {
 		if inScope(set, scope) && set.location() == location {
 			used[usageSets]++

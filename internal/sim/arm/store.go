@@ -26,9 +26,16 @@ type doc struct {
 
 	id   resourceID
 	refs []string
+	gist *gist
 }
 
-func (d *doc) key() string      { return lower(d.ID) }
+func (d *doc) key() string {
+	if d.gist != nil {
+		return d.gist.key
+	}
+	return lower(d.ID)
+}
+
 func (d *doc) location() string { return region(str(d.Body, "location")) }
 func (d *doc) state() string    { return str(d.Body, "properties", "provisioningState") }
 
@@ -44,6 +51,9 @@ type store struct {
 	// open is the operation in progress on a document.
 	open map[string]*operation
 	rev  uint64
+	// pruneAt is how many operations there have to be before the old ones are
+	// looked for.
+	pruneAt int
 }
 
 const (
@@ -109,8 +119,9 @@ func (st *store) load() error {
 }
 
 func (st *store) insert(d *doc) {
-	st.remove(d.key())
+	d.gist = gistOf(d)
 	k := d.key()
+	st.remove(k)
 	st.docs[k] = d
 	t := lower(d.Type)
 	if st.byType[t] == nil {
