@@ -184,5 +184,5 @@ func (c *call) body() (object, *Error) {
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {
 		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
 	}
-	return o, nil
+	return intern(o), nil
 }

@@ -99,7 +99,7 @@ func (st *store) load() error {
 			if err != nil {
 				return err
 			}
-			d.id = id
+			d.id, d.Body, d.Hidden = id, intern(d.Body), intern(d.Hidden)
 			st.rev = max(st.rev, d.Rev)
 			st.insert(d)
 			return nil
