@@ -13,6 +13,10 @@ build: bin/casement bin/casement-manager bin/casement-kube ## Build the three bi
 bin/casement bin/casement-manager: FORCE
 	go build -o $@ ./cmd/$(@F)
 
+.PHONY: plugin
+plugin: bin/casement ## Make bin/ a folder of kubectl plugins: kubectl casement, with completions
+	ln -sf casement bin/kubectl-casement && ln -sf casement bin/kubectl_complete-casement
+
 bin/casement-kube: FORCE
 	go build -ldflags '-s -w $(KUBE_LDFLAGS)' -o $@ ./cmd/$(@F)
 

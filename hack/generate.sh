@@ -10,3 +10,5 @@ gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/m
 go generate ./internal/capi/...
 go test ./internal/webhook -run 'TestGolden|TestDocumented' -update
 go test ./internal/lint/rules -run TestDocumented -update
+rm -f docs/cli/*.md
+go run ./cmd/casement docs docs/cli

@@ -25,5 +25,9 @@ done
 digest=$(go run ./hack/image --name "$name:$version" --entry casement-manager "${programs[@]}" --time "$time" \
   --version "$version" --revision "$(git rev-parse HEAD)" --source https://casement.dev/casement --out "$dir/casement-manager-image.tar")
 echo "$name:$version@$digest" > "$dir/casement-manager-image.txt"
+man=$(mktemp -d)
+SOURCE_DATE_EPOCH=$time go run ./cmd/casement docs --format man "$man"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mode=a=r --mtime="@$time" -C "$man" -c . | gzip -n > "$dir/casement-man.tar.gz"
+rm -r "$man"
 (cd "$dir" && sha256sum -- * > SHA256SUMS)
 ls -l "$dir"

@@ -24,7 +24,9 @@ func newGenerate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "generate",
 		Short: "Print manifests to apply",
-		Args:  cobra.NoArgs,
+		Example: `  casement generate cluster demo --flavor windows
+  casement generate addons`,
+		Args: cobra.NoArgs,
 	}
 	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a))
 	return c

@@ -18,7 +18,7 @@ import (
 )
 
 func newGet(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "get", Short: "Print clusters or a cluster's kubeconfig", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "get", Short: "Print clusters or a cluster's kubeconfig", Example: "  casement get clusters\n  casement get kubeconfig demo", Args: cobra.NoArgs}
 	c.AddCommand(newGetClusters(a), newGetKubeconfig(a))
 	return c
 }

@@ -56,7 +56,7 @@ func Main(args []string, streams Streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(streams, programName(args[0]))
-	root.SetArgs(args[1:])
+	root.SetArgs(pluginArgs(args))
 	err := root.ExecuteContext(ctx)
 	var exit exitError
 	var usage usageError
@@ -80,7 +80,7 @@ func Main(args []string, streams Streams) int {
 // programName is how the user called us: as a kubectl plugin the name shown in
 // help is "kubectl casement".
 func programName(arg0 string) string {
-	if filepath.Base(arg0) == "kubectl-casement" {
+	if base := filepath.Base(arg0); base == "kubectl-casement" || base == pluginComplete {
 		return "kubectl casement"
 	}
 	return "casement"
@@ -130,11 +130,12 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		newUp(a), newDown(a), newStatus(a), newConduct(a),
 		newGenerate(a), newGet(a), newTree(a), newWhy(a), newDoctor(a), newSupport(a), newTimeline(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a), newKubectl(a),
 		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
-		newVersion(a),
+		newVersion(a), newDocs(a),
 	)
 	for _, c := range root.Commands() {
 		strictArgs(c)
 	}
+	completeOutput(root)
 	return root
 }
 

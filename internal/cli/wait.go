@@ -22,7 +22,8 @@ func newWait(a *app) *cobra.Command {
 		Short: "Wait until a cluster is available and all its nodes are ready",
 		Long: `Wait until the cluster's Available condition is True and every machine that is
 asked for has a Ready node, or with --for deleted until it is gone. On a terminal
-the progress is one line that changes, elsewhere each change is a line. The exit code is 3 when the time runs out.`,
+the progress is one line that changes, elsewhere each change is a line. The exit
+code is 3 when the time runs out.`,
 		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,10 +25,11 @@ func newWhy(a *app) *cobra.Command {
 		Short: "Say what is wrong first with a cluster, machine, node or pod, and what to do",
 		Long: `Walk from the owner over bootstrap data, infrastructure, VM, guest and node to the
 pod, and print the first thing that is wrong, the evidence, and the next command.
-OBJECT is the name of a cluster, machine, machine pool or node, or pod/NAME or pod/NAMESPACE/NAME
-of a workload cluster. Windows nodes are looked into over SSH where nothing outside
-of them says what is wrong, at most 10 of a cluster. The exit code is 1 when something is wrong. Guests' boot logs
-are read from the local plane; for a VM in Azure its conditions have to do.`,
+OBJECT is the name of a cluster, machine, machine pool or node, or pod/NAME or
+pod/NAMESPACE/NAME of a workload cluster. Windows nodes are looked into over SSH where
+nothing outside of them says what is wrong, at most 10 of a cluster. The exit code is 1
+when something is wrong. Guests' boot logs are read from the local plane; for a VM in
+Azure its conditions have to do.`,
 		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why pod/iis-6d4f --cluster demo -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
