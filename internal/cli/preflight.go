@@ -106,7 +106,10 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 	for _, err := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", err)
 	}
-	plan := preflight.Read(set)
+	plan, err := preflight.Read(set)
+	if err != nil {
+		return err
+	}
 	facts, why, err := a.askFacts(ctx, plan, o)
 	if err != nil {
 		return err

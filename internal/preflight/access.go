@@ -16,7 +16,7 @@ func (c checker) access() []lint.Rule {
 			ID: "PRE101", Severity: lint.Error, Title: "A subscription that cannot be used", Oracle: lint.Unit,
 			Doc: "The identity has to see the subscription, and the subscription has to be enabled. A state of Warned or PastDue still works, and is a warning. Source: learn.microsoft.com/azure/cost-management-billing/manage/subscription-states.",
 			Check: c.eachSubscription(func(p *lint.Pass, c *Cluster, s *Subscription) {
-				at := field(c.Infra, "spec.subscriptionID")
+				at := in(c.Infra, "spec.subscriptionID")
 				switch {
 				case arm.ClassOf(s.Err) == arm.NotFound, arm.ClassOf(s.Err) == arm.Denied:
 					p.Report(c.Infra, at, fmt.Sprintf("subscription %s does not exist, or the identity may not see it (%s)", s.ID, arm.CodeOf(s.Err)), say("the right subscription, or a role such as Contributor on it for the identity"))
@@ -35,7 +35,7 @@ func (c checker) access() []lint.Rule {
 			Check: c.eachSubscription(func(p *lint.Pass, c *Cluster, s *Subscription) {
 				for _, namespace := range providers() {
 					if state, ok := s.Unregistered[namespace]; ok {
-						p.Report(c.Infra, field(c.Infra, "spec.subscriptionID"), fmt.Sprintf("resource provider %s is %s in subscription %s", namespace, state, s.ID), say("az provider register --namespace "+namespace))
+						p.Report(c.Infra, in(c.Infra, "spec.subscriptionID"), fmt.Sprintf("resource provider %s is %s in subscription %s", namespace, state, s.ID), say("az provider register --namespace "+namespace))
 					}
 				}
 			}),
@@ -46,7 +46,7 @@ func (c checker) access() []lint.Rule {
 			Check: c.eachSubscription(func(p *lint.Pass, c *Cluster, s *Subscription) {
 				location := c.Azure.Spec.Location
 				if location != "" && len(s.Locations) > 0 && !slices.Contains(s.Locations, normal(location)) {
-					p.Report(c.Infra, field(c.Infra, "spec.location"), fmt.Sprintf("subscription %s has no location %s", s.ID, location), say("one of "+strings.Join(s.Locations, ", ")))
+					p.Report(c.Infra, in(c.Infra, "spec.location"), fmt.Sprintf("subscription %s has no location %s", s.ID, location), say("one of "+strings.Join(s.Locations, ", ")))
 				}
 			}),
 		},
@@ -55,7 +55,7 @@ func (c checker) access() []lint.Rule {
 			Doc: "Some fact could not be read, mostly because the identity may not; the checks that need it have said nothing.",
 			Check: c.eachSubscription(func(p *lint.Pass, c *Cluster, s *Subscription) {
 				for _, err := range s.Unasked {
-					p.Report(c.Infra, field(c.Infra, "spec.subscriptionID"), fmt.Sprintf("Azure was asked and did not say: %v", err), say("let the identity read it (role Reader), or look yourself"))
+					p.Report(c.Infra, in(c.Infra, "spec.subscriptionID"), fmt.Sprintf("Azure was asked and did not say: %v", err), say("let the identity read it (role Reader), or look yourself"))
 				}
 			}),
 		},

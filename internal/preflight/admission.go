@@ -25,7 +25,7 @@ func (c checker) admission() []lint.Rule {
 						p.Report(o, o.Root, a.err.Error(), say("fields of the kind's own types"))
 					}
 					for _, e := range a.Errors {
-						p.Report(o, field(o, e.Field), fmt.Sprintf("admission refuses it: %s: %s", e.Field, e.ErrorBody()), say("as it says"))
+						p.Report(o, in(o, e.Field), fmt.Sprintf("admission refuses it: %s: %s", e.Field, e.ErrorBody()), say("as it says"))
 					}
 				})
 			},

@@ -44,7 +44,7 @@ func (c *Cluster) subnets() []block {
 		return nil
 	}
 	for i, s := range c.Azure.Spec.NetworkSpec.Subnets {
-		out = append(out, prefixes("subnet "+s.Name, s.CIDRBlocks, field(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].cidrBlocks", i)))...)
+		out = append(out, prefixes("subnet "+s.Name, s.CIDRBlocks, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].cidrBlocks", i)))...)
 	}
 	return out
 }
@@ -54,7 +54,7 @@ func (c *Cluster) vnet() []block {
 		return nil
 	}
 	v := c.Azure.Spec.NetworkSpec.Vnet
-	return prefixes("virtual network "+v.Name, v.CIDRBlocks, field(c.Infra, "spec.networkSpec.vnet.cidrBlocks"))
+	return prefixes("virtual network "+v.Name, v.CIDRBlocks, in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"))
 }
 
 func prefixes(what string, list []string, at lint.Value) []block {
@@ -178,7 +178,7 @@ func (s *Subscription) live(group, name string) (vnet, bool) {
 
 func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 	for i, peering := range c.Azure.Spec.NetworkSpec.Vnet.Peerings {
-		at := field(c.Infra, fmt.Sprintf("spec.networkSpec.vnet.peerings[%d].remoteVnetName", i))
+		at := in(c.Infra, fmt.Sprintf("spec.networkSpec.vnet.peerings[%d].remoteVnetName", i))
 		remote, ok := s.live(peering.ResourceGroup, peering.RemoteVnetName)
 		if !ok {
 			if !s.silent() {
@@ -210,17 +210,17 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 	live, ok := s.live(v.ResourceGroup, v.Name)
 	if !ok {
-		p.Report(c.Infra, field(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first, or leave vnet.resourceGroup out to have it made"))
+		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first, or leave vnet.resourceGroup out to have it made"))
 		return
 	}
 	for i, subnet := range spec.NetworkSpec.Subnets {
 		found := slices.ContainsFunc(live.Properties.Subnets, func(l struct{ Name string }) bool { return strings.EqualFold(l.Name, subnet.Name) })
 		if !found {
-			p.Report(c.Infra, field(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual network %s has no subnet %s, and casement makes none in a network that is not its own", v.Name, subnet.Name), say("create it first"))
+			p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual network %s has no subnet %s, and casement makes none in a network that is not its own", v.Name, subnet.Name), say("create it first"))
 		}
 	}
 	// The ranges of such a network are Azure's to say, unless the manifest does.
-	if at := field(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
+	if at := in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
 		for _, b := range blocks("", at) {
 			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {
 				p.ReportAs(lint.Warning, c.Infra, b.at, fmt.Sprintf("virtual network %s has the ranges %s", v.Name, strings.Join(live.Properties.AddressSpace.AddressPrefixes, ", ")), say("the same"))

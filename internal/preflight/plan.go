@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/webhook"
@@ -23,7 +25,9 @@ type Plan struct {
 
 type admitted struct {
 	webhook.Admission
-	err error
+	// content has the defaults of the schema, and not those of the webhook.
+	content map[string]any
+	err     error
 }
 
 // Cluster is a Cluster with its infrastructure.
@@ -85,8 +89,13 @@ func machineSpecs() map[string][]string {
 	return map[string][]string{"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}}
 }
 
-// Read finds the clusters of a set.
-func Read(set *lint.Set) *Plan {
+// Read finds the clusters of a set. The error is one of the build: the schemas are
+// part of it.
+func Read(set *lint.Set) (*Plan, error) {
+	known, err := schemas()
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{objects: map[string]*lint.Object{}, admitted: map[*lint.Object]admitted{}}
 	for _, o := range set.Objects {
 		group, _, _ := strings.Cut(o.APIVersion, "/")
@@ -95,7 +104,7 @@ func Read(set *lint.Set) *Plan {
 		}
 		p.objects[key(o.Kind, o.Namespace, o.Name)] = o
 		if group == infrav1.GroupVersion.Group {
-			p.admit(o)
+			p.admit(o, known[o.Kind])
 		}
 	}
 	clusters := map[string]*Cluster{}
@@ -114,7 +123,7 @@ func Read(set *lint.Set) *Plan {
 			}
 		}
 	}
-	return p
+	return p, nil
 }
 
 func key(kind, namespace, name string) string {
@@ -123,19 +132,43 @@ func key(kind, namespace, name string) string {
 
 func (p *Plan) has(o *lint.Object) bool { return p.objects[key(o.Kind, o.Namespace, o.Name)] == o }
 
-// admit fills in defaults as the API server's admission would.
-func (p *Plan) admit(o *lint.Object) {
+// admit fills in defaults and finds errors as the API server would: by the schema, by
+// the defaulting webhook, and by the validating one.
+func (p *Plan) admit(o *lint.Object, s schema) {
+	a := admitted{}
 	raw, err := o.Root.JSON()
 	if err == nil {
-		var a webhook.Admission
-		a, err = webhook.Admit(o.Kind, raw)
-		if errors.Is(err, webhook.ErrNoAdmission) {
-			return
-		}
-		p.admitted[o] = admitted{a, err}
+		err = json.Unmarshal(raw, &a.content)
+	}
+	if err == nil {
+		s.fill(a.content)
+		raw, err = json.Marshal(a.content)
+	}
+	if err == nil {
+		a.Admission, err = webhook.Admit(o.Kind, raw)
+	}
+	if errors.Is(err, webhook.ErrNoAdmission) {
 		return
 	}
-	p.admitted[o] = admitted{err: err}
+	a.err = err
+	// Admission may have filled in what the schema demands; what it found itself is not
+	// told twice.
+	for _, e := range s.refuses(a.content) {
+		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) && e.Type != field.ErrorTypeRequired {
+			a.Errors = append(a.Errors, e)
+		}
+	}
+	p.admitted[o] = a
+}
+
+// place is a part of what the schema filled in.
+func (a admitted) place(path []string) any {
+	var at any = a.content
+	for _, key := range path {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	return at
 }
 
 // refer finds what an object refers to.
@@ -191,9 +224,10 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 		m.Replicas = int(n)
 	}
 	if m.Infra != nil {
-		m.At = m.Infra.Root.At(machineSpecs()[m.Infra.Kind]...)
+		path := machineSpecs()[m.Infra.Kind]
+		m.At = m.Infra.Root.At(path...)
 		// What cannot be read, PRE501 tells.
-		if raw, err := m.At.JSON(); err == nil {
+		if raw, err := json.Marshal(p.admitted[m.Infra].place(path)); err == nil {
 			_ = json.Unmarshal(raw, &m.Spec)
 		}
 	}
@@ -203,5 +237,5 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 	return m
 }
 
-// field is a place in an object by its path, for a finding.
-func field(o *lint.Object, path string) lint.Value { return o.Root.Find(path) }
+// in is a place in an object by its path, for a finding.
+func in(o *lint.Object, path string) lint.Value { return o.Root.Find(path) }

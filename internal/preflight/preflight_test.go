@@ -11,6 +11,7 @@ import (
 
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
 	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fault"
@@ -84,10 +85,19 @@ func manifest(t *testing.T, edits []string, more string) *lint.Set {
 	return set
 }
 
+func read(t *testing.T, set *lint.Set) *Plan {
+	t.Helper()
+	plan, err := Read(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
 // found are the findings of this package's own checks, as rule, object and path.
 func found(t *testing.T, client *arm.Client, set *lint.Set) []string {
 	t.Helper()
-	plan := Read(set)
+	plan := read(t, set)
 	facts, err := Ask(t.Context(), client, "test", plan)
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +243,8 @@ func TestChecks(t *testing.T) {
 		{name: "missing", bad: []string{"kind: AzureMachineTemplate\n        name: demo-md-win", "kind: AzureMachineTemplate\n        name: elsewhere"}, want: []string{"PRE403 MachineDeployment/default/demo-md-win spec.template.spec.infrastructureRef.name"}},
 		{name: "admission", bad: []string{"diskSizeGB: 128", "diskSizeGB: 99999"}, want: []string{"PRE501 AzureMachineTemplate/default/demo-control-plane spec.template.spec.osDisk.diskSizeGB", "PRE501 AzureMachineTemplate/default/demo-md-0 spec.template.spec.osDisk.diskSizeGB", "PRE501 " + win + "osDisk.diskSizeGB"},
 			good: []string{"diskSizeGB: 128", "diskSizeGB: 256"}},
+		{name: "schema", bad: []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: Sometimes\n"}, want: []string{"PRE501 " + win + "osDisk.cachingType"},
+			good: []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: ReadOnly\n"}},
 		{name: "bootstrap data", bad: []string{"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, want: []string{"PRE601 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.files"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -252,6 +264,39 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// TestFlavors: nothing is wrong with the templates that casement publishes.
+func TestFlavors(t *testing.T) {
+	for _, name := range flavors.List() {
+		t.Run(name, func(t *testing.T) {
+			template, err := flavors.Get(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := map[string]string{"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": simarm.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3", "CLUSTER_NAME": "demo", "NAMESPACE": "default",
+				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey}
+			text, _, err := flavors.Fill(template, func(name string) (string, bool) {
+				value, ok := values[name]
+				if !ok && strings.HasPrefix(name, "AZURE_CL") || name == "AZURE_TENANT_ID" || name == "CLUSTER_IDENTITY_NAME" {
+					return strings.ToLower(strings.ReplaceAll(name, "_", "-")), true
+				}
+				return value, ok
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, errs := lint.Parse(name, text, lint.Options{})
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range Run(set, read(t, set), nil) {
+				if f.Severity == lint.Error || strings.HasPrefix(f.Rule, "PRE") {
+					t.Errorf("%s:%d %s %s %s: %s", f.File, f.Line, f.Rule, f.Object, f.Path, f.Message)
+				}
+			}
+		})
+	}
+}
+
 // TestStates are those that the local Azure is never in.
 func TestStates(t *testing.T) {
 	for _, tc := range []struct{ name, state, provider, want string }{
@@ -266,7 +311,7 @@ func TestStates(t *testing.T) {
 				s.Unregistered[tc.provider] = "NotRegistered"
 			}
 			set := manifest(t, nil, "")
-			plan := Read(set)
+			plan := read(t, set)
 			got := ""
 			for _, f := range lint.Run(set, Rules(plan, &Facts{subscriptions: map[string]*Subscription{s.ID: s}}), lint.Target{}) {
 				got += f.Level + " " + f.Rule
@@ -282,7 +327,7 @@ func TestStates(t *testing.T) {
 func TestOffline(t *testing.T) {
 	set := manifest(t, []string{"location: westeurope", "location: atlantis", "criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
 	var got []string
-	for _, f := range Run(set, Read(set), nil) {
+	for _, f := range Run(set, read(t, set), nil) {
 		if f.Severity == lint.Error {
 			got = append(got, f.Rule)
 		}
@@ -296,7 +341,7 @@ func TestOffline(t *testing.T) {
 func TestAskEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Ask(ctx, emulated(t), "test", Read(manifest(t, nil, ""))); !errors.Is(err, context.Canceled) {
+	if _, err := Ask(ctx, emulated(t), "test", read(t, manifest(t, nil, ""))); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ask after the end of its context: %v", err)
 	}
 }
