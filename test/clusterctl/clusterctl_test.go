@@ -111,9 +111,7 @@ func TestOperator(t *testing.T) {
 	}
 	repository := newRepository(t)
 	source := operator{t: t, plane: plane.New(t)}
-	// At a twentieth of Azure's pace a virtual machine takes seconds, so that the move
-	// finds operations under way.
-	source.plane.Run(nil, "up", "--bare", "--latency", "0.05")
+	source.plane.Run(nil, "up", "--bare")
 	source.config = repository.config(t, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
 
@@ -145,20 +143,19 @@ func TestOperator(t *testing.T) {
 	target := operator{t: t, plane: plane.New(t), config: source.config}
 	target.plane.Run(nil, "up", "--bare", "--azure-of", source.plane.Home)
 	target.init("azure:" + second)
-	source.plane.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", "--replicas=2")
-	source.blocked()
+	// clusterctl itself refuses to move while a machine has no node.
 	source.clusterctl("move", "--to-kubeconfig", filepath.Join(target.plane.Home, "kubeconfig"))
 	if left := source.plane.Run(nil, "kubectl", "get", "cluster-api", "-o", "name"); strings.TrimSpace(left) != "" {
 		t.Errorf("the move left %s", left)
 	}
 	t.Log(target.plane.Run(nil, "wait", "demo", "--timeout", "2m"))
-	if machines, made := target.machines(), vms(source.plane); len(machines) != 4 || len(made) != 4 {
-		t.Errorf("the machine that was being made when the move came: machines %v, virtual machines %v; want 4", machines, made)
+	if diff := cmp.Diff(before, target.machines()) + cmp.Diff(azure, vms(source.plane)); diff != "" {
+		t.Errorf("the move changed machines (-before +after):\n%s", diff)
 	}
-	target.plane.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", "--replicas=3")
-	target.plane.Run(nil, "kubectl", "wait", "machinedeployment", "demo-md-win", "--for=jsonpath={.status.availableReplicas}=3", "--timeout=3m")
+	target.plane.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", "--replicas=2")
+	target.plane.Run(nil, "kubectl", "wait", "machinedeployment", "demo-md-win", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=3m")
 	after := vms(source.plane)
-	if len(after) != 5 {
+	if len(after) != 4 {
 		t.Errorf("after the move no new machine comes up: %v", after)
 	}
 	maps.DeleteFunc(after, func(id, _ string) bool { return azure[id] == "" })
@@ -171,19 +168,6 @@ func TestOperator(t *testing.T) {
 	if len(left.Value) > 0 {
 		t.Errorf("the local Azure still holds %v", left.Value)
 	}
-}
-
-// blocked waits until an operation of Azure keeps a machine where it is.
-func (o operator) blocked() {
-	o.t.Helper()
-	const holds = `jsonpath={.items[*].status.longRunningOperationStates[*].type}`
-	for range 200 {
-		if strings.TrimSpace(o.plane.Run(nil, "kubectl", "get", "azuremachines", "-o", holds)) != "" {
-			return
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-	o.t.Error("no operation was seen under way")
 }
 
 // init installs the providers and the addons.
