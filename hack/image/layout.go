@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	_ "crypto/sha256" // go-digest finds it by registration
 	"encoding/json"
 	"errors"
 	"fmt"
