@@ -30,6 +30,7 @@ type azure struct {
 	machines *machines
 	endpoint string
 	proxy    string // its URL
+	gateway  string // its URL
 	sshKey   string
 }
 
@@ -52,7 +53,11 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	a := &azure{fabric: net, machines: guests, endpoint: "https://" + l.Addr().String()}
+	gateway, err := c.openGateway(ctx, net)
+	if err != nil {
+		return nil, err
+	}
+	a := &azure{fabric: net, gateway: gateway, machines: guests, endpoint: "https://" + l.Addr().String()}
 	if a.sshKey, err = dir.sshPublicKey(); err != nil {
 		return nil, err
 	}
@@ -154,6 +159,7 @@ func listenKept(file string) (net.Listener, error) {
 
 func (a *azure) describe(s *Status) {
 	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription, SSHPublicKey: a.sshKey}
+	s.Gateway = a.gateway
 	s.Guests = a.machines.describe()
 	for _, l := range a.fabric.Listeners() {
 		s.Listeners = append(s.Listeners, describeListener(l))

@@ -33,8 +33,11 @@ type Status struct {
 	Steps      []Step     `json:"steps"`
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Azure      Azure      `json:"azure"`
-	Guests     []Guest    `json:"guests"`
-	Listeners  []Listener `json:"listeners"`
+	// Gateway is the URL of the proxy by which programs on this machine reach private
+	// API servers.
+	Gateway   string     `json:"gateway,omitempty"`
+	Guests    []Guest    `json:"guests"`
+	Listeners []Listener `json:"listeners"`
 	// StandIns are the programs that small built-in ones stand in for.
 	StandIns []StandIn `json:"standIns"`
 	// Simulated says in plain words what is not real here.

@@ -150,6 +150,9 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	if err != nil {
 		return nil, err
 	}
+	if err := (&gatewayWriter{client: cl, url: c.azure.gateway}).setUp(ours); err != nil {
+		return nil, err
+	}
 	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(ours)
 }
 

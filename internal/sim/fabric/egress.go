@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 )
 
 // EgressConfig is the EgressSelectorConfiguration by which a kube-apiserver sends
@@ -46,6 +47,37 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	if err := os.Chmod(socketPath, 0o600); err != nil {
 		return fmt.Errorf("egress socket: %w", err)
 	}
+	return f.connect(ctx, l, func(string) Origin { return from })
+}
+
+// ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the
+// host that want to reach what has a name in a private DNS zone, such as the API server
+// of a private cluster. It stands for a management network that is peered with all
+// others: each name is looked up, and dialled from, the network that its zone belongs to.
+func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener) error {
+	return f.connect(ctx, l, func(target string) Origin {
+		host, _, err := net.SplitHostPort(target)
+		if err != nil {
+			return Origin{}
+		}
+		return f.originOf(host)
+	})
+}
+
+// originOf is the frontend itself in the first network that knows a private name.
+func (f *Fabric) originOf(name string) Origin {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.ix.Records {
+		if strings.EqualFold(r.Name, strings.TrimSuffix(name, ".")) && len(r.Networks) > 0 && len(r.IPs) > 0 {
+			return Origin{VNetID: r.Networks[0], IP: r.IPs[0]}
+		}
+	}
+	return Origin{}
+}
+
+// connect serves CONNECT on a listener.
+func (f *Fabric) connect(ctx context.Context, l net.Listener, from func(target string) Origin) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	ended := context.AfterFunc(f.ctx, func() { l.Close() })
@@ -56,7 +88,7 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 			if ctx.Err() != nil || f.ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("egress socket: %w", err)
+			return fmt.Errorf("proxy at %s: %w", l.Addr(), err)
 		}
 		if !f.spawn(func() { f.egress(ctx, c, from) }) {
 			c.Close()
@@ -65,7 +97,7 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	}
 }
 
-func (f *Fabric) egress(ctx context.Context, c net.Conn, from Origin) {
+func (f *Fabric) egress(ctx context.Context, c net.Conn, from func(target string) Origin) {
 	if !f.track(c) {
 		return
 	}
@@ -81,7 +113,7 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, from Origin) {
 		answer(c, http.StatusMethodNotAllowed, "this socket takes CONNECT alone")
 		return
 	}
-	to, err := f.Dial(ctx, from, "tcp", req.Host)
+	to, err := f.Dial(ctx, from(req.Host), "tcp", req.Host)
 	if err != nil {
 		f.log.Info("egress failed", "to", req.Host, "error", err)
 		answer(c, http.StatusBadGateway, err.Error())
