@@ -71,6 +71,9 @@ func write(dir, image string) error {
 			return err
 		}
 	}
+	if files[flavors.ClassFileName], err = flavors.Class(); err != nil {
+		return err
+	}
 	for _, name := range flavors.List() {
 		if files[flavors.FileName(name)], err = flavors.Get(name); err != nil {
 			return err

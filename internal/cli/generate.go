@@ -101,6 +101,8 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 
 func (a *app) template(ctx context.Context, o generateOptions) ([]byte, error) {
 	switch {
+	case o.from == "" && flavors.Topology(o.flavor):
+		return flavors.WithClass(o.flavor)
 	case o.from == "":
 		return flavors.Get(o.flavor)
 	case o.from == "-":

@@ -1,7 +1,8 @@
 // Package flavors holds the cluster templates that casement publishes and fills
-// templates the way clusterctl does. The templates are rendered from one base,
-// base.yaml with workers.yaml, whose [[ ]] parts are decided by the flavor; what is
-// left are clusterctl's variables.
+// templates the way clusterctl does. The templates are rendered from base.yaml, those
+// of clusters with a ClusterClass from topology.yaml and clusterclass.yaml, all with the
+// pieces in parts.yaml. What stands in [[ ]] is decided by the flavor; what is left are
+// clusterctl's variables.
 //
 // It is no templating language and knows no cluster: it turns text into text.
 // internal/cli, hack and tests may import it.
@@ -16,7 +17,7 @@ import (
 	"text/template"
 )
 
-//go:embed base.yaml workers.yaml
+//go:embed base.yaml parts.yaml clusterclass.yaml topology.yaml
 var base embed.FS
 
 // flavor is what a template is made for.
@@ -25,20 +26,44 @@ type flavor struct {
 	Windows     bool // a group of Windows workers beside the Linux one
 	Private     bool // API server behind an internal load balancer
 	Pools       bool // workers are machine pools, not machine deployments
+	Topology    bool // the cluster is made from the ClusterClass
 }
 
 // workers is a group of worker machines.
 type workers struct {
 	Suffix, Replicas, Size string
 	Windows                bool
+	// Class is the group's in the ClusterClass, SizeVariable what chooses its VM size.
+	Class, SizeVariable string
+}
+
+// variable is one of the ClusterClass.
+type variable struct {
+	Name, About, Default, Enum string
+	Required                   bool
+}
+
+// Variables are those of the ClusterClass.
+func (f flavor) Variables() []variable {
+	const size = "Standard_D2s_v3"
+	return []variable{
+		{Name: "location", About: "Azure region of the cluster", Required: true},
+		{Name: "subscriptionID", About: "subscription that the cluster is made in", Required: true},
+		{Name: "identityName", About: "AzureClusterIdentity in the cluster's namespace", Required: true},
+		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022", Enum: "[windows-2019, windows-2022, windows-2025]"},
+		{Name: "controlPlaneSize", About: "VM size of the control plane", Default: size},
+		{Name: "nodeSize", About: "VM size of the Linux workers", Default: size},
+		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: size},
+		{Name: "sshPublicKey", About: "base64 of an OpenSSH public key for Linux machines; empty for none", Default: `""`},
+	}
 }
 
 // Workers are the flavor's groups.
 func (f flavor) Workers() []workers {
-	out := []workers{{Suffix: "0", Replicas: "${WORKER_MACHINE_COUNT:=1}", Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
+	out := []workers{{Suffix: "0", Class: "linux", SizeVariable: "nodeSize", Replicas: "${WORKER_MACHINE_COUNT:=1}", Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
 	if f.Windows {
 		out = append(out, workers{
-			Suffix: "win", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
+			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
 			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}}",
 		})
 	}
@@ -51,8 +76,9 @@ func all() []flavor {
 		{name: "machinepool", about: "as default, with the workers in a machine pool", Pools: true},
 		{name: "machinepool-windows", about: "as windows, with the workers in machine pools", Windows: true, Pools: true},
 		{name: "private", about: "as default, with the API server behind an internal load balancer", Private: true},
+		{name: "topology-windows", about: "as windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true},
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
-		{name: "windows-private", about: "as windows, with the API server behind an internal load balancer", Windows: true, Private: true},
+		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer", Windows: true, Private: true},
 	}
 }
 
@@ -76,6 +102,37 @@ func Describe(name string) string {
 	return ""
 }
 
+// ClassName is the ClusterClass that topology flavors refer to.
+const ClassName = "casement-windows"
+
+// Class returns the template of the ClusterClass with all that it refers to.
+func Class() ([]byte, error) {
+	text, err := render("clusterclass.yaml", flavor{Windows: true, Topology: true})
+	if err != nil {
+		return nil, fmt.Errorf("ClusterClass %s: %w", ClassName, err)
+	}
+	return text, nil
+}
+
+// WithClass is Get with the ClusterClass before it, as clusterctl adds it where the
+// management cluster has none.
+func WithClass(name string) ([]byte, error) {
+	class, err := Class()
+	if err != nil {
+		return nil, err
+	}
+	template, err := Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimRight(class, "\n"), []byte("\n---\n"), template), nil
+}
+
+// Topology says whether a flavor's clusters need the ClusterClass.
+func Topology(name string) bool {
+	return slices.ContainsFunc(all(), func(f flavor) bool { return f.name == name && f.Topology })
+}
+
 // Get returns the clusterctl template of a flavor; "" is the default one.
 func Get(name string) ([]byte, error) {
 	if name == "" {
@@ -85,15 +142,19 @@ func Get(name string) ([]byte, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("no flavor %q; there are %s", name, strings.Join(List(), ", "))
 	}
-	text, err := render(all()[i])
+	file := "base.yaml"
+	if all()[i].Topology {
+		file = "topology.yaml"
+	}
+	text, err := render(file, all()[i])
 	if err != nil {
 		return nil, fmt.Errorf("flavor %s: %w", name, err)
 	}
 	return text, nil
 }
 
-func render(f flavor) ([]byte, error) {
-	t := template.New("base.yaml").Delims("[[", "]]")
+func render(file string, f flavor) ([]byte, error) {
+	t := template.New(file).Delims("[[", "]]")
 	// part is a named template moved to the right, for what stands at several depths.
 	part := func(name string, dot any, depth int) (string, error) {
 		var out bytes.Buffer
@@ -103,13 +164,20 @@ func render(f flavor) ([]byte, error) {
 		indent := strings.Repeat(" ", depth)
 		return indent + strings.ReplaceAll(strings.Trim(out.String(), "\n"), "\n", "\n"+indent), nil
 	}
-	if _, err := t.Funcs(template.FuncMap{"part": part}).ParseFS(base, "base.yaml", "workers.yaml"); err != nil {
+	// controlPlane is the dot of the part of that name.
+	controlPlane := func(cluster, secret string) map[string]string {
+		return map[string]string{"Cluster": cluster, "Secret": secret}
+	}
+	if _, err := t.Funcs(template.FuncMap{"part": part, "controlPlane": controlPlane}).ParseFS(base, file, "parts.yaml"); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
 	err := t.Execute(&out, f)
 	return out.Bytes(), err
 }
+
+// ClassFileName is the name under which clusterctl looks for the ClusterClass.
+const ClassFileName = "clusterclass-" + ClassName + ".yaml"
 
 // FileName is the name under which clusterctl looks for a flavor's template.
 func FileName(name string) string {

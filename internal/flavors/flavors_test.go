@@ -68,6 +68,16 @@ func TestFlavors(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, FileName(name), template)
+			if Topology(name) {
+				class, err := Class()
+				if err != nil {
+					t.Fatal(err)
+				}
+				golden(t, ClassFileName, class)
+				if template, err = WithClass(name); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if Describe(name) == "" {
 				t.Error("no description")
 			}

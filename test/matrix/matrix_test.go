@@ -39,6 +39,9 @@ func cells() []cell {
 		{name: "windows-2025", env: "WINDOWS_SERVER_VERSION=windows-2025", args: flavor("windows"), nodes: []string{"Windows Server 2025", "10.0.26100."}, full: true},
 		{name: "machinepool", args: flavor("machinepool"), nodes: []string{"Ubuntu"}, full: true},
 		{name: "pools-windows", args: append(flavor("machinepool-windows"), "--worker-machine-count", "2"), nodes: []string{"Windows Server 2022", "win-p-win000001"}},
+		{name: "internal-lb", args: flavor("windows-internal-lb"), nodes: []string{"Windows Server 2022"}},
+		{name: "topology", args: flavor("topology-windows"), nodes: []string{"Windows Server 2022"}, full: true},
+		{name: "five", args: append(flavor("default"), "--control-plane-machine-count", "5"), nodes: []string{"Ubuntu"}, full: true},
 		{name: "older", args: append(flavor("windows"), "--kubernetes-version", "v1.34.2"), nodes: []string{"v1.34.2", "Windows Server 2022"}, full: true},
 	}
 	if *templates != "" {
