@@ -103,9 +103,7 @@ type scope struct {
 	// vmName is the computer name, vm what Azure shows of it, nil for none.
 	vmName string
 	vm     *liveVM
-	// told is the failure of the VM that an earlier pass has reported.
-	told  string
-	input inputs
+	input  inputs
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero
