@@ -34,11 +34,11 @@ func newTree(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			root, err := readTree(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			facts, err := a.facts(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
 			if err != nil {
 				return err
 			}
-			facts, err := a.facts(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			root, err := readTree(cmd.Context(), c, facts)
 			if err != nil {
 				return err
 			}
@@ -90,68 +90,48 @@ func newBranch(kind string, o object, condition, detail string) branch {
 	return b
 }
 
-func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (branch, error) {
-	cl := &clusterv1.Cluster{}
-	if err := c.Get(ctx, key, cl); err != nil {
+// readTree makes the tree of what was gathered; of the sets of machines it reads the
+// deployments.
+func readTree(ctx context.Context, c client.Client, f *why.Facts) (branch, error) {
+	root := newBranch("Cluster", f.Cluster, clusterv1.ClusterAvailableCondition, f.Cluster.Status.Phase)
+	var deployments clusterv1.MachineDeploymentList
+	if err := c.List(ctx, &deployments, client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}); err != nil {
 		return branch{}, err
 	}
-	root := newBranch("Cluster", cl, clusterv1.ClusterAvailableCondition, cl.Status.Phase)
-	var azureClusters infrav1.AzureClusterList
-	var controlPlanes controlplanev1.KubeadmControlPlaneList
-	var deployments clusterv1.MachineDeploymentList
-	var machines clusterv1.MachineList
-	var azureMachines infrav1.AzureMachineList
-	var pools clusterv1.MachinePoolList
-	var azurePools infrav1.AzureMachinePoolList
-	var poolMachines infrav1.AzureMachinePoolMachineList
-	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
-	for _, list := range []client.ObjectList{&controlPlanes, &deployments, &machines, &azureMachines, &azureClusters, &pools, &azurePools, &poolMachines} {
-		if err := c.List(ctx, list, ours...); err != nil {
-			return branch{}, err
-		}
-	}
 	infra := map[string]branch{}
-	for i := range azureMachines.Items {
-		a := &azureMachines.Items[i]
+	for _, a := range f.AzureMachines {
 		infra["AzureMachine/"+a.Name] = newBranch("AzureMachine", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize))
 	}
-	for i := range poolMachines.Items {
-		a := &poolMachines.Items[i]
+	for _, a := range f.PoolMachines {
 		infra[infrav1.AzureMachinePoolMachineKind+"/"+a.Name] = newBranch(infrav1.AzureMachinePoolMachineKind, a, clusterv1.ReadyCondition, a.Status.InstanceName)
 	}
-	for i := range azureClusters.Items {
-		ac := &azureClusters.Items[i]
+	if ac := f.AzureCluster; ac != nil {
 		root.Children = append(root.Children, newBranch("AzureCluster", ac, clusterv1.ReadyCondition, ac.Spec.Location))
 	}
-	for i := range controlPlanes.Items {
-		k := &controlPlanes.Items[i]
+	if k := f.ControlPlane; k != nil {
 		b := newBranch("KubeadmControlPlane", k, controlplanev1.KubeadmControlPlaneAvailableCondition, k.Spec.Version)
-		b.Children = machineBranches(machines.Items, infra, func(m *clusterv1.Machine) bool { return metav1.IsControlledBy(m, k) })
+		b.Children = machineBranches(f.Machines, infra, func(m *clusterv1.Machine) bool { return metav1.IsControlledBy(m, k) })
 		root.Children = append(root.Children, b)
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		b := newBranch("MachineDeployment", d, clusterv1.MachineDeploymentAvailableCondition, d.Spec.Template.Spec.Version)
-		b.Children = machineBranches(machines.Items, infra, func(m *clusterv1.Machine) bool {
+		b.Children = machineBranches(f.Machines, infra, func(m *clusterv1.Machine) bool {
 			return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name
 		})
 		root.Children = append(root.Children, b)
 	}
-	for i := range pools.Items {
-		root.Children = append(root.Children, poolBranch(&pools.Items[i], azurePools.Items, machines.Items, infra))
+	for i := range f.Pools {
+		root.Children = append(root.Children, poolBranch(&f.Pools[i], f.AzurePools, f.Machines, infra))
 	}
 	return root, nil
 }
 
 // poolBranch is a machine pool over its scale set and machines. A MachinePool has no
 // one condition that sums it up; its scale set's Ready stands for it.
-func poolBranch(p *clusterv1.MachinePool, azurePools []infrav1.AzureMachinePool, machines []clusterv1.Machine, infra map[string]branch) branch {
+func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool, machines []clusterv1.Machine, infra map[string]branch) branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
-	for i := range azurePools {
-		a := &azurePools[i]
-		if a.Name != p.Spec.Template.Spec.InfrastructureRef.Name {
-			continue
-		}
+	if a := azurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {
 		set := newBranch("AzureMachinePool", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
 		b.Ready = set.Ready
 		b.Children = append(b.Children, set)
