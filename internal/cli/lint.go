@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -19,9 +20,9 @@ import (
 const ExitUnreadable = 3
 
 type lintOptions struct {
-	output, failOn, assumeOS, baseline, kubernetes string
-	templates                                      []string
-	fix, diff, updateBaseline                      bool
+	output, failOn, assumeOS, baseline, kubernetes, config string
+	templates, windows                                     []string
+	fix, diff, updateBaseline                              bool
 }
 
 func newLint(a *app) *cobra.Command {
@@ -32,7 +33,8 @@ func newLint(a *app) *cobra.Command {
 		Long: `Read manifests and tell what of the pods that are meant for Windows is refused,
 ignored or read otherwise there. Pods for Linux are left alone.
 
-An object asks for silence with the annotation casement.dev/ignore: WIN201,WIN402.
+An object asks for silence with the annotation casement.dev/ignore: WIN201,WIN402,
+and says why with casement.dev/ignore-reason.
 Exit codes: 0 nothing found, 1 found at or above --fail-on, 2 usage, 3 input that
 could not be read.`,
 		Example: `  casement lint deploy/
@@ -46,7 +48,9 @@ could not be read.`,
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
 	f.StringVar(&o.failOn, "fail-on", "warning", "the least severity that makes the exit code 1: info, warning, error")
 	f.StringVar(&o.assumeOS, "assume-os", "", "windows takes pods that name no OS as ones for Windows")
-	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as 1.34 (default the newest)")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as 1.34 or 1.34.2 (default the newest)")
+	f.StringSliceVar(&o.windows, "windows-release", nil, "Windows Server release of the nodes: 2019, 2022, 2025; may be repeated")
+	f.StringVar(&o.config, "config", "", "configuration file (default "+lint.ConfigFile+" here or in a directory above)")
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
 	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, in place")
 	f.BoolVar(&o.diff, "diff", false, "print the mended files instead of findings, and change nothing")
@@ -62,7 +66,11 @@ func newLintExplain(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, r := range rules.All() {
 				if strings.EqualFold(r.ID, args[0]) {
-					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s\n\nNot so:\n\n%s\nBut so:\n\n%s", r.ID, r.Title, r.Severity, r.Doc, indent(r.Bad), indent(r.Good))
+					about := ""
+					if needs := lint.Describe(r.For); needs != "" {
+						about = "\n\nThe examples are for this cluster, in the words of " + lint.ConfigFile + ":\n\n" + strings.TrimRight(indent(needs), "\n")
+					}
+					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s%s\n\nNot so:\n\n%s\nBut so:\n\n%s", r.ID, r.Title, r.Severity, r.Doc, about, indent(r.Bad), indent(r.Good))
 					return err
 				}
 			}
@@ -127,7 +135,7 @@ func (a *app) lint(args []string, o lintOptions) error {
 	if !ok {
 		return usagef("--fail-on is info, warning or error, not %q", o.failOn)
 	}
-	target, err := lintTarget(o.kubernetes)
+	config, target, err := lintConfig(o)
 	if err != nil {
 		return err
 	}
@@ -139,7 +147,7 @@ func (a *app) lint(args []string, o lintOptions) error {
 		fmt.Fprintf(a.Err, "casement: %v\n", e)
 	}
 	all := rules.All()
-	findings := lint.Run(set, all, target)
+	findings, silent := lintRun(set, config, target)
 	if o.fix || o.diff {
 		if err := a.mend(findings, o.diff); err != nil || o.diff {
 			return err
@@ -147,12 +155,17 @@ func (a *app) lint(args []string, o lintOptions) error {
 		if set, unread, err = a.lintSet(args, o); err != nil {
 			return err
 		}
-		findings = lint.Run(set, all, target)
+		findings, silent = lintRun(set, config, target)
 	}
 	if findings, err = a.known(findings, o); err != nil {
 		return err
 	}
-	if err := lint.Write(a.Out, o.output, findings, all); err != nil {
+	if o.output == "json" {
+		err = lint.WriteJSON(a.Out, findings, silent)
+	} else {
+		err = lint.Write(a.Out, o.output, findings, all)
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -164,15 +177,28 @@ func (a *app) lint(args []string, o lintOptions) error {
 	return nil
 }
 
-func lintTarget(version string) (lint.Target, error) {
-	if version == "" {
-		return lint.Target{}, nil
+// lintConfig is the configuration file with the flags over it.
+func lintConfig(o lintOptions) (lint.Config, lint.Target, error) {
+	config, err := lint.LoadConfig(o.config)
+	if err != nil {
+		return config, lint.Target{}, usagef("%v", err)
 	}
-	var minor int
-	if _, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "1.%d", &minor); err != nil {
-		return lint.Target{}, usagef("--kubernetes-version is a release such as 1.34, not %q", version)
+	config.KubernetesVersion = cmp.Or(o.kubernetes, config.KubernetesVersion)
+	if len(o.windows) > 0 {
+		config.Windows = o.windows
 	}
-	return lint.Target{Minor: minor}, nil
+	target, err := config.Resolve()
+	if err != nil {
+		return config, target, usagef("%v", err)
+	}
+	return config, target, nil
+}
+
+// lintRun is what is found, and what annotations and the configuration silence of it.
+func lintRun(set *lint.Set, config lint.Config, target lint.Target) (told, silent []lint.Finding) {
+	found, silent := lint.RunAll(set, rules.All(), target)
+	told, more := config.Suppress(found)
+	return told, append(silent, more...)
 }
 
 // mend changes the files of findings, or prints what they would be.

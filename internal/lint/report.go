@@ -27,6 +27,15 @@ func Write(w io.Writer, format string, findings []Finding, rules []Rule) error {
 	return text(w, findings)
 }
 
+// WriteJSON prints findings as JSON, and those that are suppressed beside them.
+func WriteJSON(w io.Writer, findings, suppressed []Finding) error {
+	out := map[string]any{"findings": findings}
+	if len(suppressed) > 0 {
+		out["suppressed"] = suppressed
+	}
+	return encode(w, out)
+}
+
 func encode(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

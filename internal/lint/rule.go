@@ -97,10 +97,13 @@ type Finding struct {
 	Message  string   `json:"message"`
 	// Fix says what to write instead.
 	Fix string `json:"fix,omitempty"`
+	// Reason says why a finding is suppressed; only suppressed ones have it.
+	Reason string `json:"reason,omitempty"`
 
 	source *document
 	edits  []Edit
 	silent []string
+	object *Object
 }
 
 // Fixable says whether --fix would mend the finding.
@@ -136,12 +139,19 @@ func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix
 	line, column := at.position()
 	*p.findings = append(*p.findings, Finding{
 		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Line: line + o.source.line, Column: column,
-		Path: at.Path(), Object: o.String(), Message: message, Fix: fix.Text, source: o.source, edits: fix.Edits, silent: o.silenced(),
+		Path: at.Path(), Object: o.String(), Message: message, Fix: fix.Text, source: o.source, edits: fix.Edits, silent: o.silenced(), object: o,
 	})
 }
 
-// Run lets the rules look at a set and returns what they found, by file and place.
+// Run lets the rules look at a set and returns what they found, by file and place,
+// without what the objects ask silence for.
 func Run(set *Set, rules []Rule, target Target) []Finding {
+	told, _ := RunAll(set, rules, target)
+	return told
+}
+
+// RunAll is Run, and returns also what annotations silence, with their reasons.
+func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
 	findings := []Finding{}
 	set.lookup()
 	for i := range rules {
@@ -151,9 +161,17 @@ func Run(set *Set, rules []Rule, target Target) []Finding {
 		}
 		r.Check(&Pass{Set: set, Target: target, rule: r, findings: &findings})
 	}
-	findings = slices.DeleteFunc(findings, func(f Finding) bool { return ignored(f) })
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
 	})
-	return findings
+	told = findings[:0]
+	for _, f := range findings {
+		if ignored(f) {
+			f.Reason = f.object.reason()
+			silent = append(silent, f)
+		} else {
+			told = append(told, f)
+		}
+	}
+	return told, silent
 }

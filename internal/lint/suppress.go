@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -8,6 +9,9 @@ import (
 // IgnoreAnnotation names rules, separated by commas, that an object or a pod
 // template does not want to hear of.
 const IgnoreAnnotation = "casement.dev/ignore"
+
+// ReasonAnnotation says why, beside the one that names the rules.
+const ReasonAnnotation = "casement.dev/ignore-reason"
 
 // ignored says whether a finding's object asks for silence about its rule.
 func ignored(f Finding) bool {
@@ -29,6 +33,17 @@ func (o *Object) silenced() []string {
 		}
 	}
 	return out
+}
+
+// reason is why an object or its pod template asks for silence.
+func (o *Object) reason() string {
+	why := func(path ...string) string {
+		return o.Root.At(path...).At("metadata", "annotations", ReasonAnnotation).Str()
+	}
+	if path, ok := podPaths[o.Kind]; ok && len(path) > 0 {
+		return cmp.Or(why(path...), why())
+	}
+	return why()
 }
 
 // Baseline is findings that are known: those it holds are taken out. A finding is

@@ -1,0 +1,187 @@
+package lint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ConfigFile is the name under which a configuration is looked for.
+const ConfigFile = ".casement-lint.yaml"
+
+// Config is a configuration file: for what cluster the manifests are, and what is not
+// to be told.
+type Config struct {
+	// KubernetesVersion is the release, such as 1.34 or 1.34.2; empty is the newest.
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	Target            `json:",inline"`
+	// Ignore are findings that are not told.
+	Ignore []Suppression `json:"ignore,omitempty"`
+
+	dir string
+}
+
+// Suppression silences a rule, in all files or in some.
+type Suppression struct {
+	Rule string `json:"rule"`
+	// Path is a file, a directory or a glob, relative to the configuration file; empty
+	// is all.
+	Path string `json:"path,omitempty"`
+	// Reason says why, for those who read it later.
+	Reason string `json:"reason"`
+}
+
+// FindConfig looks for a configuration file in a directory and those above it; empty
+// when there is none.
+func FindConfig(dir string) string {
+	for {
+		name := filepath.Join(dir, ConfigFile)
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			return name
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return ""
+		}
+		dir = above
+	}
+}
+
+// ReadConfig reads a configuration file. A key that it does not know is an error, as it
+// would be silence about something else than was meant.
+func ReadConfig(name string) (Config, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Config{}, err
+	}
+	var c Config
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		return Config{}, fmt.Errorf("read the configuration %s: %w", name, err)
+	}
+	for i, s := range c.Ignore {
+		if s.Rule == "" || s.Reason == "" {
+			return Config{}, fmt.Errorf("read the configuration %s: ignore[%d] needs a rule and a reason", name, i)
+		}
+		if _, err := filepath.Match(s.Path, ""); err != nil {
+			return Config{}, fmt.Errorf("read the configuration %s: ignore[%d].path: %w", name, i, err)
+		}
+	}
+	if c.dir, err = filepath.Abs(filepath.Dir(name)); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Resolve is the target of the configuration with its version read.
+func (c Config) Resolve() (Target, error) {
+	t := c.Target
+	for _, release := range t.Windows {
+		if !slices.Contains([]string{"2019", "2022", "2025"}, release) {
+			return t, fmt.Errorf("a Windows release is 2019, 2022 or 2025, not %q", release)
+		}
+	}
+	if c.KubernetesVersion == "" {
+		return t, nil
+	}
+	bad := fmt.Errorf("a Kubernetes version is 1.34 or 1.34.2, not %q", c.KubernetesVersion)
+	parts := strings.Split(strings.TrimPrefix(c.KubernetesVersion, "v"), ".")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "1" {
+		return t, bad
+	}
+	numbers := make([]int, len(parts))
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 16)
+		if err != nil {
+			return t, bad
+		}
+		numbers[i] = int(n)
+	}
+	if numbers[1] == 0 {
+		return t, bad
+	}
+	t.Minor = numbers[1]
+	if len(numbers) == 3 {
+		t.Patch = new(numbers[2])
+	}
+	return t, nil
+}
+
+// Describe writes a target with the keys of the configuration file; empty when nothing
+// is known of it.
+func Describe(t Target) string {
+	c := Config{Target: t}
+	if t.Minor > 0 {
+		c.KubernetesVersion = fmt.Sprintf("1.%d", t.Minor)
+		if t.Patch != nil {
+			c.KubernetesVersion += fmt.Sprintf(".%d", *t.Patch)
+		}
+	}
+	data, err := yaml.Marshal(c)
+	if err != nil || strings.TrimSpace(string(data)) == "{}" {
+		return ""
+	}
+	return string(data)
+}
+
+// Suppress parts findings into those to tell and those that the configuration
+// silences, which carry its reason.
+func (c Config) Suppress(findings []Finding) (told, silent []Finding) {
+	told = []Finding{}
+	for _, f := range findings {
+		i := slices.IndexFunc(c.Ignore, func(s Suppression) bool {
+			return strings.EqualFold(s.Rule, f.Rule) && c.covers(s.Path, f.File)
+		})
+		if i < 0 {
+			told = append(told, f)
+			continue
+		}
+		f.Reason = c.Ignore[i].Reason
+		silent = append(silent, f)
+	}
+	return told, silent
+}
+
+// covers says whether a path of the configuration holds a file.
+func (c Config) covers(pattern, file string) bool {
+	if pattern == "" {
+		return true
+	}
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return false
+	}
+	name, err := filepath.Rel(cmp.Or(c.dir, "."), whole)
+	if err != nil {
+		return false
+	}
+	pattern = filepath.Clean(pattern)
+	matched, err := filepath.Match(pattern, name)
+	return err == nil && matched || strings.HasPrefix(name, pattern+string(filepath.Separator)) || pattern == "."
+}
+
+// LoadConfig reads the named configuration, or the one found from the working
+// directory upwards, or none.
+func LoadConfig(name string) (Config, error) {
+	if name == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return Config{}, err
+		}
+		if name = FindConfig(dir); name == "" {
+			return Config{}, nil
+		}
+	}
+	c, err := ReadConfig(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("read the configuration: %w", err)
+	}
+	return c, err
+}
