@@ -22,6 +22,8 @@ const (
 	maxDocument = 8 << 20
 	maxFile     = 64 << 20
 	maxList     = 8 // Lists in Lists
+	// maxNodes bounds the memory: a node with what hangs on it takes about half a KiB.
+	maxNodes = 1_500_000
 )
 
 // document is one YAML document of a file.
@@ -149,6 +151,10 @@ func (s *Set) add(file string, data []byte, o Options, fail func(string, int, er
 			fail(file, d.line+1, fmt.Errorf("a document of %d MiB; Kubernetes takes no object over 1.5", len(d.text)>>20))
 			continue
 		}
+		if s.nodes += nodes(d.text); s.nodes > maxNodes {
+			fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at once; this and what follows is not: name fewer files, or split them", maxNodes))
+			return
+		}
 		node := &yaml.Node{}
 		if err := parse(d.text, node); err != nil {
 			fail(file, d.line+lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: ")))
@@ -158,6 +164,15 @@ func (s *Set) add(file string, data []byte, o Options, fail func(string, int, er
 			s.take(d, root(node), o, 0, fail)
 		}
 	}
+}
+
+// nodes is about how many keys and values a text has, and never much fewer.
+func nodes(text []byte) int {
+	n := 1
+	for _, c := range []string{"\n", ":", ",", "[", "{", "- "} {
+		n += bytes.Count(text, []byte(c))
+	}
+	return n
 }
 
 // parse reads YAML, or JSON that YAML stumbles over because it is indented with

@@ -9,6 +9,7 @@ type Set struct {
 	Pods    []*Pod
 
 	index *index
+	nodes int // about how many were read
 }
 
 // index finds objects and pods without looking at all of them.
