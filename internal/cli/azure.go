@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ azure serve' runs it alone. The other commands talk to whichever runs.`,
 func newAzureServe(a *app) *cobra.Command {
 	var listen, faults, logFile string
 	var public azurePublic
-	pace := latency("instant")
+	pace, limit := latency("instant"), throttle("off")
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the local Azure alone, in the foreground",
@@ -53,7 +54,11 @@ that nothing leaves this machine. Without --clients every login succeeds.`,
 			if err != nil {
 				return err
 			}
-			opts := local.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, OnStatus: a.azureReady()}
+			limits, err := limit.factor()
+			if err != nil {
+				return err
+			}
+			opts := local.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, Throttle: limits, OnStatus: a.azureReady()}
 			if opts.Faults, err = readFaults(faults); err != nil {
 				return err
 			}
@@ -74,9 +79,28 @@ that nothing leaves this machine. Without --clients every login succeeds.`,
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default the port of the last run, or a free one, of 127.0.0.1)")
 	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of operations: instant, azure or a factor of it")
 	public.flags(c.Flags())
+	c.Flags().StringVar((*string)(&limit), "throttle", string(limit), "limits of requests: off, real or a factor of Azure's")
 	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
 	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
 	return c
+}
+
+// throttle is a limit of requests as users write it.
+type throttle string
+
+// factor is what Azure's limits are multiplied by, 0 for none.
+func (t throttle) factor() (float64, error) {
+	switch t {
+	case "off":
+		return 0, nil
+	case "real":
+		return 1, nil
+	}
+	f, err := strconv.ParseFloat(string(t), 64)
+	if err != nil || f <= 0 || f > 1000 {
+		return 0, usagef("--throttle is off, real or a number from 0 to 1000, not %q", string(t))
+	}
+	return f, nil
 }
 
 func readFaults(file string) (fault.File, error) {

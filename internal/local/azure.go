@@ -71,7 +71,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	guests.faults = faults
 	a.server, err = arm.New(arm.Config{
 		Faults: faults, Clients: c.opts.Clients,
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency),
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency), Throttle: arm.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN: func(_, _, ip string) string { return ip },

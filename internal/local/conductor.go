@@ -43,6 +43,8 @@ type Options struct {
 	Log io.Writer
 	// Latency scales the durations of Azure's operations; zero is at once.
 	Latency float64
+	// Throttle limits requests to the local Azure: 0 not at all, 1 as Azure does.
+	Throttle float64
 	// AzureOnly runs the local Azure and its guests, without Kubernetes.
 	AzureOnly bool
 	// Listen is the address of the local Azure, "" for the one it had before or a

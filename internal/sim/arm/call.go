@@ -28,6 +28,8 @@ type call struct {
 	version string
 	query   url.Values
 	status  int
+	// principal is who calls, by the token's subject.
+	principal string
 	// fault names the rule that struck; abort ends the connection unanswered.
 	fault string
 	abort bool
@@ -83,6 +85,9 @@ func (c *call) serve() *Error {
 	}
 	c.version = c.query.Get("api-version")
 	if e := c.checkVersion(); e != nil {
+		return e
+	}
+	if e := c.throttled(); e != nil {
 		return e
 	}
 	if e := c.strike(); e != nil {

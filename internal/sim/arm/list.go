@@ -142,8 +142,11 @@ func resourceFilter(text string) (func(*doc) bool, *Error) {
 	if text == "" {
 		return func(*doc) bool { return true }, nil
 	}
+	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		text = text[1 : len(text)-1]
+	}
 	var either []func(*doc) bool
-	for _, alternative := range filterOr.Split(strings.Trim(text, "()"), -1) {
+	for _, alternative := range filterOr.Split(text, -1) {
 		all, err := conjunction(alternative)
 		if err != nil {
 			return nil, badRequest("InvalidFilterInQueryString", "Invalid $filter '%s' specified in the query string: %s.", text, err)

@@ -85,6 +85,7 @@ func (c *call) authorize() *Error {
 	if !strings.EqualFold(claims.Tid, c.s.cfg.TenantID) {
 		return refused("InvalidAuthenticationTokenTenant", "The access token is from the wrong issuer.")
 	}
+	c.principal = claims.Sub
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/internal/sim/throttle"
 )
 
 // Defaults of a Config. The tenant and subscription are casement's own.
@@ -33,6 +34,8 @@ type Config struct {
 	Clock clock.WithTicker
 	// Latency scales the durations of operations.
 	Latency Latency
+	// Throttle limits requests.
+	Throttle Throttle
 	// TenantID and Subscriptions are the defaults above when empty.
 	TenantID      string
 	Subscriptions []string
@@ -66,6 +69,7 @@ type Server struct {
 	begun   launches
 	calls   *callLog
 	faults  *fault.Set
+	budgets throttle.Buckets
 	pki     *serving
 	blobKey [32]byte // signs addresses of storage
 	// passwords are those that VMAccess is to set, by the extension's key, until it
