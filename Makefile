@@ -56,6 +56,9 @@ e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe,
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
 
+e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
+	hack/e2e-az.sh -evidence test/az/evidence.tsv
+
 bench: build ## Measure the budgets on this machine
 	go run ./test/bench
 

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -163,6 +165,46 @@ func (a *azure) unsupported() ([]string, error) {
 		lines = append(lines, c.Method+" "+c.Path)
 	}
 	return lines, nil
+}
+
+// record writes which verbs az used on which resource types, and how often the
+// answer was success or refusal.
+func (a *azure) record(file string) error {
+	out, err := exec.Command(a.casement, "calls", "--state", a.home, "-o", "json").Output()
+	if err != nil {
+		return fmt.Errorf("read the call counters: %w", err)
+	}
+	var calls struct {
+		Counters []struct {
+			Verb, Type    string
+			Status, Count int
+		}
+	}
+	if err := json.Unmarshal(out, &calls); err != nil {
+		return fmt.Errorf("read the call counters: %w", err)
+	}
+	done, refused := map[string]int{}, map[string]int{}
+	for _, c := range calls.Counters {
+		key := strings.ToLower(c.Type) + "\t" + c.Verb
+		if c.Status < 400 {
+			done[key] += c.Count
+		} else {
+			refused[key] += c.Count
+		}
+	}
+	keys := slices.Sorted(maps.Keys(done))
+	for _, k := range slices.Sorted(maps.Keys(refused)) {
+		if _, ok := done[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	var b strings.Builder
+	b.WriteString("# type, verb, answers with success, refusals; written by make e2e-az\n")
+	for _, k := range keys {
+		fmt.Fprintf(&b, "%s\t%d\t%d\n", k, done[k], refused[k])
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
 // template is an ARM template for az deployment group create.

@@ -17,15 +17,16 @@ func main() {
 	casement := flag.String("casement", "bin/casement", "the built casement")
 	az := flag.String("az", "az", "the az program")
 	only := flag.String("only", "", "run these areas alone, comma separated, after login and group")
+	evidence := flag.String("evidence", "", "file to write what was asked and answered to, by resource type and verb")
 	verbose := flag.Bool("v", false, "show every answer")
 	flag.Parse()
-	if err := run(*casement, *az, *only, *verbose); err != nil {
+	if err := run(*casement, *az, *only, *evidence, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e-az:", err)
 		os.Exit(1)
 	}
 }
 
-func run(casement, az, only string, verbose bool) error {
+func run(casement, az, only, evidence string, verbose bool) error {
 	casement, err := filepath.Abs(casement)
 	if err != nil {
 		return err
@@ -79,6 +80,11 @@ func run(casement, az, only string, verbose bool) error {
 	fmt.Printf("\n%d az commands, %d failed; %d calls were beyond what the local Azure models\n", len(steps), failed, len(unsupported))
 	for _, u := range unsupported {
 		fmt.Println("  not modelled:", u)
+	}
+	if evidence != "" {
+		if err := azure.record(evidence); err != nil {
+			return err
+		}
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d commands failed", failed, len(steps))

@@ -29,6 +29,8 @@ func (c *call) serveDeployment() (bool, *Error) {
 		return true, c.putDeployment()
 	case len(id.Types) == 1 && len(id.Names) == 1 && c.r.Method == http.MethodHead:
 		return true, c.headDeployment()
+	case len(id.Names) == 1 && c.r.Method == http.MethodPatch:
+		return true, refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method 'PATCH'.")
 	case len(id.Types) == 2 && len(id.Names) == 1 && c.r.Method == http.MethodPost:
 		parent, _ := id.parent()
 		return true, c.deploymentAction(parent, lower(id.Types[1]))
@@ -112,7 +114,7 @@ func (c *call) readDeployment(t *tx, id resourceID, body object) (*template.Temp
 }
 
 func (t *tx) deploymentContext(id resourceID) template.Context {
-	c := template.Context{Subscription: id.Subscription, TenantID: t.s.cfg.TenantID, Group: id.Group, Deployment: id.name(), Endpoint: "https://management.azure.com/", Now: t.now.Format("20060102T150405Z")}
+	c := template.Context{Subscription: id.Subscription, TenantID: t.s.cfg.TenantID, Group: id.Group, Deployment: id.name(), Endpoint: "https://management.azure.com/", APIVersion: "2024-07-01", Now: t.now.Format("20060102T150405Z")}
 	if g := t.find(id.group().key()); g != nil {
 		c.Group, c.GroupLocation = g.id.Group, g.location()
 	}

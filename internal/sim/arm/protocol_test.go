@@ -12,8 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// ask sends a request as a client would that knows nothing of SDKs.
-func (a *azure) ask(method, path, body string, headers ...string) (status int, answer object, h http.Header) {
+// speak sends a request as a client would that knows nothing of SDKs.
+func (a *azure) speak(method, path, body string, headers ...string) (status int, answer object, h http.Header) {
 	a.t.Helper()
 	if !strings.Contains(path, "api-version") {
 		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + "api-version=2022-09-01"
@@ -49,7 +49,7 @@ func (a *azure) ask(method, path, body string, headers ...string) (status int, a
 // carried waits for the end of the operation that a request began.
 func (a *azure) carried(method, path, body string) object {
 	a.t.Helper()
-	status, answer, h := a.ask(method, path, body)
+	status, answer, h := a.speak(method, path, body)
 	if status >= 300 {
 		a.t.Fatalf("%s %s: status %d, %v", method, path, status, answer)
 	}
@@ -103,7 +103,7 @@ func TestRefusedRequests(t *testing.T) {
 		"a template by link":       {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"templateLink": {"uri": "https://x"}}}`, nil, 501, "NotSupportedByLocalAzure"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, answer, h := a.ask(tc.method, tc.path, tc.body, tc.headers...)
+			status, answer, h := a.speak(tc.method, tc.path, tc.body, tc.headers...)
 			if status != tc.status || str(answer, "error", "code") != tc.code {
 				t.Errorf("status %d, %v; want %d %s", status, answer, tc.status, tc.code)
 			}
@@ -128,7 +128,7 @@ func TestPages(t *testing.T) {
 	var seen []string
 	next := "resources?$top=2"
 	for page := 0; next != ""; page++ {
-		_, answer, _ := a.ask("GET", next, "")
+		_, answer, _ := a.speak("GET", next, "")
 		for _, r := range items(answer, "value") {
 			seen = append(seen, str(r, "name"))
 			if r["properties"] != nil {
@@ -165,7 +165,7 @@ func TestFilters(t *testing.T) {
 		"resourcegroups?$filter=tagName eq 'env' and tagValue eq 'test'":        "g",
 		"resourcegroups?$filter=":                                               "g h",
 	} {
-		_, answer, _ := a.ask("GET", filter, "")
+		_, answer, _ := a.speak("GET", filter, "")
 		var names []string
 		for _, r := range items(answer, "value") {
 			names = append(names, str(r, "name"))
@@ -194,13 +194,13 @@ func TestTagsAndLocks(t *testing.T) {
 	lock := "resourceGroups/g/providers/Microsoft.Authorization/locks/keep"
 	a.carried("PUT", lock, `{"properties": {"level": "CanNotDelete"}}`)
 	for _, path := range []string{vnetPath("v"), "resourcegroups/g"} {
-		if status, answer, _ := a.ask("DELETE", path, ""); status != 409 || str(answer, "error", "code") != "ScopeLocked" {
+		if status, answer, _ := a.speak("DELETE", path, ""); status != 409 || str(answer, "error", "code") != "ScopeLocked" {
 			t.Errorf("DELETE %s below a lock: %d %v", path, status, answer)
 		}
 	}
 	a.carried("PUT", vnetPath("v"), vnetBody)
 	a.carried("PUT", lock, `{"properties": {"level": "ReadOnly"}}`)
-	if status, _, _ := a.ask("PUT", vnetPath("v"), vnetBody); status != 409 {
+	if status, _, _ := a.speak("PUT", vnetPath("v"), vnetBody); status != 409 {
 		t.Errorf("PUT below a read-only lock: %d", status)
 	}
 	a.carried("DELETE", lock, "")
@@ -242,7 +242,7 @@ func TestThrottle(t *testing.T) {
 	a := start(t, Config{Throttle: 0.01, Clock: clock}) // 2 reads, 2 writes
 	defer a.Close()
 	for i, want := range []int{200, 200, 429} {
-		status, answer, h := a.ask("GET", "resourcegroups", "")
+		status, answer, h := a.speak("GET", "resourcegroups", "")
 		if status != want {
 			t.Fatalf("read %d: %d %v, want %d", i+1, status, answer, want)
 		}
@@ -254,7 +254,7 @@ func TestThrottle(t *testing.T) {
 		}
 	}
 	clock.Step(time.Minute)
-	if status, _, _ := a.ask("GET", "resourcegroups", ""); status != 200 {
+	if status, _, _ := a.speak("GET", "resourcegroups", ""); status != 200 {
 		t.Errorf("a minute later: %d", status)
 	}
 	if n := a.CallLog().Throttled; n != 1 {
@@ -265,7 +265,7 @@ func TestThrottle(t *testing.T) {
 	defer b.Close()
 	path, last := "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v", object{}
 	for range 7 { // PutVM: 12 at once for one VM, half of it here
-		_, last, _ = b.ask("PUT", path, "{}")
+		_, last, _ = b.speak("PUT", path, "{}")
 	}
 	if str(last, "error", "code") != "OperationNotAllowed" || len(items(last, "error", "details")) != 1 || str(items(last, "error", "details")[0], "target") != "PutVM" {
 		t.Errorf("the seventh write of a VM: %v", last)

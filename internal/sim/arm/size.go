@@ -34,6 +34,7 @@ var sizes = []size{
 	{"Standard_D2as_v5", "standardDASv5Family", 2, 8192, true, false, false},
 	{"Standard_D4as_v5", "standardDASv5Family", 4, 16384, true, false, false},
 	{"Standard_D2ps_v5", "standardDPSv5Family", 2, 8192, true, true, false},
+	{"Standard_DS1_v2", "standardDSv2Family", 1, 3584, false, false, false},
 	{"Standard_DS2_v2", "standardDSv2Family", 2, 7168, true, false, false},
 	{"Standard_DS1_v2", "standardDSv2Family", 1, 3584, true, false, false},
 	{"Standard_D1_v2", "standardDv2Family", 1, 3584, true, false, false},

@@ -24,6 +24,7 @@ func prepareVM(t *tx, d, old *doc) *Error {
 	if e := t.quota(d, size, 1, isSpot(p)); e != nil {
 		return e
 	}
+	inferOS(p)
 	if e := checkOSProfile(d); e != nil {
 		return e
 	}
@@ -236,6 +237,13 @@ func orDefault(s, otherwise string) string {
 
 // viewVM adds the instance view where it is asked for.
 func viewVM(t *tx, d *doc, body object, expand string) {
+	var extensions []any
+	for _, x := range t.all(typeExt, d.ID) {
+		extensions = append(extensions, t.view(x, ""))
+	}
+	if len(extensions) > 0 {
+		body["resources"] = extensions
+	}
 	if strings.Contains(lower(expand), "userdata") && str(d.Hidden, "userData") != "" {
 		props(body)["userData"] = d.Hidden["userData"]
 	}

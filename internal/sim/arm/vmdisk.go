@@ -155,3 +155,28 @@ func completeDisk(t *tx, d, old *doc) {
 	setDefault(p, "publicNetworkAccess", "Enabled")
 	setDefault(ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
 }
+
+// inferOS notes the system of a machine's image on its system disk, where a
+// client left it out, and writes the way of its creation as Compute does.
+func inferOS(p object) {
+	storage := sub(p, "storageProfile")
+	if storage == nil {
+		return
+	}
+	disk := ensure(storage, "osDisk")
+	if strings.EqualFold(str(disk, "createOption"), "FromImage") {
+		disk["createOption"] = "FromImage"
+	}
+	if str(disk, "osType") != "" {
+		return
+	}
+	image := imageOf(sub(storage, "imageReference"))
+	for _, o := range catalogue() {
+		if strings.EqualFold(o.publisher, image.Publisher) && strings.EqualFold(o.name, image.Offer) {
+			disk["osType"] = o.os
+		}
+	}
+	if image.ID != "" && strings.Contains(lower(image.ID), "-win") {
+		disk["osType"] = "Windows"
+	}
+}

@@ -18,6 +18,8 @@ type Context struct {
 	Deployment string
 	// Endpoint is the resource manager's URL, for environment().
 	Endpoint string
+	// APIVersion is what providers() says.
+	APIVersion string
 	// Now is the time of utcNow(), as 20060102T150405Z.
 	Now string
 }

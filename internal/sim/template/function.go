@@ -38,6 +38,9 @@ func functions() map[string]function {
 		"subscription": {0, 0, func(s *scope, _ []any) (any, error) {
 			return object{"id": "/subscriptions/" + s.Subscription, "subscriptionId": s.Subscription, "tenantId": s.TenantID}, nil
 		}},
+		"providers": {1, 2, func(s *scope, a []any) (any, error) {
+			return object{"apiVersions": []any{s.APIVersion}, "locations": []any{s.GroupLocation}}, nil
+		}},
 		"tenant": {0, 0, func(s *scope, _ []any) (any, error) { return object{"tenantId": s.TenantID}, nil }},
 		"deployment": {0, 0, func(s *scope, _ []any) (any, error) {
 			return object{"name": s.Deployment, "properties": object{"mode": "Incremental"}}, nil

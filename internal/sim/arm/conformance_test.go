@@ -1,0 +1,99 @@
+package arm
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the conformance table into docs/local-azure.md")
+
+const (
+	conformancePage = "../../../docs/local-azure.md"
+	evidenceFile    = "../../../test/az/evidence.tsv"
+)
+
+// TestConformanceTable holds the table of the documentation to what the emulator
+// models and what az proved.
+func TestConformanceTable(t *testing.T) {
+	page, err := os.ReadFile(conformancePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), "<!-- conformance -->\n")
+	_, after, ok2 := strings.Cut(rest, "<!-- end -->")
+	if !ok || !ok2 {
+		t.Fatal(conformancePage + " has lost the markers of its table")
+	}
+	proved, err := readEvidence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before + "<!-- conformance -->\n" + conformanceTable(kinds(), proved) + "<!-- end -->" + after
+	if *update {
+		if err := os.WriteFile(conformancePage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(page) {
+		t.Error(conformancePage + " is stale: go test ./internal/sim/arm -run Conformance -update")
+	}
+}
+
+// readEvidence reads what az got answered: "type verb" in lower case.
+func readEvidence() (map[string]bool, error) {
+	data, err := os.ReadFile(evidenceFile)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		if len(f) == 4 && f[2] != "0" {
+			out[lower(f[0])+" "+f[1]] = true
+		}
+	}
+	return out, nil
+}
+
+func conformanceTable(all map[string]*kind, proved map[string]bool) string {
+	var b strings.Builder
+	b.WriteString("| resource type | PUT | PATCH | GET | DELETE | children inside (w: written singly) |\n|---|---|---|---|---|---|\n")
+	for _, key := range sortedKeys(all) {
+		k := all[key]
+		fmt.Fprintf(&b, "| %s |", k.typ)
+		for _, verb := range []string{http.MethodPut, http.MethodPatch, http.MethodGet, http.MethodDelete} {
+			mark := "○"
+			switch {
+			case proved[key+" "+verb]:
+				mark = "●"
+			case k.readOnly(verb):
+				mark = "—"
+			}
+			b.WriteString(" " + mark + " |")
+		}
+		var parts []string
+		for _, p := range sortedKeys(k.parts) {
+			if k.parts[p] {
+				p += " (w)"
+			}
+			if proved[key+"/"+lower(strings.TrimSuffix(p, " (w)"))+" "+http.MethodPut] {
+				p += " ●"
+			}
+			parts = append(parts, p)
+		}
+		slices.Sort(parts)
+		b.WriteString(" " + strings.Join(parts, ", ") + " |\n")
+	}
+	return b.String()
+}
+
+// readOnly says whether a kind refuses a verb always.
+func (k *kind) readOnly(verb string) bool {
+	return k.typ == typeScaleNIC && verb != http.MethodGet || k.typ == typeDeployment && verb == http.MethodPatch || k.typ == typeSOA && verb == http.MethodDelete
+}
