@@ -134,7 +134,7 @@ func (t *tx) subnetInUse(subnet resourceID) *Error {
 		switch d.Type {
 		case typeNIC, typeScaleNIC:
 			user = d.ID + "/ipConfigurations/" + str(items(props(d.Body), "ipConfigurations")[0], "name")
-		case typeBalancer, typeScale:
+		case typeBalancer, typeScale, typeBastion:
 			user = d.ID
 		default:
 			continue
