@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"casement.dev/casement/internal/sim/template"
 )
@@ -239,11 +240,28 @@ func finishDeployment(t *tx, op *operation, result any, err *Error) {
 		}
 		p["outputResources"] = ids(made)
 		if out.outputs != nil {
-			p["outputs"] = out.outputs
+			outputs := object{}
+			for name, v := range out.outputs {
+				outputs[camel(name)] = v
+			}
+			p["outputs"] = outputs
 		}
 	}
 	delete(d.Hidden, "parameters") // secrets are among them, and they have been used
 	t.put(d)
+}
+
+// camel is an output's name as deployments show it: the capitals that it begins
+// with are small, but for one that a word begins with. (Seen in the published
+// output of az vmss create, whose template says VMSS.)
+func camel(name string) string {
+	for i := 0; i < len(name) && unicode.IsUpper(rune(name[i])); i++ {
+		if i > 0 && i+1 < len(name) && !unicode.IsUpper(rune(name[i+1])) {
+			break
+		}
+		name = name[:i] + strings.ToLower(name[i:i+1]) + name[i+1:]
+	}
+	return name
 }
 
 // errorBody is an error as it stands in a document.

@@ -271,3 +271,11 @@ func TestThrottle(t *testing.T) {
 		t.Errorf("the seventh write of a VM: %v", last)
 	}
 }
+
+func TestCamel(t *testing.T) {
+	for in, want := range map[string]string{"VMSS": "vmss", "NewVNet": "newVNet", "URLValue": "urlValue", "id": "id", "A": "a", "": ""} {
+		if got := camel(in); got != want {
+			t.Errorf("camel(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
