@@ -12,7 +12,11 @@ import (
 func TestFlavors(t *testing.T) {
 	for _, name := range flavors.List() {
 		t.Run(name, func(t *testing.T) {
-			template, err := flavors.Get(name)
+			get := flavors.Get
+			if flavors.Topology(name) {
+				get = flavors.WithClass
+			}
+			template, err := get(name)
 			if err != nil {
 				t.Fatal(err)
 			}
