@@ -114,15 +114,13 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 		return nil, err
 	}
 	resources = s.addDisks(resources)
-	group := desired.ClusterGroup(s.azureCluster).ID()
 	whole, err := s.azure.GroupGoes(ctx, s.cluster, s.azureCluster)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
-		inGroup := strings.HasPrefix(strings.ToLower(r.ID), strings.ToLower(group)+"/")
 		// Extensions go with their machine, and so do most interfaces.
-		return whole && inGroup || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")
+		return whole && cloud.InGroup(s.azureCluster, r.ID) || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")
 	}), nil
 }
 

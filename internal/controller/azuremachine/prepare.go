@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,11 +18,8 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// Reasons of VMRunning for what is found before a virtual machine is paid for.
-const (
-	invalidBootstrapData = "InvalidBootstrapData"
-	imageNotFound        = "ImageNotFound"
-)
+// imageNotFound is VMRunning's reason when there is no such image.
+const imageNotFound = "ImageNotFound"
 
 // inputs are what a new virtual machine is made of, beyond the specs. It holds
 // secrets and lives for one pass.
@@ -92,18 +88,12 @@ func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 // secret is watched, so that mending it brings the machine back.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
 	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
-	secret := &corev1.Secret{}
-	if err := r.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("read the bootstrap data of AzureMachine %s: %w", s.azureMachine.Name, err)
-	} else if err != nil {
-		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s with the bootstrap data does not exist", key), r.Resync)
+	data, err := cloud.BootstrapData(ctx, r.Client, key, s.windows())
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		return s.hold(refused.Reason, refused.Message, r.Resync)
 	}
-	data, ok := secret.Data["value"]
-	if !ok {
-		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
-	}
-	if problem := cloud.BootstrapProblem(s.windows(), data); problem != "" {
-		return s.hold(invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
 	}
 	s.input.bootstrapData = data
 	return ctrl.Result{}, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -40,12 +39,8 @@ func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, e
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
 	// The capacity has gone down with them.
-	raw, err := s.azure.Live(ctx, s.setID())
-	if err != nil {
-		return s.retry(err, "read the scale set "+s.name)
-	}
-	if s.live, err = parseSet(raw); err != nil {
-		return ctrl.Result{}, err
+	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
+		return result, err
 	}
 	if result, err := r.lookAtInstances(ctx, s, true); err != nil || !result.IsZero() {
 		return result, err
@@ -125,9 +120,8 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := strings.ToLower(desired.ClusterGroup(s.azureCluster).ID()) + "/"
 	return slices.DeleteFunc(desired.DoomedScaleSet(in), func(r desired.Resource) bool {
-		return whole && strings.HasPrefix(strings.ToLower(r.ID), group)
+		return whole && cloud.InGroup(s.azureCluster, r.ID)
 	}), nil
 }
 

@@ -111,14 +111,20 @@ func (s *scope) compare(set desired.Resource) error {
 	return nil
 }
 
-// look reads the scale set and its instances.
-func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
+// readSet reads the scale set. A result other than zero ends the pass.
+func (s *scope) readSet(ctx context.Context) (ctrl.Result, error) {
 	raw, err := s.azure.Live(ctx, s.setID())
 	if err != nil {
 		return s.retry(err, "read the scale set "+s.name)
 	}
-	if s.live, err = parseSet(raw); err != nil {
-		return ctrl.Result{}, err
+	s.live, err = parseSet(raw)
+	return ctrl.Result{}, err
+}
+
+// look reads the scale set and its instances.
+func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
+		return result, err
 	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.cluster.Name) {
 		return s.hold(invalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
@@ -129,11 +135,8 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	// Something else than casement may have taken an instance away just now.
 	s.azure.Refresh(s.setID())
-	if raw, err = s.azure.Live(ctx, s.setID()); err != nil {
-		return s.retry(err, "read the scale set "+s.name)
-	}
-	if s.live, err = parseSet(raw); err != nil {
-		return ctrl.Result{}, err
+	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
+		return result, err
 	}
 	return r.lookAtInstances(ctx, s, true)
 }

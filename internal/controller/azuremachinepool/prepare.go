@@ -8,7 +8,6 @@ import (
 	"reflect"
 
 	"github.com/blang/semver/v4"
-	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,18 +104,12 @@ func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 // bootstrapData reads what instances will run and refuses what they could not.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
 	key := client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName}
-	secret := &corev1.Secret{}
-	if err := r.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("read the bootstrap data of AzureMachinePool %s: %w", s.pool.Name, err)
-	} else if err != nil {
-		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s with the bootstrap data does not exist", key), r.Resync)
+	data, err := cloud.BootstrapData(ctx, r.Client, key, s.windows())
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		return s.hold(refused.Reason, refused.Message, r.Resync)
 	}
-	data, ok := secret.Data["value"]
-	if !ok {
-		return s.hold(waitingForBootstrapData, fmt.Sprintf("secret %s has no key value", key), r.Resync)
-	}
-	if problem := cloud.BootstrapProblem(s.windows(), data); problem != "" {
-		return s.hold("InvalidBootstrapData", fmt.Sprintf("secret %s: %s", key, problem), r.Resync)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
 	}
 	s.input.bootstrapData = data
 	return ctrl.Result{}, nil

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
-	"casement.dev/casement/internal/windows"
 )
 
 // Reasons of conditions that nobody has to act on, and of what is wrong with a pool.
@@ -57,64 +53,3 @@ func (s *scope) flexible() bool {
 }
 
 func (s *scope) setID() string { return desired.ScaleSetID(s.azureCluster, s.name) }
-
-// chooseName decides on the scale set's name. A set that exists keeps it; of two new
-// ones that would share a name the older one has it.
-func (r *Reconciler) chooseName(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if name := givenName(s.pool); name != "" {
-		s.name = name
-		return ctrl.Result{}, nil
-	}
-	s.name = usualName(s.pool)
-	if !s.windows() {
-		return ctrl.Result{}, nil
-	}
-	taken, err := r.takenNames(ctx, s)
-	if err != nil || !taken[strings.ToLower(s.name)] {
-		return ctrl.Result{}, err
-	}
-	s.name = windows.ScaleSetName(s.pool.Name, func(name string) bool { return taken[strings.ToLower(name)] })
-	return ctrl.Result{}, cloud.KeepName(ctx, r.Client, s.pool, s.name)
-}
-
-// takenNames are the lower-case names of the scale sets that share the resource group
-// and came first.
-func (r *Reconciler) takenNames(ctx context.Context, s *scope) (map[string]bool, error) {
-	groups, err := cloud.Neighbours(ctx, r.Client, s.azureCluster)
-	if err != nil {
-		return nil, err
-	}
-	var all infrav1.AzureMachinePoolList
-	if err := r.Client.List(ctx, &all); err != nil {
-		return nil, err
-	}
-	taken := map[string]bool{}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if other.UID == s.pool.UID || !groups[client.ObjectKey{Namespace: other.Namespace, Name: other.Labels[clusterv1.ClusterNameLabel]}] {
-			continue
-		}
-		if name := givenName(other); name != "" {
-			taken[strings.ToLower(name)] = true
-		} else if cloud.Before(other, s.pool) {
-			taken[strings.ToLower(usualName(other))] = true
-		}
-	}
-	return taken, nil
-}
-
-// givenName is the name that a scale set has for good, and "" while none is fixed.
-func givenName(p *infrav1.AzureMachinePool) string {
-	if p.Spec.ProviderID != "" {
-		return desired.LastSegment(p.Spec.ProviderID)
-	}
-	return p.Annotations[cloud.NameAnnotation]
-}
-
-// usualName is the name that a scale set has when no other one stands in its way.
-func usualName(p *infrav1.AzureMachinePool) string {
-	if p.Spec.Template.OSDisk.OSType == infrav1.WindowsOS {
-		return windows.ScaleSetName(p.Name, nil)
-	}
-	return p.Name
-}

@@ -1,18 +1,54 @@
 package cloud
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"math/big"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
 	guest "casement.dev/casement/internal/windows"
 	"casement.dev/casement/internal/windows/bootstrap"
 )
 
-// BootstrapProblem says why a guest could not use its bootstrap data, and "" if nothing
+// invalidBootstrapData is a BootstrapError's reason for data that no guest could use.
+const invalidBootstrapData = "InvalidBootstrapData"
+
+// BootstrapError says why there is no bootstrap data that a guest could use. It never
+// shows the data. The secret is watched, so that mending it is an event.
+type BootstrapError struct{ Reason, Message string }
+
+func (e *BootstrapError) Error() string { return e.Message }
+
+// BootstrapData reads what a guest will run from the secret that the bootstrap provider
+// made. The error is a *BootstrapError where somebody has to make or mend it.
+func BootstrapData(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, &BootstrapError{infrav1.WaitingForBootstrapDataReason, fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the bootstrap data in secret %s: %w", key, err)
+	}
+	data, ok := secret.Data["value"]
+	if !ok {
+		return nil, &BootstrapError{infrav1.WaitingForBootstrapDataReason, fmt.Sprintf("secret %s has no key value", key)}
+	}
+	if problem := bootstrapProblem(windows, data); problem != "" {
+		return nil, &BootstrapError{invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem)}
+	}
+	return data, nil
+}
+
+// bootstrapProblem says why a guest could not use its bootstrap data, and "" if nothing
 // speaks against it. It never shows the data.
-func BootstrapProblem(windows bool, data []byte) string {
+func bootstrapProblem(windows bool, data []byte) string {
 	os := guest.OSLinux
 	if windows {
 		os = guest.OSWindows

@@ -24,7 +24,7 @@ func TestBefore(t *testing.T) {
 		{"same second", machine("a", now), machine("b", now), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if Before(test.a, test.b) != test.want || Before(test.b, test.a) == test.want {
+			if before(test.a, test.b) != test.want || before(test.b, test.a) == test.want {
 				t.Error("wrong order")
 			}
 		})
