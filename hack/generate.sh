@@ -8,7 +8,7 @@ gen crd:crdVersions=v1 paths=./api/... output:crd:dir=config/crd/bases
 gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
 gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/manager/...' output:rbac:dir=config/rbac
 go generate ./internal/capi/...
-go test ./internal/webhook -run 'TestGolden|TestDocumented' -update
+go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update
 go test ./internal/lint/rules -run TestDocumented -update
 rm -f docs/cli/*.md
 go run ./cmd/casement docs docs/cli
