@@ -10,5 +10,7 @@ gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/m
 go generate ./internal/capi/...
 go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update
 go test ./internal/lint/rules -run TestDocumented -update
+go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \
+  --config=hack/crd-ref-docs.yaml --renderer=markdown --output-path=docs/reference/api.md
 rm -f docs/cli/*.md
 go run ./cmd/casement docs docs/cli
