@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/settle"
 )
 
 func newWait(a *app) *cobra.Command {
@@ -20,8 +20,10 @@ func newWait(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait NAME",
 		Short: "Wait until a cluster is available and all its nodes are ready",
-		Long: `Wait until the cluster's Available condition is True and every machine that is
-asked for has a Ready node, or with --for deleted until it is gone. On a terminal
+		Long: `Wait until the cluster's Available condition is True, every machine that is asked
+for has a Ready node and none of an old template is left, or with --for deleted
+until the cluster is gone. A status that is older than its spec does not count: a
+wait right after a scale or an upgrade waits for it. On a terminal
 the progress is one line that changes, elsewhere each change is a line. The exit
 code is 3 when the time runs out.`,
 		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
@@ -108,40 +110,15 @@ func overdue(ctx context.Context) bool {
 
 // look reads a cluster's progress; why says what is still missing.
 func look(ctx context.Context, c client.Client, key client.ObjectKey) (p progress, done bool, why string, err error) {
-	cl := &clusterv1.Cluster{}
-	if err := c.Get(ctx, key, cl); err != nil {
+	o, err := settle.Read(ctx, c, key)
+	if err != nil {
 		return p, false, "", err
 	}
-	var machines clusterv1.MachineList
-	if err := c.List(ctx, &machines, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}); err != nil {
-		return p, false, "", err
-	}
-	row := clusterRows([]clusterv1.Cluster{*cl})[0]
-	p = progress{phase: row.Phase, controlPlane: row.ControlPlane, workers: row.Workers, available: row.Available, infrastructure: "no"}
-	if cl.Status.Initialization.InfrastructureProvisioned != nil && *cl.Status.Initialization.InfrastructureProvisioned {
+	row := clusterRows([]clusterv1.Cluster{*o.Cluster})[0]
+	p = progress{phase: row.Phase, controlPlane: row.ControlPlane, workers: row.Workers, available: row.Available, nodes: o.NodesReady(), infrastructure: "no"}
+	if done := o.Cluster.Status.Initialization.InfrastructureProvisioned; done != nil && *done {
 		p.infrastructure = "yes"
 	}
-	for i := range machines.Items {
-		if conditions.IsTrue(&machines.Items[i], clusterv1.MachineNodeReadyCondition) {
-			p.nodes++
-		}
-	}
-	controlPlane := cl.Status.ControlPlane
-	initialized := controlPlane == nil || equal(controlPlane.ReadyReplicas, controlPlane.DesiredReplicas)
-	done = initialized && row.Available == string(metav1.ConditionTrue) && p.nodes == len(machines.Items) && p.nodes == desiredMachines(cl) && p.nodes > 0
-	return p, done, row.Problem, nil
-}
-
-// equal says whether both counts are known and the same.
-func equal(have, want *int32) bool { return have != nil && want != nil && *have == *want }
-
-func desiredMachines(cl *clusterv1.Cluster) int {
-	n := 0
-	if cp := cl.Status.ControlPlane; cp != nil && cp.DesiredReplicas != nil {
-		n += int(*cp.DesiredReplicas)
-	}
-	if ws := cl.Status.Workers; ws != nil && ws.DesiredReplicas != nil {
-		n += int(*ws.DesiredReplicas)
-	}
-	return n
+	why = o.Missing()
+	return p, why == "", why, nil
 }
