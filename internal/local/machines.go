@@ -23,6 +23,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
 )
@@ -149,7 +150,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, ctx: ctx, processes: map[string]*staticProcess{},
+		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[string]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
 	}
 	body, err := guest.New(guest.Config{

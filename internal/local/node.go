@@ -40,6 +40,7 @@ type node struct {
 	pool     *podPool
 	cloud    standin.Azure
 	console  io.Writer
+	runtime  *kubelet.Runtime
 	ctx      context.Context
 	work     sync.WaitGroup
 
@@ -132,10 +133,11 @@ func (n *node) stopKubelet() {
 	}
 }
 
-// close ends the kubelet and the static pods: controller manager and scheduler
+// close ends the kubelet, the containers and the static pods: controller manager and scheduler
 // first, then the API server, etcd last.
 func (n *node) close(ctx context.Context) {
 	n.stopKubelet()
+	n.runtime.Close()
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd"} {
 		n.mu.Lock()
 		var stop []*staticProcess
@@ -179,6 +181,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Exec:    n.exec,
 		Network: n.net.Cluster(n.origin.Cluster),
 		PodIPs:  n.pool,
+		Runtime: n.runtime,
 		Health:  n.health,
 		Log:     n.console,
 	}

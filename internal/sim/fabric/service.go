@@ -34,10 +34,13 @@ type ServicePort struct {
 	Endpoints      []Endpoint
 }
 
-// Endpoint is a ready endpoint and the node that it is on, where that is known.
+// Endpoint is an endpoint that answers and the node that it is on, where that is
+// known.
 type Endpoint struct {
 	Addr netip.AddrPort
 	Node string
+	// Terminating endpoints are chosen only where there are no others (KEP-1669).
+	Terminating bool
 }
 
 type target struct {
@@ -86,6 +89,9 @@ func (c *Cluster) choose(t target, source netip.Addr, node string) (Endpoint, bo
 	endpoints := t.port.Endpoints
 	if node != "" {
 		endpoints = slices.DeleteFunc(slices.Clone(endpoints), func(e Endpoint) bool { return e.Node != node })
+	}
+	if stay := slices.DeleteFunc(slices.Clone(endpoints), func(e Endpoint) bool { return e.Terminating }); len(stay) > 0 {
+		endpoints = stay
 	}
 	if len(endpoints) == 0 {
 		return Endpoint{}, false
@@ -295,7 +301,7 @@ func (p *Proxy) answerHealth(port uint16, conn net.Conn) {
 
 func (s *Service) onNode(node string) bool {
 	return slices.ContainsFunc(s.Ports, func(p ServicePort) bool {
-		return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Node == node })
+		return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Node == node && !e.Terminating })
 	})
 }
 

@@ -105,6 +105,23 @@ func TestAffinityAndLocalPolicy(t *testing.T) {
 			t.Errorf("affinity: %q after %q", got, first)
 		}
 	}
+	leaving := endpoint("10.244.2.2:80", "b")
+	leaving.Terminating = true
+	t.Run("terminating endpoints are the last resort", func(t *testing.T) {
+		c := f.Cluster("d")
+		mixed := target{&Service{Local: true}, &ServicePort{Endpoints: []Endpoint{leaving, endpoints[0]}}}
+		for range 4 {
+			if e, ok := c.choose(mixed, ip("10.0.0.1"), ""); !ok || e.Terminating {
+				t.Errorf("chose %v, %v", e, ok)
+			}
+		}
+		if e, ok := c.choose(mixed, ip("10.0.0.1"), "b"); !ok || e != leaving {
+			t.Errorf("on the node that has no other: %v, %v", e, ok)
+		}
+		if s := (&Service{Ports: []ServicePort{{Endpoints: []Endpoint{leaving}}}}); s.onNode("b") {
+			t.Error("a node whose only endpoint is on its way out passes the health check")
+		}
+	})
 	for _, n := range []struct {
 		node, ip string
 		status   int

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -159,18 +158,15 @@ func (l *oneListener) Addr() net.Addr { return l.conn.LocalAddr() }
 
 // hide takes a pod's address out of the network.
 func (k *Kubelet) hide(w *worker) {
-	if w.sandbox.exposed && k.c.Network != nil && w.sandbox.ip.IsValid() && w.sandbox.ip != k.c.InternalIP {
+	if w.exposes() {
 		k.c.Network.RemovePod(w.namespace, w.name, w.sandbox.ip)
 	}
 	w.sandbox.exposed = false
 }
 
-// adopt takes up the address that a pod had before the kubelet restarted.
-func (w *worker) adopt() {
-	pod, _ := w.current()
-	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !w.k.onHostNetwork(pod) {
-		w.sandbox.ip = ip
-	}
+// exposes says whether the pod's ports are in the network under an address of its own.
+func (w *worker) exposes() bool {
+	return w.sandbox.exposed && w.k.c.Network != nil && w.sandbox.ip.IsValid() && w.sandbox.ip != w.k.c.InternalIP
 }
 
 func cutRuntime(version string) (name, number string, ok bool) { return strings.Cut(version, "://") }

@@ -157,10 +157,6 @@ func (c *container) stop(ctx context.Context, _ clock.Clock, grace time.Duration
 	c.collect(time.Now())
 }
 
-// abandon leaves a run to whoever supervises it; what lives in this process ends
-// with its context.
-func (c *container) abandon() {}
-
 // start begins a run of a container, or notes why it cannot.
 func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	now := w.k.c.Clock.Now()
@@ -190,13 +186,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	c.run = run
 	c.waiting = corev1.ContainerStateWaiting{}
 	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
-	w.k.pods.running.Go(func() {
-		select {
-		case <-run.done:
-			w.signal()
-		case <-ctx.Done():
-		}
-	})
+	w.follow(ctx, run)
 }
 
 // execute runs a static pod's container as a process, a known image as its
@@ -215,13 +205,13 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		return nil, err
 	}
 	done, code := make(chan struct{}), 0
-	runCtx, stop := context.WithCancel(ctx)
+	runCtx, stop := context.WithCancel(w.k.runtime.ctx)
 	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done }}
 	program, known := Program(nil), false
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
 	}
-	w.k.pods.running.Go(func() {
+	w.k.runtime.work.Go(func() {
 		defer close(done)
 		defer stop()
 		defer out.Close()

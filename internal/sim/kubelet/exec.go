@@ -96,19 +96,13 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 	if i.k.c.Exec == nil || i.w.static {
 		return fmt.Errorf("container %s cannot be entered: it is a process of this machine, not a container", i.c.spec.Name)
 	}
-	dir, err := i.w.filesFolder(i.c)
+	spec, err := i.w.execSpec(i.w.shown.Load().pod, i.c, command)
 	if err != nil {
 		return err
 	}
-	shown := i.w.shown.Load()
-	spec := ExecSpec{Pod: shown.pod, Container: &i.c.spec, Vars: i.k.variables(shown.pod, i.c), Dir: dir, Command: command, Stdin: in, Stdout: out, TTY: tty}
+	spec.Stdin, spec.Stdout, spec.Stderr, spec.TTY = in, out, nil, tty
 	if errOut != nil {
 		spec.Stderr = errOut
-	}
-	for _, ip := range shown.status.PodIPs {
-		if a, err := netip.ParseAddr(ip.IP); err == nil {
-			spec.IPs = append(spec.IPs, a)
-		}
 	}
 	code, err := i.k.c.Exec(ctx, spec)
 	if err == nil && code != 0 {
@@ -140,6 +134,21 @@ func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader
 			return nil
 		}
 	}
+}
+
+// execSpec is a command in a container, without its streams.
+func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (ExecSpec, error) {
+	dir, err := w.filesFolder(c)
+	if err != nil {
+		return ExecSpec{}, err
+	}
+	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), Dir: dir, Command: command, Stdout: io.Discard, Stderr: io.Discard}
+	for _, ip := range w.shown.Load().status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
+			spec.IPs = append(spec.IPs, a)
+		}
+	}
+	return spec, nil
 }
 
 // filesFolder is where a container's files are kept for those who enter it.

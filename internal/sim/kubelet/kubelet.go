@@ -76,6 +76,8 @@ type Config struct {
 	Network Network
 	// PodIPs gives addresses where the Node has no podCIDR; nil waits for one.
 	PodIPs PodIPs
+	// Runtime holds the containers; nil ends them with the kubelet.
+	Runtime *Runtime
 	// Health says what is wrong with the machine; nil is nothing. It is asked before
 	// each status and each new pod, and must not block.
 	Health func() Health
@@ -205,6 +207,7 @@ type Kubelet struct {
 	nodeName string
 	log      *slog.Logger
 
+	runtime  *Runtime
 	identity *identity              // client certificate and connection
 	api      atomic.Pointer[client] // nil until the TLS bootstrap is done
 	node     *nodeState
@@ -253,6 +256,9 @@ func New(c Config) (*Kubelet, error) {
 	if name := flags.HostnameOverride; name != "" {
 		k.nodeName = strings.ToLower(name)
 	}
+	if k.runtime = c.Runtime; k.runtime == nil {
+		k.runtime = NewRuntime()
+	}
 	k.identity = newIdentity(k)
 	k.node = newNodeState()
 	k.pods = newPodManager(k)
@@ -297,6 +303,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	<-ctx.Done()
 	loops.Wait()
 	k.pods.wait()
+	if k.c.Runtime == nil {
+		k.runtime.Close()
+	}
 	k.identity.close()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err

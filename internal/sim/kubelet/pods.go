@@ -145,6 +145,7 @@ func (m *podManager) Replace(list []any, _ string) error {
 			}
 		}
 	}
+	m.k.runtime.sweep(listed) // pods that were deleted while no kubelet ran
 	for key, pod := range m.mirrors {
 		if !listed[pod.UID] {
 			delete(m.mirrors, key)

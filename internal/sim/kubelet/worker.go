@@ -36,6 +36,7 @@ type worker struct {
 	written    *corev1.PodStatus
 	mirror     types.UID
 	events     map[string]*corev1.Event
+	ending     *ending // nil until the pod is to go
 	finished   bool
 }
 
@@ -91,7 +92,7 @@ func (w *worker) current() (*corev1.Pod, bool) {
 // run steps until the pod is finished or ctx is over. Containers outlive ctx as
 // they outlive a kubelet; only what lives in this process ends with it.
 func (w *worker) run(ctx context.Context) {
-	w.adopt()
+	w.adopt(ctx)
 	for {
 		again := w.step(ctx)
 		w.publish(ctx)
@@ -102,9 +103,11 @@ func (w *worker) run(ctx context.Context) {
 			break
 		}
 	}
-	w.k.hide(w)
-	for _, c := range w.containers {
-		c.abandon()
+	if w.ending != nil {
+		w.ending.cancel()
+	}
+	if !w.finished && !w.static {
+		w.k.runtime.leave(w)
 	}
 }
 
@@ -227,16 +230,17 @@ func (w *worker) startDue(ctx context.Context, pod *corev1.Pod, c *container) ti
 	return 0
 }
 
-// terminate stops the containers and, when they have ended, lets the API server
-// forget the pod.
+// terminate lets the preStop hooks run, then stops the containers and, when they have
+// ended, lets the API server forget the pod. It returns how long the hooks still have.
 func (w *worker) terminate(ctx context.Context, pod *corev1.Pod, gone bool) time.Duration {
-	grace := 30 * time.Second
-	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		grace = time.Duration(*s) * time.Second
+	grace := gracePeriod(pod)
+	if w.ending == nil {
+		w.ending = w.beginEnd(ctx, pod)
 	}
-	if s := pod.DeletionGracePeriodSeconds; s != nil {
-		grace = time.Duration(*s) * time.Second
+	if left := w.ending.left(w.k.c.Clock.Now(), grace); left > 0 && !gone {
+		return left
 	}
+	w.ending.cancel()
 	w.k.hide(w)
 	for _, c := range slices.Backward(w.containers) {
 		if c.run != nil {

@@ -90,7 +90,8 @@ func TestTranslate(t *testing.T) {
 		endpointSlice("default", "web", "http", 8080,
 			discoveryv1.Endpoint{Addresses: []string{"10.244.2.2"}, NodeName: new("b")},
 			discoveryv1.Endpoint{Addresses: []string{"10.244.1.2"}, NodeName: new("a")},
-			discoveryv1.Endpoint{Addresses: []string{"10.244.1.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}}),
+			discoveryv1.Endpoint{Addresses: []string{"10.244.1.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}},
+			discoveryv1.Endpoint{Addresses: []string{"10.244.2.9"}, NodeName: new("b"), Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}}),
 		endpointSlice("other", "web", "http", 8080, discoveryv1.Endpoint{Addresses: []string{"10.244.9.9"}}),
 		endpointSlice("default", "web", "metrics", 9090, discoveryv1.Endpoint{Addresses: []string{"10.244.1.2"}}),
 	})
@@ -99,6 +100,7 @@ func TestTranslate(t *testing.T) {
 		ClusterIPs: []netip.Addr{netip.MustParseAddr("10.96.0.9")}, Ingress: []netip.Addr{netip.MustParseAddr("127.20.0.2")},
 		Ports: []fabric.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Endpoints: []fabric.Endpoint{
 			{Addr: netip.MustParseAddrPort("10.244.1.2:8080"), Node: "a"}, {Addr: netip.MustParseAddrPort("10.244.2.2:8080"), Node: "b"},
+			{Addr: netip.MustParseAddrPort("10.244.2.9:8080"), Node: "b", Terminating: true},
 		}}},
 	}}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {

@@ -181,7 +181,7 @@ func translate(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlic
 			}
 			t.Ports = append(t.Ports, fabric.ServicePort{
 				Name: p.Name, Port: uint16(p.Port), NodePort: uint16(p.NodePort),
-				Endpoints: ready(byService[s.Namespace+"/"+s.Name], p.Name),
+				Endpoints: serving(byService[s.Namespace+"/"+s.Name], p.Name),
 			})
 		}
 		out = append(out, t)
@@ -198,8 +198,9 @@ func group(endpoints []*discoveryv1.EndpointSlice) map[string][]*discoveryv1.End
 	return out
 }
 
-// ready lists the ready endpoints of a port, each once and in a steady order.
-func ready(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoint {
+// serving lists the endpoints of a port that are ready, or serve while they terminate,
+// each once and in a steady order.
+func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoint {
 	var out []fabric.Endpoint
 	for _, s := range endpoints {
 		for _, p := range s.Ports {
@@ -207,11 +208,13 @@ func ready(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoin
 				continue
 			}
 			for _, e := range s.Endpoints {
-				if e.Conditions.Ready != nil && !*e.Conditions.Ready {
+				ready := e.Conditions.Ready == nil || *e.Conditions.Ready
+				ending := isTrue(e.Conditions.Serving) && isTrue(e.Conditions.Terminating)
+				if !ready && !ending {
 					continue
 				}
 				for _, ip := range addresses(e.Addresses) {
-					at := fabric.Endpoint{Addr: netip.AddrPortFrom(ip, uint16(*p.Port))}
+					at := fabric.Endpoint{Addr: netip.AddrPortFrom(ip, uint16(*p.Port)), Terminating: !ready}
 					if e.NodeName != nil {
 						at.Node = *e.NodeName
 					}
@@ -223,6 +226,8 @@ func ready(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoin
 	slices.SortFunc(out, func(a, b fabric.Endpoint) int { return a.Addr.Compare(b.Addr) })
 	return slices.Compact(out)
 }
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // names maps "service.namespace" to the cluster address, or for a headless service
 // to its first endpoint.

@@ -1,0 +1,115 @@
+package kubelet
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Runtime holds the containers of a machine, which outlive its kubelet: they go on
+// answering while the kubelet is stopped, and the next one takes them up. Close ends
+// them, as the end of the machine does.
+type Runtime struct {
+	ctx  context.Context // the containers'
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	left map[types.UID]leftPod
+}
+
+// leftPod is a pod whose kubelet is gone.
+type leftPod struct {
+	namespace, name string
+	network         Network // nil where the pod has no ports of its own
+	sandbox         sandbox
+	containers      []*container
+}
+
+// NewRuntime returns a runtime without containers.
+func NewRuntime() *Runtime {
+	r := &Runtime{left: map[types.UID]leftPod{}}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// Close ends all containers. No kubelet may use the runtime any more.
+func (r *Runtime) Close() {
+	r.sweep(nil)
+	r.stop()
+	r.work.Wait()
+}
+
+// leave keeps the containers of a pod for the next kubelet.
+func (r *Runtime) leave(w *worker) {
+	p := leftPod{namespace: w.namespace, name: w.name, sandbox: w.sandbox, containers: w.containers}
+	if w.exposes() {
+		p.network = w.k.c.Network
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left[w.uid] = p
+}
+
+// take hands over what an earlier kubelet left of a pod.
+func (r *Runtime) take(uid types.UID) (leftPod, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, ok := r.left[uid]
+	delete(r.left, uid)
+	return p, ok
+}
+
+// sweep ends what was left of all pods but those to keep.
+func (r *Runtime) sweep(keep map[types.UID]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for uid, p := range r.left {
+		if keep[uid] {
+			continue
+		}
+		delete(r.left, uid)
+		if p.network != nil {
+			p.network.RemovePod(p.namespace, p.name, p.sandbox.ip)
+		}
+		for _, c := range p.containers {
+			if c.run != nil {
+				c.run.stop(r.ctx)
+			}
+		}
+	}
+}
+
+// adopt takes up what the pod had before the kubelet restarted: its containers where
+// the machine still has them, else its address.
+func (w *worker) adopt(ctx context.Context) {
+	if w.static {
+		return // its processes have another keeper
+	}
+	if p, ok := w.k.runtime.take(w.uid); ok {
+		w.sandbox, w.containers = p.sandbox, p.containers
+		for _, c := range w.containers {
+			if c.run != nil {
+				w.follow(ctx, c.run)
+			}
+		}
+		return
+	}
+	pod, _ := w.current()
+	if ip, err := netip.ParseAddr(pod.Status.PodIP); err == nil && !w.k.onHostNetwork(pod) {
+		w.sandbox.ip = ip
+	}
+}
+
+// follow wakes the worker when a run ends.
+func (w *worker) follow(ctx context.Context, run *execution) {
+	w.k.pods.running.Go(func() {
+		select {
+		case <-run.done:
+			w.signal()
+		case <-ctx.Done():
+		}
+	})
+}
