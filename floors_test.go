@@ -54,6 +54,12 @@ var fences = []fence{
 		why:  "Kubernetes takes minutes to build; casement has to build and relink fast and be small enough to install for lint alone",
 	},
 	{
+		name: "only the command line reads clusters and registries for lint",
+		from: []string{"api", "internal", "cmd/casement-manager"}, except: []string{"internal/cli", "internal/lint/cluster", "internal/lint/registry"},
+		deny: []string{"internal/lint/cluster", "internal/lint/registry", "github.com/google/go-containerregistry"},
+		why:  "the webhook lints what it is sent, and the manager stays small",
+	},
+	{
 		name: "desired is pure",
 		from: []string{"internal/azure/desired"}, deny: []string{"internal/azure/arm", "internal/azure/plan", "sigs.k8s.io/controller-runtime/pkg/manager"},
 		why: "what a spec asks for must not depend on what Azure answers",

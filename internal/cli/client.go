@@ -37,10 +37,15 @@ func (a *app) managementKubeconfig(explicit string) string {
 	return explicit
 }
 
-func (a *app) restConfig(t target) (*rest.Config, error) {
+// clientConfig is the context of the kubeconfig that a command asks for.
+func (a *app) clientConfig(t target) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.managementKubeconfig(t.kubeconfig)
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context}).ClientConfig()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
+}
+
+func (a *app) restConfig(t target) (*rest.Config, error) {
+	cfg, err := a.clientConfig(t).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ type lintOptions struct {
 	output, failOn, assumeOS, baseline, kubernetes, config string
 	templates, windows                                     []string
 	fix, diff, updateBaseline                              bool
+	cluster                                                lintCluster
 }
 
 func newLint(a *app) *cobra.Command {
@@ -33,6 +35,10 @@ func newLint(a *app) *cobra.Command {
 		Long: `Read manifests and tell what of the pods that are meant for Windows is refused,
 ignored or read otherwise there. Pods for Linux are left alone.
 
+With --kubeconfig, --context, --namespace or --all-namespaces it reads a running
+cluster instead, and changes nothing there. What the cluster's version and nodes say
+goes where neither a flag nor the configuration file says otherwise.
+
 An object asks for silence with the annotation casement.dev/ignore: WIN201,WIN402,
 and says why with casement.dev/ignore-reason.
 Exit codes: 0 nothing found, 1 found at or above --fail-on, 2 usage, 3 input that
@@ -41,8 +47,14 @@ could not be read.`,
   helm template chart | casement lint -
   casement lint --fix iis.yaml
   casement lint -o sarif deploy/ > casement.sarif
+  casement lint --kubeconfig demo.kubeconfig --all-namespaces
   casement lint explain WIN201`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.lint(args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.cluster.check(cmd, args, o); err != nil {
+				return err
+			}
+			return a.lint(cmd.Context(), args, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
@@ -56,6 +68,7 @@ could not be read.`,
 	f.BoolVar(&o.diff, "diff", false, "print the mended files instead of findings, and change nothing")
 	f.StringVar(&o.baseline, "baseline", "", "JSON of findings that are known")
 	f.BoolVar(&o.updateBaseline, "update-baseline", false, "write what is found to --baseline")
+	o.cluster.addFlags(c)
 	c.AddCommand(newLintExplain(a), newLintRules(a))
 	return c
 }
@@ -101,60 +114,64 @@ func indent(text string) string {
 	return out.String()
 }
 
-// read settles the flags and reads the input.
-func (a *app) lintSet(args []string, o lintOptions) (*lint.Set, []error, error) {
+// lintInput settles the flags about the input.
+func (a *app) lintInput(args []string, o lintOptions) (lint.Options, error) {
 	read := lint.Options{Stdin: a.In, AssumeWindows: o.assumeOS == "windows", Templates: map[string][]string{}}
-	if len(args) == 0 {
-		return nil, nil, usagef("name files or directories, or - for standard input")
-	}
-	if o.assumeOS != "" && o.assumeOS != "windows" {
-		return nil, nil, usagef("--assume-os is windows, not %q", o.assumeOS)
-	}
-	if !slices.Contains(lint.Formats, o.output) {
-		return nil, nil, usagef("--output is %s, not %q", strings.Join(lint.Formats, ", "), o.output)
-	}
-	if o.updateBaseline && o.baseline == "" {
-		return nil, nil, usagef("--update-baseline needs --baseline FILE")
-	}
-	if (o.fix || o.diff) && slices.Contains(args, "-") {
-		return nil, nil, usagef("standard input cannot be mended; name a file")
+	switch {
+	case len(args) == 0 && !o.cluster.asked:
+		return read, usagef("name files or directories, - for standard input, or a cluster (--kubeconfig, --namespace)")
+	case o.assumeOS != "" && o.assumeOS != "windows":
+		return read, usagef("--assume-os is windows, not %q", o.assumeOS)
+	case !slices.Contains(lint.Formats, o.output):
+		return read, usagef("--output is %s, not %q", strings.Join(lint.Formats, ", "), o.output)
+	case o.updateBaseline && o.baseline == "":
+		return read, usagef("--update-baseline needs --baseline FILE")
+	case (o.fix || o.diff) && slices.Contains(args, "-"):
+		return read, usagef("standard input cannot be mended; name a file")
 	}
 	for _, t := range o.templates {
 		kind, path, ok := strings.Cut(t, "=")
 		if !ok || kind == "" || path == "" {
-			return nil, nil, usagef("--template-path is KIND=PATH, such as Rollout=spec.template, not %q", t)
+			return read, usagef("--template-path is KIND=PATH, such as Rollout=spec.template, not %q", t)
 		}
 		read.Templates[kind] = strings.Split(strings.Trim(path, "."), ".")
 	}
-	set, errs := lint.Read(args, read)
-	return set, errs, nil
+	return read, nil
 }
 
-func (a *app) lint(args []string, o lintOptions) error {
+func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	failOn, ok := lint.ParseSeverity(o.failOn)
 	if !ok {
 		return usagef("--fail-on is info, warning or error, not %q", o.failOn)
 	}
-	config, target, err := lintConfig(o)
+	input, err := a.lintInput(args, o)
 	if err != nil {
 		return err
 	}
-	set, unread, err := a.lintSet(args, o)
+	config, err := lintConfig(o)
 	if err != nil {
 		return err
+	}
+	var set *lint.Set
+	var unread []error
+	if o.cluster.asked {
+		set, config, unread = a.lintLive(ctx, o.cluster, input, config)
+	} else {
+		set, unread = lint.Read(args, input)
+	}
+	target, err := config.Resolve()
+	if err != nil {
+		return usagef("%v", err)
 	}
 	for _, e := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", e)
 	}
-	all := rules.All()
 	findings, silent := lintRun(set, config, target)
 	if o.fix || o.diff {
 		if err := a.mend(findings, o.diff); err != nil || o.diff {
 			return err
 		}
-		if set, unread, err = a.lintSet(args, o); err != nil {
-			return err
-		}
+		set, unread = lint.Read(args, input)
 		findings, silent = lintRun(set, config, target)
 	}
 	if findings, err = a.known(findings, o); err != nil {
@@ -163,7 +180,7 @@ func (a *app) lint(args []string, o lintOptions) error {
 	if o.output == "json" {
 		err = lint.WriteJSON(a.Out, findings, silent)
 	} else {
-		err = lint.Write(a.Out, o.output, findings, all)
+		err = lint.Write(a.Out, o.output, findings, rules.All())
 	}
 	if err != nil {
 		return err
@@ -178,20 +195,19 @@ func (a *app) lint(args []string, o lintOptions) error {
 }
 
 // lintConfig is the configuration file with the flags over it.
-func lintConfig(o lintOptions) (lint.Config, lint.Target, error) {
+func lintConfig(o lintOptions) (lint.Config, error) {
 	config, err := lint.LoadConfig(o.config)
 	if err != nil {
-		return config, lint.Target{}, usagef("%v", err)
+		return config, usagef("%v", err)
 	}
 	config.KubernetesVersion = cmp.Or(o.kubernetes, config.KubernetesVersion)
 	if len(o.windows) > 0 {
 		config.Windows = o.windows
 	}
-	target, err := config.Resolve()
-	if err != nil {
-		return config, target, usagef("%v", err)
+	if _, err := config.Resolve(); err != nil {
+		return config, usagef("%v", err)
 	}
-	return config, target, nil
+	return config, nil
 }
 
 // lintRun is what is found, and what annotations and the configuration silence of it.

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/windows"
 )
 
 // ConfigFile is the name under which a configuration is looked for.
@@ -84,7 +86,7 @@ func ReadConfig(name string) (Config, error) {
 func (c Config) Resolve() (Target, error) {
 	t := c.Target
 	for _, release := range t.Windows {
-		if !slices.Contains([]string{"2019", "2022", "2025"}, release) {
+		if _, ok := windows.ReleaseByName(release); !ok {
 			return t, fmt.Errorf("a Windows release is 2019, 2022 or 2025, not %q", release)
 		}
 	}
@@ -151,8 +153,8 @@ func (c Config) Suppress(findings []Finding) (told, silent []Finding) {
 
 // covers says whether a path of the configuration holds a file.
 func (c Config) covers(pattern, file string) bool {
-	if pattern == "" {
-		return true
+	if pattern == "" || file == "" {
+		return pattern == "" // an object of a cluster is in no file
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {

@@ -200,6 +200,55 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestStored: an object of a cluster is found as one in a file is, and named by itself
+// in every format.
+func TestStored(t *testing.T) {
+	set := &Set{}
+	object := map[string]any{
+		"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "x", "namespace": "n"},
+		"spec": map[string]any{"a": int64(1), "b": []any{nil, true, 1.5, "t"}},
+	}
+	if err := set.Add(object, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := set.Objects[0].Root.JSON(); err != nil || !strings.Contains(string(data), `"spec":{"a":1,"b":[null,true,1.5,"t"]}`) {
+		t.Errorf("%s, %v", data, err)
+	}
+	rule := finder("a", func(v Value) []Edit { return []Edit{Replace(v, "two")} })
+	found := Run(set, []Rule{rule}, Target{})
+	if len(found) != 1 || found[0].Fixable() || found[0].Line != 0 || found[0].Object != "X/n/x" || found[0].Path != "spec.a" {
+		t.Fatalf("%+v", found)
+	}
+	if told, _ := (Config{Ignore: []Suppression{{Rule: "WIN000", Path: "."}}}).Suppress(found); len(told) != 1 {
+		t.Error("a path of files silences an object of a cluster")
+	}
+	for format, want := range map[string]string{
+		"text": "X/n/x: error WIN000: found\n  spec.a\n", "github": "::error title=WIN000::X/n/x spec.a: found\n", "junit": ">X/n/x spec.a<",
+		"json": `"file": "",`, "sarif": `"fullyQualifiedName": "X/n/x spec.a"`,
+	} {
+		var out bytes.Buffer
+		if err := Write(&out, format, found, []Rule{rule}); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v, without %q: %s", format, err, want, out.String())
+		}
+		if strings.Contains(out.String(), "physicalLocation") || strings.Contains(out.String(), "--fix") {
+			t.Errorf("%s names a file: %s", format, out.String())
+		}
+	}
+	deep := map[string]any{}
+	for range maxDepth + 1 {
+		deep = map[string]any{"x": deep}
+	}
+	for name, bad := range map[string]map[string]any{"no kind": {"apiVersion": "v1"}, "too deep": deep, "no JSON": {"x": struct{}{}}} {
+		if err := set.Add(bad, Options{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	full := &Set{nodes: maxNodes - 3}
+	if err := full.Add(object, Options{}); !errors.Is(err, ErrFull) || len(full.Objects) > 0 {
+		t.Errorf("a full set takes an object: %v", err)
+	}
+}
+
 // FuzzRead: no text may make the engine panic.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: Pod\nspec: &a {x: *a}\n"))

@@ -10,11 +10,16 @@ import (
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Root                              Value
-	// File is where it came from, "-" for standard input.
+	// File is where it came from, "-" for standard input; empty for an object of a
+	// cluster.
 	File string
 
 	source *document
 }
+
+// Stored says whether the object came from an API server, which has checked its fields
+// and given it its defaults.
+func (o *Object) Stored() bool { return o.source == nil }
 
 // String names the object as people do: Deployment/web.
 func (o *Object) String() string {

@@ -242,10 +242,14 @@ func (s *Set) take(d *document, v Value, o Options, depth int, fail func(string,
 		}
 		return
 	}
-	object := &Object{
-		APIVersion: v.At("apiVersion").Str(), Kind: kind, Namespace: v.At("metadata", "namespace").Str(), Name: v.At("metadata", "name").Str(),
-		Root: v, File: d.file, source: d,
-	}
+	s.keep(&Object{Root: v, File: d.file, source: d}, o)
+}
+
+// keep takes what a place holds as an object, and the pod that it carries.
+func (s *Set) keep(object *Object, o Options) {
+	at := func(path ...string) string { return object.Root.At(path...).Str() }
+	object.APIVersion, object.Kind = at("apiVersion"), at("kind")
+	object.Namespace, object.Name = at("metadata", "namespace"), at("metadata", "name")
 	s.Objects = append(s.Objects, object)
 	if p := object.pod(o.Templates); p != nil {
 		if p.Level == Unknown && o.AssumeWindows {

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -56,7 +57,11 @@ func text(w io.Writer, findings []Finding) error {
 			fixable++
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes; --fix mends %d\n", count[Error], count[Warning], count[Info], fixable)
+	mends := ""
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.File != "" }) {
+		mends = fmt.Sprintf("; --fix mends %d", fixable)
+	}
+	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes%s\n", count[Error], count[Warning], count[Info], mends)
 	return err
 }
 
@@ -64,8 +69,11 @@ func text(w io.Writer, findings []Finding) error {
 func Show(w io.Writer, findings []Finding) error {
 	var out bytes.Buffer
 	for _, f := range findings {
-		fmt.Fprintf(&out, "%s:%d:%d: %s %s: %s\n", f.File, f.Line, f.Column, f.Level, f.Rule, f.Message)
-		fmt.Fprintf(&out, "  %s  %s\n", f.Object, f.Path)
+		if f.File == "" {
+			fmt.Fprintf(&out, "%s: %s %s: %s\n  %s\n", f.Object, f.Level, f.Rule, f.Message, f.Path)
+		} else {
+			fmt.Fprintf(&out, "%s: %s %s: %s\n  %s  %s\n", f.place(), f.Level, f.Rule, f.Message, f.Object, f.Path)
+		}
 		if line := f.sourceLine(); line != "" {
 			number := fmt.Sprintf("%5d | ", f.Line)
 			fmt.Fprintf(&out, "%s%s\n%*s^\n", number, line, len(number)+f.Column-1, "")
@@ -77,6 +85,14 @@ func Show(w io.Writer, findings []Finding) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// place is the file, line and column, or the object and its field where there is no file.
+func (f Finding) place() string {
+	if f.File == "" {
+		return f.Object + " " + f.Path
+	}
+	return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 }
 
 // sourceLine is the line of a finding, unless it is too long to show.
@@ -96,7 +112,7 @@ func (f Finding) sourceLine() string {
 	return strings.TrimRight(strings.ReplaceAll(line, "\t", " "), "\r")
 }
 
-// github are workflow commands.
+// github are workflow commands. Those about objects of a cluster name no file.
 // Source: docs.github.com/actions/reference/workflow-commands-for-github-actions.
 func github(w io.Writer, findings []Finding) error {
 	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -106,7 +122,11 @@ func github(w io.Writer, findings []Finding) error {
 			level = "notice"
 		}
 		message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(f.Message)
-		if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", level, escape.Replace(f.File), f.Line, f.Column, f.Rule, message); err != nil {
+		at := fmt.Sprintf("file=%s,line=%d,col=%d,", escape.Replace(f.File), f.Line, f.Column)
+		if f.File == "" {
+			at, message = "", f.place()+": "+message
+		}
+		if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, f.Rule, message); err != nil {
 			return err
 		}
 	}
@@ -135,7 +155,7 @@ func junit(w io.Writer, findings []Finding) error {
 	for _, f := range findings {
 		c := junitCase{Name: f.Rule + " " + f.Path, Class: f.Object}
 		c.Failure.Type, c.Failure.Message = f.Level, f.Message
-		c.Failure.Text = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+		c.Failure.Text = f.place()
 		suite.Cases = append(suite.Cases, c)
 	}
 	data, err := xml.MarshalIndent(suite, "", "  ")
@@ -163,15 +183,15 @@ func sarif(findings []Finding, rules []Rule) any {
 		})
 	}
 	for _, f := range findings {
+		location := map[string]any{"logicalLocations": []any{map[string]string{"fullyQualifiedName": f.Object + " " + f.Path}}}
+		if f.File != "" {
+			location["physicalLocation"] = map[string]any{
+				"artifactLocation": map[string]string{"uri": f.File},
+				"region":           map[string]int{"startLine": f.Line, "startColumn": f.Column},
+			}
+		}
 		results = append(results, map[string]any{
-			"ruleId": f.Rule, "level": level(f.Severity), "message": map[string]string{"text": f.Message},
-			"locations": []any{map[string]any{
-				"physicalLocation": map[string]any{
-					"artifactLocation": map[string]string{"uri": f.File},
-					"region":           map[string]int{"startLine": f.Line, "startColumn": f.Column},
-				},
-				"logicalLocations": []any{map[string]string{"fullyQualifiedName": f.Object + " " + f.Path}},
-			}},
+			"ruleId": f.Rule, "level": level(f.Severity), "message": map[string]string{"text": f.Message}, "locations": []any{location},
 		})
 	}
 	if results == nil {

@@ -89,12 +89,13 @@ type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"-"`
 	Level    string   `json:"severity"`
-	File     string   `json:"file"`
-	Line     int      `json:"line"`
-	Column   int      `json:"column"`
-	Path     string   `json:"path"`
-	Object   string   `json:"object"`
-	Message  string   `json:"message"`
+	// File is empty, and Line and Column are 0, for an object of a cluster.
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Path    string `json:"path"`
+	Object  string `json:"object"`
+	Message string `json:"message"`
 	// Fix says what to write instead.
 	Fix string `json:"fix,omitempty"`
 	// Reason says why a finding is suppressed; only suppressed ones have it.
@@ -136,11 +137,15 @@ func (p *Pass) Report(o *Object, at Value, message string, fix Fix) {
 
 // ReportAs does so with another severity than the rule's.
 func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix) {
-	line, column := at.position()
-	*p.findings = append(*p.findings, Finding{
-		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Line: line + o.source.line, Column: column,
-		Path: at.Path(), Object: o.String(), Message: message, Fix: fix.Text, source: o.source, edits: fix.Edits, silent: o.silenced(), object: o,
-	})
+	f := Finding{
+		Rule: p.rule.ID, Severity: s, Level: s.String(), File: o.File, Path: at.Path(), Object: o.String(),
+		Message: message, Fix: fix.Text, silent: o.silenced(), object: o,
+	}
+	if !o.Stored() {
+		line, column := at.position()
+		f.Line, f.Column, f.source, f.edits = line+o.source.line, column, o.source, fix.Edits
+	}
+	*p.findings = append(*p.findings, f)
 }
 
 // Run lets the rules look at a set and returns what they found, by file and place,
@@ -162,7 +167,7 @@ func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
 		r.Check(&Pass{Set: set, Target: target, rule: r, findings: &findings})
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Rule, b.Rule))
 	})
 	told = findings[:0]
 	for _, f := range findings {

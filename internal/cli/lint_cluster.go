@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/lint/cluster"
+)
+
+// lintCluster is the cluster that lint reads, by kubectl's flags.
+type lintCluster struct {
+	target
+	all bool
+	// asked says that one of the flags was given.
+	asked bool
+}
+
+func (l *lintCluster) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&l.kubeconfig, "kubeconfig", "", "read a running cluster, the one of this kubeconfig (default $KUBECONFIG, else the local plane's)")
+	f.StringVar(&l.context, "context", "", "context of the kubeconfig")
+	f.StringVarP(&l.namespace, "namespace", "n", "", "namespace of the cluster to read (default the context's)")
+	f.BoolVarP(&l.all, "all-namespaces", "A", false, "read all namespaces of the cluster")
+}
+
+// check settles whether a cluster is asked for, and what does not go with it.
+func (l *lintCluster) check(c *cobra.Command, args []string, o lintOptions) error {
+	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
+		l.asked = l.asked || c.Flags().Changed(name)
+	}
+	switch {
+	case !l.asked:
+		return nil
+	case len(args) > 0:
+		return usagef("a cluster and files are not read together; leave out %s, or the flags of the cluster", args[0])
+	case o.fix || o.diff:
+		return usagef("a cluster is only read; --fix and --diff need files")
+	case l.all && l.namespace != "":
+		return usagef("give --namespace or --all-namespaces, not both")
+	}
+	return nil
+}
+
+// lintLive reads the cluster, and completes the configuration with what it says of
+// itself.
+func (a *app) lintLive(ctx context.Context, l lintCluster, o lint.Options, config lint.Config) (*lint.Set, lint.Config, []error) {
+	none := &lint.Set{}
+	cfg, err := a.restConfig(l.target)
+	if err != nil {
+		return none, config, []error{err}
+	}
+	namespace := l.namespace
+	if namespace == "" && !l.all {
+		if namespace, err = a.contextNamespace(l.target); err != nil {
+			return none, config, []error{err}
+		}
+	}
+	contents, err := cluster.Read(ctx, cfg, cluster.Options{Namespace: namespace, Set: o})
+	if err != nil && !errors.Is(err, lint.ErrFull) {
+		contents.Unread = append(contents.Unread, err)
+	}
+	if contents.Set == nil {
+		contents.Set = none
+	}
+	return contents.Set, contents.Facts.Complete(config), contents.Unread
+}
+
+// contextNamespace is the namespace of the kubeconfig's context, or default.
+func (a *app) contextNamespace(t target) (string, error) {
+	namespace, _, err := a.clientConfig(t).Namespace()
+	return namespace, err
+}

@@ -1,0 +1,220 @@
+// Package cluster reads what casement lint looks at from a running cluster: workloads
+// and what decides about them, page by page, and what the nodes say of themselves. It
+// only lists; it reads neither Secrets nor ConfigMaps, keeps no cache and watches
+// nothing. internal/cli imports it; the webhook gets its objects from the API server.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"casement.dev/casement/internal/lint"
+)
+
+const (
+	// pageSize is what kubectl asks for as well.
+	pageSize = 500
+	// maxStale is how often in a row a list may expire without anything new.
+	maxStale = 5
+	// requestTimeout bounds one page.
+	requestTimeout = time.Minute
+)
+
+// Options say what to read.
+type Options struct {
+	// Namespace is where to look; empty is all.
+	Namespace string
+	// Set says how to take objects. Templates name further kinds to read.
+	Set lint.Options
+}
+
+// Contents are what a cluster holds.
+type Contents struct {
+	Set   *lint.Set
+	Facts Facts
+	// Unread are the kinds that could not be read, and why.
+	Unread []error
+}
+
+// Read lists what rules look at. What could not be read is told in Contents; the error
+// is for a cluster of which nothing could be.
+func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = requestTimeout
+	found, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return Contents{}, err
+	}
+	version, err := found.ServerVersion()
+	if err != nil {
+		return Contents{}, fmt.Errorf("reach the cluster %s: %w", cfg.Host, err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return Contents{}, err
+	}
+	r := &reader{
+		client: client, options: o, contents: Contents{Set: &lint.Set{}, Facts: Facts{KubernetesVersion: version.GitVersion}},
+		taken: map[types.UID]struct{}{},
+	}
+	served, err := serve(found)
+	if err != nil {
+		r.fail("the list of APIs is not whole: %w", err)
+	}
+	resources, absent := choose(served, o.Set.Templates)
+	for _, name := range absent {
+		r.fail("%s: the cluster serves no such API", name)
+	}
+	for _, resource := range resources {
+		if err := r.read(ctx, resource); err != nil {
+			return r.contents, err
+		}
+	}
+	r.contents.Facts.finish()
+	return r.contents, nil
+}
+
+// reader is one reading of a cluster.
+type reader struct {
+	client   dynamic.Interface
+	options  Options
+	contents Contents
+	// taken are the objects that were read, those left to their owners included.
+	taken map[types.UID]struct{}
+}
+
+func (r *reader) fail(format string, args ...any) {
+	r.contents.Unread = append(r.contents.Unread, fmt.Errorf(format, args...))
+}
+
+// read lists a kind. The error is for what makes it pointless to go on.
+func (r *reader) read(ctx context.Context, resource resource) error {
+	count := len(r.contents.Set.Objects)
+	err := r.list(ctx, resource)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, lint.ErrFull):
+		r.fail("%s: %w; what follows was not read: name one namespace (-n)", resource, err)
+		return err
+	case apierrors.IsForbidden(err):
+		r.fail("%s: %w; docs/lint.md has the rights that reading needs", resource, err)
+	case err != nil:
+		r.fail("%s: %w", resource, err)
+		if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
+			return fmt.Errorf("the cluster does not answer any more; what follows %s was not read", resource)
+		}
+	case resource.is("", "namespaces") && r.options.Namespace != "" && len(r.contents.Set.Objects) == count:
+		r.fail("the cluster has no namespace %s", r.options.Namespace)
+	}
+	return nil
+}
+
+// list goes through the pages of a kind. The token of the next page expires when the
+// API server forgets the state that the list began with, after some minutes; it gives
+// another then, with which the list goes on in today's state.
+// Source: kubernetes.io/docs/reference/using-api/api-concepts, retrieving large results
+// sets in chunks.
+func (r *reader) list(ctx context.Context, resource resource) error {
+	lister := dynamic.ResourceInterface(r.client.Resource(resource.GroupVersionResource))
+	options := metav1.ListOptions{Limit: pageSize}
+	switch namespace := r.options.Namespace; {
+	case namespace != "" && resource.is("", "namespaces"):
+		options.FieldSelector = "metadata.name=" + namespace
+	case resource.namespaced:
+		lister = r.client.Resource(resource.GroupVersionResource).Namespace(namespace)
+	}
+	for stale := 0; ; {
+		page, err := lister.List(ctx, options)
+		if apierrors.IsResourceExpired(err) && options.Continue != "" && stale < maxStale {
+			stale++
+			options.Continue = successor(err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		before := len(r.taken)
+		for i := range page.Items {
+			if err := r.take(resource, &page.Items[i]); err != nil {
+				return err
+			}
+		}
+		if len(r.taken) > before {
+			stale = 0
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// successor is the token that comes with the news that one has expired; without one
+// the list begins anew.
+func successor(err error) string {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return ""
+	}
+	return status.ErrStatus.Continue
+}
+
+// take keeps an object, unless it was read before, is made by one that was, or is being
+// deleted.
+func (r *reader) take(resource resource, object *unstructured.Unstructured) error {
+	if _, again := r.taken[object.GetUID()]; again {
+		return nil
+	}
+	r.taken[object.GetUID()] = struct{}{}
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		if _, speaks := r.taken[owner.UID]; speaks {
+			return nil
+		}
+	}
+	if resource.is("", "nodes") {
+		r.contents.Facts.node(object)
+		if object.GetLabels()[lint.LabelOS] != "windows" {
+			return nil // rules ask of a node only whether it is a Windows one
+		}
+	}
+	return r.contents.Set.Add(trim(resource, object), r.options.Set)
+}
+
+// trim drops what no rule looks at and what is the larger part of most objects.
+func trim(resource resource, object *unstructured.Unstructured) map[string]any {
+	content := object.Object
+	delete(content, "status")
+	if resource.is("", "nodes") {
+		delete(content, "spec")
+	}
+	unstructured.RemoveNestedField(content, "metadata", "managedFields")
+	unstructured.RemoveNestedField(content, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	return content
+}
+
+// serve returns what can be listed of the APIs, each in its preferred version. With an
+// error it is what there is of the APIs that answer.
+func serve(client discovery.DiscoveryInterface) ([]*metav1.APIResourceList, error) {
+	lists, err := client.ServerPreferredResources()
+	for _, list := range lists {
+		list.APIResources = slices.DeleteFunc(list.APIResources, func(r metav1.APIResource) bool {
+			return strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list")
+		})
+	}
+	return lists, err
+}

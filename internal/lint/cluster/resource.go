@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// resource is a kind to list.
+type resource struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+func (r resource) is(group, name string) bool { return r.Group == group && r.Resource == name }
+
+// String names the kind as kubectl does: deployments.apps.
+func (r resource) String() string { return r.GroupResource().String() }
+
+// facts decide about pods; they come first.
+var facts = []schema.GroupResource{
+	{Resource: "namespaces"}, {Resource: "nodes"}, {Group: "node.k8s.io", Resource: "runtimeclasses"},
+}
+
+// workloads make pods, or go with them. Owners come before what they make.
+var workloads = []schema.GroupResource{
+	{Group: "batch", Resource: "cronjobs"}, {Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"},
+	{Resource: "replicationcontrollers"}, {Group: "apps", Resource: "replicasets"}, {Group: "batch", Resource: "jobs"}, {Resource: "podtemplates"}, {Resource: "pods"},
+	{Resource: "services"}, {Group: "networking.k8s.io", Resource: "networkpolicies"}, {Group: "autoscaling", Resource: "horizontalpodautoscalers"},
+	{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, {Group: "storage.k8s.io", Resource: "storageclasses"},
+}
+
+// clusterAPI is the group of Cluster API, and the end of its providers' ones.
+const clusterAPI = "cluster.x-k8s.io"
+
+// machineOwners are the kinds of Cluster API that make others, owners first.
+var machineOwners = []string{"clusters", "kubeadmcontrolplanes", "machinedeployments", "machinesets", "machinepools", "machines"}
+
+// choose orders what to read of what is served: what decides about pods, kinds with pod
+// templates that the user named, workloads, and Cluster API with its providers.
+// Kubernetes' own kinds and those that the user named are absent when nobody serves
+// them; Cluster API need not be there.
+func choose(served []*metav1.APIResourceList, templates map[string][]string) (chosen []resource, absent []string) {
+	known := map[schema.GroupResource]resource{}
+	kinds := map[string][]resource{}
+	var machines []resource
+	for _, list := range served {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue // an API with such a name has nothing of ours
+		}
+		for _, r := range list.APIResources {
+			one := resource{version.WithResource(r.Name), r.Namespaced}
+			known[one.GroupResource()] = one
+			kinds[r.Kind] = append(kinds[r.Kind], one)
+			if version.Group == clusterAPI || strings.HasSuffix(version.Group, "."+clusterAPI) {
+				machines = append(machines, one)
+			}
+		}
+	}
+	built := func(wanted []schema.GroupResource) {
+		for _, w := range wanted {
+			if r, ok := known[w]; ok {
+				chosen = append(chosen, r)
+			} else {
+				absent = append(absent, w.String())
+			}
+		}
+	}
+	built(facts)
+	for _, kind := range slices.Sorted(maps.Keys(templates)) {
+		if len(kinds[kind]) == 0 {
+			absent = append(absent, kind)
+		}
+		chosen = append(chosen, kinds[kind]...)
+	}
+	built(workloads)
+	slices.SortFunc(machines, func(a, b resource) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.String(), b.String()))
+	})
+	return unique(append(chosen, machines...)), absent
+}
+
+// rank puts the owners of machines first.
+func rank(r resource) int {
+	if i := slices.Index(machineOwners, r.Resource); i >= 0 {
+		return i
+	}
+	return len(machineOwners)
+}
+
+// unique leaves out what was chosen before.
+func unique(all []resource) []resource {
+	seen := map[resource]bool{}
+	return slices.DeleteFunc(all, func(r resource) bool {
+		again := seen[r]
+		seen[r] = true
+		return again
+	})
+}
