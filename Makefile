@@ -13,6 +13,9 @@ build: bin/casement bin/casement-manager bin/casement-kube ## Build the three bi
 bin/casement bin/casement-manager: FORCE
 	go build -o $@ ./cmd/$(@F)
 
+bin/kubeconform: hack/tools/go.mod
+	go build -modfile=$< -o $@ github.com/yannh/kubeconform/cmd/kubeconform
+
 .PHONY: plugin
 plugin: bin/casement ## Make bin/ a folder of kubectl plugins: kubectl casement, with completions
 	ln -sf casement bin/kubectl-casement && ln -sf casement bin/kubectl_complete-casement
@@ -59,7 +62,7 @@ e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	hack/e2e-az.sh -evidence test/az/evidence.tsv
 
-bench: build ## Measure the budgets on this machine
+bench: build bin/kubeconform ## Measure the budgets on this machine
 	go run ./test/bench
 
 release: ## Make a release in dist/: make release V=v0.1.0

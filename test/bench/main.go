@@ -36,6 +36,7 @@ func main() {
 	nodes := flag.Int("nodes", 1000, "Windows nodes of the large cluster; 0 leaves it out, less all of the plane")
 	machines := flag.Int("machines", 1000, "machines for casement-manager's memory; 0 leaves it out")
 	vms := flag.Int("vms", 10000, "VMs of the local Azure alone; 0 leaves it out")
+	documents := flag.Int("documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
 	flag.Parse()
 	if dir := os.Getenv(azureEnv); dir != "" {
@@ -45,13 +46,13 @@ func main() {
 		}
 		return
 	}
-	if err := run(*bin, *nodes, *machines, *vms, *idle); err != nil {
+	if err := run(*bin, *nodes, *machines, *vms, *documents, *idle); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin string, nodes, machines, vms int, idle time.Duration) error {
+func run(bin string, nodes, machines, vms, documents int, idle time.Duration) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -64,6 +65,11 @@ func run(bin string, nodes, machines, vms int, idle time.Duration) error {
 	fmt.Printf("machine: %d cores, %s, %s, %s\n\n", runtime.NumCPU(), memory(), cpu(), runtime.Version())
 	fmt.Printf("%-58s %12s %12s %6s\n", "WHAT", "MEASURED", "BUDGET", "RATIO")
 	show := func(r row) { fmt.Println(r) }
+	if documents > 0 {
+		if err := lintBench(show, bin, home, documents); err != nil {
+			return err
+		}
+	}
 	if vms > 0 {
 		if err := azureLoad(show, home, vms); err != nil {
 			return err
