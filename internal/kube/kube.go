@@ -74,7 +74,7 @@ type Config struct {
 // Plane is a running management plane.
 type Plane struct {
 	cfg       Config
-	pki       *pki
+	keys      *keys
 	port      int
 	processes []*process.Process
 }
@@ -93,7 +93,7 @@ func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
 		return nil, err
 	}
 	p := &Plane{cfg: cfg}
-	if p.pki, err = loadPKI(cfg.Dir, cfg.Host); err != nil {
+	if p.keys, err = loadPKI(cfg.Dir, cfg.Host); err != nil {
 		return nil, fmt.Errorf("make the management PKI: %w", err)
 	}
 	if p.port, err = keepPort(filepath.Join(cfg.Dir, "port"), cfg.Host); err != nil {
@@ -214,15 +214,15 @@ func (p *Plane) Server() string {
 func (p *Plane) Config() *rest.Config {
 	return &rest.Config{
 		Host: p.Server(), QPS: 500, Burst: 1000,
-		TLSClientConfig: rest.TLSClientConfig{CAData: p.pki.caCert, CertData: p.pki.adminCert, KeyData: p.pki.adminKey},
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.keys.caCert, CertData: p.keys.adminCert, KeyData: p.keys.adminKey},
 	}
 }
 
 // Kubeconfig is the same as a file.
 func (p *Plane) Kubeconfig() []byte {
 	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters["casement"] = &clientcmdapi.Cluster{Server: p.Server(), CertificateAuthorityData: p.pki.caCert}
-	cfg.AuthInfos["casement-admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: p.pki.adminCert, ClientKeyData: p.pki.adminKey}
+	cfg.Clusters["casement"] = &clientcmdapi.Cluster{Server: p.Server(), CertificateAuthorityData: p.keys.caCert}
+	cfg.AuthInfos["casement-admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: p.keys.adminCert, ClientKeyData: p.keys.adminKey}
 	cfg.Contexts["casement"] = &clientcmdapi.Context{Cluster: "casement", AuthInfo: "casement-admin"}
 	cfg.CurrentContext = "casement"
 	data, err := clientcmd.Write(*cfg)
@@ -234,7 +234,7 @@ func (p *Plane) Kubeconfig() []byte {
 
 // CA returns the certificate and key (PEM) that sign for this plane, so that
 // webhook servers can be trusted by it.
-func (p *Plane) CA() (cert, key []byte) { return p.pki.caCert, p.pki.caKey }
+func (p *Plane) CA() (cert, key []byte) { return p.keys.caCert, p.keys.caKey }
 
 // Stop ends the processes: controller manager, API server, etcd. An API server
 // whose etcd is gone would hang.

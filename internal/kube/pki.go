@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,30 +8,28 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
-	"time"
+
+	"casement.dev/casement/internal/pki"
 )
 
-// pki is what a management plane needs of keys, all PEM. It is made once per
+// keys are what a management plane needs of keys, all PEM. It is made once per
 // state directory.
-type pki struct {
+type keys struct {
 	caCert, caKey, adminCert, adminKey []byte
 }
 
-const pkiLife = 10 * 365 * 24 * time.Hour
-
 // loadPKI reads the PKI below dir/pki, or makes it.
-func loadPKI(dir, host string) (*pki, error) {
+func loadPKI(dir, host string) (*keys, error) {
 	dir = filepath.Join(dir, "pki")
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err != nil {
 		if err := makePKI(dir, host); err != nil {
 			return nil, err
 		}
 	}
-	p := &pki{}
+	p := &keys{}
 	for name, into := range map[string]*[]byte{"ca.crt": &p.caCert, "ca.key": &p.caKey, "admin.crt": &p.adminCert, "admin.key": &p.adminKey} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -47,26 +44,26 @@ func makePKI(dir, host string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	ca := &x509.Certificate{
+	authority := x509.Certificate{
 		Subject: pkix.Name{CommonName: "casement management"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	caKey, err := issue(dir, "ca", ca, nil, nil)
+	ca, err := issue(dir, "ca", authority, nil)
 	if err != nil {
 		return err
 	}
-	server := &x509.Certificate{
+	server := x509.Certificate{
 		Subject: pkix.Name{CommonName: "kube-apiserver"}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.ParseIP(host)},
 		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 	}
-	admin := &x509.Certificate{
+	admin := x509.Certificate{
 		Subject: pkix.Name{CommonName: "casement-admin", Organization: []string{"system:masters"}}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
-	for name, template := range map[string]*x509.Certificate{"server": server, "admin": admin} {
-		if _, err := issue(dir, name, template, ca, caKey); err != nil {
+	for name, template := range map[string]x509.Certificate{"server": server, "admin": admin} {
+		if _, err := issue(dir, name, template, ca); err != nil {
 			return err
 		}
 	}
@@ -76,43 +73,20 @@ func makePKI(dir, host string) error {
 	return os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
 }
 
-// issue writes name.crt and name.key; without a parent it signs itself, and
-// template becomes the parsed certificate so that it can sign others.
-func issue(dir, name string, template, parent *x509.Certificate, parentKey crypto.Signer) (crypto.Signer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// issue writes name.crt and name.key, signed by signer or by itself.
+func issue(dir, name string, template x509.Certificate, signer *tls.Certificate) (*tls.Certificate, error) {
+	pair, err := pki.Issue(template, pki.Long, signer)
 	if err != nil {
 		return nil, err
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, err
-	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(pkiLife)
-	if parent == nil {
-		parent, parentKey = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
+	cert, key, err := pki.PEM(pair)
 	if err != nil {
 		return nil, err
 	}
-	keyPEM, err := encodeKey(key)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), key, 0o600); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".key"), keyPEM, 0o600); err != nil {
-		return nil, err
-	}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err := os.WriteFile(filepath.Join(dir, name+".crt"), certPEM, 0o600); err != nil {
-		return nil, err
-	}
-	if parent == template {
-		pair, err := tls.X509KeyPair(certPEM, keyPEM)
-		if err != nil {
-			return nil, err
-		}
-		*template = *pair.Leaf
-	}
-	return key, nil
+	return &pair, os.WriteFile(filepath.Join(dir, name+".crt"), cert, 0o600)
 }
 
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {

@@ -3,26 +3,21 @@ package arm
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
-)
 
-const certLife = 10 * 365 * 24 * time.Hour
+	"casement.dev/casement/internal/pki"
+)
 
 // serving is the CA and the certificate signed by it.
 type serving struct {
@@ -41,16 +36,11 @@ func loadServing(dir string) (*serving, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the local Azure's CA: %w", err)
 	}
-	template := &x509.Certificate{
+	cert, err := pki.Issue(x509.Certificate{
 		Subject: pkix.Name{CommonName: "casement local Azure"}, DNSNames: certified(),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	certPEM, keyPEM, err := issue(template, ca.Leaf, ca.PrivateKey)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	}, pki.Long, &ca)
 	return &serving{ca: caCert, cert: cert}, err
 }
 
@@ -62,40 +52,20 @@ func loadCA(dir string) (cert, key []byte, err error) {
 			return cert, key, err
 		}
 	}
-	template := &x509.Certificate{
+	ca, err := pki.Issue(x509.Certificate{
 		Subject: pkix.Name{CommonName: "casement local Azure CA"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}, pki.Long, nil)
+	if err != nil {
+		return nil, nil, err
 	}
-	if cert, key, err = issue(template, nil, nil); err != nil || dir == "" {
+	if cert, key, err = pki.PEM(ca); err != nil || dir == "" {
 		return cert, key, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), key, 0o600); err != nil {
 		return nil, nil, err
 	}
 	return cert, key, os.WriteFile(filepath.Join(dir, "ca.crt"), cert, 0o644)
-}
-
-func issue(template, parent *x509.Certificate, parentKey any) (cert, key []byte, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, nil, err
-	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(certLife)
-	if parent == nil {
-		parent, parentKey = template, private
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), parentKey)
-	if err != nil {
-		return nil, nil, err
-	}
-	keyDER, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), nil
 }
 
 // CAPEM is the certificate that clients have to trust.

@@ -2,15 +2,10 @@ package certmanager
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"slices"
 	"time"
 
@@ -21,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/pki"
 )
 
 // Life of a certificate and when it is made anew: cert-manager's defaults (90 days,
@@ -139,33 +136,17 @@ func usable(data map[string][]byte, s spec, now time.Time) *x509.Certificate {
 
 // sign makes a self-signed certificate, which is its own authority.
 func sign(s spec, now time.Time) (map[string][]byte, *x509.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: s.CommonName}, DNSNames: s.DNSNames,
+	pair, err := pki.Issue(x509.Certificate{
+		Subject: pkix.Name{CommonName: s.CommonName}, DNSNames: s.DNSNames,
 		NotBefore: now.Add(-time.Minute), NotAfter: now.Add(life),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	}, 0, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, nil, err
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return map[string][]byte{
-		corev1.TLSCertKey: cert, "ca.crt": cert,
-		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
-	}, template, nil
+	cert, key, err := pki.PEM(pair)
+	return map[string][]byte{corev1.TLSCertKey: cert, "ca.crt": cert, corev1.TLSPrivateKeyKey: key}, pair.Leaf, err
 }
 
 // issuer says of issuers whether they are of the type that is known here.

@@ -2,14 +2,10 @@ package podrun
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
-	"math/big"
 	"runtime"
 	"time"
 
@@ -17,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"casement.dev/casement/internal/pki"
 )
 
 // kubeletPort is where API servers look for a node's logs.
@@ -77,14 +75,5 @@ func nodeStatus(now time.Time) corev1.NodeStatus {
 // selfSigned is the certificate of the kubelet API. API servers that are given no
 // authority for kubelets do not verify it.
 func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "system:node:" + NodeName},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(10, 0, 0),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+	return pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "system:node:" + NodeName}}, pki.Long, nil)
 }

@@ -1,0 +1,66 @@
+// Package pki issues X.509 certificates with keys of their own (ECDSA, P-256).
+//
+// It reads and writes no file, trusts nobody and knows no purpose: what a
+// certificate is for, the caller's template says. Everybody may import it; it
+// imports the standard library only.
+package pki
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// Long is the life of certificates that nobody renews: ten years.
+const Long = 10 * 365 * 24 * time.Hour
+
+// skew is how far the clock of whoever verifies may be behind.
+const skew = time.Hour
+
+// Issue makes a key and a certificate for it, signed by signer, or by itself when
+// signer is nil. It has template's fields and a random serial number; where
+// template does not say it, it is valid from an hour ago for life. Leaf is set.
+func Issue(template x509.Certificate, life time.Duration, signer *tls.Certificate) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return tls.Certificate{}, err
+	}
+	now := time.Now()
+	if template.NotBefore.IsZero() {
+		template.NotBefore = now.Add(-skew)
+	}
+	if template.NotAfter.IsZero() {
+		template.NotAfter = now.Add(life)
+	}
+	parent, parentKey := &template, any(key)
+	if signer != nil {
+		parent, parentKey = signer.Leaf, signer.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, parent, key.Public(), parentKey)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("certificate of %s: %w", cmp.Or(template.Subject.CommonName, "no name"), err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// PEM is what Issue made, as a certificate and a key (PKCS #8) for files and
+// Secrets.
+func PEM(pair tls.Certificate) (cert, key []byte, err error) {
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
