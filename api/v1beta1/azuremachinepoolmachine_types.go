@@ -3,6 +3,7 @@ package v1beta1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // AzureMachinePoolMachineSpec names one instance of a pool.
@@ -33,6 +34,11 @@ type AzureMachinePoolMachineStatus struct {
 	// InstanceName is the instance's computer name.
 	// +optional
 	InstanceName string `json:"instanceName,omitempty"`
+
+	// Addresses are the instance's, in the order of its interfaces. They are as long
+	// as the instance.
+	// +optional
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
 	// FailureReason is set when only a new instance helps.
 	// +optional

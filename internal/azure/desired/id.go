@@ -16,6 +16,11 @@ const (
 	IdentityAPIVersion      = "2024-11-30"
 )
 
+// instanceNICAPIVersion is the only one in which the network provider answers for the
+// interfaces of a scale set's instances, under Microsoft.Compute's name.
+// Source: armnetwork's InterfacesClient.NewListVirtualMachineScaleSetNetworkInterfacesPager.
+const instanceNICAPIVersion = "2018-10-01"
+
 // APIVersion returns the api-version that this package's models of a resource
 // type have, and "" for a type whose namespace it does not know.
 func APIVersion(resourceType string) string {
@@ -27,8 +32,11 @@ func APIVersion(resourceType string) string {
 		}
 		return NetworkAPIVersion
 	case "microsoft.compute":
-		if strings.HasPrefix(kind, "disks") {
+		switch {
+		case strings.HasPrefix(kind, "disks"):
 			return DiskAPIVersion
+		case strings.HasPrefix(kind, "virtualmachinescalesets/") && strings.HasSuffix(kind, "/networkinterfaces"):
+			return instanceNICAPIVersion
 		}
 		return ComputeAPIVersion
 	case "microsoft.resources":

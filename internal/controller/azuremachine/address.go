@@ -8,6 +8,7 @@ import (
 
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
 )
 
 // addresses are the machine's name, the private addresses of its interfaces in
@@ -15,7 +16,7 @@ import (
 func addresses(s *scope, outcome plan.Outcome) ([]clusterv1.MachineAddress, error) {
 	out := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: s.vmName}}
 	for _, id := range desired.NICIDs(s.azureCluster, s.azureMachine, s.vmName) {
-		ips, err := privateIPs(liveOf(outcome, id))
+		ips, err := cloud.PrivateIPs(liveOf(outcome, id))
 		if err != nil {
 			return nil, fmt.Errorf("network interface %s: %w", desired.LastSegment(id), err)
 		}
@@ -38,29 +39,4 @@ func addresses(s *scope, outcome plan.Outcome) ([]clusterv1.MachineAddress, erro
 		}
 	}
 	return out, nil
-}
-
-func privateIPs(live json.RawMessage) ([]string, error) {
-	if live == nil {
-		return nil, nil
-	}
-	var nic struct {
-		Properties struct {
-			IPConfigurations []struct {
-				Properties struct {
-					PrivateIPAddress string `json:"privateIPAddress"`
-				} `json:"properties"`
-			} `json:"ipConfigurations"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(live, &nic); err != nil {
-		return nil, err
-	}
-	var ips []string
-	for _, c := range nic.Properties.IPConfigurations {
-		if c.Properties.PrivateIPAddress != "" {
-			ips = append(ips, c.Properties.PrivateIPAddress)
-		}
-	}
-	return ips, nil
 }

@@ -150,6 +150,7 @@ func steps() []step {
 		(*Reconciler).endInstances,
 		(*Reconciler).prepare,
 		(*Reconciler).apply,
+		(*Reconciler).address,
 		(*Reconciler).showInstances,
 		(*Reconciler).roll,
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -27,7 +28,11 @@ type instance struct {
 	latest bool
 	// outdated says that it is not what the pool's template says now.
 	outdated bool
-	raw      json.RawMessage
+	// nics are the IDs of its network interfaces in their order. addresses are found
+	// once; what is shown has them from then on.
+	nics      []string
+	addresses []clusterv1.MachineAddress
+	raw       json.RawMessage
 }
 
 // liveInstance is what casement reads of an instance.
@@ -42,6 +47,11 @@ type liveInstance struct {
 		TimeCreated            time.Time                     `json:"timeCreated"`
 		OSProfile              struct{ ComputerName string } `json:"osProfile"`
 		VirtualMachineScaleSet struct{ ID string }           `json:"virtualMachineScaleSet"`
+		NetworkProfile         struct {
+			NetworkInterfaces []struct {
+				ID string `json:"id"`
+			} `json:"networkInterfaces"`
+		} `json:"networkProfile"`
 	} `json:"properties"`
 }
 
@@ -85,6 +95,9 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 	}
 	if len(live.Zones) > 0 {
 		i.zone = live.Zones[0]
+	}
+	for _, nic := range live.Properties.NetworkProfile.NetworkInterfaces {
+		i.nics = append(i.nics, nic.ID)
 	}
 	return i, nil
 }

@@ -116,6 +116,9 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	status.FailureDomain = m.instance.zone
 	status.LatestModelApplied = !m.instance.outdated
 	status.Version = versionOf(m.machine)
+	if m.instance.addresses != nil {
+		status.Addresses = m.instance.addresses
+	}
 	if m.machine != nil && m.machine.Status.NodeRef.IsDefined() {
 		status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: m.machine.Status.NodeRef.Name}
 	}

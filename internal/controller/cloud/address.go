@@ -1,0 +1,30 @@
+package cloud
+
+import "encoding/json"
+
+// PrivateIPs are the addresses of a network interface as Azure shows it, in the order
+// of its configurations; none of nil.
+func PrivateIPs(live json.RawMessage) ([]string, error) {
+	if live == nil {
+		return nil, nil
+	}
+	var nic struct {
+		Properties struct {
+			IPConfigurations []struct {
+				Properties struct {
+					PrivateIPAddress string `json:"privateIPAddress"`
+				} `json:"properties"`
+			} `json:"ipConfigurations"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &nic); err != nil {
+		return nil, err
+	}
+	var ips []string
+	for _, c := range nic.Properties.IPConfigurations {
+		if c.Properties.PrivateIPAddress != "" {
+			ips = append(ips, c.Properties.PrivateIPAddress)
+		}
+	}
+	return ips, nil
+}

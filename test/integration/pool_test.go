@@ -1,0 +1,203 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// pool is a MachinePool and its AzureMachinePool. The test plays the part of Cluster
+// API: it makes a Machine of each instance, and ends those that are to go.
+type pool struct {
+	*bed
+	machinePool *clusterv1.MachinePool
+	azure       *infrav1.AzureMachinePool
+}
+
+// playedFinalizer stands for Cluster API's own, which keeps a Machine until its
+// infrastructure is gone.
+const playedFinalizer = "integration.casement.dev/machine"
+
+// pool makes a MachinePool with its bootstrap data and creates its AzureMachinePool.
+func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int32) *pool {
+	b.t.Helper()
+	data := &corev1.Secret{ObjectMeta: b.meta(name), Data: map[string][]byte{"value": []byte(goodBootstrapData)}}
+	b.create(data)
+	p := &pool{bed: b}
+	p.machinePool = &clusterv1.MachinePool{ObjectMeta: b.meta(name), Spec: clusterv1.MachinePoolSpec{
+		ClusterName: b.name, Replicas: &replicas,
+		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
+			ClusterName: b.name, Version: version, Bootstrap: clusterv1.Bootstrap{DataSecretName: &data.Name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name},
+		}},
+	}}
+	p.machinePool.Labels = map[string]string{clusterv1.ClusterNameLabel: b.name}
+	b.create(p.machinePool)
+	p.azure = &infrav1.AzureMachinePool{ObjectMeta: b.owned(name, "MachinePool", p.machinePool)}
+	p.azure.Spec.Location = location
+	p.azure.Spec.OrchestrationMode = mode
+	p.azure.Spec.Template.VMSize = vmSize
+	p.azure.Spec.Template.OSDisk = infrav1.OSDisk{OSType: os, DiskSizeGB: new(int32(128))}
+	b.create(p.azure)
+	return p
+}
+
+// settled plays Cluster API until the pool has as many instances as it should, all of
+// the newest model and each with an address and a node.
+func (p *pool) settled() []infrav1.AzureMachinePoolMachine {
+	p.t.Helper()
+	var shown []infrav1.AzureMachinePoolMachine
+	p.eventually(p.azure, func() string {
+		p.play()
+		shown = p.shown()
+		p.get(p.machinePool)
+		switch {
+		case p.azure.Status.Initialization.Provisioned == nil || !*p.azure.Status.Initialization.Provisioned:
+			return "not provisioned"
+		case len(shown) != int(*p.machinePool.Spec.Replicas) || int(p.azure.Status.Replicas) != len(shown):
+			return "not as many instances as wanted"
+		case len(p.azure.Status.LongRunningOperationStates) > 0:
+			return "an operation is under way"
+		}
+		for _, m := range shown {
+			if !m.Status.LatestModelApplied || !m.Status.Ready || len(m.Status.Addresses) < 2 || m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
+				return fmt.Sprintf("instance %s is not as it should be: deleted %v, %+v", m.Name, m.DeletionTimestamp, m.Status)
+			}
+		}
+		return ""
+	})
+	return shown
+}
+
+func (p *pool) labels() client.ListOption {
+	return client.MatchingLabels{clusterv1.ClusterNameLabel: p.name, clusterv1.MachinePoolNameLabel: p.machinePool.Name}
+}
+
+func (p *pool) shown() []infrav1.AzureMachinePoolMachine {
+	p.t.Helper()
+	var list infrav1.AzureMachinePoolMachineList
+	if err := p.client.List(p.t.Context(), &list, client.InNamespace(p.namespace), p.labels()); err != nil {
+		p.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// play does what Cluster API would do next. Nodes that go are drained together: the
+// pool is held while their instances are marked.
+func (p *pool) play() {
+	p.t.Helper()
+	var machines clusterv1.MachineList
+	if err := p.client.List(p.t.Context(), &machines, client.InNamespace(p.namespace), p.labels()); err != nil {
+		p.t.Fatal(err)
+	}
+	of := map[string]*clusterv1.Machine{}
+	for i := range machines.Items {
+		of[machines.Items[i].Spec.InfrastructureRef.Name] = &machines.Items[i]
+	}
+	shown := map[string]*infrav1.AzureMachinePoolMachine{}
+	var doomed []client.Object
+	for _, m := range p.shown() {
+		shown[m.Name] = &m
+		machine := of[m.Name]
+		switch {
+		case machine == nil && m.Status.InstanceName == "": // it is not shown in full yet
+		case machine == nil:
+			p.join(&m)
+		case !machine.DeletionTimestamp.IsZero() && m.DeletionTimestamp.IsZero():
+			doomed = append(doomed, &m)
+		}
+	}
+	p.together(doomed)
+	for name, m := range of {
+		if !m.DeletionTimestamp.IsZero() && shown[name] == nil {
+			p.change(m, func() { m.Finalizers = nil })
+		}
+	}
+}
+
+// join makes the Machine of an instance, whose node is ready.
+func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
+	p.t.Helper()
+	m := &clusterv1.Machine{ObjectMeta: p.meta(shown.Name), Spec: clusterv1.MachineSpec{
+		ClusterName: p.name, ProviderID: shown.Spec.ProviderID, Version: p.machinePool.Spec.Template.Spec.Version,
+		Bootstrap:         clusterv1.Bootstrap{DataSecretName: p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: infrav1.AzureMachinePoolMachineKind, Name: shown.Name},
+	}}
+	m.Labels, m.Finalizers = shown.Labels, []string{playedFinalizer}
+	p.create(m)
+	m.Status.NodeRef.Name = strings.ToLower(shown.Status.InstanceName)
+	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue, Reason: "NodeReady", LastTransitionTime: metav1.Now()}}
+	if err := p.client.Status().Update(p.t.Context(), m); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// together deletes objects in a moment in which the pool does not look.
+func (p *pool) together(doomed []client.Object) {
+	p.t.Helper()
+	if len(doomed) == 0 {
+		return
+	}
+	p.hold(true)
+	for _, o := range doomed {
+		if err := client.IgnoreNotFound(p.client.Delete(p.t.Context(), o)); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.hold(false)
+}
+
+// hold pauses the pool, and waits until it is; or lets it go on.
+func (p *pool) hold(on bool) {
+	p.t.Helper()
+	p.change(p.azure, func() {
+		if delete(p.azure.Annotations, clusterv1.PausedAnnotation); on {
+			metav1.SetMetaDataAnnotation(&p.azure.ObjectMeta, clusterv1.PausedAnnotation, "")
+		}
+	})
+	p.eventually(p.azure, func() string {
+		for _, c := range p.azure.Status.Conditions {
+			if c.Type == clusterv1.PausedCondition && (c.Status == metav1.ConditionTrue) == on {
+				return ""
+			}
+		}
+		return "the pause is not seen"
+	})
+}
+
+// scale asks for another number of instances.
+func (p *pool) scale(replicas int32) {
+	p.t.Helper()
+	p.change(p.machinePool, func() { p.machinePool.Spec.Replicas = &replicas })
+}
+
+// TestPoolAddresses: instances of both modes show their addresses.
+func TestPoolAddresses(t *testing.T) {
+	for _, mode := range []infrav1.OrchestrationMode{infrav1.UniformOrchestrationMode, infrav1.FlexibleOrchestrationMode} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBed(t)
+			b.provision()
+			p := b.pool("workers", "Windows", mode, 2)
+			seen := map[string]bool{}
+			for _, m := range p.settled() {
+				a := m.Status.Addresses
+				if a[0].Type != clusterv1.MachineInternalDNS || a[0].Address != m.Status.InstanceName {
+					t.Errorf("instance %s is called %+v", m.Status.InstanceName, a[0])
+				}
+				if a[1].Type != clusterv1.MachineInternalIP || !strings.HasPrefix(a[1].Address, "10.1.") || seen[a[1].Address] {
+					t.Errorf("instance %s has address %+v", m.Status.InstanceName, a[1])
+				}
+				seen[a[1].Address] = true
+			}
+			b.delete(p.azure)
+			b.gone(p.azure)
+		})
+	}
+}
