@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -90,11 +91,9 @@ func viewBalancer(t *tx, d *doc, body object, _ string) {
 func (t *tx) configsUsing(id string) []string {
 	var out []string
 	for _, n := range t.interfacesUsing(id) {
-		for _, c := range items(props(n.Body), "ipConfigurations") {
-			uses := false
-			references(props(c), func(r string) { uses = uses || strings.EqualFold(r, id) })
-			if uses {
-				out = append(out, n.ID+"/ipConfigurations/"+str(c, "name"))
+		for _, c := range n.configs {
+			if slices.Contains(c.refs, lower(id)) {
+				out = append(out, n.ID+"/ipConfigurations/"+c.name)
 			}
 		}
 	}
@@ -148,18 +147,18 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 		return errReference(subnet, d.ID)
 	}
 	setDefault(p, "privateIPAllocationMethod", "Dynamic")
-	used := t.addresses(subnet, d.key())
 	version6 := str(p, "privateIPAddressVersion") == "IPv6"
-	for _, prefix := range prefixes(props(s)) {
+	static := str(p, "privateIPAllocationMethod") == "Static"
+	for _, prefix := range prefixes(sub(s, "properties")) {
 		if prefix.Addr().Is6() != version6 {
 			continue
 		}
-		if str(p, "privateIPAllocationMethod") == "Static" {
+		if static {
 			ip, err := netip.ParseAddr(str(p, "privateIPAddress"))
 			if err != nil || !prefix.Contains(ip) {
 				return badRequest("PrivateIPAddressNotInSubnet", "Private static IP address %s does not belong to the range of subnet prefix %s.", str(p, "privateIPAddress"), prefix)
 			}
-			if used[ip] {
+			if t.subnets[lower(subnet)].holds(ip, d.key()) {
 				return badRequest("PrivateIPAddressInUse", "IP configuration of %s is using the private IP address %s which is already allocated.", d.ID, ip)
 			}
 			return nil
@@ -168,44 +167,29 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 			p["privateIPAddress"] = ip.String()
 			return nil
 		}
-		ip := prefix.Masked().Addr()
-		for range 4 {
-			ip = ip.Next()
-		}
-		for prefix.Contains(ip) && prefix.Contains(ip.Next()) {
-			if !used[ip] {
-				p["privateIPAddress"] = ip.String()
-				// The other configurations of this document are not in the store yet.
-				return nil
-			}
-			ip = ip.Next()
-		}
 	}
-	return badRequest("SubnetIsFull", "Subnet %s does not have enough capacity for 1 IP addresses.", subnet)
-}
-
-// addresses are those in use in a subnet, but for one document's.
-func (t *tx) addresses(subnet, except string) map[netip.Addr]bool {
-	used := map[netip.Addr]bool{}
-	for k := range t.refs[lower(subnet)] {
-		if d := t.docs[k]; d != nil && k != except {
-			for _, ip := range d.gist.addresses {
-				used[ip] = true
-			}
-		}
+	delete(p, "privateIPAddress") // a dynamic one is not the client's to choose
+	given := map[netip.Addr]bool{}
+	for _, c := range gistOf(d).configs { // the document's own are not in the store yet
+		given[c.address] = true
 	}
-	return used
+	ip := t.free(subnet, version6, given)
+	if ip == "" {
+		return badRequest("SubnetIsFull", "Subnet %s does not have enough capacity for 1 IP addresses.", subnet)
+	}
+	p["privateIPAddress"] = ip
+	return nil
 }
 
 func guardNIC(t *tx, d *doc) *Error {
-	if vms := t.sources(d.ID, typeVM); len(vms) > 0 {
+	if vms := t.users(d.ID, typeVM); len(vms) > 0 {
 		return badRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", d.ID, vms[0].ID)
 	}
 	return nil
 }
 
 func viewNIC(t *tx, d *doc, body object, _ string) {
-	if vms := t.sources(d.ID, typeVM); len(vms) > 0 {
+	if vms := t.users(d.ID, typeVM); len(vms) > 0 {
 		props(body)["virtualMachine"] = object{"id": vms[0].ID}
 		props(body)["macAddress"] = mac(d.ETag[:0] + d.key())
 		props(body)["primary"] = true

@@ -98,14 +98,14 @@ func (t *tx) freePrefix(bits int) (netip.Prefix, *Error) {
 }
 
 func guardPrefix(t *tx, d *doc) *Error {
-	if users := t.sources(d.ID, ""); len(users) > 0 {
+	if users := t.users(d.ID, ""); len(users) > 0 {
 		return badRequest("PublicIPPrefixCannotBeDeleted", "Public IP prefix %s cannot be deleted since it is in use by %s.", d.ID, users[0].ID)
 	}
 	return nil
 }
 
 func viewPrefix(t *tx, d *doc, body object, _ string) {
-	if users := idsOf(t.sources(d.ID, typePublicIP)); len(users) > 0 {
+	if users := idsOf(t.users(d.ID, typePublicIP)); len(users) > 0 {
 		props(body)["publicIPAddresses"] = ids(users)
 	}
 }

@@ -164,7 +164,11 @@ func (c *call) reply(status int, body any) {
 		return
 	}
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	data, err := json.Marshal(body)
+	data, ready := body.(json.RawMessage)
+	var err error
+	if !ready {
+		data, err = json.Marshal(body)
+	}
 	if err != nil {
 		writeError(c.w, refuse(http.StatusInternalServerError, "InternalServerError", "The answer could not be written."))
 		return
@@ -189,5 +193,5 @@ func (c *call) body() (object, *Error) {
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {
 		return nil, badRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
 	}
-	return intern(o), nil
+	return o, nil
 }

@@ -48,9 +48,9 @@ func prepareZone(t *tx, d, old *doc) *Error {
 }
 
 func guardZone(t *tx, d *doc) *Error {
-	for _, k := range t.below(d.key()) {
-		if t.docs[k].Type == typeLink {
-			return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", t.docs[k].ID)
+	for _, r := range t.below(d.key()) {
+		if r.Type == typeLink {
+			return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", r.ID)
 		}
 	}
 	return nil
@@ -62,13 +62,13 @@ func guardSOA(*tx, *doc) *Error {
 
 func viewZone(t *tx, d *doc, body object, _ string) {
 	sets, links, registering := 0, 0, 0
-	for _, k := range t.below(d.key()) {
-		switch child := t.docs[k]; {
+	for _, child := range t.below(d.key()) {
+		switch {
 		case isRecord(child.Type):
 			sets++
 		case child.Type == typeLink:
 			links++
-			if boolean(child.Body, "properties", "registrationEnabled") {
+			if boolean(t.doc(child).Body, "properties", "registrationEnabled") {
 				registering++
 			}
 		}
@@ -111,16 +111,16 @@ func (c *call) serveRecordSets() (bool, *Error) {
 		return false, nil
 	}
 	suffix := lower(c.query.Get("$recordsetnamesuffix"))
-	return true, c.page(func(t *tx) ([]*doc, *Error) {
-		if t.find(zone.key()) == nil {
+	return true, c.page(func(t *tx) ([]*record, *Error) {
+		if t.record(zone.key()) == nil {
 			return nil, errNotFound(zone)
 		}
-		var out []*doc
-		for _, k := range t.below(zone.key()) {
-			if d := t.docs[k]; isRecord(d.Type) && strings.HasSuffix(lower(d.id.name()), suffix) {
-				out = append(out, d)
+		var out []*record
+		for _, r := range t.below(zone.key()) {
+			if isRecord(r.Type) && strings.HasSuffix(lower(r.id().name()), suffix) {
+				out = append(out, r)
 			}
 		}
 		return out, nil
-	}, func(t *tx, d *doc) object { return t.view(d, "") })
+	}, func(t *tx, r *record) any { return t.shown(r, "") })
 }

@@ -60,7 +60,7 @@ func prepareGallery(t *tx, d, old *doc) *Error {
 // guardChildren keeps what has children.
 func guardChildren(t *tx, d *doc) *Error {
 	if below := t.below(d.key()); len(below) > 0 {
-		return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", t.docs[below[0]].ID)
+		return conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", below[0].ID)
 	}
 	return nil
 }

@@ -137,12 +137,12 @@ func runGroupDelete(ctx context.Context, s *Server, op *operation) (any, *Error)
 
 // deleteBelow begins the delete of all resources of a group that may go.
 func (t *tx) deleteBelow(parent *operation) (open []*operation, refused *Error, progress bool) {
-	for _, key := range t.below(lower(parent.Target)) {
-		d := t.docs[key]
-		if d == nil {
-			continue
+	for _, r := range t.below(lower(parent.Target)) {
+		key := r.key
+		if t.records[key] != r {
+			continue // gone with its parent
 		}
-		k := t.s.types[lower(d.Type)]
+		k := t.s.types[lower(r.Type)]
 		if k == nil {
 			continue
 		}
@@ -154,6 +154,7 @@ func (t *tx) deleteBelow(parent *operation) (open []*operation, refused *Error, 
 				continue
 			}
 		}
+		d := t.doc(r)
 		if len(d.id.Types) > 1 && k.sync {
 			continue // goes with its parent
 		}

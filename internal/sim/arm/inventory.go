@@ -15,13 +15,13 @@ type Resource struct {
 func (s *Server) Inventory() []Resource {
 	out := []Resource{}
 	s.read(func(t *tx) {
-		for _, k := range sortedKeys(t.docs) {
-			d := t.docs[k]
-			r := Resource{ID: d.ID, Name: d.id.name(), Type: d.Type, Group: d.id.Group, Location: d.location(), State: d.state()}
-			if power := str(d.Hidden, "power"); power != "" {
-				r.State += ", " + power
+		for r := range ascend(t.order, "") {
+			id := r.id()
+			line := Resource{ID: r.ID, Name: id.name(), Type: r.Type, Group: id.Group, Location: r.location, State: r.state}
+			if r.power != "" {
+				line.State += ", " + r.power
 			}
-			out = append(out, r)
+			out = append(out, line)
 		}
 	})
 	return out

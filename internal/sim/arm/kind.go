@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,8 @@ type kind struct {
 	prepare func(t *tx, d, old *doc) *Error
 	// guard refuses a delete.
 	guard func(t *tx, d *doc) *Error
+	// rests says that view would add nothing; nil never says so.
+	rests func(t *tx, r *record, expand string) bool
 	// view adds to body what is computed on reading.
 	view func(t *tx, d *doc, body object, expand string)
 }
@@ -67,7 +70,7 @@ func kinds() map[string]*kind {
 		{typ: typeBalancer, style: styleNetwork, takes: network, prepare: prepareBalancer, guard: guardBalancer, view: viewBalancer, parts: map[string]bool{
 			"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false}},
 		{typ: typeNIC, style: styleNetwork, takes: 2 * time.Second, parts: map[string]bool{"ipConfigurations": false}, prepare: prepareNIC, guard: guardNIC, view: viewNIC},
-		{typ: typeVM, style: styleCompute, takes: 30 * time.Second, put: "vm.create", update: "vm.update", delete: "vm.delete", supersedes: true, prepare: prepareVM, view: viewVM},
+		{typ: typeVM, style: styleCompute, takes: 30 * time.Second, put: "vm.create", update: "vm.update", delete: "vm.delete", supersedes: true, prepare: prepareVM, rests: restsVM, view: viewVM},
 		{typ: typeExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", update: "ext.put", prepare: prepareExtension},
 		{typ: typeDisk, style: styleCompute, takes: 3 * time.Second, created: 202, prepare: prepareDisk, guard: guardDisk, view: viewDisk},
 		{typ: typeSet, sync: true, created: 200, guard: guardSet, view: viewUsers("virtualMachines")},
@@ -104,6 +107,28 @@ func (s *Server) kindOf(id resourceID) (k *kind, parent resourceID, part string)
 		}
 	}
 	return nil, id, ""
+}
+
+// atRest says whether clients see a record as it is stored.
+func (t *tx) atRest(r *record, expand string) bool {
+	k := t.s.types[lower(r.Type)]
+	switch {
+	case k == nil:
+		return true
+	case k.style == styleNetwork || strings.HasPrefix(r.Type, typeZone):
+		return false
+	case k.view == nil:
+		return true
+	}
+	return k.rests != nil && k.rests(t, r, expand)
+}
+
+// shown is a record as clients see it, encoded.
+func (t *tx) shown(r *record, expand string) json.RawMessage {
+	if t.atRest(r, expand) {
+		return r.shown()
+	}
+	return marshal(t.view(t.doc(r), expand))
 }
 
 // view is a document as clients see it.

@@ -20,7 +20,7 @@ func (c *call) serveList() (e *Error) {
 	if k == nil {
 		return c.listParts()
 	}
-	return c.page(func(t *tx) ([]*doc, *Error) {
+	return c.page(func(t *tx) ([]*record, *Error) {
 		if e := t.groupThere(c.id); e != nil {
 			return nil, e
 		}
@@ -30,18 +30,18 @@ func (c *call) serveList() (e *Error) {
 		}
 		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
 			scope = parent.String()
-			if c.id.Scope == nil && t.find(parent.key()) == nil {
+			if c.id.Scope == nil && t.record(parent.key()) == nil {
 				return nil, errNotFound(parent)
 			}
 		}
-		return t.filter(t.all(k.typ, scope), c.query.Get("$filter")), nil
-	}, func(t *tx, d *doc) object { return t.view(d, c.query.Get("$expand")) })
+		return t.filter(slices.Collect(t.scan(k.typ, scope)), c.query.Get("$filter")), nil
+	}, func(t *tx, r *record) any { return t.shown(r, c.query.Get("$expand")) })
 }
 
 // page answers with the part of a list that the client asks for: $top at most,
 // after what $skiptoken names. Documents keep their order, so that one written
 // or deleted between two pages moves no other across them.
-func (c *call) page(find func(t *tx) ([]*doc, *Error), show func(t *tx, d *doc) object) *Error {
+func (c *call) page(find func(t *tx) ([]*record, *Error), show func(t *tx, r *record) any) *Error {
 	size := pageSize
 	if top := c.query.Get("$top"); top != "" {
 		n, err := strconv.Atoi(top)
@@ -57,22 +57,22 @@ func (c *call) page(find func(t *tx) ([]*doc, *Error), show func(t *tx, d *doc) 
 	out := object{}
 	var e *Error
 	c.s.read(func(t *tx) {
-		var docs []*doc
-		if docs, e = find(t); e != nil {
+		var found []*record
+		if found, e = find(t); e != nil {
 			return
 		}
-		from, _ := slices.BinarySearchFunc(docs, string(after)+"\x00", func(d *doc, key string) int { return strings.Compare(d.key(), key) })
+		from, _ := slices.BinarySearchFunc(found, string(after)+"\x00", func(r *record, key string) int { return strings.Compare(r.key, key) })
 		if len(after) == 0 {
 			from = 0
 		}
-		to := min(len(docs), from+size)
+		to := min(len(found), from+size)
 		value := make([]any, 0, to-from)
-		for _, d := range docs[from:to] {
-			value = append(value, show(t, d))
+		for _, r := range found[from:to] {
+			value = append(value, show(t, r))
 		}
 		out["value"] = value
-		if to < len(docs) {
-			out["nextLink"] = c.next_(docs[to-1].key())
+		if to < len(found) {
+			out["nextLink"] = c.next_(found[to-1].key)
 		}
 	})
 	if e != nil {
@@ -136,16 +136,19 @@ var (
 	filterOr      = regexp.MustCompile(`(?i) or `)
 )
 
+// resourceTest says whether a record is wanted.
+type resourceTest func(t *tx, r *record) bool
+
 // resourceFilter reads a $filter over resources: terms joined by and, those by or.
-func resourceFilter(text string) (func(*doc) bool, *Error) {
+func resourceFilter(text string) (resourceTest, *Error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return func(*doc) bool { return true }, nil
+		return func(*tx, *record) bool { return true }, nil
 	}
 	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
 		text = text[1 : len(text)-1]
 	}
-	var either []func(*doc) bool
+	var either []resourceTest
 	for _, alternative := range filterOr.Split(text, -1) {
 		all, err := conjunction(alternative)
 		if err != nil {
@@ -153,11 +156,13 @@ func resourceFilter(text string) (func(*doc) bool, *Error) {
 		}
 		either = append(either, all)
 	}
-	return func(d *doc) bool { return slices.ContainsFunc(either, func(f func(*doc) bool) bool { return f(d) }) }, nil
+	return func(t *tx, r *record) bool {
+		return slices.ContainsFunc(either, func(f resourceTest) bool { return f(t, r) })
+	}, nil
 }
 
-func conjunction(text string) (func(*doc) bool, error) {
-	var terms []func(*doc) bool
+func conjunction(text string) (resourceTest, error) {
+	var terms []resourceTest
 	tag, hasTag := "", false
 	for _, term := range filterAnd.Split(text, -1) {
 		term = strings.TrimSpace(term)
@@ -171,51 +176,53 @@ func conjunction(text string) (func(*doc) bool, error) {
 					return nil, fmt.Errorf("tagValue needs tagName before it")
 				}
 				of := tag
-				terms = append(terms, func(d *doc) bool { return tagOf(d, of) == want && hasTagNamed(d, of) })
+				terms = append(terms, func(t *tx, r *record) bool { d := t.doc(r); return tagOf(d, of) == want && hasTagNamed(d, of) })
 				hasTag = false
 			default:
-				terms = append(terms, func(d *doc) bool { return strings.EqualFold(filterField(d, field), want) != negate })
+				terms = append(terms, func(t *tx, r *record) bool { return strings.EqualFold(t.filterField(r, field), want) != negate })
 			}
 			continue
 		}
 		if m := filterStart.FindStringSubmatch(term); m != nil {
 			prefix := lower(m[2])
 			if strings.EqualFold(m[1], "tagName") {
-				terms = append(terms, func(d *doc) bool {
-					return slices.ContainsFunc(sortedKeys(sub(d.Body, "tags")), func(k string) bool { return strings.HasPrefix(lower(k), prefix) })
+				terms = append(terms, func(t *tx, r *record) bool {
+					return slices.ContainsFunc(sortedKeys(sub(t.doc(r).Body, "tags")), func(k string) bool { return strings.HasPrefix(lower(k), prefix) })
 				})
 				continue
 			}
-			terms = append(terms, func(d *doc) bool { return strings.HasPrefix(lower(filterField(d, lower(m[1]))), prefix) })
+			terms = append(terms, func(t *tx, r *record) bool { return strings.HasPrefix(lower(t.filterField(r, lower(m[1]))), prefix) })
 			continue
 		}
 		m := filterPart.FindStringSubmatch(term)
 		if m == nil {
 			return nil, fmt.Errorf("the term %q is not understood", term)
 		}
-		terms = append(terms, func(d *doc) bool { return strings.Contains(lower(filterField(d, lower(m[2]))), lower(m[1])) })
+		terms = append(terms, func(t *tx, r *record) bool {
+			return strings.Contains(lower(t.filterField(r, lower(m[2]))), lower(m[1]))
+		})
 	}
 	if hasTag {
 		of := tag
-		terms = append(terms, func(d *doc) bool { return hasTagNamed(d, of) })
+		terms = append(terms, func(t *tx, r *record) bool { return hasTagNamed(t.doc(r), of) })
 	}
-	return func(d *doc) bool {
-		return !slices.ContainsFunc(terms, func(f func(*doc) bool) bool { return !f(d) })
+	return func(t *tx, r *record) bool {
+		return !slices.ContainsFunc(terms, func(f resourceTest) bool { return !f(t, r) })
 	}, nil
 }
 
-func filterField(d *doc, field string) string {
+func (t *tx) filterField(r *record, field string) string {
 	switch field {
 	case "resourcetype":
-		return d.Type
+		return r.Type
 	case "name":
-		return strings.Join(d.id.Names, "/")
+		return strings.Join(r.id().Names, "/")
 	case "location":
-		return d.location()
+		return r.location
 	case "resourcegroup":
-		return d.id.Group
+		return r.id().Group
 	case "identity/principalid":
-		return str(d.Body, "identity", "principalId")
+		return str(t.doc(r).Body, "identity", "principalId")
 	}
 	return ""
 }
@@ -245,9 +252,10 @@ func (c *call) listGroups() *Error {
 	if e != nil {
 		return e
 	}
-	return c.page(func(t *tx) ([]*doc, *Error) {
-		return slices.DeleteFunc(t.all(typeGroup, "/subscriptions/"+c.id.Subscription), func(d *doc) bool { return !keep(d) }), nil
-	}, func(t *tx, d *doc) object { return t.view(d, "") })
+	return c.page(func(t *tx) ([]*record, *Error) {
+		groups := slices.Collect(t.scan(typeGroup, "/subscriptions/"+c.id.Subscription))
+		return slices.DeleteFunc(groups, func(r *record) bool { return !keep(t, r) }), nil
+	}, func(t *tx, r *record) any { return t.shown(r, "") })
 }
 
 // listResources lists what is in a group or the subscription, without properties.
@@ -257,7 +265,7 @@ func (c *call) listResources() *Error {
 		return e
 	}
 	expand := lower(c.query.Get("$expand"))
-	return c.page(func(t *tx) ([]*doc, *Error) {
+	return c.page(func(t *tx) ([]*record, *Error) {
 		if e := t.groupThere(c.id); e != nil {
 			return nil, e
 		}
@@ -265,14 +273,15 @@ func (c *call) listResources() *Error {
 		if c.id.Group != "" {
 			scope = c.id.group().key()
 		}
-		var out []*doc
-		for _, k := range t.below(scope) {
-			if d := t.docs[k]; t.s.tracked(d) && keep(d) {
-				out = append(out, d)
+		var out []*record
+		for r := range ascend(t.order, scope) {
+			if r.tracked() && keep(t, r) {
+				out = append(out, r)
 			}
 		}
 		return out, nil
-	}, func(_ *tx, d *doc) object {
+	}, func(t *tx, r *record) any {
+		d := t.doc(r)
 		item := object{"id": d.ID, "name": strings.Join(d.id.Names, "/"), "type": d.Type}
 		for _, field := range []string{"location", "tags", "sku", "kind", "zones", "identity", "managedBy", "plan"} {
 			if v := d.Body[field]; v != nil {
@@ -293,6 +302,6 @@ const timeForm = "2006-01-02T15:04:05.0000000Z"
 
 // tracked says whether lists of resources show a document: it has a location and
 // is a resource in its own right.
-func (s *Server) tracked(d *doc) bool {
-	return d.Body["location"] != nil && d.id.Scope == nil && d.Type != typeGroup && d.Type != typeDeployment && d.Type != typeInstance && d.Type != typeScaleNIC && d.Type != typeInstanceExt
+func (r *record) tracked() bool {
+	return r.location != "" && !r.scoped && r.Type != typeGroup && r.Type != typeDeployment && r.Type != typeInstance && r.Type != typeScaleNIC && r.Type != typeInstanceExt
 }

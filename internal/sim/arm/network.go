@@ -31,7 +31,7 @@ func viewUsers(fields ...string) func(t *tx, d *doc, body object, expand string)
 			case "networkInterfaces":
 				users = idsOf(t.interfacesUsing(d.ID))
 			case "virtualMachines":
-				users = idsOf(t.sources(d.ID, typeVM))
+				users = idsOf(t.users(d.ID, typeVM))
 			}
 			if len(users) > 0 {
 				props(body)[f] = ids(users)
@@ -40,10 +40,10 @@ func viewUsers(fields ...string) func(t *tx, d *doc, body object, expand string)
 	}
 }
 
-func idsOf(docs []*doc) []string {
+func idsOf(records []*record) []string {
 	var out []string
-	for _, d := range docs {
-		out = append(out, d.ID)
+	for _, r := range records {
+		out = append(out, r.ID)
 	}
 	return out
 }
@@ -129,11 +129,11 @@ func (t *tx) keepUsedSubnets(d, old *doc) *Error {
 
 // subnetInUse refuses what would take a subnet away from its users.
 func (t *tx) subnetInUse(subnet resourceID) *Error {
-	for _, d := range t.sources(subnet.key(), "") {
+	for _, d := range t.users(subnet.key(), "") {
 		var user string
 		switch d.Type {
 		case typeNIC, typeScaleNIC:
-			user = d.ID + "/ipConfigurations/" + str(items(props(d.Body), "ipConfigurations")[0], "name")
+			user = d.ID + "/ipConfigurations/" + d.configs[0].name
 		case typeBalancer, typeScale, typeBastion:
 			user = d.ID
 		default:
@@ -160,8 +160,8 @@ func viewVNet(t *tx, d *doc, body object, _ string) {
 	for _, s := range items(props(body), "subnets") {
 		var configs []string
 		for _, n := range t.interfacesUsing(str(s, "id")) {
-			for _, c := range items(props(n.Body), "ipConfigurations") {
-				configs = append(configs, n.ID+"/ipConfigurations/"+str(c, "name"))
+			for _, c := range n.configs {
+				configs = append(configs, n.ID+"/ipConfigurations/"+c.name)
 			}
 		}
 		if len(configs) > 0 {
@@ -209,7 +209,7 @@ func (c *call) serveAddressCheck() (bool, *Error) {
 		for _, s := range items(d.Body, "properties", "subnets") {
 			for _, prefix := range prefixes(props(cloneObject(s))) {
 				if prefix.Contains(ip) {
-					out["available"] = !t.addresses(d.ID+"/subnets/"+str(s, "name"), "")[ip]
+					out["available"] = !t.subnets[lower(d.ID+"/subnets/"+str(s, "name"))].holds(ip, "")
 				}
 			}
 		}
@@ -253,10 +253,10 @@ func prepareNSG(_ *tx, d, _ *doc) *Error {
 }
 
 func guardNSG(t *tx, d *doc) *Error {
-	if sets := t.sources(d.ID, typeScale); len(sets) > 0 {
+	if sets := t.users(d.ID, typeScale); len(sets) > 0 {
 		return badRequest("NetworkSecurityGroupInUseByVirtualMachineScaleSet", "Cannot delete network security group %s since it is in use by virtual machine scale set %s.", d.ID, sets[0].ID)
 	}
-	if users := append(t.subnetsUsing(d.ID), idsOf(t.sources(d.ID, typeNIC))...); len(users) > 0 {
+	if users := append(t.subnetsUsing(d.ID), idsOf(t.users(d.ID, typeNIC))...); len(users) > 0 {
 		return badRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot be deleted because it is in use by the following resources: %s. In order to delete the Network security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
 	}
 	return nil
@@ -353,7 +353,7 @@ func (t *tx) exampleAddress() string {
 }
 
 func guardPublicIP(t *tx, d *doc) *Error {
-	if users := t.sources(d.ID, ""); len(users) > 0 {
+	if users := t.users(d.ID, ""); len(users) > 0 {
 		return badRequest("PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted since it is still allocated to resource %s. In order to delete the public IP, disassociate/detach the Public IP address from the resource.", d.ID, users[0].ID)
 	}
 	return nil
@@ -380,6 +380,6 @@ func viewPublicIP(t *tx, d *doc, body object, _ string) {
 
 // interfacesUsing are the interfaces that point at an ID, those of scale sets'
 // instances included.
-func (t *tx) interfacesUsing(id string) []*doc {
-	return slices.Concat(t.sources(id, typeNIC), t.sources(id, typeScaleNIC))
+func (t *tx) interfacesUsing(id string) []*record {
+	return slices.Concat(t.users(id, typeNIC), t.users(id, typeScaleNIC))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 )
 
 const (
@@ -62,6 +63,13 @@ func (op *operation) lock() string {
 	return lower(op.Target)
 }
 
+// share lets operations have one string for what many of them say.
+func (op *operation) share() {
+	for _, s := range []*string{&op.Action, &op.Method, &op.Subscription, &op.Namespace, &op.Location, &op.APIVersion, &op.Status} {
+		*s = unique.Make(*s).Value()
+	}
+}
+
 // work is what an operation does besides taking time. run is called without the
 // store; it may block until ctx ends, and must bear being called again after a
 // restart. finish changes the store in the transaction that ends the operation.
@@ -102,6 +110,7 @@ func (t *tx) begin(op *operation, takes time.Duration) *operation {
 	op.Start = t.now
 	op.Due = t.now.Add(t.s.latency(takes))
 	op.Status = statusInProgress
+	op.share()
 	t.s.spoil(op)
 	t.putOp(op)
 	t.started = append(t.started, op)
@@ -142,6 +151,7 @@ func (s *Server) carry(op *operation) {
 		}
 		t.putOp(&end)
 		w.finish(t, &end, result, err)
+		end.Args, end.BodyHash, end.Fault = nil, "", nil // done with
 		t.prune()
 		return nil
 	})

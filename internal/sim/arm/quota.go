@@ -1,6 +1,9 @@
 package arm
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // coreLimit is the quota of cores in all and per family, of a large
 // subscription; spot VMs have one of their own.
@@ -18,34 +21,18 @@ const (
 // and per family, machines and scale sets. A deallocated VM counts too.
 // Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
 func (t *tx) usage(subscription, location string) map[string]int {
-	used := map[string]int{}
 	subscription = lower(subscription)
-	for _, typ := range []string{typeVM, typeInstance} {
-		for _, d := range t.byType[lower(typ)] {
-			c := d.gist.cost
-			switch {
-			case c.cores == 0 || c.location != location || c.subscription != subscription:
-				continue
-			case c.spot:
-				used[usageSpot] += c.cores
-			default:
-				used[c.family] += c.cores
-				used[usageCores] += c.cores
-			}
-			used[usageMachines]++
-		}
+	used := maps.Clone(t.used[quotaPlace{subscription, location}])
+	if used == nil {
+		used = map[string]int{}
 	}
 	scope := "/subscriptions/" + subscription
-	for _, set := range t.byType[lower(typeScale)] {
-		if inScope(set, scope) && set.location() == location {
+	for set := range t.scan(typeScale, scope) {
+		if set.location == location {
 			used[usageSets]++
 		}
 	}
 	return used
-}
-
-func inScope(d *doc, scope string) bool {
-	return strings.HasPrefix(d.key(), lower(scope)+"/")
 }
 
 // quota refuses a VM, or so many instances of a set, that exceed the cores of a
@@ -55,7 +42,7 @@ func (t *tx) quota(d *doc, s size, n int, spot bool) *Error {
 	if spot {
 		family, label = usageSpot, "LowPriority"
 	}
-	used, more := t.usage(d.id.Subscription, d.location())[family], n*s.cores
+	used, more := t.index.used[quotaPlace{lower(d.id.Subscription), d.location()}][family], n*s.cores
 	if e := t.capacity(d, s, used); e != nil {
 		return e
 	}

@@ -33,22 +33,28 @@ func (c *call) serveResource() *Error {
 }
 
 func (c *call) get(owner resourceID, part string) (e *Error) {
-	var body object
+	var body any
+	etag := ""
 	c.s.read(func(t *tx) {
 		if e = t.groupThere(c.id); e != nil {
 			return
 		}
-		d := t.find(owner.key())
-		if d == nil {
+		r := t.record(owner.key())
+		if r == nil {
 			e = errNotFound(c.id)
 			return
 		}
-		body = t.view(d, c.query.Get("$expand"))
+		if part == "" && t.atRest(r, c.query.Get("$expand")) {
+			body = r.shown()
+			return
+		}
+		view := t.view(t.doc(r), c.query.Get("$expand"))
 		if part != "" {
-			if body = partOf(body, part, c.id.name()); body == nil {
+			if view = partOf(view, part, c.id.name()); view == nil {
 				e = errNotFound(c.id)
 			}
 		}
+		body, etag = view, str(view, "etag")
 	})
 	if e != nil {
 		return e
@@ -57,7 +63,7 @@ func (c *call) get(owner resourceID, part string) (e *Error) {
 		c.reply(http.StatusNoContent, nil)
 		return nil
 	}
-	if etag := str(body, "etag"); etag != "" {
+	if etag != "" {
 		c.w.Header().Set("ETag", etag)
 	}
 	c.reply(http.StatusOK, body)
@@ -69,7 +75,7 @@ func (t *tx) groupThere(id resourceID) *Error {
 	if id.Group == "" {
 		return nil
 	}
-	if t.find(id.group().key()) == nil {
+	if t.record(id.group().key()) == nil {
 		return errGroupNotFound(id.Group)
 	}
 	return nil
@@ -81,7 +87,7 @@ func (t *tx) writable(id resourceID, lock string, hash string) *Error {
 		return e
 	}
 	if id.Group != "" {
-		if g := t.find(id.group().key()); g.state() == "Deleting" {
+		if g := t.record(id.group().key()); g.state == "Deleting" {
 			return conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
 		}
 	}
@@ -115,7 +121,7 @@ func (c *call) put(k *kind) *Error {
 		if e := t.writable(c.id, c.id.key(), ""); e != nil {
 			return e
 		}
-		if parent, ok := c.id.parent(); ok && c.id.Scope == nil && t.find(parent.key()) == nil {
+		if parent, ok := c.id.parent(); ok && c.id.Scope == nil && t.record(parent.key()) == nil {
 			return errParentNotFound(c.id, parent)
 		}
 		old := t.find(c.id.key())
@@ -224,7 +230,7 @@ func (c *call) next(t *tx, k *kind, body object, old *doc) (*doc, *Error) {
 func (t *tx) danglingReference(d *doc) (e *Error) {
 	own := d.key()
 	var before []string
-	if old := t.docs[own]; old != nil {
+	if old := t.records[own]; old != nil {
 		before = old.refs
 	}
 	references(d.Body, func(id string) {

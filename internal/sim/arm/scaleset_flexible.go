@@ -159,12 +159,13 @@ var scaleSetFilter = regexp.MustCompile(`(?i)^\s*'?virtualMachineScaleSet/id'?\s
 
 // filter keeps the VMs of one scale set, if that is what a list asks for. Other
 // filters are not understood and leave all.
-func (t *tx) filter(docs []*doc, filter string) []*doc {
+func (t *tx) filter(found []*record, filter string) []*record {
 	m := scaleSetFilter.FindStringSubmatch(filter)
 	if m == nil {
-		return docs
+		return found
 	}
-	return slices.DeleteFunc(docs, func(d *doc) bool {
-		return !strings.EqualFold(str(props(d.Body), "virtualMachineScaleSet", "id"), m[1])
+	of := t.users(m[1], "")
+	return slices.DeleteFunc(found, func(r *record) bool {
+		return !slices.Contains(of, r) || !strings.EqualFold(str(t.doc(r).Body, "properties", "virtualMachineScaleSet", "id"), m[1])
 	})
 }

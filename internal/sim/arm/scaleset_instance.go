@@ -207,41 +207,31 @@ func (t *tx) dropInstance(d *doc) {
 	t.dropOne(d.key())
 }
 
-// addressPool gives out the free addresses of subnets, looked at once for all
-// instances that a write makes.
+// addressPool gives out the free addresses of subnets to the interfaces of one
+// write, which are not in the store yet.
 type addressPool struct {
-	t    *tx
-	used map[string]map[netip.Addr]bool
+	t     *tx
+	given map[string]map[netip.Addr]bool
 }
 
 func newAddressPool(t *tx) *addressPool {
-	return &addressPool{t: t, used: map[string]map[netip.Addr]bool{}}
+	return &addressPool{t: t, given: map[string]map[netip.Addr]bool{}}
 }
 
-// next is the lowest free address. The first four and the last are Azure's own.
+// next is the lowest free address of a subnet.
 func (p *addressPool) next(subnet string, v6 bool, owner string) (string, *Error) {
 	_, s := p.t.part(subnet)
 	if s == nil {
 		return "", errReference(subnet, owner)
 	}
 	key := lower(subnet)
-	if p.used[key] == nil {
-		p.used[key] = p.t.addresses(subnet, "")
+	if p.given[key] == nil {
+		p.given[key] = map[netip.Addr]bool{}
 	}
-	for _, prefix := range prefixes(props(s)) {
-		if prefix.Addr().Is6() != v6 {
-			continue
-		}
-		ip := prefix.Masked().Addr()
-		for range 4 {
-			ip = ip.Next()
-		}
-		for ; prefix.Contains(ip) && prefix.Contains(ip.Next()); ip = ip.Next() {
-			if !p.used[key][ip] {
-				p.used[key][ip] = true
-				return ip.String(), nil
-			}
-		}
+	ip := p.t.free(subnet, v6, p.given[key])
+	if ip == "" {
+		return "", badRequest("SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for 1 IP addresses.", subnet, prefixes(sub(s, "properties")))
 	}
-	return "", badRequest("SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for 1 IP addresses.", subnet, prefixes(props(s)))
+	p.given[key][netip.MustParseAddr(ip)] = true
+	return ip, nil
 }

@@ -171,8 +171,8 @@ func (s *Server) GuestChanged(string) { s.running.stir() }
 func (s *Server) List(resourceType string) []json.RawMessage {
 	var out []json.RawMessage
 	s.read(func(t *tx) {
-		for _, d := range t.all(resourceType, "") {
-			out = append(out, marshal(t.view(d, "")))
+		for r := range t.scan(resourceType, "") {
+			out = append(out, t.shown(r, ""))
 		}
 	})
 	return out
@@ -182,8 +182,8 @@ func (s *Server) List(resourceType string) []json.RawMessage {
 func (s *Server) Get(id string) (json.RawMessage, bool) {
 	var out json.RawMessage
 	s.read(func(t *tx) {
-		if d := t.find(strings.TrimRight(id, "/")); d != nil {
-			out = marshal(t.view(d, ""))
+		if r := t.record(strings.TrimRight(id, "/")); r != nil {
+			out = t.shown(r, "")
 		}
 	})
 	return out, out != nil
@@ -193,8 +193,8 @@ func (s *Server) Get(id string) (json.RawMessage, bool) {
 func (s *Server) Resources() []string {
 	var out []string
 	s.read(func(t *tx) {
-		for _, k := range sortedKeys(t.docs) {
-			out = append(out, t.docs[k].ID)
+		for r := range ascend(t.order, "") {
+			out = append(out, r.ID)
 		}
 	})
 	return out

@@ -13,18 +13,16 @@ const snapshotForm = 1
 // guests are not.
 type snapshot struct {
 	Form       int          `json:"casementLocalAzure"`
-	Resources  []*doc       `json:"resources"`
+	Resources  []*record    `json:"resources"`
 	Operations []*operation `json:"operations"`
 }
 
 // Snapshot writes the state as JSON. It holds custom data, passwords and
 // secrets: keep it as you would keep those.
 func (s *Server) Snapshot(w io.Writer) error {
-	out := snapshot{Form: snapshotForm, Resources: []*doc{}, Operations: []*operation{}}
+	out := snapshot{Form: snapshotForm, Resources: []*record{}, Operations: []*operation{}}
 	s.read(func(t *tx) {
-		for _, k := range sortedKeys(t.docs) {
-			out.Resources = append(out.Resources, t.docs[k])
-		}
+		out.Resources = append(out.Resources, t.below("")...)
 		for _, k := range sortedKeys(t.ops) {
 			out.Operations = append(out.Operations, t.ops[k])
 		}
@@ -44,14 +42,12 @@ func (s *Server) Restore(r io.Reader) error {
 	if in.Form != snapshotForm {
 		return fmt.Errorf("read the snapshot: it is no snapshot of a local Azure of form %d", snapshotForm)
 	}
-	for _, d := range in.Resources {
-		id, err := parseID(d.ID)
-		if err != nil {
-			return fmt.Errorf("read the snapshot: %w", err)
+	for _, r := range in.Resources {
+		if r == nil {
+			return fmt.Errorf("read the snapshot: a resource is null")
 		}
-		d.id = id
-		if d.Body == nil {
-			d.Body = object{}
+		if err := r.complete(); err != nil {
+			return fmt.Errorf("read the snapshot: %w", err)
 		}
 	}
 	return s.replace(in.Resources, in.Operations)
@@ -61,7 +57,7 @@ func (s *Server) Restore(r io.Reader) error {
 func (s *Server) Reset() error { return s.replace(nil, nil) }
 
 // replace puts another state in the place of the one there is.
-func (s *Server) replace(docs []*doc, ops []*operation) error {
+func (s *Server) replace(records []*record, ops []*operation) error {
 	var guests []string
 	err := s.update(func(t *tx) error {
 		for _, vm := range t.poweredOn() {
@@ -71,11 +67,11 @@ func (s *Server) replace(docs []*doc, ops []*operation) error {
 			t.s.running.cancel(id)
 			t.dropOp(id)
 		}
-		for _, k := range sortedKeys(t.docs) {
-			t.dropOne(k)
+		for _, r := range t.below("") {
+			t.dropOne(r.key)
 		}
-		for _, d := range docs {
-			t.file(d)
+		for _, r := range records {
+			t.file(r)
 		}
 		for _, op := range ops {
 			t.putOp(op)

@@ -4,50 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 )
 
-// doc is one stored resource. A stored doc is never changed: edit gives a copy,
-// put files it.
-type doc struct {
-	ID   string `json:"id"`
-	Type string `json:"type"`
-	// Body is what clients see, without what is computed on reading.
-	Body object `json:"body"`
-	// Hidden never leaves the emulator: secrets and its own state.
-	Hidden  object    `json:"hidden,omitempty"`
-	Rev     uint64    `json:"rev"`
-	ETag    string    `json:"etag"`
-	Created time.Time `json:"created"`
-	Changed time.Time `json:"changed"`
-
-	id   resourceID
-	refs []string
-	gist *gist
-}
-
-func (d *doc) key() string {
-	if d.gist != nil {
-		return d.gist.key
-	}
-	return lower(d.ID)
-}
-
-func (d *doc) location() string { return region(str(d.Body, "location")) }
-func (d *doc) state() string    { return str(d.Body, "properties", "provisioningState") }
-
 // store is everything the emulator remembers, in memory and, when it has a
 // database, on disk. Its lock is the Server's.
 type store struct {
+	index
+	recent *recent
 	db     *bbolt.DB
-	docs   map[string]*doc
-	byType map[string]map[string]*doc
-	// refs says which documents point at an ID, resource or part of one.
-	refs map[string]map[string]bool
-	ops  map[string]*operation
+	ops    map[string]*operation
 	// open is the operation in progress on a document.
 	open map[string]*operation
 	rev  uint64
@@ -63,8 +31,7 @@ const (
 )
 
 func openStore(dir string) (*store, error) {
-	st := &store{docs: map[string]*doc{}, byType: map[string]map[string]*doc{},
-		refs: map[string]map[string]bool{}, ops: map[string]*operation{}, open: map[string]*operation{}}
+	st := &store{index: newIndex(), recent: newRecent(), ops: map[string]*operation{}, open: map[string]*operation{}}
 	if dir == "" {
 		return st, nil
 	}
@@ -91,17 +58,15 @@ func (st *store) load() error {
 			}
 		}
 		err := b.Bucket([]byte(bucketDocs)).ForEach(func(_, v []byte) error {
-			d := &doc{}
-			if err := json.Unmarshal(v, d); err != nil {
+			r := &record{}
+			if err := json.Unmarshal(v, r); err != nil {
 				return err
 			}
-			id, err := parseID(d.ID)
-			if err != nil {
+			if err := r.complete(); err != nil {
 				return err
 			}
-			d.id, d.Body, d.Hidden = id, intern(d.Body), intern(d.Hidden)
-			st.rev = max(st.rev, d.Rev)
-			st.insert(d)
+			st.rev = max(st.rev, r.Rev)
+			st.insert(r)
 			return nil
 		})
 		if err != nil {
@@ -112,49 +77,11 @@ func (st *store) load() error {
 			if err := json.Unmarshal(v, op); err != nil {
 				return err
 			}
+			op.share()
 			st.insertOp(op)
 			return nil
 		})
 	})
-}
-
-func (st *store) insert(d *doc) {
-	d.gist = gistOf(d)
-	k := d.key()
-	st.remove(k)
-	st.docs[k] = d
-	t := lower(d.Type)
-	if st.byType[t] == nil {
-		st.byType[t] = map[string]*doc{}
-	}
-	st.byType[t][k] = d
-	d.refs = d.refs[:0]
-	if d.Type != typeDeployment { // which names what it made and holds nothing of it
-		references(d.Body, func(id string) { d.refs = append(d.refs, lower(id)) })
-	}
-	slices.Sort(d.refs)
-	d.refs = slices.Compact(d.refs)
-	for _, r := range d.refs {
-		if st.refs[r] == nil {
-			st.refs[r] = map[string]bool{}
-		}
-		st.refs[r][k] = true
-	}
-}
-
-func (st *store) remove(key string) {
-	d := st.docs[key]
-	if d == nil {
-		return
-	}
-	delete(st.docs, key)
-	delete(st.byType[lower(d.Type)], key)
-	for _, r := range d.refs {
-		delete(st.refs[r], key)
-		if len(st.refs[r]) == 0 {
-			delete(st.refs, r)
-		}
-	}
 }
 
 func (st *store) insertOp(op *operation) {
@@ -185,7 +112,7 @@ func (st *store) save(docs map[string]bool, ops map[string]bool) error {
 	return st.db.Update(func(b *bbolt.Tx) error {
 		bd, bo := b.Bucket([]byte(bucketDocs)), b.Bucket([]byte(bucketOps))
 		for k := range docs {
-			if err := saveOne(bd, k, st.docs[k]); err != nil {
+			if err := saveOne(bd, k, st.records[k]); err != nil {
 				return err
 			}
 		}

@@ -169,8 +169,8 @@ func (c *call) networkUsages() []any {
 		}{{"VirtualNetworks", typeVNet, 1000}, {"NetworkSecurityGroups", typeNSG, 5000}, {"NetworkInterfaces", typeNIC, 65536}, {"PublicIPAddresses", typePublicIP, 1000},
 			{"LoadBalancers", typeBalancer, 1000}, {"RouteTables", typeTable, 200}, {"NatGateways", typeGateway, 1000}} {
 			n := 0
-			for _, d := range t.all(u.typ, "/subscriptions/"+c.id.Subscription) {
-				if d.location() == location {
+			for r := range t.scan(u.typ, "/subscriptions/"+c.id.Subscription) {
+				if r.location == location {
 					n++
 				}
 			}
@@ -212,12 +212,13 @@ func machineSizes() []any {
 func (c *call) tagNames() []any {
 	used := map[string]map[string]int{}
 	c.s.read(func(t *tx) {
-		for _, k := range t.below("/subscriptions/" + lower(c.id.Subscription)) {
-			for name := range sub(t.docs[k].Body, "tags") {
+		for r := range ascend(t.order, "/subscriptions/"+lower(c.id.Subscription)) {
+			tags := sub(t.doc(r).Body, "tags")
+			for name := range tags {
 				if used[name] == nil {
 					used[name] = map[string]int{}
 				}
-				used[name][str(t.docs[k].Body, "tags", name)]++
+				used[name][str(tags, name)]++
 			}
 		}
 	})

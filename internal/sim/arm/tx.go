@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ type tx struct {
 	started []*operation
 	// ended are the operations whose driving ends with the transaction.
 	ended []string
+	// failed is why a document could not be filed; it undoes the transaction.
+	failed error
 }
 
 // read runs fn with the store held for reading.
@@ -34,7 +37,7 @@ func (s *Server) read(fn func(*tx)) {
 func (s *Server) update(fn func(*tx) error) error {
 	s.mu.Lock()
 	t := &tx{store: s.store, s: s, now: s.clock.Now().UTC(), docKeys: map[string]bool{}, opKeys: map[string]bool{}}
-	err := s.try(t, fn)
+	err := cmp.Or(s.try(t, fn), t.failed)
 	if err == nil && len(t.docKeys)+len(t.opKeys) > 0 {
 		if err = s.store.save(t.docKeys, t.opKeys); err != nil {
 			s.log.Error(err, "The state could not be written")
@@ -64,8 +67,6 @@ func (t *tx) revert() {
 	}
 }
 
-func (t *tx) find(id string) *doc { return t.docs[lower(id)] }
-
 // edit returns a copy of a document to be changed and put; nil if there is none.
 func (t *tx) edit(id string) *doc {
 	d := t.find(id)
@@ -73,69 +74,56 @@ func (t *tx) edit(id string) *doc {
 		return nil
 	}
 	c := *d
-	c.Body, c.Hidden, c.refs = cloneObject(d.Body), cloneObject(d.Hidden), nil
+	c.Body, c.Hidden = cloneObject(d.Body), cloneObject(d.Hidden)
 	return &c
 }
 
+// put files a document as its resource's new state. It is not to be changed
+// after that.
 func (t *tx) put(d *doc) {
-	k := d.key()
-	old := t.docs[k]
 	t.rev++
-	d.Rev, d.Changed = t.rev, t.now
-	d.ETag = t.s.guid()
-	if old == nil && d.Created.IsZero() {
+	d.Rev, d.Changed, d.ETag = t.rev, t.now, t.s.guid()
+	if d.Created.IsZero() {
 		d.Created = t.now
 	}
-	t.insert(d)
-	t.undo = append(t.undo, func() {
-		t.remove(k)
-		if old != nil {
-			t.insert(old)
-		}
-	})
-	t.docKeys[k] = true
-	t.changes = append(t.changes, Change{ID: d.ID, Type: d.Type})
+	props(d.Body)
+	for _, field := range []string{"id", "name", "type"} { // which are the ID's
+		delete(d.Body, field)
+	}
+	r, err := d.rest()
+	if err != nil {
+		t.failed = cmp.Or(t.failed, err)
+		return
+	}
+	t.file(r)
 }
 
-// file puts a document as it is, its revision and times included.
-func (t *tx) file(d *doc) {
-	k := d.key()
-	old := t.docs[k]
-	t.rev = max(t.rev, d.Rev)
-	t.insert(d)
+// file puts a record as it is, its revision and times included.
+func (t *tx) file(r *record) {
+	old := t.records[r.key]
+	t.rev = max(t.rev, r.Rev)
+	t.insert(r)
 	t.undo = append(t.undo, func() {
-		t.remove(k)
+		t.remove(r.key)
 		if old != nil {
 			t.insert(old)
 		}
 	})
-	t.docKeys[k] = true
-	t.changes = append(t.changes, Change{ID: d.ID, Type: d.Type})
+	t.docKeys[r.key] = true
+	t.changes = append(t.changes, Change{ID: r.ID, Type: r.Type})
 }
 
 // drop removes a document and everything below it.
 func (t *tx) drop(id string) {
 	key := lower(id)
-	for _, k := range t.below(key) {
-		t.dropOne(k)
+	for _, r := range t.below(key) {
+		t.dropOne(r.key)
 	}
 	t.dropOne(key)
 }
 
-// below lists the keys of the documents whose ID begins with key, sorted.
-func (t *tx) below(key string) []string {
-	var out []string
-	for k := range t.docs {
-		if strings.HasPrefix(k, key+"/") {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 func (t *tx) dropOne(k string) {
-	old := t.docs[k]
+	old := t.records[k]
 	if old == nil {
 		return
 	}
@@ -168,35 +156,9 @@ func (t *tx) dropOp(id string) {
 	t.opKeys[id] = true
 }
 
-// all lists the documents of a type below a scope ("" for everywhere), by ID.
-func (t *tx) all(typ, scope string) []*doc {
-	scope = lower(scope)
-	var out []*doc
-	for k, d := range t.byType[lower(typ)] {
-		if scope == "" || strings.HasPrefix(k, scope+"/") {
-			out = append(out, d)
-		}
-	}
-	slices.SortFunc(out, func(a, b *doc) int { return strings.Compare(a.key(), b.key()) })
-	return out
-}
-
-// sources lists the documents of one type that point at an ID, by ID. An empty
-// type stands for all.
-func (t *tx) sources(target, typ string) []*doc {
-	var out []*doc
-	for k := range t.refs[lower(target)] {
-		if d := t.docs[k]; d != nil && (typ == "" || strings.EqualFold(d.Type, typ)) {
-			out = append(out, d)
-		}
-	}
-	slices.SortFunc(out, func(a, b *doc) int { return strings.Compare(a.key(), b.key()) })
-	return out
-}
-
 // exists says whether an ID names a stored resource or a part of one.
 func (t *tx) exists(id string) bool {
-	if t.find(id) != nil {
+	if t.record(id) != nil {
 		return true
 	}
 	_, p := t.part(id)
@@ -213,7 +175,7 @@ func (t *tx) part(id string) (*doc, object) {
 	if !ok {
 		return nil, nil
 	}
-	d := t.docs[parent.key()]
+	d := t.find(parent.key())
 	if d == nil {
 		return nil, nil
 	}

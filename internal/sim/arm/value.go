@@ -172,6 +172,14 @@ func references(o any, visit func(id string)) {
 	}
 }
 
+// referenced are the resource IDs that o points to, in lower case, each once.
+func referenced(o object) []string {
+	var out []string
+	references(o, func(id string) { out = append(out, lower(id)) })
+	slices.Sort(out)
+	return slices.Clip(slices.Compact(out))
+}
+
 func isResourceID(s string) bool {
 	return len(s) > 15 && strings.EqualFold(s[:15], "/subscriptions/")
 }

@@ -187,7 +187,7 @@ func (t *tx) attachInterfaces(d *doc) *Error {
 		if nic.location() != d.location() {
 			return badRequest("InvalidParameter", "The network interface %s is not in the same location as the virtual machine %s.", nic.ID, d.ID)
 		}
-		if users := t.sources(nic.ID, typeVM); len(users) > 0 && users[0].key() != d.key() {
+		if users := t.users(nic.ID, typeVM); len(users) > 0 && users[0].key != d.key() {
 			return badRequest("NicInUse", "Network Interface %s is used by existing resource %s.", nic.ID, users[0].ID)
 		}
 	}
@@ -233,6 +233,17 @@ func orDefault(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// restsVM: nothing is asked for besides the VM, and it has no extensions.
+func restsVM(t *tx, r *record, expand string) bool {
+	if expand != "" {
+		return false
+	}
+	for range t.scan(typeExt, r.key) {
+		return false
+	}
+	return true
 }
 
 // viewVM adds the instance view where it is asked for.

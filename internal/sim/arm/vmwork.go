@@ -289,7 +289,7 @@ func prepareDisk(t *tx, d, old *doc) *Error {
 }
 
 func guardDisk(t *tx, d *doc) *Error {
-	if users := t.sources(d.ID, typeVM); len(users) > 0 {
+	if users := t.users(d.ID, typeVM); len(users) > 0 {
 		return conflict("OperationNotAllowed", "Disk %s is attached to VM %s.", d.id.name(), users[0].ID)
 	}
 	return nil
@@ -297,14 +297,14 @@ func guardDisk(t *tx, d *doc) *Error {
 
 func viewDisk(t *tx, d *doc, body object, _ string) {
 	props(body)["diskState"] = "Unattached"
-	if users := t.sources(d.ID, typeVM); len(users) > 0 {
+	if users := t.users(d.ID, typeVM); len(users) > 0 {
 		props(body)["diskState"] = "Attached"
 		body["managedBy"] = users[0].ID
 	}
 }
 
 func guardSet(t *tx, d *doc) *Error {
-	if users := t.sources(d.ID, typeVM); len(users) > 0 {
+	if users := t.users(d.ID, typeVM); len(users) > 0 {
 		return conflict("OperationNotAllowed", "Availability Set '%s' cannot be deleted because it contains VMs.", d.id.name())
 	}
 	return nil

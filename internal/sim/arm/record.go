@@ -1,0 +1,215 @@
+package arm
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"net/netip"
+	"sync/atomic"
+	"time"
+	"unique"
+)
+
+// record is a resource at rest: its body as JSON, which takes a fifth of the
+// memory of the decoded form, and its gist. A record is never changed; a write
+// files another one.
+type record struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	// Body and Hidden are those of the doc, encoded.
+	Body    json.RawMessage `json:"body"`
+	Hidden  json.RawMessage `json:"hidden,omitempty"`
+	Rev     uint64          `json:"rev"`
+	ETag    string          `json:"etag"`
+	Created time.Time       `json:"created"`
+	Changed time.Time       `json:"changed"`
+
+	key string
+	gist
+}
+
+// doc is a resource taken apart to be read or changed. One that came from the
+// store is shared and never changed: edit gives a copy, put files it.
+type doc struct {
+	ID, Type string
+	// Body is what clients see, without what is computed on reading.
+	Body object
+	// Hidden never leaves the emulator: secrets and its own state.
+	Hidden           object
+	Rev              uint64
+	ETag             string
+	Created, Changed time.Time
+
+	id resourceID
+	// from is the record that the doc was read from; nil for a new resource.
+	from *record
+}
+
+func (d *doc) key() string {
+	if d.from != nil {
+		return d.from.key
+	}
+	return lower(d.ID)
+}
+
+func (d *doc) location() string { return region(str(d.Body, "location")) }
+func (d *doc) state() string    { return str(d.Body, "properties", "provisioningState") }
+
+// gist is what is read out of a document once, when it is filed, for scans over
+// many resources: reading it from the JSON each time would make a write slower
+// with each machine there is.
+type gist struct {
+	location, state, power string
+	// scoped resources hang on another one.
+	scoped bool
+	// refs are the IDs that the body points at, in lower case.
+	refs []string
+	// configs are the IP configurations of an interface or load balancer.
+	configs []ipConfig
+	cost    cost
+}
+
+// ipConfig is an IP configuration of an interface or a load balancer.
+type ipConfig struct {
+	name string
+	// subnet is in lower case, as are refs, all that the configuration points at.
+	subnet  string
+	refs    []string
+	address netip.Addr
+}
+
+// cost is what a machine takes of the quota; none when cores is 0.
+type cost struct {
+	subscription, location, family string
+	cores                          int
+	spot                           bool
+}
+
+// rest encodes a document.
+func (d *doc) rest() (*record, error) {
+	r := &record{ID: d.ID, Type: d.Type, Rev: d.Rev, ETag: d.ETag, Created: d.Created, Changed: d.Changed, key: d.key()}
+	var err error
+	if r.Body, err = json.Marshal(d.Body); err != nil {
+		return nil, fmt.Errorf("encode the resource %s: %w", d.ID, err)
+	}
+	if len(d.Hidden) > 0 {
+		if r.Hidden, err = json.Marshal(d.Hidden); err != nil {
+			return nil, fmt.Errorf("encode the hidden state of the resource %s: %w", d.ID, err)
+		}
+	}
+	r.gist = gistOf(d)
+	return r, nil
+}
+
+// wake decodes a record.
+func (r *record) wake() (*doc, error) {
+	id, err := parseID(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	d := &doc{ID: r.ID, Type: r.Type, Rev: r.Rev, ETag: r.ETag, Created: r.Created, Changed: r.Changed, Hidden: object{}, id: id, from: r}
+	if err := json.Unmarshal(r.Body, &d.Body); err != nil {
+		return nil, fmt.Errorf("decode the resource %s: %w", r.ID, err)
+	}
+	if len(r.Hidden) > 0 {
+		if err := json.Unmarshal(r.Hidden, &d.Hidden); err != nil {
+			return nil, fmt.Errorf("decode the hidden state of the resource %s: %w", r.ID, err)
+		}
+	}
+	if d.Body == nil || d.Hidden == nil {
+		return nil, fmt.Errorf("decode the resource %s: its body or hidden state is null", r.ID)
+	}
+	return d, nil
+}
+
+// complete works out what a record just read from a file lacks.
+func (r *record) complete() error {
+	r.key, r.Type = lower(r.ID), unique.Make(r.Type).Value()
+	if len(r.Body) == 0 {
+		r.Body = json.RawMessage("{}")
+	}
+	d, err := r.wake()
+	if err != nil {
+		return err
+	}
+	r.gist = gistOf(d)
+	return nil
+}
+
+// id is the record's ID taken apart.
+func (r *record) id() resourceID {
+	id, _ := parseID(r.ID) // it was parsed when the record was filed
+	return id
+}
+
+// shown is the record as clients see it where nothing is computed on reading.
+func (r *record) shown() json.RawMessage {
+	head, _ := json.Marshal(struct { // strings always encode
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Type string `json:"type"`
+	}{r.ID, r.id().name(), r.Type})
+	if len(r.Body) <= len("{}") {
+		return head
+	}
+	head[len(head)-1] = ','
+	return append(head, r.Body[1:]...)
+}
+
+func gistOf(d *doc) gist {
+	same := func(s string) string { return unique.Make(s).Value() }
+	g := gist{location: same(d.location()), state: same(d.state()), power: same(str(d.Hidden, "power")), scoped: d.id.Scope != nil}
+	if d.Type != typeDeployment { // which names what it made and holds nothing of it
+		g.refs = referenced(d.Body)
+	}
+	switch d.Type {
+	case typeNIC, typeScaleNIC, typeBalancer:
+		for _, field := range []string{"ipConfigurations", "frontendIPConfigurations"} {
+			for _, c := range items(d.Body, "properties", field) {
+				config := ipConfig{name: same(str(c, "name")), subnet: lower(str(c, "properties", "subnet", "id")), refs: referenced(sub(c, "properties"))}
+				if ip, err := netip.ParseAddr(str(c, "properties", "privateIPAddress")); err == nil {
+					config.address = ip
+				}
+				g.configs = append(g.configs, config)
+			}
+		}
+	case typeVM:
+		g.cost = costOf(d, str(d.Body, "properties", "hardwareProfile", "vmSize"), isSpot(sub(d.Body, "properties")))
+	case typeInstance:
+		g.cost = costOf(d, str(d.Body, "sku", "name"), isSpot(d.Hidden))
+	}
+	return g
+}
+
+// costOf counts a machine of a size, unless it is being deleted.
+func costOf(d *doc, name string, spot bool) cost {
+	sz, ok := sizeNamed(name)
+	if !ok || d.state() == "Deleting" {
+		return cost{}
+	}
+	same := func(s string) string { return unique.Make(s).Value() }
+	return cost{subscription: same(lower(d.id.Subscription)), location: same(d.location()), family: sz.family, cores: sz.cores, spot: spot}
+}
+
+// recent keeps the documents that were read last, so that one that is read again
+// is not decoded again. Each record has one place, which it shares with others.
+type recent struct {
+	seed  maphash.Seed
+	slots [4096]atomic.Pointer[doc]
+}
+
+func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
+
+// of decodes a record, or finds it decoded.
+func (c *recent) of(r *record) *doc {
+	slot := &c.slots[maphash.String(c.seed, r.key)%uint64(len(c.slots))]
+	if d := slot.Load(); d != nil && d.from == r {
+		return d
+	}
+	d, err := r.wake()
+	if err != nil { // never: the record was decoded or encoded here when it was filed
+		d = &doc{ID: r.ID, Type: r.Type, Body: object{}, Hidden: object{}, id: r.id(), from: r}
+	}
+	slot.Store(d)
+	return d
+}
