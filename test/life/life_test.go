@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +39,9 @@ type life struct {
 	probe   *probe
 	rows    []row
 	cell    string
+	// spot makes the Windows machines ones that Azure may evict.
+	spot  bool
+	notes []string
 }
 
 type row struct {
@@ -50,120 +52,105 @@ type row struct {
 	why           string
 }
 
+// cell is a cluster and what it goes through.
+type cell struct {
+	name, flavor string
+	release      int
+	spot, full   bool
+	through      func(*life)
+}
+
+func cells() []cell {
+	var all []cell
+	for _, kind := range []struct{ name, flavor string }{{"machines", "windows"}, {"pools", "machinepool-windows"}} {
+		for i, b := range builds {
+			all = append(all, cell{name: kind.name + " " + b.release, flavor: kind.flavor, release: i, full: kind.name != "pools" || b.release != "2022", through: (*life).changes})
+		}
+		all = append(all,
+			cell{name: kind.name + " repair", flavor: kind.flavor, release: 1, spot: true, full: true, through: (*life).repairs},
+			cell{name: kind.name + " drain", flavor: kind.flavor, release: 1, full: true, through: (*life).drains})
+	}
+	return all
+}
+
 func TestLife(t *testing.T) {
 	var rows []row
-	for _, c := range []struct {
-		name    string
-		flavor  string
-		release int
-		full    bool
-	}{
-		{"machines 2019", "windows", 0, true},
-		{"machines 2022", "windows", 1, true},
-		{"pools 2019", "machinepool-windows", 0, true},
-		{"pools 2022", "machinepool-windows", 1, false},
-	} {
+	for _, c := range cells() {
 		if c.full && !*full {
+			rows = append(rows, row{cell: c.name, action: "left to -full"})
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			l := &life{t: t, cell: c.name, pools: strings.HasPrefix(c.flavor, "machinepool"), release: c.release,
+			l := &life{t: t, cell: c.name, pools: strings.HasPrefix(c.flavor, "machinepool"), release: c.release, spot: c.spot,
 				p: plane.New(t, "WINDOWS_SERVER_VERSION=windows-"+builds[c.release].release)}
 			l.p.Run(nil, "up")
 			defer func() { rows = append(rows, l.rows...) }()
+			defer func() { l.probe.end() }()
 			l.do("create", func() { l.create(c.flavor) })
-			defer l.probe.end()
-			l.do("scale 2 to 4", func() { l.scale(4) })
-			l.do("scale 4 to 2", func() { l.scale(2) })
-			l.do("upgrade Kubernetes", l.upgradeKubernetes)
-			l.do("upgrade Windows", l.upgradeWindows)
-			l.do("repair: VM deleted", func() { l.repair(l.deleteVM) })
-			l.do("repair: VM stopped", func() { l.repair(l.stopVM) })
+			c.through(l)
 			l.do("delete", l.delete)
 		})
 	}
 	t.Log("\n" + table(rows))
 }
 
-// TestControlPlane takes a control plane from one machine to three, through the loss of
-// one, and back.
-func TestControlPlane(t *testing.T) {
-	if !*full {
-		t.Log("left to -full: it takes minutes")
-		return
+// changes are what an operator asks for.
+func (l *life) changes() {
+	l.do("scale 2 to 4", func() { l.scale(4) })
+	l.do("scale 4 to 2", func() { l.scale(2) })
+	l.do("upgrade Kubernetes", l.upgradeKubernetes)
+	if l.release+1 < len(builds) {
+		l.do("upgrade Windows", l.upgradeWindows)
+	} else {
+		l.without("upgrade Windows", "there is no later release")
 	}
-	l := &life{t: t, cell: "control plane", p: plane.New(t)}
-	l.p.Run(nil, "up")
-	l.do("create", func() {
-		l.p.Run(l.p.Create("demo", "default"), "kubectl", "apply", "-f", "-")
-		l.p.Run(nil, "wait", "demo", "--timeout", "4m")
-	})
-	l.do("scale 1 to 3", func() { l.controlPlane(3) })
-	l.do("loss of one of 3", l.loseControlPlane)
-	l.do("scale 3 to 1", func() { l.controlPlane(1) })
-	l.do("rollout", func() {
-		l.management("patch", "kubeadmcontrolplane", "demo-control-plane", "--type", "merge", "-p",
-			`{"spec":{"rollout":{"after":"`+time.Now().UTC().Format(time.RFC3339)+`"}}}`)
-		before := l.controlPlaneMachines()
-		l.until("another machine", func() string {
-			if slices.Equal(before, l.controlPlaneMachines()) {
-				return "still " + before[0]
-			}
-			return l.missingControlPlane(1)
-		})
-	})
-	l.do("delete", l.delete)
-	t.Log("\n" + table(l.rows))
+	l.do("repair: VM deleted", func() { l.repair(l.deleteVM) })
 }
 
-func (l *life) controlPlane(n int) {
-	l.management("scale", "kubeadmcontrolplane", "demo-control-plane", "--replicas", fmt.Sprint(n))
-	l.until("control plane", func() string { return l.missingControlPlane(n) })
-}
-
-// missingControlPlane says how the control plane differs from n machines that are ready.
-func (l *life) missingControlPlane(n int) string {
-	got := l.management("get", "kubeadmcontrolplane", "demo-control-plane", "-o",
-		"jsonpath={.spec.replicas}/{.status.replicas}/{.status.readyReplicas}/{.status.upToDateReplicas}/{.status.availableReplicas}")
-	if want := fmt.Sprintf("%[1]d/%[1]d/%[1]d/%[1]d/%[1]d", n); got != want {
-		return "replicas " + got + ", not " + want
+// repairs are what goes wrong by itself.
+func (l *life) repairs() {
+	l.checkHealth()
+	l.do("VM stopped", func() { l.repair(l.stopVM) })
+	l.do("kubelet stopped", func() { l.repair(l.stopKubelet) })
+	l.do("VM not provisioned", l.failedVM)
+	if l.pools {
+		l.without("interface failed", "Azure makes a scale set's interfaces")
+	} else {
+		l.do("interface failed", l.failedInterface)
 	}
-	return ""
-}
-
-func (l *life) controlPlaneMachines() []string {
-	return strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
-}
-
-// loseControlPlane deletes a VM under a control plane of three, which a health check
-// lets KubeadmControlPlane replace.
-func (l *life) loseControlPlane() {
-	l.p.Run(fmt.Appendf(nil, healthCheck, "cluster.x-k8s.io/control-plane", `""`), "kubectl", "apply", "-f", "-")
-	machines := l.controlPlaneMachines()
-	id := l.management("get", "azuremachine", machines[0], "-o", "jsonpath={.spec.providerID}")
-	l.deleteVM(strings.TrimPrefix(id, "azure://"))
-	l.until("another machine", func() string {
-		if slices.Contains(l.controlPlaneMachines(), machines[0]) {
-			return machines[0] + " is still there"
-		}
-		return l.missingControlPlane(3)
-	})
-	l.management("delete", "machinehealthcheck", "demo-win")
+	l.do("bootstrap never ends", l.failedBootstrap)
+	l.do("evicted", func() { l.repair(l.evict) })
+	l.do("evicted on schedule", l.evictLater)
 }
 
 func table(rows []row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-14s %-20s %8s %9s %7s %5s\n", "CELL", "ACTION", "TOOK", "REQUESTS", "FAILED", "PUTS")
+	fmt.Fprintf(&b, "%-15s %-20s %8s %9s %7s %5s\n", "CELL", "ACTION", "TOOK", "REQUESTS", "FAILED", "PUTS")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-14s %-20s %6.1f s %9d %7d %5d  %s\n", r.cell, r.action, r.took.Seconds(), r.asked, r.failed, r.puts, r.why)
+		if r.took == 0 {
+			fmt.Fprintf(&b, "%-15s %-20s %8s %9s %7s %5s  %s\n", r.cell, r.action, "-", "-", "-", "-", r.why)
+			continue
+		}
+		fmt.Fprintf(&b, "%-15s %-20s %6.1f s %9d %7d %5d  %s\n", r.cell, r.action, r.took.Seconds(), r.asked, r.failed, r.puts, r.why)
 	}
 	return b.String()
+}
+
+// without notes an action that a cell does not have, and why.
+func (l *life) without(action, why string) {
+	l.rows = append(l.rows, row{cell: l.cell, action: action, why: "does not apply: " + why})
+}
+
+// note is shown with the action that runs.
+func (l *life) note(format string, args ...any) {
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
 }
 
 // do runs one action and notes what it took.
 func (l *life) do(action string, f func()) {
 	l.t.Helper()
 	if l.t.Failed() {
+		l.rows = append(l.rows, row{cell: l.cell, action: action, why: "not tried, because an action before it failed"})
 		return
 	}
 	puts := l.puts()
@@ -176,6 +163,7 @@ func (l *life) do(action string, f func()) {
 	if l.probe != nil {
 		r.asked, r.failed, r.why = l.probe.take()
 	}
+	r.why, l.notes = strings.Join(append(l.notes, r.why), "; "), nil
 	l.rows = append(l.rows, r)
 	l.t.Logf("%s: %.1f s", action, r.took.Seconds())
 }
@@ -226,239 +214,6 @@ func (l *life) until(what string, f func() string) {
 func (l *life) management(args ...string) string {
 	l.t.Helper()
 	return l.p.Run(nil, append([]string{"kubectl"}, args...)...)
-}
-
-func (l *life) create(flavor string) {
-	manifest := l.p.Run(nil, "generate", "cluster", "demo", "--flavor", flavor, "--kubernetes-version", older, "--worker-machine-count", "2")
-	l.p.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
-	l.p.Run(nil, "wait", "demo", "--timeout", "4m")
-	l.kubectl = l.p.Workload("demo")
-	l.serve(l.release)
-	l.until("the service", func() string { return l.missingPods(l.release) })
-	address := ""
-	l.until("the service's address", func() string {
-		address = l.kubectl("get", "service", "web", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
-		if address == "" {
-			return "no address"
-		}
-		return ""
-	})
-	l.probe = startProbe("http://" + address + "/")
-	l.until("the first answer", func() string {
-		if asked, failed, why := l.probe.take(); asked == 0 || failed > 0 {
-			return "no answer: " + why
-		}
-		return ""
-	})
-}
-
-// serve runs the workload on the nodes of a release.
-func (l *life) serve(release int) {
-	text := strings.NewReplacer("RELEASE", builds[release].release, "BUILD", builds[release].build).Replace(workload)
-	l.p.Run([]byte(text), "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "apply", "-f", "-")
-}
-
-func (l *life) missingPods(release int) string {
-	if got := l.kubectl("get", "deployment", "web-"+builds[release].release, "-o", "jsonpath={.status.readyReplicas}"); got != "2" {
-		return got + " of 2 pods are ready"
-	}
-	return ""
-}
-
-// group names what holds the Windows machines.
-func (l *life) group() (kind, name, selector string) {
-	if l.pools {
-		return "machinepool", "demo-mp-win", "cluster.x-k8s.io/pool-name=demo-mp-win"
-	}
-	return "machinedeployment", "demo-md-win", "cluster.x-k8s.io/deployment-name=demo-md-win"
-}
-
-// nodes of the workload cluster, those of Windows or all.
-type node struct {
-	Metadata struct {
-		Name   string
-		Labels map[string]string
-	}
-	Spec   struct{ ProviderID string }
-	Status struct {
-		NodeInfo   struct{ KubeletVersion, OperatingSystem, KernelVersion string }
-		Conditions []struct{ Type, Status string }
-	}
-}
-
-func (n node) ready() bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
-}
-
-func (l *life) nodes(windows bool) []node {
-	l.t.Helper()
-	// The API server goes away and comes back while its machine is replaced.
-	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "nodes", "-o", "json")
-	if err != nil {
-		return nil
-	}
-	var list struct{ Items []node }
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		l.t.Fatal(err)
-	}
-	return slices.DeleteFunc(list.Items, func(n node) bool { return windows && n.Status.NodeInfo.OperatingSystem != "windows" })
-}
-
-// missing says how the nodes differ from what is wanted.
-func (l *life) missing(windows bool, count int, good func(node) bool) string {
-	nodes := l.nodes(windows)
-	if len(nodes) != count {
-		return fmt.Sprintf("%d nodes, not %d", len(nodes), count)
-	}
-	for _, n := range nodes {
-		if !n.ready() || !good(n) {
-			return fmt.Sprintf("node %s: ready %v, %s, %s", n.Metadata.Name, n.ready(), n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.KernelVersion)
-		}
-	}
-	return ""
-}
-
-func anyNode(node) bool { return true }
-
-func (l *life) scale(n int) {
-	kind, name, _ := l.group()
-	l.management("scale", kind, name, "--replicas", fmt.Sprint(n))
-	l.until("Windows nodes", func() string { return l.missing(true, n, anyNode) })
-	l.until("pods", func() string { return l.missingPods(l.release) })
-	l.settled()
-}
-
-// settled waits until Cluster API sees nothing left to do in the group.
-func (l *life) settled() {
-	kind, name, selector := l.group()
-	l.until("Machines", func() string {
-		var list struct {
-			Items []struct {
-				Metadata struct{ Name, DeletionTimestamp string }
-				Status   struct{ Phase string }
-			}
-		}
-		if err := json.Unmarshal([]byte(l.management("get", "machines", "-l", selector, "-o", "json")), &list); err != nil {
-			l.t.Fatal(err)
-		}
-		for _, m := range list.Items {
-			if m.Status.Phase != "Running" || m.Metadata.DeletionTimestamp != "" {
-				return fmt.Sprintf("Machine %s is %s", m.Metadata.Name, m.Status.Phase)
-			}
-		}
-		if want := l.management("get", kind, name, "-o", "jsonpath={.spec.replicas}"); want != fmt.Sprint(len(list.Items)) {
-			return fmt.Sprintf("%d Machines, not %s", len(list.Items), want)
-		}
-		return ""
-	})
-}
-
-func (l *life) upgradeKubernetes() {
-	patch := func(kind, name, path string) {
-		l.management("patch", kind, name, "--type", "merge", "-p", fmt.Sprintf(path, newer))
-	}
-	patch("kubeadmcontrolplane", "demo-control-plane", `{"spec":{"version":"%s"}}`)
-	l.until("control plane", func() string {
-		return l.missing(false, 5, func(n node) bool {
-			_, control := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]
-			return !control || n.Status.NodeInfo.KubeletVersion == newer
-		})
-	})
-	group := `{"spec":{"template":{"spec":{"version":"%s"}}}}`
-	if l.pools {
-		patch("machinepool", "demo-mp-0", group)
-		patch("machinepool", "demo-mp-win", group)
-	} else {
-		patch("machinedeployment", "demo-md-0", group)
-		patch("machinedeployment", "demo-md-win", group)
-	}
-	l.until("all nodes", func() string {
-		return l.missing(false, 5, func(n node) bool { return n.Status.NodeInfo.KubeletVersion == newer })
-	})
-	l.until("pods", func() string { return l.missingPods(l.release) })
-	l.settled()
-}
-
-// upgradeWindows moves the nodes to the next release. The workload of that release is
-// there before; its pods run as soon as they can.
-func (l *life) upgradeWindows() {
-	was, next := builds[l.release], builds[l.release+1]
-	l.serve(l.release + 1)
-	if l.pools {
-		l.management("annotate", "azuremachinepool", "demo-mp-win", "windowsServerVersion=windows-"+next.release, "--overwrite")
-	} else {
-		template := l.management("get", "azuremachinetemplate", "demo-md-win", "-o", "json")
-		var object map[string]any
-		if err := json.Unmarshal([]byte(template), &object); err != nil {
-			l.t.Fatal(err)
-		}
-		object["metadata"] = map[string]any{"name": "demo-md-win-" + next.release, "namespace": "default"}
-		data, err := json.Marshal(object)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		text := strings.ReplaceAll(string(data), "windows-"+was.release, "windows-"+next.release)
-		l.p.Run([]byte(text), "kubectl", "apply", "-f", "-")
-		l.management("patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p",
-			`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"demo-md-win-`+next.release+`"}}}}}`)
-	}
-	l.until("Windows nodes", func() string {
-		return l.missing(true, 2, func(n node) bool { return strings.HasPrefix(n.Status.NodeInfo.KernelVersion, next.build) })
-	})
-	l.release++
-	l.until("pods", func() string { return l.missingPods(l.release) })
-	l.kubectl("delete", "deployment", "web-"+was.release)
-	l.settled()
-}
-
-const healthCheck = `
-apiVersion: cluster.x-k8s.io/v1beta2
-kind: MachineHealthCheck
-metadata: {name: demo-win, namespace: default}
-spec:
-  clusterName: demo
-  selector: {matchLabels: {%s: %s}}
-  checks:
-    nodeStartupTimeoutSeconds: 300
-    unhealthyNodeConditions:
-    - {type: Ready, status: Unknown, timeoutSeconds: 5}
-    - {type: Ready, status: "False", timeoutSeconds: 30}
-`
-
-// repair breaks a Windows node's machine and waits until there is another.
-func (l *life) repair(harm func(id string)) {
-	_, _, selector := l.group()
-	key, value, _ := strings.Cut(selector, "=")
-	l.p.Run(fmt.Appendf(nil, healthCheck, key, value), "kubectl", "apply", "-f", "-")
-	victim := l.nodes(true)[0]
-	harm(strings.TrimPrefix(victim.Spec.ProviderID, "azure://"))
-	l.until("another node", func() string {
-		return l.missing(true, 2, func(n node) bool { return n.Metadata.Name != victim.Metadata.Name })
-	})
-	l.until("pods", func() string { return l.missingPods(l.release) })
-	l.settled()
-}
-
-const computeVersion = "2024-07-01"
-
-func (l *life) deleteVM(id string) { l.p.Azure("DELETE", relative(id), computeVersion, nil) }
-
-func (l *life) stopVM(id string) { l.p.Azure("POST", relative(id)+"/powerOff", computeVersion, nil) }
-
-// relative is an ID without its subscription.
-func relative(id string) string {
-	_, rest, _ := strings.Cut(strings.TrimPrefix(id, "/subscriptions/"), "/")
-	return "/" + rest
-}
-
-func (l *life) delete() {
-	l.management("delete", "cluster", "demo", "--wait=false")
-	l.p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
-	var left struct{ Value []struct{ ID string } }
-	l.p.ARM("/resources", "2021-04-01", &left)
-	if len(left.Value) > 0 {
-		l.t.Errorf("the local Azure still holds %v", left.Value)
-	}
 }
 
 func TestMain(m *testing.M) {

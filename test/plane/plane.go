@@ -53,6 +53,9 @@ func New(t *testing.T, env ...string) *Plane {
 			p.tell()
 		}
 		p.Run(nil, "down", "--purge")
+		if left := p.Processes(p.Home); len(left) > 0 {
+			t.Errorf("processes of the plane are left: %v", left)
+		}
 	})
 	return p
 }
@@ -137,6 +140,26 @@ func (p *Plane) Kill() {
 	if err := syscall.Kill(p.status().PID, syscall.SIGKILL); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// Processes lists the command lines that name a path, those of Linux processes that run.
+func (p *Plane) Processes(path string) []string {
+	p.t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if line := strings.ReplaceAll(string(data), "\x00", " "); strings.Contains(line, path) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 // ARM reads a path of the subscription from the local Azure.

@@ -21,6 +21,8 @@ import (
 const (
 	creating = "Creating"
 	vmFailed = "VMProvisionFailed"
+	// vmStopped says that somebody else than casement stopped or deallocated it.
+	vmStopped = "VMStopped"
 
 	// Values of status.failureReason, as CAPZ has them.
 	createError = "CreateError"
@@ -141,6 +143,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
 	}
+	r.lookAtPower(ctx, s)
 	look := r.lookAtBootstrap(ctx, s, time.Now())
 	if outcome.State == plan.Done {
 		return ctrl.Result{RequeueAfter: sooner(s.again(), look)}, nil

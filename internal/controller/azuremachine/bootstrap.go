@@ -2,9 +2,6 @@ package azuremachine
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,20 +10,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
-	"casement.dev/casement/internal/cause"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
-	"casement.dev/casement/internal/redact"
-)
-
-const (
-	// firstLook is how long a virtual machine may take to become a node before its
-	// console is read; each further look comes after twice the time, up to lastLook.
-	// A machine that joins in time costs no call.
-	firstLook = time.Minute
-	lastLook  = time.Hour
-	// consoleLines are looked at from the console's end, and lastLines shown.
-	consoleLines = 200
-	lastLines    = 3
 )
 
 // lookAtBootstrap says in BootstrapSucceeded why a virtual machine that is there has
@@ -44,41 +29,34 @@ func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope, now time.Tim
 	if s.vm == nil || since == nil || since.Status == metav1.ConditionFalse && since.Reason != creating {
 		return 0
 	}
-	age := now.Sub(since.LastTransitionTime.Time)
-	if age < firstLook {
-		return firstLook - age
-	}
-	if age > lastLook {
-		return 0
+	due, again := cloud.BootstrapLook(now.Sub(since.LastTransitionTime.Time))
+	if !due {
+		return again
 	}
 	text, err := s.azure.Console(ctx, desired.VMID(s.azureCluster, s.vmName))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(2).Info("The serial console was not read", "reason", err.Error())
-		return age
+		return again
 	}
-	if reason, message, failed := bootstrapFailure(text, s.machine.Name); failed {
+	if reason, message, failed := cloud.BootstrapFailure(text, s.machine.Name); failed {
 		condition.False(m, infrav1.BootstrapSucceededCondition, reason, message)
 	}
-	return age
+	return again
 }
 
-// bootstrapFailure finds the last thing on a console that explains why a bootstrap
-// failed, and says what failed, the last lines and the next step. It shows no secret.
-func bootstrapFailure(console, machine string) (reason, message string, found bool) {
-	var lines []string
-	for line := range strings.Lines(console) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, redact.Text(line))
-		}
+// lookAtPower says in VMRunning why a node is lost, where its virtual machine does not
+// run. Only a lost node costs the call.
+func (r *Reconciler) lookAtPower(ctx context.Context, s *scope) {
+	m := s.azureMachine
+	if !cloud.NodeLost(s.machine) || !conditions.IsTrue(m, infrav1.VMRunningCondition) {
+		return
 	}
-	lines = lines[max(0, len(lines)-consoleLines):]
-	for _, line := range slices.Backward(lines) {
-		c, _, ok := cause.Classify(line)
-		if !ok {
-			continue
-		}
-		end := strings.Join(lines[max(0, len(lines)-lastLines):], " | ")
-		return c.Name, fmt.Sprintf("the machine has not become a node: %s: %s; %s; see casement logs %s; last lines: %s", c.Says, line, c.Fix, machine, end), true
+	view, err := s.azure.View(ctx, desired.VMID(s.azureCluster, s.vmName))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(2).Info("The power state was not read", "reason", err.Error())
+		return
 	}
-	return "", "", false
+	if off := view.Off("virtual machine "+s.vmName, m.Spec.SpotVMOptions != nil); off != "" {
+		condition.False(m, infrav1.VMRunningCondition, vmStopped, off)
+	}
 }

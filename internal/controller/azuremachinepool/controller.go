@@ -133,7 +133,10 @@ type scope struct {
 	live *liveSet
 	// members are the pool's instances with what Kubernetes knows of them.
 	members []member
-	input   inputs
+	// views are what Azure knows of lost and failed instances, by ID in lower case; nil
+	// while there are none.
+	views map[string]cloud.View
+	input inputs
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero
@@ -147,12 +150,14 @@ func steps() []step {
 		(*Reconciler).open,
 		(*Reconciler).chooseName,
 		(*Reconciler).look,
+		(*Reconciler).lookAtLost,
 		(*Reconciler).endInstances,
 		(*Reconciler).prepare,
 		(*Reconciler).apply,
 		(*Reconciler).address,
 		(*Reconciler).showInstances,
 		(*Reconciler).roll,
+		(*Reconciler).lookAtBootstrap,
 	}
 }
 

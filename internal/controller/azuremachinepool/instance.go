@@ -160,10 +160,7 @@ func (s *scope) doubtful() bool {
 	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
 		return false
 	}
-	lost := slices.ContainsFunc(s.members, func(m member) bool {
-		return m.instance != nil && !m.dying() && m.machine != nil && m.machine.Status.NodeRef.IsDefined() && !m.ready()
-	})
-	return lost || int(s.live.SKU.Capacity) != s.present()
+	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()
 }
 
 // lookAtInstances reads the instances and joins them to what Kubernetes has of them.

@@ -1,6 +1,7 @@
 package azuremachinepool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
 )
 
@@ -34,6 +36,12 @@ type member struct {
 func (m *member) dying() bool {
 	return m.instance == nil || strings.EqualFold(m.instance.state, string(infrav1.Deleting)) ||
 		m.shown != nil && !m.shown.DeletionTimestamp.IsZero() || m.machine != nil && !m.machine.DeletionTimestamp.IsZero()
+}
+
+// lost says whether the member's node is lost, or a MachineHealthCheck says that there
+// is something wrong with it.
+func (m member) lost() bool {
+	return m.instance != nil && !m.dying() && (cloud.NodeLost(m.machine) || unhealthy(m.machine))
 }
 
 // ready says whether the member has a node that takes pods.
@@ -122,14 +130,18 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	if m.machine != nil && m.machine.Status.NodeRef.IsDefined() {
 		status.NodeRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: m.machine.Status.NodeRef.Name}
 	}
-	switch state := infrav1.ProvisioningState(m.instance.state); state {
-	case infrav1.Succeeded, infrav1.Updating:
+	view := s.views[strings.ToLower(m.instance.id)]
+	off := view.Off("instance "+m.instance.number, s.spec.SpotVMOptions != nil)
+	switch state := infrav1.ProvisioningState(m.instance.state); {
+	case off != "":
+		condition.False(m.shown, clusterv1.ReadyCondition, vmStopped, off)
+	case state == infrav1.Succeeded, state == infrav1.Updating:
 		status.Ready, status.Initialization.Provisioned = true, new(true)
 		condition.True(m.shown, clusterv1.ReadyCondition, condition.Provisioned)
-	case infrav1.Failed:
+	case state == infrav1.Failed:
 		status.Ready = false
 		condition.False(m.shown, clusterv1.ReadyCondition, infrav1.VMProvisionFailedReason,
-			"Azure failed to provision instance "+m.instance.number+"; delete the Machine to get another, and see the AzureMachinePool for Azure's reason")
+			fmt.Sprintf("Azure failed to provision instance %s: %s; delete the Machine to get another", m.instance.number, cmp.Or(view.Failure, "it gives no reason; see the AzureMachinePool")))
 	default:
 		condition.False(m.shown, clusterv1.ReadyCondition, m.instance.state, "instance "+m.instance.number+" is "+strings.ToLower(m.instance.state))
 	}

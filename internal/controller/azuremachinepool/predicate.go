@@ -5,6 +5,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"casement.dev/casement/internal/controller/cloud"
 )
 
 // nodeChanged lets updates of Machines pass that tell something new of the node, or
@@ -16,7 +18,7 @@ func nodeChanged() predicate.Predicate {
 		if !ok || !ok2 {
 			return true
 		}
-		return was.Status.NodeRef != is.Status.NodeRef || nodeReady(was) != nodeReady(is) ||
+		return was.Status.NodeRef != is.Status.NodeRef || nodeReady(was) != nodeReady(is) || cloud.NodeLost(was) != cloud.NodeLost(is) ||
 			was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || versionOf(was) != versionOf(is) ||
 			toDelete(was) != toDelete(is) || unhealthy(was) != unhealthy(is)
 	}}

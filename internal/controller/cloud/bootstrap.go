@@ -1,0 +1,56 @@
+package cloud
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/cause"
+	"casement.dev/casement/internal/redact"
+)
+
+const (
+	// firstLook is how long a virtual machine may take to become a node before its
+	// console is read; each further look comes after twice the time, up to lastLook.
+	// A machine that joins in time costs no call.
+	firstLook = time.Minute
+	lastLook  = time.Hour
+	// consoleLines are looked at from the console's end, and lastLines shown.
+	consoleLines = 200
+	lastLines    = 3
+)
+
+// BootstrapLook says whether the console of a machine of some age that is no node is
+// to be read now, and when to look again, 0 for not at all.
+func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
+	switch {
+	case age < firstLook:
+		return false, firstLook - age
+	case age > lastLook:
+		return false, 0
+	}
+	return true, age
+}
+
+// BootstrapFailure finds the last thing on a console that explains why a bootstrap
+// failed, and says what failed, the last lines and the next step. It shows no secret.
+// machine is the name of the Machine.
+func BootstrapFailure(console, machine string) (reason, message string, found bool) {
+	var lines []string
+	for line := range strings.Lines(console) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, redact.Text(line))
+		}
+	}
+	lines = lines[max(0, len(lines)-consoleLines):]
+	for _, line := range slices.Backward(lines) {
+		c, _, ok := cause.Classify(line)
+		if !ok {
+			continue
+		}
+		end := strings.Join(lines[max(0, len(lines)-lastLines):], " | ")
+		return c.Name, fmt.Sprintf("the machine has not become a node: %s: %s; %s; see casement logs %s; last lines: %s", c.Says, line, c.Fix, machine, end), true
+	}
+	return "", "", false
+}

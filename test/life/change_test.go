@@ -1,0 +1,215 @@
+package life
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func (l *life) create(flavor string) {
+	manifest := l.p.Run(nil, "generate", "cluster", "demo", "--flavor", flavor, "--kubernetes-version", older, "--worker-machine-count", "2")
+	if l.spot {
+		manifest = l.evictable(manifest)
+	}
+	l.p.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
+	l.p.Run(nil, "wait", "demo", "--timeout", "4m")
+	l.kubectl = l.p.Workload("demo")
+	l.serve(l.release)
+	l.until("the service", func() string { return l.missingPods(l.release) })
+	address := ""
+	l.until("the service's address", func() string {
+		address = l.kubectl("get", "service", "web", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
+		if address == "" {
+			return "no address"
+		}
+		return ""
+	})
+	l.probe = startProbe("http://" + address + "/")
+	l.until("the first answer", func() string {
+		if asked, failed, why := l.probe.take(); asked == 0 || failed > 0 {
+			return "no answer: " + why
+		}
+		return ""
+	})
+}
+
+// serve runs the workload on the nodes of a release.
+func (l *life) serve(release int) {
+	text := strings.NewReplacer("RELEASE", builds[release].release, "BUILD", builds[release].build).Replace(workload)
+	l.p.Run([]byte(text), "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "apply", "-f", "-")
+}
+
+func (l *life) missingPods(release int) string {
+	if got := l.kubectl("get", "deployment", "web-"+builds[release].release, "-o", "jsonpath={.status.readyReplicas}"); got != "2" {
+		return got + " of 2 pods are ready"
+	}
+	return ""
+}
+
+func (l *life) scale(n int) {
+	kind, name, _ := l.group()
+	l.management("scale", kind, name, "--replicas", fmt.Sprint(n))
+	l.until("Windows nodes", func() string { return l.missing(true, n, anyNode) })
+	l.until("pods", func() string { return l.missingPods(l.release) })
+	l.settled()
+}
+
+// settled waits until Cluster API sees nothing left to do in the group.
+func (l *life) settled() {
+	kind, name, selector := l.group()
+	l.until("Machines", func() string {
+		var list struct {
+			Items []struct {
+				Metadata struct{ Name, DeletionTimestamp string }
+				Status   struct{ Phase string }
+			}
+		}
+		if err := json.Unmarshal([]byte(l.management("get", "machines", "-l", selector, "-o", "json")), &list); err != nil {
+			l.t.Fatal(err)
+		}
+		for _, m := range list.Items {
+			if m.Status.Phase != "Running" || m.Metadata.DeletionTimestamp != "" {
+				return fmt.Sprintf("Machine %s is %s", m.Metadata.Name, m.Status.Phase)
+			}
+		}
+		if want := l.management("get", kind, name, "-o", "jsonpath={.spec.replicas}"); want != fmt.Sprint(len(list.Items)) {
+			return fmt.Sprintf("%d Machines, not %s", len(list.Items), want)
+		}
+		return ""
+	})
+}
+
+func (l *life) upgradeKubernetes() {
+	patch := func(kind, name, path string) {
+		l.management("patch", kind, name, "--type", "merge", "-p", fmt.Sprintf(path, newer))
+	}
+	patch("kubeadmcontrolplane", "demo-control-plane", `{"spec":{"version":"%s"}}`)
+	l.until("control plane", func() string {
+		l.checkSkew()
+		return l.missing(false, 5, func(n node) bool {
+			_, control := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]
+			return !control || n.Status.NodeInfo.KubeletVersion == newer
+		})
+	})
+	group := `{"spec":{"template":{"spec":{"version":"%s"}}}}`
+	if l.pools {
+		patch("machinepool", "demo-mp-0", group)
+		patch("machinepool", "demo-mp-win", group)
+	} else {
+		patch("machinedeployment", "demo-md-0", group)
+		patch("machinedeployment", "demo-md-win", group)
+	}
+	l.until("all nodes", func() string {
+		l.checkSkew()
+		return l.missing(false, 5, func(n node) bool { return n.Status.NodeInfo.KubeletVersion == newer })
+	})
+	l.until("pods", func() string { return l.missingPods(l.release) })
+	l.settled()
+}
+
+// checkSkew holds that no kubelet is newer than the oldest API server.
+func (l *life) checkSkew() {
+	l.t.Helper()
+	servers := strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[*].spec.version}"))
+	for _, n := range l.nodes(false) {
+		if oldest := slices.Min(servers); len(servers) > 0 && minor(n.Status.NodeInfo.KubeletVersion) > minor(oldest) {
+			l.t.Errorf("the kubelet of %s is %s, and an API server %s", n.Metadata.Name, n.Status.NodeInfo.KubeletVersion, oldest)
+		}
+	}
+}
+
+// minor is the 35 of v1.35.2; versions here are all of two digits.
+func minor(version string) string {
+	parts := strings.Split(version, ".")
+	return parts[min(1, len(parts)-1)]
+}
+
+// checkPlaces holds that each running pod of the workload is on a node of its build.
+func (l *life) checkPlaces() {
+	l.t.Helper()
+	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "pods", "-l", "app=web", "-o", "json")
+	if err != nil {
+		return // the API server goes away and comes back while its machine is replaced
+	}
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Spec   struct{ NodeName string }
+			Status struct{ Phase, Message string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		l.t.Fatal(err)
+	}
+	nodes := l.nodes(true)
+	for _, pod := range list.Items {
+		if pod.Status.Phase == "Failed" {
+			l.t.Errorf("pod %s failed: %s", pod.Metadata.Name, pod.Status.Message)
+		}
+		for _, n := range nodes {
+			if n.Metadata.Name == pod.Spec.NodeName && n.Metadata.Labels["node.kubernetes.io/windows-build"] != buildOf(pod.Metadata.Labels["release"]) {
+				l.t.Errorf("pod %s of Windows %s is on node %s, which is %s", pod.Metadata.Name, pod.Metadata.Labels["release"], n.Metadata.Name, n.Status.NodeInfo.KernelVersion)
+			}
+		}
+	}
+}
+
+func buildOf(release string) string {
+	for _, b := range builds {
+		if b.release == release {
+			return b.build
+		}
+	}
+	return "no build"
+}
+
+// upgradeWindows moves the nodes to the next release. The workload of that release is
+// there before; its pods run as soon as they can.
+func (l *life) upgradeWindows() {
+	was, next := builds[l.release], builds[l.release+1]
+	l.serve(l.release + 1)
+	if l.pools {
+		l.management("annotate", "azuremachinepool", "demo-mp-win", "windowsServerVersion=windows-"+next.release, "--overwrite")
+	} else {
+		template := l.management("get", "azuremachinetemplate", "demo-md-win", "-o", "json")
+		var object map[string]any
+		if err := json.Unmarshal([]byte(template), &object); err != nil {
+			l.t.Fatal(err)
+		}
+		object["metadata"] = map[string]any{"name": "demo-md-win-" + next.release, "namespace": "default"}
+		data, err := json.Marshal(object)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(data), "windows-"+was.release, "windows-"+next.release)
+		l.p.Run([]byte(text), "kubectl", "apply", "-f", "-")
+		l.management("patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p",
+			`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"demo-md-win-`+next.release+`"}}}}}`)
+	}
+	l.until("Windows nodes", func() string {
+		l.checkPlaces()
+		return l.missing(true, 2, func(n node) bool { return strings.HasPrefix(n.Status.NodeInfo.KernelVersion, next.build) })
+	})
+	l.release++
+	l.until("pods", func() string { return l.missingPods(l.release) })
+	l.kubectl("delete", "deployment", "web-"+was.release)
+	l.settled()
+}
+
+func (l *life) delete() {
+	l.management("delete", "cluster", "demo", "--wait=false")
+	l.p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
+	var left struct{ Value []struct{ ID string } }
+	l.p.ARM("/resources", "2021-04-01", &left)
+	if len(left.Value) > 0 {
+		l.t.Errorf("the local Azure still holds %v", left.Value)
+	}
+	if left := l.p.Processes(filepath.Join(l.p.Home, "vms")); len(left) > 0 {
+		l.t.Errorf("processes of the cluster's machines are left: %v", left)
+	}
+}

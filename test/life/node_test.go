@@ -1,0 +1,62 @@
+package life
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// group names what holds the Windows machines.
+func (l *life) group() (kind, name, selector string) {
+	if l.pools {
+		return "machinepool", "demo-mp-win", "cluster.x-k8s.io/pool-name=demo-mp-win"
+	}
+	return "machinedeployment", "demo-md-win", "cluster.x-k8s.io/deployment-name=demo-md-win"
+}
+
+// nodes of the workload cluster, those of Windows or all.
+type node struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Spec   struct{ ProviderID string }
+	Status struct {
+		NodeInfo   struct{ KubeletVersion, OperatingSystem, KernelVersion string }
+		Conditions []struct{ Type, Status string }
+	}
+}
+
+func (n node) ready() bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
+}
+
+func (l *life) nodes(windows bool) []node {
+	l.t.Helper()
+	// The API server goes away and comes back while its machine is replaced.
+	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "nodes", "-o", "json")
+	if err != nil {
+		return nil
+	}
+	var list struct{ Items []node }
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		l.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(n node) bool { return windows && n.Status.NodeInfo.OperatingSystem != "windows" })
+}
+
+// missing says how the nodes differ from what is wanted.
+func (l *life) missing(windows bool, count int, good func(node) bool) string {
+	nodes := l.nodes(windows)
+	if len(nodes) != count {
+		return fmt.Sprintf("%d nodes, not %d", len(nodes), count)
+	}
+	for _, n := range nodes {
+		if !n.ready() || !good(n) {
+			return fmt.Sprintf("node %s: ready %v, %s, %s", n.Metadata.Name, n.ready(), n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.KernelVersion)
+		}
+	}
+	return ""
+}
+
+func anyNode(node) bool { return true }

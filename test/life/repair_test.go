@@ -1,0 +1,187 @@
+package life
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strings"
+)
+
+const healthCheck = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineHealthCheck
+metadata: {name: demo-win, namespace: default}
+spec:
+  clusterName: demo
+  selector: {matchLabels: {%s: %s}}
+  checks:
+    nodeStartupTimeoutSeconds: 100
+    unhealthyNodeConditions:
+    - {type: Ready, status: Unknown, timeoutSeconds: 5}
+    - {type: Ready, status: "False", timeoutSeconds: 30}
+`
+
+// checkHealth lets Cluster API look after the Windows machines.
+func (l *life) checkHealth() {
+	_, _, selector := l.group()
+	key, value, _ := strings.Cut(selector, "=")
+	l.p.Run(fmt.Appendf(nil, healthCheck, key, value), "kubectl", "apply", "-f", "-")
+}
+
+// repair breaks a Windows node's machine and waits until there is another. harm
+// returns what is to be read in a condition meanwhile, "" for nothing.
+func (l *life) repair(harm func(node) (said string)) {
+	l.checkHealth()
+	victim := l.nodes(true)[0]
+	if said := harm(victim); said != "" {
+		l.hear(said)
+	}
+	l.until("another node", func() string {
+		return l.missing(true, 2, func(n node) bool { return n.Metadata.Name != victim.Metadata.Name })
+	})
+	l.p.Run(nil, "azure", "faults", "clear")
+	l.until("pods", func() string { return l.missingPods(l.release) })
+	l.settled()
+}
+
+const computeVersion = "2024-07-01"
+
+func (n node) vm() string { return relative(strings.TrimPrefix(n.Spec.ProviderID, "azure://")) }
+
+func (l *life) deleteVM(n node) string {
+	l.p.Azure("DELETE", n.vm(), computeVersion, nil)
+	if l.pools {
+		return "" // the instance's object goes with it
+	}
+	return "was deleted in Azure, not through Kubernetes"
+}
+
+func (l *life) stopVM(n node) string {
+	l.p.Azure("POST", n.vm()+"/powerOff", computeVersion, nil)
+	return "is stopped in Azure"
+}
+
+func (l *life) evict(n node) string {
+	l.p.Azure("POST", n.vm()+"/simulateEviction", computeVersion, nil)
+	return "is deallocated in Azure"
+}
+
+func (l *life) stopKubelet(n node) string {
+	name := path.Base(n.vm())
+	if l.pools {
+		name = "*_" + name
+	}
+	l.p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "kubelet-stopped", "--name", name)
+	return ""
+}
+
+// failedVM lets Azure fail to provision a machine.
+func (l *life) failedVM() {
+	l.p.Run(nil, "azure", "faults", "add", "boot-failure", "--type", l.vmType(), "--count", "1")
+	l.outgrow("OSProvisioningTimedOut")
+}
+
+// failedInterface lets Azure fail to provision a machine's network interface.
+func (l *life) failedInterface() {
+	l.p.Run(nil, "azure", "faults", "add", "operation", "--type", "*/networkInterfaces", "--verb", "PUT", "--code", "InternalServerError", "--message", "the interface broke", "--count", "1")
+	l.outgrow("the interface broke")
+}
+
+// failedBootstrap gives a machine data that it can never join with.
+func (l *life) failedBootstrap() {
+	l.p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "bad-token", "--type", l.vmType(), "--count", "1")
+	l.outgrow("the machine has not become a node")
+}
+
+// evictLater lets Azure take a machine away some time after it has come up.
+func (l *life) evictLater() {
+	l.p.Run(nil, "azure", "faults", "add", "eviction", "--type", l.vmType(), "--delay", "30s", "--count", "1")
+	l.outgrow("is deallocated in Azure")
+}
+
+func (l *life) vmType() string {
+	if l.pools {
+		return "*/virtualMachineScaleSets/virtualMachines"
+	}
+	return "*/virtualMachines"
+}
+
+// outgrow asks for a third Windows machine, of which something is said, gets one that
+// is whole, and goes back to two.
+func (l *life) outgrow(said string) {
+	kind, name, _ := l.group()
+	l.management("scale", kind, name, "--replicas", "3")
+	l.hear(said)
+	l.until("three Windows nodes", func() string { return l.missing(true, 3, anyNode) })
+	l.p.Run(nil, "azure", "faults", "clear")
+	l.settled()
+	l.scale(2)
+}
+
+// hear waits until a condition of the infrastructure, or an event of one, says
+// something, and notes the sentence.
+func (l *life) hear(said string) {
+	l.t.Helper()
+	l.until(said, func() string {
+		all := l.sayings()
+		for _, s := range all {
+			if strings.Contains(s, said) {
+				l.note("%.160s", s)
+				return ""
+			}
+		}
+		return strings.Join(all, "\n")
+	})
+}
+
+// sayings are the messages of the infrastructure's conditions that are not True, and of
+// its events.
+func (l *life) sayings() []string {
+	var objects struct {
+		Items []struct {
+			Kind           string
+			Message        string
+			InvolvedObject struct{ Kind string }
+			Status         struct {
+				Conditions []struct{ Status, Message string }
+			}
+		}
+	}
+	out := l.management("get", "azuremachines,azuremachinepools,azuremachinepoolmachines,events", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &objects); err != nil {
+		l.t.Fatal(err)
+	}
+	var all []string
+	for _, o := range objects.Items {
+		if o.Kind == "Event" && strings.HasPrefix(o.InvolvedObject.Kind, "Azure") {
+			all = append(all, o.Message)
+		}
+		for _, c := range o.Status.Conditions {
+			if c.Status != "True" && c.Message != "" {
+				all = append(all, c.Message)
+			}
+		}
+	}
+	return all
+}
+
+// evictable makes the Windows machines of a manifest spot machines.
+func (l *life) evictable(manifest string) string {
+	documents := strings.Split(manifest, "\n---\n")
+	for i, d := range documents {
+		name, indent := "\n  name: demo-md-win\n", "      "
+		if l.pools {
+			name, indent = "\n  name: demo-mp-win\n", "    "
+		}
+		if strings.Contains(d, "\nkind: AzureMachine") && strings.Contains(d, name) {
+			documents[i] = strings.Replace(d, "\n"+indent+"osDisk:", "\n"+indent+"spotVMOptions: {}\n"+indent+"osDisk:", 1)
+		}
+	}
+	return strings.Join(documents, "\n---\n")
+}
+
+// relative is an ID without its subscription.
+func relative(id string) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(id, "/subscriptions/"), "/")
+	return "/" + rest
+}
