@@ -46,20 +46,14 @@ func Components(image string) ([]byte, error) {
 		names = append(names, "crd/bases/"+e.Name())
 	}
 	for _, name := range names {
-		data, err := files.ReadFile(name)
+		parts, err := documents(name)
 		if err != nil {
 			return nil, err
 		}
-		if name == "manager/manager.yaml" {
-			data = bytes.Replace(data, []byte("image: IMAGE"), []byte("image: "+image), 1)
-		}
-		for _, document := range strings.Split("\n"+string(data), "\n---\n") {
+		for _, document := range parts {
 			object := map[string]any{}
-			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			if err := yaml.Unmarshal(bytes.Replace(document, []byte("image: IMAGE"), []byte("image: "+image), 1), &object); err != nil {
 				return nil, fmt.Errorf("embedded %s: %w", name, err)
-			}
-			if len(object) == 0 {
-				continue
 			}
 			pointWebhooks(object)
 			if err := add(object); err != nil {

@@ -3,7 +3,6 @@
 package config
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -35,19 +34,18 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 
 // Webhooks returns the webhook configurations, which refer to a service.
 func Webhooks() (*admissionv1.MutatingWebhookConfiguration, *admissionv1.ValidatingWebhookConfiguration, error) {
-	data, err := files.ReadFile("webhook/manifests.yaml")
+	both, err := documents("webhook/manifests.yaml")
 	if err != nil {
 		return nil, nil, err
 	}
-	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	documents := bytes.Split(bytes.TrimPrefix(data, []byte("---\n")), []byte("\n---\n"))
-	if len(documents) != 2 {
-		return nil, nil, fmt.Errorf("embedded webhook/manifests.yaml: %d documents, not 2", len(documents))
+	if len(both) != 2 {
+		return nil, nil, fmt.Errorf("embedded webhook/manifests.yaml: %d documents, not 2", len(both))
 	}
-	if err := yaml.UnmarshalStrict(documents[0], mutating); err != nil {
+	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
+	if err := yaml.UnmarshalStrict(both[0], mutating); err != nil {
 		return nil, nil, fmt.Errorf("embedded webhook/manifests.yaml: %w", err)
 	}
-	if err := yaml.UnmarshalStrict(documents[1], validating); err != nil {
+	if err := yaml.UnmarshalStrict(both[1], validating); err != nil {
 		return nil, nil, fmt.Errorf("embedded webhook/manifests.yaml: %w", err)
 	}
 	return mutating, validating, nil

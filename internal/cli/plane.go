@@ -64,24 +64,27 @@ the local Azure of a first one, for clusterctl move.`,
 // planeKind says which plane to start.
 type planeKind struct {
 	bare    bool
+	audit   bool
 	azureOf string
 }
 
 func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
+	f.BoolVar(&k.audit, "audit", false, "note what casement-manager asks of the management API server in management/log/audit.log")
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit)}
 	if k.azureOf == "" {
-		return []string{"--bare=" + strconv.FormatBool(k.bare)}, nil
+		return args, nil
 	}
 	if !k.bare {
 		return nil, usagef("--azure-of goes with --bare")
 	}
 	abs, err := filepath.Abs(k.azureOf)
-	return []string{"--bare", "--azure-of", abs}, err
+	return append(args, "--azure-of", abs), err
 }
 
 // latency is a pace as users write it.
@@ -216,7 +219,7 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		}
 		kind.azureOf = abs
 	}
-	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, AzureOf: local.Dir(kind.azureOf)}
+	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: local.Dir(kind.azureOf)}
 	if foreground {
 		shown := 0
 		opts.OnStatus = func(s local.Status) {

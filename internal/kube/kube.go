@@ -69,6 +69,9 @@ type Config struct {
 	// the API server reaches pods. The controllers of Deployments and Services run
 	// then as well.
 	EgressConfig string
+	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
+	// with neither bodies nor answers.
+	AuditOf string
 }
 
 // Plane is a running management plane.
@@ -121,6 +124,9 @@ func (p *Plane) start(ctx context.Context) error {
 		"--logger=zap", "--log-level=warn"); err != nil {
 		return err
 	}
+	if err := p.writeAuditPolicy(); err != nil {
+		return err
+	}
 	if err := p.run("kube-apiserver", p.apiServerFlags(socket)...); err != nil {
 		return err
 	}
@@ -157,6 +163,9 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + pki("sa.pub"), "--service-account-signing-key-file=" + pki("sa.key"),
 		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none", "--profiling=false",
+	}
+	if p.cfg.AuditOf != "" {
+		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(), "--audit-log-maxsize=100", "--audit-log-maxbackup=1")
 	}
 	if p.cfg.EgressConfig != "" {
 		// Services are resolved to their endpoints, as nothing here has cluster IPs.

@@ -58,10 +58,7 @@ func makePKI(dir, host string) error {
 		IPAddresses: []net.IP{net.ParseIP(host)},
 		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 	}
-	admin := x509.Certificate{
-		Subject: pkix.Name{CommonName: "casement-admin", Organization: []string{"system:masters"}}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
+	admin := clientTemplate("casement-admin", "system:masters")
 	for name, template := range map[string]x509.Certificate{"server": server, "admin": admin} {
 		if _, err := issue(dir, name, template, ca); err != nil {
 			return err
@@ -71,6 +68,26 @@ func makePKI(dir, host string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)
+}
+
+func clientTemplate(user string, groups ...string) x509.Certificate {
+	return x509.Certificate{
+		Subject: pkix.Name{CommonName: user, Organization: groups}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+}
+
+// client makes a certificate and key by which a user is known.
+func (k *keys) client(user string) (cert, key []byte, err error) {
+	ca, err := tls.X509KeyPair(k.caCert, k.caKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	pair, err := pki.Issue(clientTemplate(user), pki.Long, &ca)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pki.PEM(pair)
 }
 
 // issue writes name.crt and name.key, signed by signer or by itself.

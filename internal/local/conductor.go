@@ -60,6 +60,8 @@ type Options struct {
 	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
 	// Deployments run as processes.
 	Bare bool
+	// Audit notes what casement's manager asks of the management API server.
+	Audit bool
 	// AzureOf, when set, is the state directory of the plane whose local Azure is
 	// used instead of an own one.
 	AzureOf Dir

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"casement.dev/casement/config"
 	"casement.dev/casement/internal/kube"
 )
 
@@ -21,6 +22,9 @@ type management struct {
 
 func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	cfg := kube.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true}
+	if c.opts.Audit {
+		cfg.AuditOf = config.User
+	}
 	if c.opts.Bare {
 		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")
 		if err := c.writeEgress(cfg.EgressConfig); err != nil {

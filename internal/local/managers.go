@@ -82,6 +82,9 @@ func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (fun
 	if err := kube.InstallCRDs(ctx, plane.Config(), crds); err != nil {
 		return nil, err
 	}
+	if err := c.bindRights(ctx); err != nil {
+		return nil, err
+	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {
 		return nil, err
@@ -129,11 +132,11 @@ func (c *conductor) ports() (webhookPorts, error) {
 // managers are Cluster API's three and casement's own, which is pointed at the
 // local Azure by configuration alone.
 func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
-	rest := c.management.plane.Config()
+	plane := c.management.plane
 	if err := capi.EnableFeatures(); err != nil {
 		return nil, err
 	}
-	managers, err := capi.New(ctx, capi.Config{REST: rest, WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
+	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +144,13 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	o.MetricsAddress, o.HealthAddress = "0", "0"
 	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
 	o.SkipNameValidation = true
+	// With the rights that it has in production, and no more.
+	limited, err := plane.ConfigFor(config.User)
+	if err != nil {
+		return nil, err
+	}
 	o.Azure = manager.Azure{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint, CAFile: c.azure.server.CAFile()}
-	ours, err := manager.New(rest, o)
+	ours, err := manager.New(limited, o)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +158,30 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	if err != nil {
 		return nil, err
 	}
-	if err := (&gatewayWriter{client: cl, url: c.azure.gateway}).setUp(ours); err != nil {
+	// What the plane does itself runs beside Cluster API's core.
+	core := managers[0]
+	if err := (&gatewayWriter{client: cl, url: c.azure.gateway}).setUp(core); err != nil {
 		return nil, err
 	}
-	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(ours)
+	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(core)
+}
+
+// bindRights gives casement's manager the rights that an installation gives it.
+func (c *conductor) bindRights(ctx context.Context) error {
+	rights, err := config.Rights()
+	if err != nil {
+		return err
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return err
+	}
+	for _, o := range rights {
+		if err := applyObject(ctx, cl, o); err != nil {
+			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // webhookTimeout bounds the wait for a webhook server.
