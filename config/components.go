@@ -13,6 +13,7 @@ const (
 	namespace      = "casement-system"
 	webhookService = "casement-webhook-service"
 	certificate    = "casement-serving-cert"
+	certSecret     = "casement-webhook-service-cert"
 	// ProviderLabel marks everything that clusterctl installs for a provider.
 	// Source: cluster-api.sigs.k8s.io/developer/providers/contracts/clusterctl.
 	ProviderLabel = "cluster.x-k8s.io/provider"
@@ -24,6 +25,27 @@ const (
 // manager that runs image, its rights and its webhooks. The webhooks' certificate
 // is cert-manager's, which clusterctl installs first.
 func Components(image string) ([]byte, error) {
+	return components(image, func(object map[string]any) bool {
+		injectCertificate(object)
+		return true
+	})
+}
+
+// SelfSignedComponents returns the same for a cluster without cert-manager: the manager
+// makes the webhooks' certificate itself, and has the rights that it needs for that.
+func SelfSignedComponents(image string) ([]byte, error) {
+	return components(image, func(object map[string]any) bool {
+		if object["kind"] == "Deployment" {
+			keepCertificate(object)
+		}
+		version, _ := object["apiVersion"].(string)
+		return !strings.HasPrefix(version, "cert-manager.io/")
+	}, "selfsigned/rights.yaml")
+}
+
+// components are the manifests, and those in more, each object as adapt leaves it and
+// where it says that it is wanted.
+func components(image string, adapt func(map[string]any) bool, more ...string) ([]byte, error) {
 	var out bytes.Buffer
 	add := func(object map[string]any) error {
 		label(object)
@@ -37,7 +59,7 @@ func Components(image string) ([]byte, error) {
 		out.Write(text)
 		return nil
 	}
-	names := []string{"manager/manager.yaml", "rbac/role.yaml", "webhook/manifests.yaml", "lint/webhook.yaml"}
+	names := append([]string{"manager/manager.yaml", "rbac/role.yaml", "webhook/manifests.yaml", "lint/webhook.yaml"}, more...)
 	crds, err := files.ReadDir("crd/bases")
 	if err != nil {
 		return nil, err
@@ -56,6 +78,9 @@ func Components(image string) ([]byte, error) {
 				return nil, fmt.Errorf("embedded %s: %w", name, err)
 			}
 			pointWebhooks(object)
+			if !adapt(object) {
+				continue
+			}
 			if err := add(object); err != nil {
 				return nil, err
 			}
@@ -69,7 +94,28 @@ func label(object map[string]any) {
 	child(metadata, "labels")[ProviderLabel] = Provider
 }
 
-// pointWebhooks names the installed service and certificate in a generated webhook
+// injectCertificate lets cert-manager write the authority into a webhook configuration.
+func injectCertificate(object map[string]any) {
+	if _, ok := object["webhooks"]; ok {
+		child(child(object, "metadata"), "annotations")["cert-manager.io/inject-ca-from"] = namespace + "/" + certificate
+	}
+}
+
+// keepCertificate makes the manager of a Deployment keep its certificate itself.
+func keepCertificate(deployment map[string]any) {
+	pod := child(child(child(deployment, "spec"), "template"), "spec")
+	delete(pod, "volumes")
+	containers, _ := pod["containers"].([]any)
+	for _, c := range containers {
+		if container, ok := c.(map[string]any); ok {
+			delete(container, "volumeMounts")
+			args, _ := container["args"].([]any)
+			container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret, "--webhook-service="+namespace+"/"+webhookService)
+		}
+	}
+}
+
+// pointWebhooks names the installed service in a generated webhook
 // configuration.
 func pointWebhooks(object map[string]any) {
 	webhooks, ok := object["webhooks"].([]any)
@@ -78,7 +124,6 @@ func pointWebhooks(object map[string]any) {
 	}
 	metadata := child(object, "metadata")
 	metadata["name"] = strings.TrimSuffix(fmt.Sprint("casement-", metadata["name"]), "-configuration")
-	child(metadata, "annotations")["cert-manager.io/inject-ca-from"] = namespace + "/" + certificate
 	for _, w := range webhooks {
 		if hook, ok := w.(map[string]any); ok {
 			service := child(child(hook, "clientConfig"), "service")

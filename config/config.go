@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed crd/bases/*.yaml webhook/*.yaml rbac/*.yaml manager/*.yaml lint/*.yaml monitoring/*
+//go:embed crd/bases/*.yaml webhook/*.yaml rbac/*.yaml manager/*.yaml lint/*.yaml selfsigned/*.yaml monitoring/*
 var files embed.FS
 
 // CRDs returns the CustomResourceDefinitions.

@@ -63,6 +63,9 @@ func write(dir, image string) error {
 		return err
 	}
 	files := map[string][]byte{"infrastructure-components.yaml": components, "metadata.yaml": []byte(metadata)}
+	if files["casement-components-selfsigned.yaml"], err = config.SelfSignedComponents(image); err != nil {
+		return err
+	}
 	if files["addons.yaml"], err = addonSets(); err != nil {
 		return err
 	}

@@ -20,12 +20,13 @@ func newAzure(a *app) *cobra.Command {
 		Short: "The local Azure: serve it alone, point clients at it, read its log, let it fail",
 		Long: `The local Azure is an emulator of Azure Resource Manager whose virtual machines
 boot as simulated guests. 'casement up' runs it with everything else; 'casement
-azure serve' runs it alone. The other commands talk to whichever runs.`,
+azure serve' runs it alone. The other commands talk to whichever runs, except for
+permissions, which says what casement needs of the real one.`,
 		Example: `  casement azure serve --state /tmp/az
   eval "$(casement azure env --for az --state /tmp/az)" && az vm list
   casement azure log -f`,
 	}
-	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a))
+	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a))
 	return c
 }
 

@@ -21,7 +21,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,7 +36,8 @@ import (
 	"casement.dev/casement/internal/webhook/workload"
 )
 
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=casement-system,resources=leases,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=casement-system,resources=leases,verbs=get;create;update
+// +kubebuilder:rbac:groups="",namespace=casement-system,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
@@ -65,9 +65,20 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the scheme: %w", err)
 	}
-	mgr, err := ctrl.NewManager(cfg, managerOptions(o, scheme))
+	keeper, err := certificateKeeper(cfg, o, scheme)
+	if err != nil {
+		return nil, err
+	}
+	options := managerOptions(o, scheme)
+	options.WebhookServer = webhookServer(o, keeper)
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("make the manager: %w", err)
+	}
+	if keeper != nil {
+		if err := mgr.Add(keeper); err != nil {
+			return nil, fmt.Errorf("set up the webhook certificate: %w", err)
+		}
 	}
 	if err := setUpControllers(mgr, o); err != nil {
 		return nil, err
@@ -106,9 +117,6 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 			options.Cache.DefaultNamespaces = map[string]cache.Config{}
 		}
 		options.Cache.DefaultNamespaces[namespace] = cache.Config{}
-	}
-	if o.WebhookPort != 0 {
-		options.WebhookServer = ctrlwebhook.NewServer(ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir})
 	}
 	return options
 }

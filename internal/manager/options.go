@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,6 +23,13 @@ type Options struct {
 	WebhookHost    string
 	WebhookPort    int
 	WebhookCertDir string
+	// WebhookSelfSigned, when set, is the Secret (namespace/name) in which the manager
+	// keeps a certificate for WebhookService (namespace/name) that it makes and renews
+	// itself; WebhookConfigurations are the names of those that are to trust it.
+	// WebhookCertDir does not count then.
+	WebhookSelfSigned     string
+	WebhookService        string
+	WebhookConfigurations []string
 	// Namespaces limit what is watched; none is all. Identities have to lie in one of
 	// them too.
 	Namespaces []string
@@ -104,10 +112,12 @@ const (
 // Defaults are the options of a production manager.
 func Defaults() Options {
 	return Options{
-		MetricsAddress: ":8443",
-		HealthAddress:  ":9440",
-		WebhookPort:    9443,
-		WebhookCertDir: "/tmp/k8s-webhook-server/serving-certs",
+		MetricsAddress:        ":8443",
+		HealthAddress:         ":9440",
+		WebhookPort:           9443,
+		WebhookCertDir:        "/tmp/k8s-webhook-server/serving-certs",
+		WebhookService:        "casement-system/casement-webhook-service",
+		WebhookConfigurations: []string{"casement-mutating-webhook", "casement-validating-webhook", "casement-lint-workloads"},
 		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills.
 		GracefulShutdown: 25 * time.Second,
 		// Cluster API's own, which are client-go's.
@@ -127,6 +137,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")
+	flags.StringVar(&o.WebhookSelfSigned, "webhook-self-signed", o.WebhookSelfSigned, "secret (namespace/name) to keep a certificate in that the manager makes and renews itself, instead of --webhook-cert-dir")
+	flags.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "service (namespace/name) that --webhook-self-signed makes a certificate for")
+	flags.StringSliceVar(&o.WebhookConfigurations, "webhook-configurations", o.WebhookConfigurations, "webhook configurations that are to trust the certificate of --webhook-self-signed")
 	flags.StringSliceVar(&o.Namespaces, "namespace", o.Namespaces, "namespaces to watch, separated by commas; empty is all")
 	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
@@ -194,6 +207,13 @@ func (o *Options) Validate() error {
 	}
 	if o.RenewDeadline <= o.RetryPeriod*6/5 {
 		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline: %s is not longer than 1.2 times --leader-elect-retry-period %s", o.RenewDeadline, o.RetryPeriod))
+	}
+	if o.WebhookSelfSigned != "" {
+		for _, n := range []struct{ flag, value string }{{"webhook-self-signed", o.WebhookSelfSigned}, {"webhook-service", o.WebhookService}} {
+			if namespace, name, ok := strings.Cut(n.value, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+				errs = append(errs, fmt.Errorf("--%s: %q is not NAMESPACE/NAME", n.flag, n.value))
+			}
+		}
 	}
 	if o.WebhookPort < 0 || o.WebhookPort > 65535 {
 		errs = append(errs, fmt.Errorf("--webhook-port: %d is no port", o.WebhookPort))

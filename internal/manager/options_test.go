@@ -23,6 +23,7 @@ func TestValidate(t *testing.T) {
 		{"no such CA", func(o *Options) { o.Azure.CAFile = "/nowhere/ca.crt" }, []string{"--azure-ca-file"}},
 		{"lease too short", func(o *Options) { o.LeaseDuration = o.RenewDeadline }, []string{"--leader-elect-lease-duration"}},
 		{"renewal too short", func(o *Options) { o.RenewDeadline = o.RetryPeriod }, []string{"--leader-elect-renew-deadline"}},
+		{"secret without namespace", func(o *Options) { o.WebhookSelfSigned = "cert" }, []string{"--webhook-self-signed"}},
 		{"several at once", func(o *Options) { o.Resync, o.Concurrency.AzureMachine, o.WebhookPort = 0, 0, -1 }, []string{"--resync", "--azuremachine-concurrency", "--webhook-port"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

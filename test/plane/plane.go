@@ -114,6 +114,9 @@ func (p *Plane) Kubeconfig(cluster string) string {
 	return path
 }
 
+// Subscription is the ID of the local Azure's subscription.
+func (p *Plane) Subscription() string { return p.status().Azure.SubscriptionID }
+
 // status is what the test needs of `casement status`.
 type status struct {
 	PID   int
@@ -172,6 +175,22 @@ func (p *Plane) ARM(path, apiVersion string, into any) {
 // other than casement. into may be nil.
 func (p *Plane) Azure(method, path, apiVersion string, into any) {
 	p.t.Helper()
+	p.send(method, path, apiVersion, nil, into)
+}
+
+// Put makes a resource of the subscription in the local Azure, as somebody other than
+// casement.
+func (p *Plane) Put(path, apiVersion string, body any) {
+	p.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(http.MethodPut, path, apiVersion, data, nil)
+}
+
+func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
+	p.t.Helper()
 	s := p.status()
 	ca, err := os.ReadFile(s.Azure.CAFile)
 	if err != nil {
@@ -189,11 +208,14 @@ func (p *Plane) Azure(method, path, apiVersion string, into any) {
 		AccessToken string `json:"access_token"`
 	}
 	p.decode(resp, &token)
-	req, err := http.NewRequest(method, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, nil)
+	req, err := http.NewRequest(method, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, bytes.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if resp, err = client.Do(req); err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,0 +1,205 @@
+// Package certificate makes and renews the certificate of the admission server where
+// cert-manager does not: an authority and a serving certificate in a Secret that all
+// replicas share, and the authority in the webhook configurations.
+//
+// No replica leads here. Each looks at the Secret from time to time; whoever finds it
+// due writes it, and the API server's optimistic locking lets one of them win. A replica
+// serves a certificate only when the configurations trust its authority, and a new
+// authority is published for months before it signs, so that nothing has to happen at
+// the same moment and nobody has to start again. It serves no requests itself. Only
+// internal/manager imports it.
+package certificate
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Config says whose certificate to keep.
+type Config struct {
+	// Client reads and writes the API server itself, not a cache.
+	Client client.Client
+	// Secret is where the certificate is kept.
+	Secret client.ObjectKey
+	// DNSNames are the names that the API server calls the admission server by.
+	DNSNames []string
+	// Mutating and Validating are the names of the webhook configurations that are to
+	// trust it.
+	Mutating, Validating []string
+	// Log is told of each renewal.
+	Log logr.Logger
+	// Now is the time; nil is the clock's.
+	Now func() time.Time
+	// Period is how often the Secret is looked at; 0 is a minute.
+	Period time.Duration
+}
+
+// Keeper keeps the certificate. It is a manager.Runnable of every replica.
+type Keeper struct {
+	cfg     Config
+	serving atomic.Pointer[tls.Certificate]
+}
+
+// New makes a keeper, which has no certificate before it is started.
+func New(cfg Config) *Keeper {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Period == 0 {
+		cfg.Period = time.Minute
+	}
+	return &Keeper{cfg: cfg}
+}
+
+// GetCertificate is for tls.Config.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := k.serving.Load(); c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("the certificate in Secret %s is not there yet", k.cfg.Secret)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*Keeper) NeedLeaderElection() bool { return false }
+
+// retry is how soon a failure is tried again while there is no certificate.
+const retry = 2 * time.Second
+
+// Start implements manager.Runnable: it keeps the certificate until ctx ends.
+func (k *Keeper) Start(ctx context.Context) error {
+	for {
+		wait := k.cfg.Period
+		if err := k.Keep(ctx); err != nil && ctx.Err() == nil {
+			k.cfg.Log.Error(err, "The webhook certificate could not be kept", "secret", k.cfg.Secret.String())
+			if k.serving.Load() == nil {
+				wait = retry
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// attempts bounds how often two replicas may come between each other.
+const attempts = 5
+
+// Keep looks at the Secret once, renews what is due, lets the configurations trust it,
+// and serves it from then on.
+func (k *Keeper) Keep(ctx context.Context) error {
+	var data map[string][]byte
+	var err error
+	for range attempts {
+		if data, err = k.settle(ctx); err == nil {
+			err = k.publish(ctx, data[caBundle])
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	now := read(data).serving
+	if now == nil {
+		return fmt.Errorf("secret %s holds no certificate", k.cfg.Secret)
+	}
+	if before := k.serving.Swap(now); before == nil || !before.Leaf.Equal(now.Leaf) {
+		k.cfg.Log.Info("Serving a webhook certificate", "secret", k.cfg.Secret.String(), "notAfter", now.Leaf.NotAfter)
+	}
+	return nil
+}
+
+// settle returns the Secret's data, renewed where it is due.
+func (k *Keeper) settle(ctx context.Context) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := k.cfg.Client.Get(ctx, k.cfg.Secret, secret)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return nil, fmt.Errorf("read the webhook certificate: %w", err)
+	}
+	data, changed, err := renew(secret.Data, k.cfg.DNSNames, k.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	if !changed {
+		return data, nil
+	}
+	secret.Data = data
+	if missing {
+		secret.ObjectMeta = metav1.ObjectMeta{Namespace: k.cfg.Secret.Namespace, Name: k.cfg.Secret.Name}
+		secret.Type = corev1.SecretTypeTLS
+		err = k.cfg.Client.Create(ctx, secret)
+	} else {
+		err = k.cfg.Client.Update(ctx, secret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write the webhook certificate: %w", err)
+	}
+	k.cfg.Log.Info("Renewed the webhook certificate", "secret", k.cfg.Secret.String())
+	return data, nil
+}
+
+// publish makes every configuration trust the authorities.
+func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
+	for _, name := range k.cfg.Mutating {
+		c := &admissionv1.MutatingWebhookConfiguration{}
+		err := k.trust(ctx, name, c, bundle, func() (hooks []*admissionv1.WebhookClientConfig) {
+			for i := range c.Webhooks {
+				hooks = append(hooks, &c.Webhooks[i].ClientConfig)
+			}
+			return hooks
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range k.cfg.Validating {
+		c := &admissionv1.ValidatingWebhookConfiguration{}
+		err := k.trust(ctx, name, c, bundle, func() (hooks []*admissionv1.WebhookClientConfig) {
+			for i := range c.Webhooks {
+				hooks = append(hooks, &c.Webhooks[i].ClientConfig)
+			}
+			return hooks
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trust writes the bundle into one configuration where it has another one. A
+// configuration that is not installed needs none.
+func (k *Keeper) trust(ctx context.Context, name string, c client.Object, bundle []byte, hooks func() []*admissionv1.WebhookClientConfig) error {
+	if err := k.cfg.Client.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := c.DeepCopyObject().(client.Object)
+	changed := false
+	for _, hook := range hooks() {
+		if !bytes.Equal(hook.CABundle, bundle) {
+			hook.CABundle, changed = bundle, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if err := k.cfg.Client.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("let %s trust the webhook certificate: %w", name, err)
+	}
+	return nil
+}
