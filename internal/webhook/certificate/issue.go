@@ -1,22 +1,16 @@
 package certificate
 
 import (
-	"bytes"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
-	"fmt"
-	"math/big"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/pki"
 )
 
 // Lives. A serving certificate is made anew when a third of its life is left. An
@@ -38,15 +32,9 @@ const (
 	nextKey  = "next-ca.key"
 )
 
-// authority is a certificate that signs.
-type authority struct {
-	cert *x509.Certificate
-	key  crypto.Signer
-}
-
-// contents is a Secret's data, understood.
+// contents is a Secret's data, understood. Pairs that are missing or broken are nil.
 type contents struct {
-	ca, next *authority
+	ca, next *tls.Certificate
 	// trusted are all authorities, in the order of the Secret.
 	trusted []*x509.Certificate
 	serving *tls.Certificate
@@ -73,18 +61,10 @@ func read(data map[string][]byte) contents {
 }
 
 // authorityOf finds the certificate of a key.
-func authorityOf(trusted []*x509.Certificate, keyPEM []byte) *authority {
-	block, _ := pem.Decode(keyPEM)
-	if block == nil {
-		return nil
-	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		return nil
-	}
+func authorityOf(trusted []*x509.Certificate, key []byte) *tls.Certificate {
 	for _, cert := range trusted {
-		if key.PublicKey.Equal(cert.PublicKey) {
-			return &authority{cert, key}
+		if pair, err := tls.X509KeyPair(encode(cert), key); err == nil {
+			return &pair
 		}
 	}
 	return nil
@@ -104,7 +84,7 @@ func renew(data map[string][]byte, dnsNames []string, now time.Time) (map[string
 		}
 		c.serving, changed = nil, true
 	}
-	if c.next == nil && now.Add(2*servingLife).After(c.ca.cert.NotAfter) {
+	if c.next == nil && now.Add(2*servingLife).After(c.ca.Leaf.NotAfter) {
 		if c.next, err = newAuthority(now); err != nil {
 			return nil, false, err
 		}
@@ -119,105 +99,72 @@ func renew(data map[string][]byte, dnsNames []string, now time.Time) (map[string
 	if !changed {
 		return data, false, nil
 	}
-	out, err := c.encode(now)
+	out, err := c.data(now)
 	return out, true, err
 }
 
 // signs says whether an authority outlives what it would sign now.
-func signs(a *authority, now time.Time) bool { return now.Add(servingLife).Before(a.cert.NotAfter) }
+func signs(a *tls.Certificate, now time.Time) bool {
+	return now.Add(servingLife).Before(a.Leaf.NotAfter)
+}
 
 // serves says whether a certificate will do for a while: it has these names, and an
 // authority that is trusted has signed it.
-func serves(pair *tls.Certificate, ca *authority, trusted []*x509.Certificate, dnsNames []string, now time.Time) bool {
+func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certificate, dnsNames []string, now time.Time) bool {
 	if pair == nil || now.Add(servingLeft).After(pair.Leaf.NotAfter) || !slices.Equal(pair.Leaf.DNSNames, dnsNames) {
 		return false
 	}
-	return slices.ContainsFunc(append(slices.Clone(trusted), ca.cert), func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
+	return slices.ContainsFunc(append(slices.Clone(trusted), ca.Leaf), func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
 }
 
-func (c *contents) encode(now time.Time) (map[string][]byte, error) {
-	bundle := []*x509.Certificate{c.ca.cert}
+// data is what a Secret holds of it, and of the authorities that are valid.
+func (c *contents) data(now time.Time) (map[string][]byte, error) {
+	bundle := []*x509.Certificate{c.ca.Leaf}
 	if c.next != nil {
-		bundle = append(bundle, c.next.cert)
+		bundle = append(bundle, c.next.Leaf)
 	}
 	for _, t := range c.trusted {
 		if now.Before(t.NotAfter) && !slices.ContainsFunc(bundle, t.Equal) {
 			bundle = append(bundle, t)
 		}
 	}
-	var out bytes.Buffer
+	data := map[string][]byte{}
 	for _, t := range bundle {
-		out.Write(encodeCert(t.Raw))
+		data[caBundle] = append(data[caBundle], encode(t)...)
 	}
-	data := map[string][]byte{caBundle: out.Bytes(), corev1.TLSCertKey: encodeCert(c.serving.Certificate[0])}
-	for name, key := range map[string]crypto.PrivateKey{caKey: c.ca.key, corev1.TLSPrivateKeyKey: c.serving.PrivateKey} {
-		encoded, err := encodeKey(key)
+	data[corev1.TLSCertKey] = encode(c.serving.Leaf)
+	for name, pair := range map[string]*tls.Certificate{caKey: c.ca, nextKey: c.next, corev1.TLSPrivateKeyKey: c.serving} {
+		if pair == nil {
+			continue
+		}
+		_, key, err := pki.PEM(*pair)
 		if err != nil {
 			return nil, err
 		}
-		data[name] = encoded
-	}
-	if c.next != nil {
-		encoded, err := encodeKey(c.next.key)
-		if err != nil {
-			return nil, err
-		}
-		data[nextKey] = encoded
+		data[name] = key
 	}
 	return data, nil
 }
 
-func newAuthority(now time.Time) (*authority, error) {
-	der, key, err := issue(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "casement webhooks"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: now.Add(-skew), NotAfter: now.Add(authorityLife),
-	}, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make an authority: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	return &authority{cert, key}, err
+func newAuthority(now time.Time) (*tls.Certificate, error) {
+	return issue(x509.Certificate{
+		Subject: pkix.Name{CommonName: "casement webhooks"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, now, authorityLife, nil)
 }
 
-func sign(ca *authority, dnsNames []string, now time.Time) (*tls.Certificate, error) {
-	der, key, err := issue(&x509.Certificate{
+func sign(ca *tls.Certificate, dnsNames []string, now time.Time) (*tls.Certificate, error) {
+	return issue(x509.Certificate{
 		Subject: pkix.Name{CommonName: dnsNames[0]}, DNSNames: dnsNames,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		NotBefore: now.Add(-skew), NotAfter: now.Add(servingLife),
-	}, ca)
-	if err != nil {
-		return nil, fmt.Errorf("make a serving certificate: %w", err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+	}, now, servingLife, ca)
 }
 
-// issue makes a key and a certificate that an authority, or without one itself, signs.
-func issue(template *x509.Certificate, by *authority) ([]byte, crypto.Signer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
-		return nil, nil, err
-	}
-	parent, signer := template, crypto.Signer(key)
-	if by != nil {
-		parent, signer = by.cert, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	return der, key, err
+func issue(template x509.Certificate, now time.Time, life time.Duration, by *tls.Certificate) (*tls.Certificate, error) {
+	template.NotBefore, template.NotAfter = now.Add(-skew), now.Add(life)
+	pair, err := pki.Issue(template, life, by)
+	return &pair, err
 }
 
-func encodeCert(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func encodeKey(key crypto.PrivateKey) ([]byte, error) {
-	ec, ok := key.(*ecdsa.PrivateKey)
-	if !ok {
-		return nil, errors.New("a key of the webhook certificate's Secret is no ECDSA key")
-	}
-	der, err := x509.MarshalECPrivateKey(ec)
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
+func encode(cert *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }

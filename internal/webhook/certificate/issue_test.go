@@ -52,7 +52,7 @@ func TestRenew(t *testing.T) {
 			verify(t, serving, bundle, now)
 			verify(t, before, next[caBundle], now)
 		}
-		leaves[serving.Leaf.SerialNumber.String()], authorities[read(next).ca.cert.SerialNumber.String()] = true, true
+		leaves[serving.Leaf.SerialNumber.String()], authorities[read(next).ca.Leaf.SerialNumber.String()] = true, true
 		if trusted := len(read(next).trusted); trusted > 3 {
 			t.Fatalf("%d authorities are trusted at once", trusted)
 		}
