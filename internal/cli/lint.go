@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/lint/registry"
 	"casement.dev/casement/internal/lint/rules"
 )
 
@@ -23,7 +24,7 @@ const ExitUnreadable = 3
 type lintOptions struct {
 	output, failOn, assumeOS, baseline, kubernetes, config string
 	templates, windows                                     []string
-	fix, diff, updateBaseline                              bool
+	fix, diff, updateBaseline, checkImages                 bool
 	cluster                                                lintCluster
 }
 
@@ -66,6 +67,7 @@ could not be read.`,
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
 	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, in place")
 	f.BoolVar(&o.diff, "diff", false, "print the mended files instead of findings, and change nothing")
+	f.BoolVar(&o.checkImages, "check-images", false, "ask the registries of other images for which Windows builds they are")
 	f.StringVar(&o.baseline, "baseline", "", "JSON of findings that are known")
 	f.BoolVar(&o.updateBaseline, "update-baseline", false, "write what is found to --baseline")
 	o.cluster.addFlags(c)
@@ -166,12 +168,18 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	for _, e := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", e)
 	}
+	var images map[string]lint.Platforms
+	if o.checkImages {
+		images = a.askRegistries(ctx, set)
+		set.Learn(images)
+	}
 	findings, silent := lintRun(set, config, target)
 	if o.fix || o.diff {
 		if err := a.mend(findings, o.diff); err != nil || o.diff {
 			return err
 		}
 		set, unread = lint.Read(args, input)
+		set.Learn(images)
 		findings, silent = lintRun(set, config, target)
 	}
 	if findings, err = a.known(findings, o); err != nil {
@@ -192,6 +200,16 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 		return exitError{ExitFailed}
 	}
 	return nil
+}
+
+// askRegistries asks of the images that are not known by name, with the credentials of
+// the docker configuration. What no registry answers is told, and known no better.
+func (a *app) askRegistries(ctx context.Context, set *lint.Set) map[string]lint.Platforms {
+	images, notes := registry.Ask(ctx, set.AskFor(), registry.Options{})
+	for _, note := range notes {
+		fmt.Fprintf(a.Err, "casement: warning: --check-images: %s\n", note)
+	}
+	return images
 }
 
 // lintConfig is the configuration file with the flags over it.

@@ -10,6 +10,8 @@ type Set struct {
 
 	index *index
 	nodes int // about how many were read
+	// platforms are those of images of which a registry was asked.
+	platforms map[string]Platforms
 }
 
 // index finds objects and pods without looking at all of them.

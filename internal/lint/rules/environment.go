@@ -104,7 +104,7 @@ func environment() []lint.Rule {
 			Doc: "An ephemeral container runs on the pod's own node: an image of Linux, such as the busybox of `kubectl debug`, does not start on Windows. Take one for Windows; in a HostProcess pod it has to be a HostProcess container. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: windowsPod + container + "  ephemeralContainers:\n  - name: debugger\n    image: busybox:1.36\n", Good: windowsPod + container + "  ephemeralContainers:\n  - name: debugger\n    image: mcr.microsoft.com/windows/nanoserver:ltsc2022\n",
 			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				if v := c.At("image"); c.List == "ephemeralContainers" && linuxImage.MatchString(v.Str()) && !lint.WindowsImage(v.Str()) {
+				if v := c.At("image"); c.List == "ephemeralContainers" && notForWindows(p.Set, v.Str()) {
 					p.Report(pod.Object, v, fmt.Sprintf("%s has no Windows platform: the debug container does not start", v.Str()), say("an image for Windows"))
 				}
 			}),

@@ -22,7 +22,7 @@ func hosts() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "WIN702", Severity: lint.Error, Title: "An image for another Windows build", Oracle: lint.Unit,
-			Doc: "A host before Windows Server 2022 runs containers of its own build alone; from then on those from the release before it up to its own. The rest fail: the operating system of the container does not match that of the host (0xc0370101). Compared are the tag, the windows-build selector of the pod or its RuntimeClass, else the nodes' releases (`--windows-release`), and the pod's containers with each other. Source: learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.",
+			Doc: "A host before Windows Server 2022 runs containers of its own build alone; from then on those from the release before it up to its own. The rest fail: the operating system of the container does not match that of the host (0xc0370101). Compared are the tag (with `--check-images` also what the registry has for Windows, of which one has to fit), the windows-build selector of the pod or its RuntimeClass, else the nodes' releases (`--windows-release`), and the pod's containers with each other. Source: learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.",
 			Bad: image("ltsc2019", on2022), Good: image("ltsc2022", on2022),
 			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
 				if pod.HostProcess() {
@@ -32,13 +32,13 @@ func hosts() []lint.Rule {
 				fits := windows.Releases()
 				for _, c := range pod.Containers() {
 					v := c.At("image")
-					r, ok := windows.ImageRelease(v.Str())
-					if !ok {
+					own, name := imageBuilds(p.Set, v.Str())
+					if len(own) == 0 {
 						continue
 					}
-					runs := func(build string) bool { return windows.CanRun(build, r.Build) }
+					runs := func(build string) bool { return canRun(build, own) }
 					if len(builds) > 0 && !slices.ContainsFunc(builds, runs) {
-						p.Report(pod.Object, v, fmt.Sprintf("Windows Server %s does not run on %s", r.Name, from), say("an image of the nodes' release, or other nodes"))
+						p.Report(pod.Object, v, fmt.Sprintf("%s does not run on %s", name, from), say("an image of the nodes' release, or other nodes"))
 						return
 					}
 					fits = slices.DeleteFunc(fits, func(host windows.Release) bool { return !runs(host.Build) })
@@ -59,11 +59,16 @@ func hosts() []lint.Rule {
 				}
 				for _, c := range pod.Containers() {
 					v := c.At("image")
-					r, ok := windows.ImageRelease(v.Str())
+					own, _ := imageBuilds(p.Set, v.Str())
 					builds, _ := hostBuilds(p, pod)
-					bad := slices.IndexFunc(builds, func(host string) bool { return !windows.CanRun(host, r.Build) })
-					if ok && bad >= 0 && len(builds) > 1 && slices.ContainsFunc(builds, func(host string) bool { return windows.CanRun(host, r.Build) }) {
-						p.Report(pod.Object, pod.Spec.At("nodeSelector"), fmt.Sprintf("the pod can land on nodes of build %s, which do not run %s", builds[bad], v.Str()), say("node.kubernetes.io/windows-build: "+r.Build))
+					bad := slices.IndexFunc(builds, func(host string) bool { return !canRun(host, own) })
+					good := slices.IndexFunc(builds, func(host string) bool { return canRun(host, own) })
+					if len(own) > 0 && bad >= 0 && good >= 0 {
+						fix := builds[good]
+						if r, ok := windows.ImageRelease(v.Str()); ok {
+							fix = r.Build
+						}
+						p.Report(pod.Object, pod.Spec.At("nodeSelector"), fmt.Sprintf("the pod can land on nodes of build %s, which do not run %s", builds[bad], v.Str()), say("node.kubernetes.io/windows-build: "+fix))
 						return
 					}
 				}
@@ -99,6 +104,22 @@ func hosts() []lint.Rule {
 			},
 		},
 	}
+}
+
+// imageBuilds are the Windows builds that an image has, as its reference says or its
+// registry, and what to call it; none when they are not known.
+func imageBuilds(s *lint.Set, reference string) (builds []string, name string) {
+	if r, ok := windows.ImageRelease(reference); ok {
+		return []string{r.Build}, "Windows Server " + r.Name
+	}
+	known, _ := s.Platforms(reference)
+	builds = known.Builds()
+	return builds, "an image for Windows " + strings.Join(builds, " and ")
+}
+
+// canRun says whether a host runs one of an image's builds.
+func canRun(host string, image []string) bool {
+	return slices.ContainsFunc(image, func(build string) bool { return windows.CanRun(host, build) })
 }
 
 // selectedBuild is the windows-build that the pod or its RuntimeClass selects.

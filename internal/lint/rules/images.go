@@ -17,6 +17,15 @@ var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(alpine|ubuntu|d
 // ended are releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)
 
+// notForWindows says whether an image has no Windows platform: as its registry says
+// (`--check-images`), else as its name does.
+func notForWindows(s *lint.Set, image string) bool {
+	if known, ok := s.Platforms(image); ok {
+		return len(known.Windows) == 0
+	}
+	return linuxImage.MatchString(image) && !lint.WindowsImage(image)
+}
+
 // images are the rules about images and isolation.
 func images() []lint.Rule {
 	image := func(name string) string {
@@ -42,10 +51,10 @@ func images() []lint.Rule {
 		},
 		{
 			ID: "WIN704", Severity: lint.Error, Title: "An image of Linux alone", Oracle: lint.Unit,
-			Doc: "The image has no Windows platform: no match for platform in manifest. Source: gitlab-org/gitlab-runner issue 4014.",
+			Doc: "The image has no Windows platform: no match for platform in manifest. Known are some names; with `--check-images` the registry is asked of the others. Source: gitlab-org/gitlab-runner issue 4014.",
 			Bad: image("alpine:3.20"), Good: image("mcr.microsoft.com/windows/nanoserver:ltsc2022"),
 			Check: each(func(p *lint.Pass, pod *lint.Pod, v lint.Value) {
-				if linuxImage.MatchString(v.Str()) && !lint.WindowsImage(v.Str()) {
+				if notForWindows(p.Set, v.Str()) {
 					p.Report(pod.Object, v, fmt.Sprintf("%s has no Windows platform", v.Str()), say("an image for Windows"))
 				}
 			}),

@@ -1,0 +1,285 @@
+// Package registry asks container registries for which systems and Windows builds
+// images are made: their manifest lists, and the configuration of images without one.
+// It pulls no layer, asks each image once and in bounded time, and tells nobody the
+// credentials it uses. internal/cli imports it, for `casement lint --check-images`.
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// Options say how to ask. The zero value has the defaults.
+type Options struct {
+	// Keychain has the credentials; nil is that of the docker configuration.
+	Keychain authn.Keychain
+	// Transport carries the requests; nil is the ordinary one.
+	Transport http.RoundTripper
+	// Timeout is for one image (10 s), Total for all of them (2 min).
+	Timeout, Total time.Duration
+	// Parallel is how many images are asked for at once (8).
+	Parallel int
+}
+
+// Ask returns what registries say of images, by reference. Notes tell, a line for each
+// registry and reason, of which images nothing could be learned.
+func Ask(ctx context.Context, references []string, o Options) (images map[string]lint.Platforms, notes []string) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
+	defer cancel()
+	a := &asker{timeout: cmp.Or(o.Timeout, 10*time.Second), dead: map[string]string{}, known: map[string]lint.Platforms{}, trouble: map[trouble][]string{}}
+	if o.Keychain == nil {
+		o.Keychain = authn.DefaultKeychain
+	}
+	if o.Transport == nil {
+		o.Transport = remote.DefaultTransport
+	}
+	puller, err := remote.NewPuller(
+		remote.WithAuthFromKeychain(quiet{o.Keychain}), remote.WithTransport(o.Transport), remote.WithUserAgent("casement"),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+	)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	a.get = puller.Get
+	work := make(chan question)
+	var workers sync.WaitGroup
+	for range cmp.Or(o.Parallel, 8) {
+		workers.Go(func() {
+			for q := range work {
+				a.ask(ctx, q)
+			}
+		})
+	}
+	for _, q := range a.questions(references) {
+		work <- q
+	}
+	close(work)
+	workers.Wait()
+	return a.known, a.notes()
+}
+
+// question is one image with all the ways in which it is written.
+type question struct {
+	ref     name.Reference
+	written []string
+}
+
+// trouble is why something could not be learned from a registry.
+type trouble struct{ registry, reason string }
+
+// asker is one round of questions.
+type asker struct {
+	get     func(context.Context, name.Reference) (*remote.Descriptor, error)
+	timeout time.Duration
+
+	mu sync.Mutex
+	// dead are the registries that are given up, and why.
+	dead    map[string]string
+	known   map[string]lint.Platforms
+	trouble map[trouble][]string
+}
+
+// questions are the images, each once, in the order of their first mention.
+func (a *asker) questions(references []string) []question {
+	place := map[string]int{}
+	var out []question
+	for _, written := range references {
+		ref, err := name.ParseReference(written)
+		if err != nil {
+			a.note("", "no reference of an image", written)
+			continue
+		}
+		i, again := place[ref.Name()]
+		if !again {
+			i = len(out)
+			place[ref.Name()] = i
+			out = append(out, question{ref: ref})
+		}
+		out[i].written = append(out[i].written, written)
+	}
+	return out
+}
+
+// ask asks of one image, unless its registry is given up.
+func (a *asker) ask(ctx context.Context, q question) {
+	registry := q.ref.Context().RegistryStr()
+	a.mu.Lock()
+	why, dead := a.dead[registry]
+	a.mu.Unlock()
+	var found lint.Platforms
+	if !dead {
+		var err error
+		if found, err = a.within(ctx, q.ref); err != nil {
+			why, dead = reason(err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if why == "" {
+		for _, written := range q.written {
+			a.known[written] = found
+		}
+		return
+	}
+	if dead {
+		a.dead[registry] = why
+	}
+	a.note(registry, why, q.written[0])
+}
+
+func (a *asker) note(registry, why, image string) {
+	key := trouble{registry, why}
+	a.trouble[key] = append(a.trouble[key], image)
+}
+
+// within bounds the time of an answer, also where a credential helper hangs.
+func (a *asker) within(ctx context.Context, ref name.Reference) (lint.Platforms, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	type answer struct {
+		platforms lint.Platforms
+		err       error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		platforms, err := a.platforms(ctx, ref)
+		done <- answer{platforms, err}
+	}()
+	select {
+	case got := <-done:
+		return got.platforms, got.err
+	case <-ctx.Done():
+		return lint.Platforms{}, ctx.Err()
+	}
+}
+
+// platforms reads a manifest list, or the configuration of a single image.
+func (a *asker) platforms(ctx context.Context, ref name.Reference) (lint.Platforms, error) {
+	var out lint.Platforms
+	got, err := a.get(ctx, ref)
+	if err != nil {
+		return out, err
+	}
+	if !got.MediaType.IsIndex() {
+		image, err := got.Image()
+		if err != nil {
+			return out, err
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return out, err
+		}
+		add(&out, config.OS, config.OSVersion)
+		return out, told(out)
+	}
+	index, err := got.ImageIndex()
+	if err != nil {
+		return out, err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return out, err
+	}
+	for _, m := range manifest.Manifests {
+		if m.Platform != nil {
+			add(&out, m.Platform.OS, m.Platform.OSVersion)
+		}
+	}
+	return out, told(out)
+}
+
+// add takes an entry. What is for no system, such as an attestation, is unknown or empty.
+func add(out *lint.Platforms, os, version string) {
+	switch {
+	case os == "windows" && !slices.Contains(out.Windows, version):
+		out.Windows = append(out.Windows, version)
+	case os != "windows" && os != "" && os != "unknown":
+		out.Others = true
+	}
+}
+
+var errUntold = errors.New("the manifest tells no platform")
+
+func told(p lint.Platforms) error {
+	if len(p.Windows) == 0 && !p.Others {
+		return errUntold
+	}
+	return nil
+}
+
+// quiet keeps to itself what credential helpers print.
+type quiet struct{ authn.Keychain }
+
+var errCredentials = errors.New("the docker configuration's credentials for it cannot be read")
+
+// Resolve implements authn.Keychain.
+func (q quiet) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	auth, err := q.Keychain.Resolve(target)
+	if err != nil {
+		return nil, errCredentials
+	}
+	return auth, nil
+}
+
+// reason says in few words, and without addresses that may carry tokens, why an image
+// is not known, and whether its registry need not be asked again.
+func reason(err error) (text string, dead bool) {
+	if answer, ok := errors.AsType[*transport.Error](err); ok {
+		switch answer.StatusCode {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return "access denied; log in with docker login, or its like", false
+		case http.StatusNotFound:
+			return "not found", false
+		case http.StatusTooManyRequests:
+			return "too many requests", true
+		}
+		return fmt.Sprintf("HTTP status %d", answer.StatusCode), answer.StatusCode >= http.StatusInternalServerError
+	}
+	switch {
+	case errors.Is(err, errCredentials):
+		return errCredentials.Error(), true
+	case errors.Is(err, errUntold):
+		return errUntold.Error(), false
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "no answer in time", true
+	}
+	if call, ok := errors.AsType[*url.Error](err); ok {
+		return call.Err.Error(), true
+	}
+	return "what it answers is no image", false
+}
+
+// notes are a line for each registry and reason.
+func (a *asker) notes() []string {
+	keys := slices.SortedFunc(maps.Keys(a.trouble), func(x, y trouble) int {
+		return cmp.Or(cmp.Compare(x.registry, y.registry), cmp.Compare(x.reason, y.reason))
+	})
+	var out []string
+	for _, t := range keys {
+		const shown = 3
+		images := a.trouble[t]
+		slices.Sort(images)
+		list := strings.Join(images[:min(shown, len(images))], ", ")
+		if more := len(images) - shown; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		out = append(out, strings.TrimPrefix(fmt.Sprintf("%s: %s; nothing is known of %s", t.registry, t.reason, list), ": "))
+	}
+	return out
+}
