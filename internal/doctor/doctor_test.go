@@ -6,18 +6,88 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/cause"
 	"casement.dev/casement/internal/why"
 )
 
-// facts is a cluster of one Windows node without machines.
+// facts is a cluster of one Windows machine and its node.
 func facts(edit func(*corev1.Node)) *why.Facts {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///x", "windows"
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	edit(n)
-	return &why.Facts{Cluster: &clusterv1.Cluster{}, Nodes: map[string]*corev1.Node{n.Name: n}}
+	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Status.NodeRef.Name = new("data"), "am", n.Name
+	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "am"}}
+	am.SetConditions([]metav1.Condition{{Type: clusterv1.ReadyCondition, Status: metav1.ConditionTrue}})
+	return &why.Facts{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
+}
+
+// pod is a running pod on the node that is probed, and not ready for a warning.
+func pod(f *why.Facts, name, reason, message string) {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
+	p.Spec.Containers = []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if reason != "" {
+		p.Status.Conditions[0].Status = corev1.ConditionFalse
+		f.Warnings = append(f.Warnings, corev1.Event{InvolvedObject: corev1.ObjectReference{UID: p.UID}, Reason: reason, Message: message})
+	}
+	f.Pods = append(f.Pods, p)
+}
+
+// TestFaults holds the checks that no look into a node serves to what brings their
+// symptoms about, and to what merely looks like it.
+func TestFaults(t *testing.T) {
+	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout", "Readiness probe failed: context deadline exceeded"
+	sandbox := func(build string) func(*why.Facts) {
+		return func(f *why.Facts) {
+			f.Nodes["n"].Status.NodeInfo.KernelVersion = build
+			pod(f, "p", "FailedCreatePodSandBox", "failed to get sandbox image: no matching manifest for windows("+build+")/amd64 in the manifest list entries")
+			f.Pods[0].Status.Phase = corev1.PodPending
+			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+		}
+	}
+	for name, test := range map[string]struct {
+		spoil func(*why.Facts)
+		want  []string
+	}{
+		"no pod is reached":  {func(f *why.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
+		"one pod is reached": {func(f *why.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
+		"a program hangs":    {func(f *why.Facts) { pod(f, "a", "Unhealthy", hangs) }, nil},
+		"pods of Linux": {func(f *why.Facts) {
+			pod(f, "a", "Unhealthy", timeout)
+			f.Nodes["n"].Status.NodeInfo.OperatingSystem = "linux"
+		}, nil},
+		"sandbox image, Server 2022": {sandbox("10.0.20348.2700"), []string{"D12"}},
+		"sandbox image, Server 2025": {sandbox("10.0.26100.1742"), []string{"D12", "D15"}},
+		"Calico refuses Windows": {func(f *why.Facts) {
+			f.Calico = []why.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
+		}, []string{"D28"}},
+		"another part of it":          {func(f *why.Facts) { f.Calico = []why.Degraded{{Name: "apiserver"}} }, nil},
+		"two machines share one name": {func(f *why.Facts) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(*corev1.Node) {})
+			test.spoil(f)
+			if got := failed(Examine(f, nil)); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestEveryCheckCanFail holds the list to checks that something examines.
+func TestEveryCheckCanFail(t *testing.T) {
+	for _, c := range checks {
+		if len(c.causes) == 0 && c.look == nil {
+			t.Errorf("%s is never examined", c.id)
+		}
+	}
 }
 
 func failed(results []Result) []string {
@@ -42,6 +112,9 @@ func TestLooks(t *testing.T) {
 		}, []string{"D27"}},
 		"VNI enough": {func(n *corev1.Node) {
 			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": `{"VNI":4096}`}
+		}, nil},
+		"VNI is no JSON": {func(n *corev1.Node) {
+			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": "x"}
 		}, nil},
 		"long name": {func(n *corev1.Node) { n.Name = "sixteen-letters-" }, []string{"D30"}},
 	} {
@@ -76,7 +149,7 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 
 // TestCausesExist holds the names in the checks to those that why gives.
 func TestCausesExist(t *testing.T) {
-	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing"}
+	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}
 	for _, c := range cause.All() {
 		names = append(names, c.Name)
 	}

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,9 +14,6 @@ import (
 
 // maxName is what NetBIOS leaves of a computer name, in characters.
 const maxName = 15
-
-// minVNI is the least VXLAN network identifier that Windows accepts.
-const minVNI = 4096
 
 func nodes(f *why.Facts) []*corev1.Node {
 	var out []*corev1.Node
@@ -35,22 +31,6 @@ func noProviderID(f *why.Facts) []Finding {
 		if n.Spec.ProviderID == "" {
 			out = append(out, Finding{At: "Node/" + n.Name, Evidence: []string{"spec.providerID is empty"}})
 		}
-	}
-	return out
-}
-
-func vxlan(f *why.Facts) []Finding {
-	const annotation = "flannel.alpha.coreos.com/backend-data"
-	var out []Finding
-	for _, n := range nodes(f) {
-		data := n.Annotations[annotation]
-		var backend struct {
-			VNI int `json:"VNI"`
-		}
-		if data == "" || json.Unmarshal([]byte(data), &backend) != nil || backend.VNI >= minVNI {
-			continue
-		}
-		out = append(out, Finding{At: "Node/" + n.Name, Evidence: []string{fmt.Sprintf("%s: VNI %d", annotation, backend.VNI)}})
 	}
 	return out
 }
@@ -75,12 +55,23 @@ func noUsers(f *why.Facts) []Finding {
 	return out
 }
 
+// longNames finds nodes whose names are longer than a computer's may be, and machines
+// that have one name between them, so that each takes the other's node.
 func longNames(f *why.Facts) []Finding {
 	var out []Finding
 	for _, n := range nodes(f) {
 		if windows(n) && len(n.Name) > maxName {
 			out = append(out, Finding{At: "Node/" + n.Name, Evidence: []string{fmt.Sprintf("%d characters", len(n.Name))}})
 		}
+	}
+	owner := map[string]string{}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		name := m.Status.NodeRef.Name
+		if other := owner[name]; name != "" && other != "" {
+			out = append(out, Finding{At: "Node/" + name, Evidence: []string{"machines " + other + " and " + m.Name + " both have this node"}})
+		}
+		owner[name] = m.Name
 	}
 	return out
 }

@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -147,7 +149,39 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why
 		},
 		func() error {
 			return pages(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = append(f.Warnings, events.Items...) })
+		},
+		func() (err error) {
+			f.Calico, err = degraded(ctx, w)
+			return err
 		})
+}
+
+// degraded lists what Calico's operator reports as degraded; nothing where there is
+// no such operator.
+func degraded(ctx context.Context, w client.Client) ([]why.Degraded, error) {
+	statuses := &unstructured.UnstructuredList{}
+	statuses.SetAPIVersion("operator.tigera.io/v1")
+	statuses.SetKind("TigeraStatusList")
+	if err := w.List(ctx, statuses); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var out []why.Degraded
+	for _, s := range statuses.Items {
+		conditions, _, _ := unstructured.NestedSlice(s.Object, "status", "conditions") // what is malformed says nothing
+		for _, c := range conditions {
+			text := func(field string) string {
+				m, _ := c.(map[string]any)
+				t, _ := m[field].(string)
+				return t
+			}
+			if text("type") == "Degraded" && text("status") == "True" {
+				out = append(out, why.Degraded{Name: s.GetName(), Reason: text("reason"), Message: text("message")})
+			}
+		}
+	}
+	return out, nil
 }
 
 // Workload returns a client of the workload cluster by the admin kubeconfig that

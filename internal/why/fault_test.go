@@ -26,7 +26,9 @@ func healthy() *Facts {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "u"}}
 	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
-	return &Facts{Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}}, AzureCluster: ac, Machines: []clusterv1.Machine{m},
+	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}}
+	c.Spec.ClusterNetwork.Pods.CIDRBlocks, c.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
+	return &Facts{Cluster: c, AzureCluster: ac, Machines: []clusterv1.Machine{m},
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{"n": n}, Pods: []corev1.Pod{p}}
 }
 

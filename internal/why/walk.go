@@ -49,7 +49,7 @@ func (f *Facts) cluster() *Answer {
 	if f.Unreachable != "" {
 		return found("workload", "Cluster/"+f.Cluster.Name, "APIServerUnreachable", f.Unreachable, "casement get kubeconfig "+f.Cluster.Name)
 	}
-	return nil
+	return f.calico()
 }
 
 func controlPlane(m *clusterv1.Machine) bool {
@@ -171,8 +171,10 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 		}
 		return a
 	}
-	if a := uninitialized(n); a != nil {
-		return a
+	for _, a := range []*Answer{uninitialized(n), overlay(n), f.cutOff(n)} {
+		if a != nil {
+			return a
+		}
 	}
 	if a := f.inside(name, true); a != nil {
 		return a

@@ -40,6 +40,8 @@ type Facts struct {
 	Pods        []corev1.Pod
 	// Warnings are the workload cluster's warning events.
 	Warnings []corev1.Event
+	// Calico is what Calico's operator says is wrong with its parts.
+	Calico []Degraded
 	// Inside is what a look into Windows nodes showed, by node; one that was not
 	// looked into is not there.
 	Inside map[string]Inside
@@ -124,7 +126,7 @@ func (f *Facts) ForCluster() Answer {
 // in trouble is told of only when its machine is well.
 func (f *Facts) ForMachine(m *clusterv1.Machine) Answer {
 	a := f.cluster()
-	if a == nil || a.Step == "workload" {
+	if a == nil || a.Step == "workload" || a.Step == "cni" {
 		if own := f.machine(m); own != nil {
 			a = own
 		}

@@ -27,6 +27,12 @@ func TestProbesInGuests(t *testing.T) {
 		{"mtu", "MTUTooSmall", "D26"},
 		{"port-exhaustion", "PortsExhausted", "D35"},
 		{"metadata-blocked", "MetadataBlocked", "D32"},
+		{"no-management-ip", "ManagementIPMissing", "D08"},
+		{"own-node-port", "OwnNodePort", "D05"},
+		{"service-from-node", "ServiceFromNode", "D10"},
+		{"cni-exceptions", "ExceptionListTooWide", "D04"},
+		{"cni-dns", "ClusterDNSMissing", "D13"},
+		{"source-vip-stale", "SourceVIPStale", "D07"},
 	} {
 		t.Run("has "+test.ailment, func(t *testing.T) {
 			g := windowsGuest(t)
@@ -75,8 +81,15 @@ func windowsGuest(t *testing.T) *guest.Guest {
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	g.Services().StartAutomatic()
+	if err := g.Machine().Root.WriteFile(`C:\etc\cni\net.d\10-calico.conflist`, []byte(calico), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return g
 }
+
+// calico is a CNI configuration with which nothing is wrong.
+const calico = `{"name": "Calico", "cniVersion": "0.3.1", "plugins": [{"type": "calico",
+"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "168.63.129.16/32"]}}]}]}`
 
 // examine runs the probes and returns what why and doctor make of them.
 func examine(t *testing.T, g *guest.Guest) (answers []why.Answer, failed []string) {
@@ -85,7 +98,9 @@ func examine(t *testing.T, g *guest.Guest) (answers []why.Answer, failed []strin
 	g.Exec(t.Context(), why.Script(), nil, &out, nil)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///vm", "windows"
-	f := &why.Facts{Cluster: &clusterv1.Cluster{}, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]why.Inside{"win-1": why.ParseInside(out.String())}}
+	cluster := &clusterv1.Cluster{}
+	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
+	f := &why.Facts{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]why.Inside{"win-1": why.ParseInside(out.String())}}
 	for _, r := range doctor.Examine(f, nil) {
 		if r.Verdict == doctor.Failed {
 			failed = append(failed, r.ID)

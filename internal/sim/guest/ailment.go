@@ -107,6 +107,17 @@ func Ailments() []Ailment {
 		vital("mtu", "the adapter's MTU leaves no room for the overlay", Windows, func(v *machine.Vitals) { v.MTU = 1300 }),
 		vital("port-exhaustion", "outbound connections have used up the ports", Windows, func(v *machine.Vitals) { v.Connections = v.DynamicPorts - 20 }),
 		vital("metadata-blocked", "the metadata service does not answer", Windows, func(v *machine.Vitals) { v.Metadata = false }),
+		vital("mac-spoofing", "pods run, and what they send does not leave the machine", Windows, func(v *machine.Vitals) { v.PodNetwork = false }),
+		vital("no-management-ip", "the switch was made while the adapter had no address", Windows, func(v *machine.Vitals) { v.ManagementIP = false }),
+		vital("own-node-port", "a program waits for a node port of its own node", Windows, func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
+		vital("service-from-node", "a program of the node waits for a service's address", Windows, func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
+		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "0.0.0.0/0"]}}],`),
+		cni("cni-dns", "the CNI gives pods a DNS server that is not the cluster's", `"dns": {"nameservers": ["168.63.129.16"]},`),
+		{Name: "source-vip-stale", Does: "the cached source VIP is of a subnet that the node had before", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
 		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
 			inject: func(m *machine.Machine) error {
 				return errors.Join(gone(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
@@ -115,7 +126,7 @@ func Ailments() []Ailment {
 		{Name: "cni-removed", Does: "the CNI configuration is gone", inject: removeCNI},
 		{Name: "source-vip", Does: "the cached source VIP of kube-proxy is corrupt", OS: Windows,
 			inject: func(m *machine.Machine) error {
-				return errors.Join(m.Root.MkdirAll(`C:\sourcevip`), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
+				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
 			},
 			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
 	}
@@ -125,8 +136,10 @@ func Ailments() []Ailment {
 const (
 	subnetEnv   = `C:\run\flannel\subnet.env`
 	leftFlannel = `C:\etc\cni\net.d\00-flannel.conf`
-	sourceVIP   = `C:\sourcevip\sourceVip.json`
 	cniFolder   = "/etc/cni/net.d"
+
+	sourceVIPFolder = `C:\sourcevip`
+	sourceVIP       = sourceVIPFolder + `\sourceVip.json`
 
 	flannelConfig = `{"name": "flannel.4096", "cniVersion": "0.3.0", "type": "flannel", "delegate": {"type": "win-overlay"}}` + "\n"
 )
@@ -177,4 +190,32 @@ func removeCNI(m *machine.Machine) error {
 		}
 	}
 	return nil
+}
+
+// cni puts text into the CNI configurations of a Windows machine, behind the brace
+// that they begin with, and takes it out again.
+func cni(name, does, text string) Ailment {
+	edit := func(from, to string) func(*machine.Machine) error {
+		return func(m *machine.Machine) error {
+			entries, err := m.Root.ReadDir(cniFolder)
+			if err != nil {
+				return gone(err)
+			}
+			for _, e := range entries {
+				file := cniFolder + "/" + e.Name()
+				data, err := m.Root.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				if !strings.Contains(e.Name(), ".conf") || !strings.HasPrefix(string(data), from) || to != "{" && strings.HasPrefix(string(data), to) {
+					continue
+				}
+				if err := m.Root.WriteFile(file, []byte(to+strings.TrimPrefix(string(data), from)), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return Ailment{Name: name, Does: does, OS: Windows, inject: edit("{", "{"+text), heal: edit("{"+text, "{")}
 }

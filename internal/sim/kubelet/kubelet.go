@@ -110,6 +110,8 @@ type Health struct {
 	DiskFull bool
 	// Sandbox is the runtime's error for every new sandbox, or nothing.
 	Sandbox string
+	// PodsCutOff says that no pod with an address of its own is reached.
+	PodsCutOff bool
 }
 
 // Stages are how long simulated steps take.

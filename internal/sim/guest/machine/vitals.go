@@ -29,12 +29,18 @@ type Vitals struct {
 	Network bool `json:"network"`
 	// PauseImage says whether the runtime's sandbox image runs on the host's build.
 	PauseImage bool `json:"pauseImage"`
+	// PodNetwork says whether what pods send leaves the machine.
+	PodNetwork bool `json:"podNetwork"`
+	// ManagementIP says whether the HNS networks have the machine's address.
+	ManagementIP bool `json:"managementIP"`
+	// Waiting are the connections that nobody answers, each ADDRESS:PORT.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // Healthy are the vitals of a machine that nothing is wrong with. The port range is
 // the one that Windows has by default, 49152 to 65535.
 func Healthy() Vitals {
-	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true, Network: true, PauseImage: true}
+	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true, Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}
 }
 
 // Pulse keeps a guest's vitals over restarts of its host. It is safe for use from

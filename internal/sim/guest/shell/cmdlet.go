@@ -165,13 +165,17 @@ func lineObjects(ps *powershell, args []string) ([]object, error) {
 func networkObjects(ps *powershell, args []string) ([]object, error) {
 	var out []object
 	p := &Process{Dir: ps.o.Dir, Guest: ps.shell.guest}
+	address := ""
+	if p.Guest.Pulse.Get().ManagementIP {
+		address = p.Guest.IP().String()
+	}
 	for _, n := range hnsNetworks(p) {
 		kind := "Overlay"
 		if n == "External" {
 			kind = "External"
 		}
 		if among(n, wanted(args)) {
-			out = append(out, object{kind: "hnsnetwork", fields: []property{{"Name", n}, {"Type", kind}, {"ManagementIP", ps.shell.guest.IP()}, {"State", 1}}})
+			out = append(out, object{kind: "hnsnetwork", fields: []property{{"Name", n}, {"Type", kind}, {"ManagementIP", address}, {"State", 1}}})
 		}
 	}
 	return out, nil

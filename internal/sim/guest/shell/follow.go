@@ -238,6 +238,9 @@ func getContent(ctx context.Context, p *Process) int {
 			lines := strings.SplitAfter(text, "\n")
 			text = strings.Join(lines[:min(first, len(lines))], "")
 		}
+		if text != "" && !wait && !strings.HasSuffix(text, "\n") {
+			text += "\r\n" // it prints lines, whether or not the last one is ended
+		}
 		fmt.Fprint(p.Stdout, text)
 	}
 	if wait && len(files) > 0 {

@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -62,12 +63,26 @@ func netsh(ctx context.Context, p *Process) int {
 	return 0
 }
 
-// connectionObjects are the connections that are open; where they lead to is not
-// simulated.
-func connectionObjects(ps *powershell, _ []string) ([]object, error) {
+// connectionObjects are the connections that are open, and those that nobody has
+// answered; where the open ones lead to is not simulated.
+func connectionObjects(ps *powershell, args []string) ([]object, error) {
+	const established, waiting = "Established", "SynSent"
+	v, local := ps.shell.guest.Pulse.Get(), ps.shell.guest.IP().String()
+	state, _ := option(args, "-State")
 	var out []object
-	for i := range ps.shell.guest.Pulse.Get().Connections {
-		out = append(out, object{kind: "connection", fields: []property{{"LocalAddress", ps.shell.guest.IP().String()}, {"LocalPort", 65535 - i}, {"State", "Established"}}})
+	for i := range v.Connections {
+		if state == "" || strings.EqualFold(state, established) {
+			out = append(out, object{kind: "connection", fields: []property{{"LocalAddress", local}, {"LocalPort", 65535 - i}, {"State", established}}})
+		}
+	}
+	for i, remote := range v.Waiting {
+		to, err := netip.ParseAddrPort(remote)
+		if err != nil {
+			return nil, err
+		}
+		if state == "" || strings.EqualFold(state, waiting) {
+			out = append(out, object{kind: "connection", fields: []property{{"LocalAddress", local}, {"LocalPort", 65535 - v.Connections - i}, {"State", waiting}, {"RemoteAddress", to.Addr().String()}, {"RemotePort", int(to.Port())}}})
+		}
 	}
 	return out, nil
 }
