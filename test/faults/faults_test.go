@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 		s.bring(f)
 		begun := time.Now()
 		got, ok := s.ask(func(a answer) bool {
-			return a.Cause == f.cause && strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
+			return a.Healthy == (f.cause == "") && a.Cause == f.cause && strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
 		})
 		took := time.Since(begun).Seconds()
 		failed := s.failed()

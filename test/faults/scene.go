@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,7 @@ spec:
       terminationGracePeriodSeconds: 0
       nodeSelector: {kubernetes.io/os: windows}
       tolerations: [{operator: Exists}]
-      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022"}]
+      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", readinessProbe: {tcpSocket: {port: 80}}}]
 `
 
 // again makes the Windows pod anew.
@@ -129,4 +130,91 @@ func password(text string) func(*scene) {
 		}
 		s.manage("patch", "kubeadmconfigtemplate", s.set, "--type=json", "-p", patch)
 	}
+}
+
+// flannel gives the first Windows node what flanneld would say of its overlay, or
+// takes it away.
+func flannel(backend string) func(*scene) {
+	const key = "flannel.alpha.coreos.com/backend-data"
+	return func(s *scene) {
+		if backend == "" {
+			s.workload("annotate", "node", s.node(), key+"-")
+			return
+		}
+		s.workload("annotate", "node", s.node(), key+"="+backend, "--overwrite")
+	}
+}
+
+const tigeraCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tigerastatuses.operator.tigera.io}
+spec:
+  group: operator.tigera.io
+  scope: Cluster
+  names: {kind: TigeraStatus, plural: tigerastatuses, singular: tigerastatus}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+const tigeraDegraded = `
+apiVersion: operator.tigera.io/v1
+kind: TigeraStatus
+metadata: {name: calico-windows}
+status:
+  conditions:
+  - {type: Degraded, status: "True", reason: ResourceValidationError, message: "StrictAffinity is false, it must be set to 'true' in the default IPAMConfig if using Calico IPAM on Windows"}
+`
+
+// tigera lets Calico's operator say that it does not install Calico for Windows;
+// noTigera takes the operator away.
+func tigera(s *scene) {
+	s.applied(tigeraCRD)
+	s.workload("wait", "--for=condition=Established", "crd/tigerastatuses.operator.tigera.io", "--timeout=30s")
+	s.applied(tigeraDegraded)
+}
+
+func noTigera(s *scene) { s.workload("delete", "crd", "tigerastatuses.operator.tigera.io") }
+
+// applied applies a manifest to the workload cluster.
+func (s *scene) applied(manifest string) {
+	s.plane.Run([]byte(manifest), "kubectl", "--kubeconfig", s.plane.Kubeconfig("demo"), "apply", "-f", "-")
+}
+
+// tooLong is one character more than NetBIOS takes.
+const tooLong = "windows-node-001"
+
+// longName registers a Windows node by a name that no computer can have.
+func longName(s *scene) {
+	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\n")
+	s.workload("patch", "node", tooLong, "--subresource=status", "--type=merge", "-p", `{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
+}
+
+func noLongName(s *scene) { s.workload("delete", "node", tooLong, "--ignore-not-found") }
+
+// newRelease replaces the Windows machine by one of Windows Server 2025, and then
+// spoils its sandbox image.
+func newRelease(s *scene) {
+	const next = "demo-md-win-2025"
+	var template map[string]any
+	text := strings.ReplaceAll(s.manage("get", "azuremachinetemplate", s.set, "-o", "json"), "windows-2022", "windows-2025")
+	if err := json.Unmarshal([]byte(text), &template); err != nil {
+		s.plane.Fatal(err)
+	}
+	owners := template["metadata"].(map[string]any)["ownerReferences"]
+	template["metadata"] = map[string]any{"name": next, "namespace": "default", "ownerReferences": owners}
+	delete(template, "status")
+	data, err := json.Marshal(template)
+	if err != nil {
+		s.plane.Fatal(err)
+	}
+	before := s.machines()
+	s.plane.Run(data, "kubectl", "apply", "-f", "-")
+	s.manage("patch", "machinedeployment", s.set, "--type=merge", "-p", `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+next+`"}}}}}`)
+	for _, m := range before {
+		s.manage("wait", "--for=delete", "machine/"+m, "--timeout=3m")
+	}
+	s.plane.Run(nil, "wait", "demo", "--timeout", "3m")
+	s.plane.Run(nil, append([]string{"azure", "faults", "add"}, ails("pause-image")...)...)
+	s.again()
 }

@@ -3,7 +3,8 @@ package faults
 // fault is one thing that goes wrong, and what why has to call it.
 type fault struct {
 	name string
-	// cause is the answer's, at the kind of object where the trouble is.
+	// cause is the answer's, at the kind of object where the trouble is; it is empty
+	// where doctor alone looks.
 	cause, at string
 	// evidence has to be in the answer, if given.
 	evidence string
@@ -91,7 +92,19 @@ func table() []fault {
 		{name: "image of another Windows", cause: "HostBuildMismatch", at: "Pod", inject: run("windows", "mcr.microsoft.com/windows/nanoserver:ltsc2019"), heal: end},
 		{name: "Windows image on Linux", cause: "WrongOS", at: "Pod", inject: run("linux", "mcr.microsoft.com/windows/nanoserver:ltsc2022"), heal: end},
 		{name: "no node fits", cause: "Unschedulable", at: "Pod", inject: run("plan9", "mcr.microsoft.com/oss/kubernetes/pause:3.10"), heal: end},
+		node("pods without network", "PodsCutOff", "mac-spoofing", "i/o timeout"),
+		node("HNS without an address", "ManagementIPMissing", "no-management-ip", "ManagementIP"),
+		node("own node port", "OwnNodePort", "own-node-port", "30080"),
+		node("service from the node", "ServiceFromNode", "service-from-node", "10.96.0.10"),
+		node("CNI leaves everything out", "ExceptionListTooWide", "cni-exceptions", "0.0.0.0/0"),
+		node("CNI with another DNS", "ClusterDNSMissing", "cni-dns", "168.63.129.16"),
+		{name: "source VIP of a former subnet", cause: "SourceVIPStale", at: "Node", evidence: "172.30.7.2", rule: ails("source-vip-stale"), mends: true},
+		{name: "VXLAN identifier too low", cause: "VXLANMismatch", at: "Node", inject: flannel(`{"VNI":1,"VtepMAC":"0e:2a:0a:01:00:04"}`), heal: flannel("")},
+		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
+		{name: "computer name too long", inject: longName, heal: noLongName},
 		{name: "cluster paused", cause: "Paused", at: "Cluster", inject: pause("true"), heal: pause("false")},
+		// The last: it replaces the machine.
+		{name: "sandbox image, Server 2025", cause: "PauseImageMissing", at: "Pod", inject: newRelease},
 	}
 	for i := range all {
 		f := &all[i]
@@ -122,6 +135,9 @@ func checks() map[string]string {
 		"kubelet starts by hand": "D02", "disk full": "D34", "HNS leak": "D25", "MTU too small": "D26", "ports used up": "D35",
 		"metadata service blocked": "D32", "CNI configuration removed": "D11", "node deleted": "D01", "sandbox image of another build": "D12",
 		"subnet.env missing": "D09", "source VIP corrupt": "D24", "hostname override empty": "D22", "image of another Windows": "D14",
+		"pods without network": "D03", "HNS without an address": "D08", "own node port": "D05", "service from the node": "D10", "CNI leaves everything out": "D04",
+		"CNI with another DNS": "D13", "source VIP of a former subnet": "D07", "VXLAN identifier too low": "D27", "Calico refuses Windows": "D28",
+		"computer name too long": "D30", "sandbox image, Server 2025": "D15",
 		"Windows image on Linux": "D14", "no node fits": "X00", "cluster paused": "X00",
 	}
 }

@@ -70,6 +70,12 @@ func (p *Plane) Run(stdin []byte, args ...string) string {
 	return out
 }
 
+// Fatal ends the test.
+func (p *Plane) Fatal(err error) {
+	p.t.Helper()
+	p.t.Fatal(err)
+}
+
 // Try runs casement and returns its standard output; an error holds all that it
 // wrote.
 func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
