@@ -49,7 +49,7 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}
-	cfg.QPS, cfg.Burst = 100, 200
+	cfg.QPS = -1 // the API server has its own priority and fairness
 	cfg.UserAgent = "casement"
 	return cfg, nil
 }

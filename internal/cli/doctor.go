@@ -80,7 +80,7 @@ func (a *app) examine(ctx context.Context, t target, c client.Client, object gat
 	case "MachinePool":
 		keep = facts.ConcernsPool(object.Name)
 	}
-	a.lookInside(ctx, t, c, facts, machine)
+	a.lookInside(ctx, t, facts, machine)
 	return facts, doctor.Examine(facts, keep), nil
 }
 
@@ -109,6 +109,9 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Fact
 	return len(done) > 0
 }
 
+// maxFindings is how many objects of one check a table shows.
+const maxFindings = 10
+
 func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {
 	count := map[doctor.Verdict]int{}
 	for _, r := range results {
@@ -121,11 +124,18 @@ func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(wrap(r.Symptom, 72), "\n\t\t"))
 		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(wrap(r.Cause, 72), "\n\t\t"), strings.Join(wrap(r.Fix, 72), "\n\t\t"))
-		for _, f := range r.Findings {
+		shown := r.Findings
+		if !wide {
+			shown = shown[:min(maxFindings, len(shown))]
+		}
+		for _, f := range shown {
 			fmt.Fprintf(w, "\t  at\t%s\n", f.At)
 			for _, e := range f.Evidence {
 				fmt.Fprintf(w, "\t\t%s\n", strings.Join(wrap(e, 72), "\n\t\t"))
 			}
+		}
+		if more := len(r.Findings) - len(shown); more > 0 {
+			fmt.Fprintf(w, "\t  at\t%d more; -o wide shows them\n", more)
 		}
 	}
 	fmt.Fprintf(w, "%d failed, %d passed, %d not examined\n", count[doctor.Failed], count[doctor.Passed], count[doctor.NotExamined])

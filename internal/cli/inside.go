@@ -13,7 +13,6 @@ import (
 	"unicode/utf16"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/reach"
 	"casement.dev/casement/internal/why"
@@ -28,41 +27,35 @@ const (
 
 // lookInside runs the probes on Windows nodes over SSH: on the one of the machine,
 // or, when machine is empty, on at most insideNodes, those that are not Ready first.
-// A node that is not reached is left out.
-func (a *app) lookInside(ctx context.Context, t target, c client.Client, f *why.Facts, machine string) {
-	chosen := map[string]bool{}
-	for _, n := range windowsNodes(f) {
-		for i := range f.Machines {
-			m := &f.Machines[i]
-			if m.Status.NodeRef.Name == n.Name && (machine == m.Name || machine == "" && len(chosen) < insideNodes) {
-				chosen[m.Name] = true
-			}
+// A node that is not reached in time is left out.
+func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine string) {
+	routes := map[string]reach.Route{}
+	for _, r := range reach.Routes(f.Cluster, f.Machines, f.AzureMachines, "") {
+		if machine == "" || machine == r.Machine {
+			routes[r.Node] = r
 		}
-	}
-	if len(chosen) == 0 {
-		return
-	}
-	routes, err := reach.All(ctx, c, f.Cluster.Namespace, f.Cluster.Name, "")
-	if err != nil {
-		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, insidePatience)
 	defer cancel()
+	quiet := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, dir: a.dir}
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	f.Inside = map[string]why.Inside{}
-	for _, r := range routes {
-		if !chosen[r.Machine] {
+	looks := 0
+	for _, n := range windowsNodes(f) {
+		r, ours := routes[n.Name]
+		if !ours || looks == insideNodes {
 			continue
 		}
+		looks++
 		work.Go(func() {
-			out, err := a.powershell(ctx, t, r, why.Script())
+			out, err := quiet.powershell(ctx, t, r.At(n), why.Script())
 			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			f.Inside[r.Node] = why.ParseInside(out)
+			f.Inside[n.Name] = why.ParseInside(out)
 		})
 	}
 	work.Wait()
@@ -89,10 +82,10 @@ func windowsNodes(f *why.Facts) []*corev1.Node {
 	return out
 }
 
-// powershell runs a script on a Windows machine and returns what it printed.
+// powershell runs a script on a Windows machine and returns what it printed. a tells
+// its user of new host keys.
 func (a *app) powershell(ctx context.Context, t target, r reach.Route, script string) (string, error) {
-	quiet := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, dir: a.dir}
-	ssh, leave, err := quiet.login(ctx, way{target: t, user: reach.User}, r)
+	ssh, leave, err := a.login(ctx, way{target: t, user: reach.User}, r)
 	if err != nil {
 		return "", err
 	}

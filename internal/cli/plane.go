@@ -251,14 +251,17 @@ func newStatus(a *app) *cobra.Command {
 			case "clusterctl":
 				return a.print("yaml", local.TemplateVariables(s), nil)
 			}
-			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s) })
+			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s, output == "wide") })
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json, yaml, kubeconfig (its path) or clusterctl (template variables)")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all VMs), json, yaml, kubeconfig (its path) or clusterctl (template variables)")
 	return c
 }
 
-func statusTable(w *tabwriter.Writer, s local.Status) {
+// maxGuests is how many VMs that run as they should a table shows.
+const maxGuests = 20
+
+func statusTable(w *tabwriter.Writer, s local.Status, wide bool) {
 	phase := s.Phase
 	if s.Bare {
 		phase += ", bare"
@@ -272,11 +275,20 @@ func statusTable(w *tabwriter.Writer, s local.Status) {
 	fmt.Fprintf(w, "Kubeconfig\t%s\n", s.Kubernetes.Kubeconfig)
 	if len(s.Guests) > 0 {
 		fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
+		running := 0
 		for _, g := range s.Guests {
+			if g.Message == "" && g.Phase == "Running" {
+				if running++; running > maxGuests && !wide {
+					continue
+				}
+			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.OS, g.Phase, g.Address, g.Loopback, g.Asked, g.Runs)
 			if g.Message != "" {
 				fmt.Fprintf(w, "\t%s\n", g.Message)
 			}
+		}
+		if running > maxGuests && !wide {
+			fmt.Fprintf(w, "… %d more\t\tRunning\t-o wide shows them\n", running-maxGuests)
 		}
 	}
 	if len(s.Listeners) > 0 {

@@ -75,6 +75,7 @@ func (a *app) workload(ctx context.Context, c client.Client, cluster client.Obje
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
+	cfg.QPS = -1
 	return kubernetes.NewForConfig(cfg)
 }
 

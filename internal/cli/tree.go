@@ -45,12 +45,15 @@ func newTree(a *app) *cobra.Command {
 			root.markFirst(facts.ForCluster())
 			return a.print(output, root, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
+				if output != "wide" {
+					root.fold()
+				}
 				root.write(w, "", "")
 			})
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all machines), json or yaml")
 	return c
 }
 
@@ -183,6 +186,43 @@ func rank(ready string) string {
 		return "1"
 	}
 	return "0"
+}
+
+// The machines of one owner that a table shows: so many in trouble, and so many that
+// are well unless there are few more.
+const maxTroubled, maxWell = 20, 5
+
+// fold puts one line in the place of the machines that are too many to read.
+func (b *branch) fold() {
+	var kept []branch
+	well, troubled := 0, 0
+	for _, child := range b.Children {
+		child.fold()
+		switch {
+		case child.Kind != "Machine" || child.marked():
+		case child.Ready == string(metav1.ConditionTrue):
+			well++
+		default:
+			troubled++
+		}
+		if child.Kind != "Machine" || child.marked() || child.Ready == string(metav1.ConditionTrue) && well <= maxWell || child.Ready != string(metav1.ConditionTrue) && troubled <= maxTroubled {
+			kept = append(kept, child)
+		}
+	}
+	for _, more := range []struct {
+		n     int
+		ready string
+	}{{troubled - maxTroubled, string(metav1.ConditionFalse)}, {well - maxWell, string(metav1.ConditionTrue)}} {
+		if more.n > 0 {
+			kept = append(kept, branch{Kind: "Machine", Name: fmt.Sprintf("… %d more", more.n), Ready: more.ready, Detail: "-o wide shows them"})
+		}
+	}
+	b.Children = kept
+}
+
+// marked says whether the trouble begins in the branch.
+func (b *branch) marked() bool {
+	return b.FirstWrong != "" || slices.ContainsFunc(b.Children, func(c branch) bool { return c.marked() })
 }
 
 // write prints the branch with tree lines; head is the prefix of its own line,

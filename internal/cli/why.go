@@ -54,7 +54,7 @@ Azure its conditions have to do.`,
 				if object.Kind == "Machine" {
 					machine = object.Name
 				}
-				a.lookInside(cmd.Context(), t, c, facts, machine)
+				a.lookInside(cmd.Context(), t, facts, machine)
 				if answer, err = answerFor(facts, object); err != nil {
 					return err
 				}

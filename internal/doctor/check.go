@@ -3,7 +3,7 @@ package doctor
 // checks are the rows, by the numbers of the project's list of failure patterns.
 var checks = []check{
 	{id: "D01", symptom: "a node never completes its start", cause: "the bootstrap is incomplete, or the kubelet does not run", fix: "read the boot log, replace the machine",
-		onNode: "Get-Service kubelet,containerd", causes: []string{"NotRegistered", "NodeDeleted", "KubeletUnhealthy", "ServiceStopped"}},
+		onNode: "Get-Service kubelet,containerd", causes: []string{"NotRegistered", "NodeDeleted", "KubeletUnhealthy", serviceStopped}},
 	{id: "D02", symptom: "components do not start after a reboot", cause: "a service is manual or not registered", fix: "Set-Service kubelet -StartupType Automatic", onNode: "sc.exe qc kubelet", causes: []string{"ServiceNotAutomatic"}, inside: true},
 	{id: "D03", symptom: "pods have no network at all", cause: "MAC spoofing is off on a nested Hyper-V host; not in Azure", fix: "allow it on the VM's adapter", onNode: "ping the gateway from a pod", causes: []string{"PodsCutOff"}},
 	{id: "D04", symptom: "ping fails, TCP works", cause: "ICMP is not translated, or an address is in the CNI's ExceptionList", fix: "test with TCP; correct the list and recreate the pods", onNode: "Get-Content C:\\etc\\cni\\net.d\\*.conf*", causes: []string{"ExceptionListTooWide"}, inside: true},
@@ -35,9 +35,9 @@ var checks = []check{
 	{id: "D28", symptom: "Calico refuses Windows", cause: "the operator's conditions are not met: strict affinity, the endpoint ConfigMap, service CIDRs", fix: "kubectl get tigerastatus", causes: []string{"CalicoRefusesWindows"}},
 	{id: "D29", symptom: "SSH is denied on a Windows node", cause: "the key is not in the bootstrap data's users", fix: "add users with sshAuthorizedKeys to the KubeadmConfigTemplate", causes: []string{"PasswordTooLong"}, look: noUsers},
 	{id: "D30", symptom: "a computer name is too long or taken twice", cause: "Windows cuts names at 15 characters", fix: "shorter names, of which the ends differ", look: longNames},
-	{id: "D31", symptom: "the kubelet stopped and stays down", cause: "no recovery action", fix: "start it; sc.exe failure kubelet reset= 0 actions= restart/10000", onNode: "Get-Service kubelet", causes: []string{"KubeletStopped", "ServiceStopped"}},
+	{id: "D31", symptom: "the kubelet stopped and stays down", cause: "no recovery action", fix: "start it; sc.exe failure kubelet reset= 0 actions= restart/10000", onNode: "Get-Service kubelet", causes: []string{"KubeletStopped", serviceStopped}, of: []string{"kubelet"}},
 	{id: "D32", symptom: "the node cannot read its metadata", cause: "the route to 169.254.169.254 is lost", fix: "add a persistent route", onNode: "Test-NetConnection 169.254.169.254 -Port 80", causes: []string{"MetadataBlocked"}, inside: true},
-	{id: "D33", symptom: "Ready is False: container runtime", cause: "containerd is down", fix: "mend config.toml, start containerd", onNode: "Get-Service containerd", causes: []string{"RuntimeDown", "ServiceStopped"}},
+	{id: "D33", symptom: "Ready is False: container runtime", cause: "containerd is down", fix: "mend config.toml, start containerd", onNode: "Get-Service containerd", causes: []string{"RuntimeDown", serviceStopped}, of: []string{"containerd", "docker"}},
 	{id: "D34", symptom: "disk pressure", cause: "a small OS disk and large images", fix: "osDisk.diskSizeGB of 128 or more", onNode: "Get-Volume C", causes: []string{"DiskFull"}},
 	{id: "D35", symptom: "outbound connections time out now and then", cause: "ports are used up", fix: "expand the dynamic port range", onNode: "netsh int ipv4 show dynamicport tcp", causes: []string{"PortsExhausted"}, inside: true},
 	{id: "A01", symptom: "Azure refuses a resource", cause: "quota, size, capacity, image, rights, policy or addresses", fix: "see the evidence", causes: []string{"QuotaExceeded", "SKUNotAvailable", "AllocationFailed", "ImageNotFound", "AuthorizationFailed", "CredentialsRefused", "PolicyDenied", "SubnetFull", "AddressOverlap", "Throttled", "SpotEvicted", "ProvisioningTimedOut", "VMDeleted"}},

@@ -7,6 +7,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 
 	"casement.dev/casement/internal/why"
 )
@@ -50,7 +51,9 @@ type check struct {
 	// causes nor look is given.
 	onNode string
 	causes []string
-	look   func(*why.Facts) []Finding
+	// of names the services that the check is about, of those that have stopped.
+	of   []string
+	look func(*why.Facts) []Finding
 	// inside says that only a look into a node can tell.
 	inside bool
 }
@@ -69,7 +72,7 @@ func Examine(f *why.Facts, keep func(at string) bool) []Result {
 			r.Verdict = NotExamined
 		}
 		for _, a := range answers {
-			if slices.Contains(c.causes, a.Cause) {
+			if slices.Contains(c.causes, a.Cause) && c.about(a) {
 				known[a.Cause] = true
 				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next, Remedy: a.Remedy})
 			}
@@ -90,6 +93,15 @@ func Examine(f *why.Facts, keep func(at string) bool) []Result {
 	}
 	return out
 }
+
+// about says whether an answer is the check's own among those of its causes.
+func (c check) about(a why.Answer) bool {
+	evidence := strings.Join(a.Evidence, " ")
+	return a.Cause != serviceStopped || len(c.of) == 0 || slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
+}
+
+// serviceStopped is the cause that more than one check is about.
+const serviceStopped = "ServiceStopped"
 
 func kept(r Result, keep func(string) bool) Result {
 	if keep != nil {

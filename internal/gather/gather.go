@@ -205,7 +205,7 @@ func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client
 		// The parser's error may quote the kubeconfig, which is a secret.
 		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
 	}
-	cfg.QPS, cfg.Burst, cfg.Timeout, cfg.UserAgent = 100, 200, patience, "casement"
+	cfg.QPS, cfg.Timeout, cfg.UserAgent = -1, patience, "casement" // the API server has its own priority and fairness
 	w, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)

@@ -121,19 +121,24 @@ func All(ctx context.Context, c client.Client, namespace, cluster, jump string) 
 		vmByName[vms.Items[i].Name] = &vms.Items[i]
 	}
 	var out []Route
-	for i := range machines.Items {
-		m := &machines.Items[i]
-		owner, vm := byName[m.Spec.ClusterName], vmByName[m.Spec.InfrastructureRef.Name]
-		if owner == nil {
-			continue // it is being deleted
-		}
-		if vm == nil {
-			vm = &infrav1.AzureMachine{}
-		}
-		out = append(out, between(m, owner, vm, jump, door(machines.Items, m.Spec.ClusterName)))
+	for _, owner := range byName { // machines of a cluster that is being deleted have no way
+		out = append(out, Routes(owner, machines.Items, vmByName, jump)...)
 	}
 	slices.SortFunc(out, func(a, b Route) int { return strings.Compare(a.Machine, b.Machine) })
 	return out, nil
+}
+
+// Routes returns the routes to those of machines that are a cluster's, from what
+// has been read already; vms are the AzureMachines by name.
+func Routes(cluster *clusterv1.Cluster, machines []clusterv1.Machine, vms map[string]*infrav1.AzureMachine, jump string) []Route {
+	behind := door(machines, cluster.Name)
+	var out []Route
+	for i := range machines {
+		if m := &machines[i]; m.Spec.ClusterName == cluster.Name {
+			out = append(out, between(m, cluster, cmp.Or(vms[m.Spec.InfrastructureRef.Name], &infrav1.AzureMachine{}), jump, behind))
+		}
+	}
+	return out
 }
 
 // between is the route to a machine, from what the management cluster says of it.

@@ -37,6 +37,7 @@ func main() {
 	machines := flag.Int("machines", 1000, "machines for casement-manager's memory; 0 leaves it out")
 	vms := flag.Int("vms", 10000, "VMs of the local Azure alone; 0 leaves it out")
 	documents := flag.Int("documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
+	paper := flag.Int("paper", 1000, "machines on paper that the commands that only read are measured with; 0 leaves it out")
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
 	flag.Parse()
 	if dir := os.Getenv(azureEnv); dir != "" {
@@ -46,13 +47,13 @@ func main() {
 		}
 		return
 	}
-	if err := run(*bin, *nodes, *machines, *vms, *documents, *idle); err != nil {
+	if err := run(*bin, *nodes, *machines, *vms, *documents, *paper, *idle); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin string, nodes, machines, vms, documents int, idle time.Duration) error {
+func run(bin string, nodes, machines, vms, documents, paper int, idle time.Duration) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return err
@@ -75,11 +76,16 @@ func run(bin string, nodes, machines, vms, documents int, idle time.Duration) er
 			return err
 		}
 	}
+	p := &plane{bin: bin, home: home}
+	defer p.casement(nil, "down", "--purge")
+	if paper > 0 {
+		if err := p.onPaper(show, paper); err != nil {
+			return err
+		}
+	}
 	if nodes < 0 {
 		return nil
 	}
-	p := &plane{bin: bin, home: home}
-	defer p.casement(nil, "down", "--purge")
 	if err := p.small(show, idle); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -143,27 +144,36 @@ func (p *plane) large(show func(row), nodes int) error {
 	}
 	show(row{what: fmt.Sprintf("%d Windows nodes Ready", nodes), unit: "s", measured: took, budget: 300})
 	show(row{what: "memory of the plane with them", unit: "MiB", measured: resident(pid) / (1 << 20), budget: 8192})
-	return p.look(show, "large")
+	return p.look(show, "default", "large")
 }
 
 // look measures the commands that only read, on a cluster and on one of its Windows
-// machines. One whose exit code tells of trouble is measured all the same.
-func (p *plane) look(show func(row), cluster string) error {
-	out, err := p.casement(nil, "kubectl", "get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
+// machines, and what they print. One whose exit code tells of trouble is measured all
+// the same.
+func (p *plane) look(show func(row), namespace, cluster string) error {
+	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l", "cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
 	if err != nil {
 		return err
 	}
-	machine := string(out)
+	machine, of := string(out), []string{"-n", namespace}
 	for _, args := range [][]string{
-		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"why", cluster}, {"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
-		{"logs", machine}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"support", cluster, "--file", filepath.Join(p.home, "support.tgz")},
+		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"wait", cluster, "--timeout", "1s"}, {"why", cluster}, {"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
+		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.home, "support.tgz")},
 	} {
+		what := strings.ReplaceAll(strings.Join(args[:min(2, len(args))], " "), machine, "MACHINE")
+		if slices.Contains(args, cluster) || slices.Contains(args, machine) {
+			args = slices.Insert(slices.Clone(args), 1, of...)
+		}
 		start := time.Now()
 		note := ""
-		if _, err := p.casement(nil, args...); err != nil {
-			note = "exit code not 0"
+		out, err := p.casement(nil, args...)
+		took := time.Since(start).Seconds()
+		note = fmt.Sprintf("%d lines", bytes.Count(out, []byte("\n")))
+		if err != nil {
+			note = strings.TrimSpace(err.Error())
+			note = "exit code not 0: " + note[max(0, len(note)-60):]
 		}
-		show(row{what: "casement " + strings.TrimSuffix(strings.Join(args[:min(2, len(args))], " "), machine), unit: "s", measured: time.Since(start).Seconds(), budget: 2, note: note})
+		show(row{what: "casement " + what, unit: "s", measured: took, budget: 2, note: note})
 	}
 	return nil
 }

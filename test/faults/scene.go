@@ -84,7 +84,7 @@ func restart(set string) func(*scene) {
 	return func(s *scene) {
 		for _, pod := range strings.Fields(s.workload("get", "pods", "-n", "kube-system", "-o", "name")) {
 			if strings.HasPrefix(pod, "pod/"+set+"-") {
-				s.workload("delete", "-n", "kube-system", pod, "--now")
+				s.workload("delete", "-n", "kube-system", pod, "--now", "--ignore-not-found") // the DaemonSet may have been faster
 			}
 		}
 	}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/manager"
+)
+
+// paperName is the namespace and the name of the cluster on paper.
+const paperName = "paper"
+
+// onPaper measures commands with many machines on paper, in a plane of its own.
+func (p *plane) onPaper(show func(row), machines int) error {
+	const model = "model"
+	if err := p.all([]string{"up"}); err != nil {
+		return err
+	}
+	if err := p.create(model, 1); err != nil {
+		return err
+	}
+	if err := p.paper(context.Background(), show, model, machines); err != nil {
+		return err
+	}
+	return p.all([]string{"down", "--purge"})
+}
+
+// paper measures the commands that only read on a cluster of many machines that are
+// on paper: objects that are copied from a Windows machine of a real cluster, its
+// node and its pods, and that no controller touches, so that they cost minutes less
+// than machines that boot. All have the address of that machine, so that looks into
+// nodes are real.
+func (p *plane) paper(ctx context.Context, show func(row), model string, machines int) error {
+	workload, err := kube.Start(ctx, kube.Config{Dir: filepath.Join(p.home, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
+	if err != nil {
+		return err
+	}
+	defer workload.Stop(context.WithoutCancel(ctx))
+	c := &copier{machines: machines}
+	if err := c.connect(p, workload.Config(), model); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := c.copyCluster(ctx, model, workload.Kubeconfig()); err != nil {
+		return err
+	}
+	fmt.Printf("(%d machines on paper in %.0f s)\n", machines, time.Since(start).Seconds())
+	return p.look(show, paperName, paperName)
+}
+
+// copier copies the objects of a model cluster.
+type copier struct {
+	machines int
+	// Management cluster, the model's workload cluster, and the one on paper.
+	management, model, paper client.Client
+}
+
+func (c *copier) connect(p *plane, paper *rest.Config, model string) error {
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return err
+	}
+	dial := func(cfg *rest.Config) (client.Client, error) {
+		cfg = rest.CopyConfig(cfg)
+		cfg.QPS = -1
+		return client.New(cfg, client.Options{Scheme: scheme})
+	}
+	file, err := p.casement(nil, "status", "-o", "kubeconfig")
+	if err != nil {
+		return err
+	}
+	management, err := clientcmd.BuildConfigFromFlags("", strings.TrimSpace(string(file)))
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := p.casement(nil, "get", "kubeconfig", model)
+	if err != nil {
+		return err
+	}
+	workload, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		to  *client.Client
+		cfg *rest.Config
+	}{{&c.management, management}, {&c.model, workload}, {&c.paper, paper}} {
+		if *one.to, err = dial(one.cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyCluster copies what stands for the whole cluster once, and a Windows machine,
+// its config, its VM, its node and its pods as many times as there are machines.
+func (c *copier) copyCluster(ctx context.Context, model string, kubeconfig []byte) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: paperName}}
+	if err := c.management.Create(ctx, namespace); err != nil {
+		return err
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: paperName, Name: paperName + "-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: paperName}},
+		Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": kubeconfig}}
+	if err := c.management.Create(ctx, secret); err != nil {
+		return err
+	}
+	for _, one := range []struct{ group, kind, name string }{
+		{"infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", model}, {"controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", model + "-control-plane"},
+		{"cluster.x-k8s.io/v1beta2", "Cluster", model}, {"cluster.x-k8s.io/v1beta2", "MachineDeployment", model + "-md-win"},
+	} {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(one.group)
+		o.SetKind(one.kind)
+		if err := c.management.Get(ctx, client.ObjectKey{Namespace: "default", Name: one.name}, o); err != nil {
+			return err
+		}
+		if err := put(ctx, c.management, renamed(o, model, paperName)); err != nil {
+			return err
+		}
+	}
+	return c.copyMachines(ctx, model)
+}
+
+func (c *copier) copyMachines(ctx context.Context, model string) error {
+	var machines clusterv1.MachineList
+	if err := c.management.List(ctx, &machines, client.InNamespace("default"), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: model + "-md-win"}); err != nil {
+		return err
+	}
+	if len(machines.Items) == 0 {
+		return fmt.Errorf("cluster %s has no Windows machine to copy", model)
+	}
+	m := &machines.Items[0]
+	ref := func(version, kind, name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(version)
+		o.SetKind(kind)
+		o.SetName(name)
+		o.SetNamespace("default")
+		return o
+	}
+	node := ref("v1", "Node", m.Status.NodeRef.Name)
+	node.SetNamespace("")
+	from := []*unstructured.Unstructured{ref("cluster.x-k8s.io/v1beta2", "Machine", m.Name), ref("infrastructure.cluster.x-k8s.io/v1beta1", "AzureMachine", m.Spec.InfrastructureRef.Name),
+		ref("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", m.Spec.Bootstrap.ConfigRef.Name)}
+	for _, o := range from {
+		if err := c.management.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+	}
+	if err := c.model.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+		return err
+	}
+	pods := &unstructured.UnstructuredList{}
+	pods.SetAPIVersion("v1")
+	pods.SetKind("PodList")
+	if err := c.model.List(ctx, pods, client.MatchingFields{"spec.nodeName": node.GetName()}); err != nil {
+		return err
+	}
+	// The names of a machine's objects, each of which becomes another for each copy.
+	names := []string{m.Name, node.GetName(), m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name}
+	for i := range c.machines {
+		another := func(o *unstructured.Unstructured) *unstructured.Unstructured {
+			o = renamed(o, model, paperName)
+			for _, name := range names {
+				replace(o.Object, strings.ReplaceAll(name, model, paperName), fmt.Sprintf("%s-%04d", strings.ReplaceAll(name, model, paperName), i))
+			}
+			return o
+		}
+		for _, o := range from {
+			if err := put(ctx, c.management, another(o)); err != nil {
+				return err
+			}
+		}
+		if err := put(ctx, c.paper, another(node)); err != nil {
+			return err
+		}
+		for j := range pods.Items {
+			pod := another(&pods.Items[j])
+			pod.SetNamespace(pods.Items[j].GetNamespace())
+			pod.SetName(fmt.Sprintf("%s-%04d", pod.GetName(), i))
+			if err := put(ctx, c.paper, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// renamed is a copy of an object with another cluster's name wherever the model's
+// is, which controllers leave alone.
+func renamed(o *unstructured.Unstructured, model, to string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	replace(o.Object, model, to)
+	if o.GetNamespace() != "" {
+		o.SetNamespace(to)
+	}
+	o.SetOwnerReferences(nil)
+	o.SetFinalizers(nil)
+	o.SetUID("")
+	o.SetResourceVersion("")
+	o.SetManagedFields(nil)
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clusterv1.PausedAnnotation] = "true"
+	o.SetAnnotations(annotations)
+	return o
+}
+
+// replace changes text in every string of decoded JSON.
+func replace(v any, from, to string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = replace(v[k], from, to)
+		}
+	case []any:
+		for i := range v {
+			v[i] = replace(v[i], from, to)
+		}
+	case string:
+		return strings.ReplaceAll(v, from, to)
+	}
+	return v
+}
+
+// put creates an object and its status.
+func put(ctx context.Context, c client.Client, o *unstructured.Unstructured) error {
+	status, has := o.Object["status"]
+	if err := c.Create(ctx, o); err != nil {
+		return fmt.Errorf("copy %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	if !has {
+		return nil
+	}
+	patch, err := (&unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "status": status}}).MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, patch)); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("copy the status of %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
