@@ -206,9 +206,6 @@ func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.
 // record is the record of an ID, nil if there is none.
 func (t *tx) record(id string) *record { return t.records[lower(id)] }
 
-// doc is a record decoded.
-func (t *tx) doc(r *record) *doc { return t.recent.of(r) }
-
 // find is the document of an ID, nil if there is none. It is shared: edit gives
 // one to change.
 func (t *tx) find(id string) *doc {

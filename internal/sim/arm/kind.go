@@ -126,7 +126,9 @@ func (t *tx) atRest(r *record, expand string) bool {
 // shown is a record as clients see it, encoded.
 func (t *tx) shown(r *record, expand string) json.RawMessage {
 	if t.atRest(r, expand) {
-		return r.shown()
+		if out, err := t.plain(r); err == nil {
+			return out
+		}
 	}
 	return marshal(t.view(t.doc(r), expand))
 }

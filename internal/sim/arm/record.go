@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -8,15 +9,18 @@ import (
 	"sync/atomic"
 	"time"
 	"unique"
+
+	"go.etcd.io/bbolt"
 )
 
-// record is a resource at rest: its body as JSON, which takes a fifth of the
-// memory of the decoded form, and its gist. A record is never changed; a write
+// record is a resource at rest: its gist in memory, its body as JSON, which lies
+// in the database where there is one. What a record says is never changed; a write
 // files another one.
 type record struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
-	// Body and Hidden are those of the doc, encoded.
+	// Body and Hidden are those of the doc, encoded; nil once they lie in the
+	// database.
 	Body    json.RawMessage `json:"body"`
 	Hidden  json.RawMessage `json:"hidden,omitempty"`
 	Rev     uint64          `json:"rev"`
@@ -25,6 +29,8 @@ type record struct {
 	Changed time.Time       `json:"changed"`
 
 	key string
+	// size and hidden are the lengths of Body and Hidden.
+	size, hidden int
 	gist
 }
 
@@ -97,22 +103,22 @@ func (d *doc) rest() (*record, error) {
 			return nil, fmt.Errorf("encode the hidden state of the resource %s: %w", d.ID, err)
 		}
 	}
-	r.gist = gistOf(d)
+	r.gist, r.size, r.hidden = gistOf(d), len(r.Body), len(r.Hidden)
 	return r, nil
 }
 
-// wake decodes a record.
-func (r *record) wake() (*doc, error) {
+// wake decodes a record whose body and hidden state are given.
+func (r *record) wake(body, hidden []byte) (*doc, error) {
 	id, err := parseID(r.ID)
 	if err != nil {
 		return nil, err
 	}
 	d := &doc{ID: r.ID, Type: r.Type, Rev: r.Rev, ETag: r.ETag, Created: r.Created, Changed: r.Changed, Hidden: object{}, id: id, from: r}
-	if err := json.Unmarshal(r.Body, &d.Body); err != nil {
+	if err := json.Unmarshal(body, &d.Body); err != nil {
 		return nil, fmt.Errorf("decode the resource %s: %w", r.ID, err)
 	}
-	if len(r.Hidden) > 0 {
-		if err := json.Unmarshal(r.Hidden, &d.Hidden); err != nil {
+	if len(hidden) > 0 {
+		if err := json.Unmarshal(hidden, &d.Hidden); err != nil {
 			return nil, fmt.Errorf("decode the hidden state of the resource %s: %w", r.ID, err)
 		}
 	}
@@ -125,15 +131,20 @@ func (r *record) wake() (*doc, error) {
 // complete works out what a record just read from a file lacks.
 func (r *record) complete() error {
 	r.key, r.Type = lower(r.ID), unique.Make(r.Type).Value()
-	if len(r.Body) == 0 {
-		r.Body = json.RawMessage("{}")
-	}
-	d, err := r.wake()
+	d, err := r.wake(r.Body, r.Hidden)
 	if err != nil {
 		return err
 	}
-	r.gist = gistOf(d)
+	r.gist, r.size, r.hidden = gistOf(d), len(r.Body), len(r.Hidden)
 	return nil
+}
+
+// compact takes out the blanks that a file may have.
+func (r *record) compact() (err error) {
+	if r.Body, err = json.Marshal(r.Body); err == nil && r.Hidden != nil {
+		r.Hidden, err = json.Marshal(r.Hidden)
+	}
+	return err
 }
 
 // id is the record's ID taken apart.
@@ -142,18 +153,25 @@ func (r *record) id() resourceID {
 	return id
 }
 
-// shown is the record as clients see it where nothing is computed on reading.
-func (r *record) shown() json.RawMessage {
+// plain is the record as clients see it where nothing is computed on reading.
+func (st *store) plain(r *record) (out json.RawMessage, err error) {
+	err = st.rested(r, func(body, _ []byte) error { out = r.named(body); return nil })
+	return out, err
+}
+
+// named is a body with the fields that come from the ID.
+func (r *record) named(body []byte) json.RawMessage {
 	head, _ := json.Marshal(struct { // strings always encode
 		ID   string `json:"id"`
 		Name string `json:"name"`
 		Type string `json:"type"`
 	}{r.ID, r.id().name(), r.Type})
-	if len(r.Body) <= len("{}") {
+	if len(body) <= len("{}") {
 		return head
 	}
-	head[len(head)-1] = ','
-	return append(head, r.Body[1:]...)
+	out := make([]byte, 0, len(head)+len(body)-1)
+	out = append(append(out, head[:len(head)-1]...), ',')
+	return append(out, body[1:]...)
 }
 
 func gistOf(d *doc) gist {
@@ -195,21 +213,61 @@ func costOf(d *doc, name string, spot bool) cost {
 // is not decoded again. Each record has one place, which it shares with others.
 type recent struct {
 	seed  maphash.Seed
-	slots [4096]atomic.Pointer[doc]
+	slots [1024]atomic.Pointer[doc]
 }
 
 func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
 
-// of decodes a record, or finds it decoded.
-func (c *recent) of(r *record) *doc {
-	slot := &c.slots[maphash.String(c.seed, r.key)%uint64(len(c.slots))]
+// slot is the place of a record.
+func (c *recent) slot(r *record) *atomic.Pointer[doc] {
+	return &c.slots[maphash.String(c.seed, r.key)%uint64(len(c.slots))]
+}
+
+// doc decodes a record, or finds it decoded.
+func (st *store) doc(r *record) *doc {
+	slot := st.recent.slot(r)
 	if d := slot.Load(); d != nil && d.from == r {
 		return d
 	}
-	d, err := r.wake()
-	if err != nil { // never: the record was decoded or encoded here when it was filed
-		d = &doc{ID: r.ID, Type: r.Type, Body: object{}, Hidden: object{}, id: r.id(), from: r}
+	var d *doc
+	err := st.rested(r, func(body, hidden []byte) (err error) { d, err = r.wake(body, hidden); return err })
+	if err != nil {
+		st.log.Error(err, "A resource could not be read", "resource", r.ID)
+		d = &doc{ID: r.ID, Type: r.Type, Body: object{"properties": object{}}, Hidden: object{}, id: r.id(), from: r}
 	}
 	slot.Store(d)
 	return d
+}
+
+// rested calls use with the body and the hidden state of a record, which may be
+// read until use returns.
+func (st *store) rested(r *record, use func(body, hidden []byte) error) error {
+	if r.Body != nil {
+		return use(r.Body, r.Hidden)
+	}
+	return st.db.View(func(b *bbolt.Tx) error {
+		v := b.Bucket([]byte(bucketDocs)).Get([]byte(r.key))
+		body, rest, ok := after(v, `,"body":`, r.size)
+		if !ok {
+			return fmt.Errorf("the database has another resource than %s of revision %d", r.ID, r.Rev)
+		}
+		var hidden []byte
+		if r.hidden > 0 {
+			if hidden, _, ok = after(rest, `,"hidden":`, r.hidden); !ok {
+				return fmt.Errorf("the database has not the hidden state of %s", r.ID)
+			}
+		}
+		return use(body, hidden)
+	})
+}
+
+// after cuts n bytes out of an encoded record, behind a field's name. The name
+// cannot occur before: quotes in the strings before it are escaped.
+func after(v []byte, name string, n int) (value, rest []byte, ok bool) {
+	i := bytes.Index(v, []byte(name))
+	if i < 0 || len(v)-i-len(name) < n {
+		return nil, nil, false
+	}
+	v = v[i+len(name):]
+	return v[:n:n], v[n:], true
 }

@@ -45,7 +45,7 @@ func (c *call) get(owner resourceID, part string) (e *Error) {
 			return
 		}
 		if part == "" && t.atRest(r, c.query.Get("$expand")) {
-			body = r.shown()
+			body = t.shown(r, "")
 			return
 		}
 		view := t.view(t.doc(r), c.query.Get("$expand"))

@@ -102,7 +102,7 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("make the local Azure's state: %w", err)
 		}
 	}
-	store, err := openStore(cfg.Dir)
+	store, err := openStore(cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}

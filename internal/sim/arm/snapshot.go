@@ -1,9 +1,11 @@
 package arm
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // snapshotForm is the version of the snapshot format.
@@ -21,12 +23,23 @@ type snapshot struct {
 // secrets: keep it as you would keep those.
 func (s *Server) Snapshot(w io.Writer) error {
 	out := snapshot{Form: snapshotForm, Resources: []*record{}, Operations: []*operation{}}
+	var err error
 	s.read(func(t *tx) {
-		out.Resources = append(out.Resources, t.below("")...)
+		for r := range ascend(t.order, "") {
+			full := *r
+			err = cmp.Or(err, t.rested(r, func(body, hidden []byte) error {
+				full.Body, full.Hidden = slices.Clone(body), slices.Clone(hidden)
+				return nil
+			}))
+			out.Resources = append(out.Resources, &full)
+		}
 		for _, k := range sortedKeys(t.ops) {
 			out.Operations = append(out.Operations, t.ops[k])
 		}
 	})
+	if err != nil {
+		return fmt.Errorf("write the snapshot: %w", err)
+	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	return enc.Encode(out)
@@ -45,6 +58,9 @@ func (s *Server) Restore(r io.Reader) error {
 	for _, r := range in.Resources {
 		if r == nil {
 			return fmt.Errorf("read the snapshot: a resource is null")
+		}
+		if err := r.compact(); err != nil {
+			return fmt.Errorf("read the snapshot: %w", err)
 		}
 		if err := r.complete(); err != nil {
 			return fmt.Errorf("read the snapshot: %w", err)

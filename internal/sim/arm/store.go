@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.etcd.io/bbolt"
 )
 
@@ -14,6 +15,7 @@ import (
 type store struct {
 	index
 	recent *recent
+	log    logr.Logger
 	db     *bbolt.DB
 	ops    map[string]*operation
 	// open is the operation in progress on a document.
@@ -30,8 +32,8 @@ const (
 	bucketMeta = "meta"
 )
 
-func openStore(dir string) (*store, error) {
-	st := &store{index: newIndex(), recent: newRecent(), ops: map[string]*operation{}, open: map[string]*operation{}}
+func openStore(dir string, log logr.Logger) (*store, error) {
+	st := &store{index: newIndex(), recent: newRecent(), log: log, ops: map[string]*operation{}, open: map[string]*operation{}}
 	if dir == "" {
 		return st, nil
 	}
@@ -65,6 +67,7 @@ func (st *store) load() error {
 			if err := r.complete(); err != nil {
 				return err
 			}
+			r.Body, r.Hidden = nil, nil
 			st.rev = max(st.rev, r.Rev)
 			st.insert(r)
 			return nil
@@ -104,12 +107,13 @@ func (st *store) removeOp(id string) {
 	}
 }
 
-// save writes what a transaction changed, all of it or nothing.
+// save writes what a transaction changed, all of it or nothing. Bodies written
+// need not stay in memory.
 func (st *store) save(docs map[string]bool, ops map[string]bool) error {
 	if st.db == nil {
 		return nil
 	}
-	return st.db.Update(func(b *bbolt.Tx) error {
+	err := st.db.Update(func(b *bbolt.Tx) error {
 		bd, bo := b.Bucket([]byte(bucketDocs)), b.Bucket([]byte(bucketOps))
 		for k := range docs {
 			if err := saveOne(bd, k, st.records[k]); err != nil {
@@ -123,6 +127,15 @@ func (st *store) save(docs map[string]bool, ops map[string]bool) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for k := range docs {
+		if r := st.records[k]; r != nil {
+			r.Body, r.Hidden = nil, nil
+		}
+	}
+	return nil
 }
 
 func saveOne[T any](b *bbolt.Bucket, key string, v *T) error {
