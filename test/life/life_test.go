@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,10 @@ import (
 	"casement.dev/casement/test/plane"
 )
 
-var full = flag.Bool("full", false, "every cell; otherwise a representative one")
+var (
+	full = flag.Bool("full", false, "every cell; otherwise a representative one")
+	only = flag.String("only", "", "leave out the actions that this regular expression does not match, but for create and delete")
+)
 
 //go:embed workload.yaml
 var workload string
@@ -151,6 +155,10 @@ func (l *life) do(action string, f func()) {
 	l.t.Helper()
 	if l.t.Failed() {
 		l.rows = append(l.rows, row{cell: l.cell, action: action, why: "not tried, because an action before it failed"})
+		return
+	}
+	if wanted := regexp.MustCompile(*only); !wanted.MatchString(action) && action != "create" && action != "delete" {
+		l.rows = append(l.rows, row{cell: l.cell, action: action, why: "left out by -only"})
 		return
 	}
 	puts := l.puts()

@@ -127,6 +127,5 @@ func deletedWith(v any) []string {
 
 // lost says that a token leads nowhere, while the resource may be well.
 func lost(err error) bool {
-	class := arm.ClassOf(err)
-	return class == arm.Transient || class == arm.Invalid && arm.CodeOf(err) == arm.CodeBadToken
+	return arm.ClassOf(err) == arm.Invalid && arm.CodeOf(err) == arm.CodeBadToken
 }

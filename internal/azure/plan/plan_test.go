@@ -280,6 +280,40 @@ func TestAFailedOperationIsReportedWithAzuresWords(t *testing.T) {
 	})
 }
 
+func TestAPassingFailureOfAnOperationIsToldAndWaitedOut(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 1
+		a.ends["n"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalServerError","message":"the interface broke"}}`}
+		p := newPlanner(t, a)
+		id := nets + "networkInterfaces/n"
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(id, nil)}}
+		out := p.Apply(t.Context(), in)
+		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		later(10 * time.Second)
+		for range 3 {
+			in.Tokens = out.Tokens
+			out = p.Apply(t.Context(), in)
+			if r := out.Resources[0]; r.State != Waiting || r.Reason != "InternalServerError" || !strings.Contains(r.Message, "the interface broke") || r.RetryAfter < time.Second {
+				t.Fatalf("%+v", r)
+			}
+		}
+		if calls := a.took(); strings.Count(calls, "PUT") != 1 {
+			t.Errorf("it is put again at once: %s", calls)
+		}
+		delete(a.ends, "n")
+		later(out.RequeueAfter)
+		in.Tokens = out.Tokens
+		out = p.Apply(t.Context(), in)
+		if calls := a.took(); strings.Count(calls, "PUT") != 1 {
+			t.Errorf("it is not put again: %s", calls)
+		}
+		later(time.Minute)
+		in.Tokens = out.Tokens
+		expect(t, "mended", states(p.Apply(t.Context(), in)), "n Done")
+	})
+}
+
 func TestAnotherTokenOrOperationIsNotTrusted(t *testing.T) {
 	a := newAzure()
 	p := newPlanner(t, a)
