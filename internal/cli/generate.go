@@ -28,7 +28,7 @@ func newGenerate(a *app) *cobra.Command {
   casement generate addons`,
 		Args: cobra.NoArgs,
 	}
-	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a))
+	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a), newGenerateLintWebhook(a))
 	return c
 }
 

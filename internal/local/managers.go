@@ -213,7 +213,11 @@ func (c *conductor) installRequests(ctx context.Context, providers []capi.Provid
 	if err != nil {
 		return err
 	}
-	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating}}
+	lint, err := config.LintWebhook()
+	if err != nil {
+		return err
+	}
+	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating, lint}}
 	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
 	cl, err := c.planeClient()
 	if err != nil {

@@ -55,7 +55,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// New makes a manager with all controllers and webhooks; it does nothing until it
+// New makes a manager with all controllers and webhooks, or with those that the options
+// leave; it does nothing until it
 // is started. Errors say which part could not be set up.
 func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 	if err := o.Validate(); err != nil {
@@ -80,16 +81,30 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("set up the webhook certificate: %w", err)
 		}
 	}
-	if err := setUpControllers(mgr, o); err != nil {
-		return nil, err
+	if !o.LintOnly {
+		if err := setUpControllers(mgr, o); err != nil {
+			return nil, err
+		}
 	}
 	if o.WebhookPort != 0 {
-		if err := webhook.SetupWithManager(mgr); err != nil {
+		if err := setUpWebhooks(mgr, o); err != nil {
 			return nil, fmt.Errorf("set up the webhooks: %w", err)
 		}
-		workload.Setup(mgr)
 	}
 	return mgr, setUpChecks(mgr, o)
+}
+
+func setUpWebhooks(mgr ctrl.Manager, o Options) error {
+	if !o.LintOnly {
+		if err := webhook.SetupWithManager(mgr); err != nil {
+			return err
+		}
+	}
+	verdicts := metric.NewVerdicts()
+	if err := verdicts.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
+		return err
+	}
+	return workload.Setup(context.Background(), mgr, verdicts.Observe)
 }
 
 func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {

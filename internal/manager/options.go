@@ -30,6 +30,9 @@ type Options struct {
 	WebhookSelfSigned     string
 	WebhookService        string
 	WebhookConfigurations []string
+	// LintOnly serves the webhook of the workload rules and nothing else: no kinds of
+	// Cluster API are needed.
+	LintOnly bool
 	// Namespaces limit what is watched; none is all. Identities have to lie in one of
 	// them too.
 	Namespaces []string
@@ -140,6 +143,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WebhookSelfSigned, "webhook-self-signed", o.WebhookSelfSigned, "secret (namespace/name) to keep a certificate in that the manager makes and renews itself, instead of --webhook-cert-dir")
 	flags.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "service (namespace/name) that --webhook-self-signed makes a certificate for")
 	flags.StringSliceVar(&o.WebhookConfigurations, "webhook-configurations", o.WebhookConfigurations, "webhook configurations that are to trust the certificate of --webhook-self-signed")
+	flags.BoolVar(&o.LintOnly, "lint-only", o.LintOnly, "serve the webhook of the workload lint rules and nothing else, in a cluster without Cluster API")
 	flags.StringSliceVar(&o.Namespaces, "namespace", o.Namespaces, "namespaces to watch, separated by commas; empty is all")
 	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
@@ -217,6 +221,9 @@ func (o *Options) Validate() error {
 	}
 	if o.WebhookPort < 0 || o.WebhookPort > 65535 {
 		errs = append(errs, fmt.Errorf("--webhook-port: %d is no port", o.WebhookPort))
+	}
+	if o.LintOnly && o.WebhookPort == 0 {
+		errs = append(errs, errors.New("--lint-only: the webhook is all there is to serve, and --webhook-port=0 turns it off"))
 	}
 	return errors.Join(errs...)
 }

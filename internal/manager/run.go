@@ -47,11 +47,13 @@ func run(ctx context.Context, o Options, logging *logsapi.LoggingConfiguration) 
 	if err != nil {
 		return fmt.Errorf("find the management cluster: %w", err)
 	}
-	if err := awaitKinds(ctx, cfg, klog.Background()); err != nil {
-		if ctx.Err() != nil {
-			return nil // asked to end meanwhile
+	if !o.LintOnly {
+		if err := awaitKinds(ctx, cfg, klog.Background()); err != nil {
+			if ctx.Err() != nil {
+				return nil // asked to end meanwhile
+			}
+			return err
 		}
-		return err
 	}
 	mgr, err := New(cfg, o)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package metric is what casement-manager tells Prometheus of Azure and of its
 // machines, beside what controller-runtime tells of reconciles: calls and their
 // latencies, what is left of Azure's quotas of calls, operations in flight, machines
-// by phase, and how long the phases of a boot take.
+// by phase, how long the phases of a boot take, and what the lint webhook says.
 //
 // It observes and decides nothing, makes no call to Azure or to the API server (it
 // reads the manager's caches), and no label holds anything secret. Only
@@ -83,22 +83,27 @@ func (m *Metrics) all() []prometheus.Collector {
 // SetupWithManager registers the metrics while the manager runs, on replicas that do
 // not lead as well. Of several managers in one process the first is told of.
 func (m *Metrics) SetupWithManager(mgr ctrl.Manager, registry prometheus.Registerer) error {
-	return mgr.Add(everywhere(func(ctx context.Context) error {
-		err := registry.Register(m)
-		var already prometheus.AlreadyRegisteredError
-		if errors.As(err, &already) {
+	return mgr.Add(registered(m, registry, func(ctx context.Context) error { return m.follow(ctx, mgr.GetCache()) }))
+}
+
+// registered is a runnable that has a collector registered while it runs. Another
+// one's registration is left as it is.
+func registered(c prometheus.Collector, registry prometheus.Registerer, begin func(context.Context) error) everywhere {
+	return func(ctx context.Context) error {
+		err := registry.Register(c)
+		if _, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		defer registry.Unregister(m)
-		if err := m.follow(ctx, mgr.GetCache()); err != nil {
+		defer registry.Unregister(c)
+		if err := begin(ctx); err != nil {
 			return err
 		}
 		<-ctx.Done()
 		return nil
-	}))
+	}
 }
 
 // everywhere is a runnable of leaders and others.

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -39,8 +40,33 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // maxWarnings keeps an answer readable; the API server cuts longer ones.
 const maxWarnings = 20
 
-// Setup registers the webhook with a manager.
-func Setup(mgr ctrl.Manager) {
+// Verdicts on objects and on findings, of which observers are told.
+const (
+	// Unchecked: the mode is off, or there is no pod to look at.
+	Unchecked = "unchecked"
+	// Unreadable: the object passes, as nobody could look at it.
+	Unreadable = "unreadable"
+	Allowed    = "allowed"
+	Warned     = "warned"
+	Denied     = "denied"
+)
+
+// Verdict is what became of an object: the worst of what its findings are answered
+// with, or why there are none.
+type Verdict struct {
+	Object   string
+	Findings []Judged
+}
+
+// Judged is one finding's rule and severity, and whether it was warned of or denied.
+type Judged struct{ Rule, Severity, Verdict string }
+
+// Setup registers the webhook with a manager; observe is told of each verdict.
+func Setup(ctx context.Context, mgr ctrl.Manager, observe func(Verdict)) error {
+	// Followed from the start, so that no request waits for them.
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("follow namespaces: %w", err)
+	}
 	reader := mgr.GetClient()
 	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: New(func(ctx context.Context, namespace string) map[string]string {
 		var ns corev1.Namespace
@@ -48,32 +74,51 @@ func Setup(mgr ctrl.Manager) {
 			return nil // the webhook fails open
 		}
 		return ns.Labels
-	})})
+	}, observe)})
+	return nil
 }
 
 // handler answers admission requests.
 type handler struct {
-	labels func(ctx context.Context, namespace string) map[string]string
-	rules  []lint.Rule
+	labels  func(ctx context.Context, namespace string) map[string]string
+	observe func(Verdict)
+	rules   []lint.Rule
+	// windows are the rules that Windows alone decides, by ID: the API server has had
+	// its say about the others before it asks.
+	windows map[string]bool
 }
 
 // New returns the webhook. labels are those of a namespace, nil when they are not
 // known.
-func New(labels func(ctx context.Context, namespace string) map[string]string) admission.Handler {
-	return &handler{labels: labels, rules: rules.All()}
+func New(labels func(ctx context.Context, namespace string) map[string]string, observe func(Verdict)) admission.Handler {
+	h := &handler{labels: labels, observe: observe, rules: rules.All(), windows: map[string]bool{}}
+	for _, r := range h.rules {
+		h.windows[r.ID] = r.Oracle == lint.Unit
+	}
+	return h
 }
 
 // Handle implements admission.Handler. What the API server refuses itself it has
 // refused before it asks.
 func (h *handler) Handle(ctx context.Context, req admission.Request) admission.Response {
+	answer, verdict := h.judge(ctx, req)
+	h.observe(verdict)
+	return answer
+}
+
+func (h *handler) judge(ctx context.Context, req admission.Request) (admission.Response, Verdict) {
 	mode := h.mode(ctx, req.Namespace)
 	if mode == off || len(req.Object.Raw) == 0 {
-		return admission.Allowed("")
+		return admission.Allowed(""), Verdict{Object: Unchecked}
 	}
 	set, errs := lint.Parse(req.Kind.Kind, req.Object.Raw, lint.Options{})
-	if len(errs) > 0 || len(set.Pods) == 0 || set.Pods[0].Meta.At("annotations", mirrorAnnotation).Exists() {
-		return admission.Allowed("")
+	switch {
+	case len(errs) > 0:
+		return admission.Allowed(""), Verdict{Object: Unreadable}
+	case len(set.Pods) == 0 || set.Pods[0].Meta.At("annotations", mirrorAnnotation).Exists():
+		return admission.Allowed(""), Verdict{Object: Unchecked}
 	}
+	verdict := Verdict{Object: Allowed}
 	var warnings []string
 	denied := ""
 	for _, f := range lint.Run(set, h.rules, lint.Target{}) {
@@ -84,19 +129,26 @@ func (h *handler) Handle(ctx context.Context, req admission.Request) admission.R
 		if f.Fix != "" {
 			text += "; write instead: " + f.Fix
 		}
+		judged := Judged{f.Rule, f.Severity.String(), Warned}
+		if mode == enforce && f.Severity == lint.Error && h.windows[f.Rule] {
+			judged.Verdict = Denied
+		}
 		switch {
-		case mode == enforce && f.Severity == lint.Error && denied == "":
+		case judged.Verdict == Denied && denied == "":
 			denied = text
 		case len(warnings) < maxWarnings:
 			warnings = append(warnings, text)
 		}
+		verdict.Findings = append(verdict.Findings, judged)
+		verdict.Object = Warned
 	}
 	answer := admission.Allowed("")
 	if denied != "" {
 		answer = admission.Denied("this pod cannot run on Windows: " + denied)
 		answer.Result.Code = http.StatusForbidden
+		verdict.Object = Denied
 	}
-	return answer.WithWarnings(warnings...)
+	return answer.WithWarnings(warnings...), verdict
 }
 
 // mode is that of a namespace; one that is not known is warned about, and

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,11 +37,11 @@ func request(t testing.TB, namespace, manifest string) admission.Request {
 	}}
 }
 
-func newHandler() admission.Handler {
+func newHandler(observe func(Verdict)) admission.Handler {
 	modes := map[string]string{"quiet": off, "loud": warn, "strict": enforce}
 	return New(func(_ context.Context, namespace string) map[string]string {
 		return map[string]string{ModeLabel: modes[namespace]}
-	})
+	}, observe)
 }
 
 func TestHandle(t *testing.T) {
@@ -56,12 +57,13 @@ func TestHandle(t *testing.T) {
 		"kube-system":        {"kube-system", shell, true, ""},
 		"denied":             {"strict", shell, false, "WIN204"},
 		"ignored without os": {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  shareProcessNamespace: true\n  nodeSelector: {kubernetes.io/os: windows}\n  containers: [{name: c, image: x, resources: {limits: {memory: 1Gi}}}]\n", true, "WIN104"},
+		"api server's":       {"strict", fmt.Sprintf(windowsPod, "a", "resources: {limits: {memory: 800m}}"), true, "WIN201"},
 		"mirror pod":         {"strict", fmt.Sprintf(windowsPod, mirrorAnnotation, "command: [/bin/sh]"), true, ""},
 		"linux":              {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: alpine, command: [/bin/sh]}]}\n", true, ""},
 		"no pod":             {"strict", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := newHandler().Handle(t.Context(), request(t, c.namespace, c.manifest))
+			answer := newHandler(func(Verdict) {}).Handle(t.Context(), request(t, c.namespace, c.manifest))
 			warned := strings.Join(answer.Warnings, "\n")
 			if answer.Allowed != c.allowed || c.warning == "" != (warned == "") || !strings.Contains(warned, c.warning) {
 				t.Errorf("allowed %v, warnings %q", answer.Allowed, warned)
@@ -71,14 +73,34 @@ func TestHandle(t *testing.T) {
 			}
 		})
 	}
-	if answer := newHandler().Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "strict", Object: runtime.RawExtension{Raw: []byte("{")}}}); !answer.Allowed {
+	if answer := newHandler(func(Verdict) {}).Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "strict", Object: runtime.RawExtension{Raw: []byte("{")}}}); !answer.Allowed {
 		t.Error("what cannot be read is denied")
+	}
+}
+
+// TestObserved: what is answered is what is told of.
+func TestObserved(t *testing.T) {
+	manifest := fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x], resources: {limits: {memory: 800m}}")
+	for namespace, want := range map[string]Verdict{
+		"quiet":  {Object: Unchecked},
+		"loud":   {Object: Warned, Findings: []Judged{{"WIN201", "error", Warned}, {"WIN601", "error", Warned}}},
+		"strict": {Object: Denied, Findings: []Judged{{"WIN201", "error", Warned}, {"WIN601", "error", Denied}}},
+	} {
+		var got []Verdict
+		newHandler(func(v Verdict) { got = append(got, v) }).Handle(t.Context(), request(t, namespace, manifest))
+		for i := range got {
+			got[i].Findings = slices.DeleteFunc(got[i].Findings, func(j Judged) bool { return j.Rule != "WIN201" && j.Rule != "WIN601" })
+			slices.SortFunc(got[i].Findings, func(a, b Judged) int { return strings.Compare(a.Rule, b.Rule) })
+		}
+		if diff := cmp.Diff([]Verdict{want}, got); diff != "" {
+			t.Errorf("%s: %s", namespace, diff)
+		}
 	}
 }
 
 // BenchmarkHandle reports the 99th percentile beside the mean.
 func BenchmarkHandle(b *testing.B) {
-	h, req := newHandler(), request(b, "strict", fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x]"))
+	h, req := newHandler(func(Verdict) {}), request(b, "strict", fmt.Sprintf(windowsPod, "a", "command: [/bin/sh, -c, x]"))
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()

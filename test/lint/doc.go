@@ -1,0 +1,3 @@
+// Package lint holds tests only: the lint webhook alone beside a real API server, and
+// the command with input that means it ill.
+package lint
