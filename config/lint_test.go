@@ -2,70 +2,67 @@ package config
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
+	"slices"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// TestLintComponents: what is printed goes together: the webhook names the service, and
-// its certificate is good for that name, with either way to make one.
+// TestLintComponents: what is printed goes together: the webhook names the service,
+// that selects the pods, and these may write the certificate that they are told to make.
 func TestLintComponents(t *testing.T) {
-	for name, certManager := range map[string]bool{"self-signed": false, "cert-manager": true} {
-		t.Run(name, func(t *testing.T) {
-			text, err := LintComponents("example.com/manager:v1", certManager)
-			if err != nil {
-				t.Fatal(err)
+	text, err := LintComponents("example.com/manager:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var service corev1.Service
+	var deployment appsv1.Deployment
+	var role rbacv1.Role
+	var cluster rbacv1.ClusterRole
+	var hook admissionv1.ValidatingWebhookConfiguration
+	into := map[string]any{"Service": &service, "Deployment": &deployment, "Role": &role, "ClusterRole": &cluster, "ValidatingWebhookConfiguration": &hook}
+	for document := range bytes.SplitSeq(text, []byte("---\n")) {
+		var o struct{ Kind string }
+		if err := yaml.Unmarshal(document, &o); err != nil {
+			t.Fatal(err)
+		}
+		if out, ok := into[o.Kind]; ok {
+			if err := yaml.UnmarshalStrict(document, out); err != nil {
+				t.Errorf("%s: %v", o.Kind, err)
 			}
-			if bytes.Contains(text, []byte("IMAGE")) || !bytes.Contains(text, []byte("image: example.com/manager:v1\n")) {
-				t.Error("the image is not in its place")
-			}
-			var kinds []string
-			var secret corev1.Secret
-			var hook admissionv1.ValidatingWebhookConfiguration
-			for document := range strings.SplitSeq(string(text), "---\n") {
-				var o struct{ Kind string }
-				if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-					t.Fatal(err)
-				}
-				kinds = append(kinds, o.Kind)
-				switch o.Kind {
-				case "Secret":
-					err = yaml.UnmarshalStrict([]byte(document), &secret)
-				case "ValidatingWebhookConfiguration":
-					err = yaml.UnmarshalStrict([]byte(document), &hook)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			want := "Namespace ServiceAccount ClusterRole ClusterRoleBinding Service Deployment "
-			if want += map[bool]string{false: "Secret ", true: "Issuer Certificate "}[certManager] + "ValidatingWebhookConfiguration"; strings.Join(kinds, " ") != want {
-				t.Fatalf("%s, not %s", kinds, want)
-			}
-			w := hook.Webhooks[0]
-			if s := w.ClientConfig.Service; s.Namespace != lintName || s.Name != lintName || *w.FailurePolicy != admissionv1.Ignore {
-				t.Errorf("%+v, %v", s, *w.FailurePolicy)
-			}
-			if certManager {
-				return
-			}
-			pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
-			if err != nil {
-				t.Fatal(err)
-			}
-			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM(w.ClientConfig.CABundle)
-			if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: lintName + "." + lintName + ".svc", Roots: roots}); err != nil {
-				t.Error(err)
-			}
-			if bytes.Contains(w.ClientConfig.CABundle, []byte("PRIVATE")) {
-				t.Error("the webhook configuration holds a key")
-			}
-		})
+			delete(into, o.Kind)
+		}
+	}
+	if len(into) > 0 {
+		t.Fatalf("there is no %v", into)
+	}
+	w := hook.Webhooks[0]
+	if s := w.ClientConfig.Service; s.Namespace != service.Namespace || s.Name != service.Name || *w.FailurePolicy != admissionv1.Ignore {
+		t.Errorf("the webhook calls %+v, and fails with %v", s, *w.FailurePolicy)
+	}
+	pod := deployment.Spec.Template
+	for key, value := range service.Spec.Selector {
+		if pod.Labels[key] != value {
+			t.Errorf("the service selects %s=%s, which the pods are not", key, value)
+		}
+	}
+	if pod.Spec.Containers[0].Image != "example.com/manager:v1" {
+		t.Errorf("the image is %s", pod.Spec.Containers[0].Image)
+	}
+	flags := strings.Join(pod.Spec.Containers[0].Args, " ")
+	may := func(rules []rbacv1.PolicyRule, name string) bool {
+		return slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.ResourceNames, name) })
+	}
+	secret := "casement-lint-cert"
+	if !strings.Contains(flags, "--webhook-self-signed="+role.Namespace+"/"+secret) || !may(role.Rules, secret) {
+		t.Errorf("it may not write its certificate: %s", flags)
+	}
+	if !strings.Contains(flags, "--webhook-configurations="+hook.Name) || !may(cluster.Rules, hook.Name) {
+		t.Errorf("it may not write its authority into %s: %s", hook.Name, flags)
 	}
 }
