@@ -5,6 +5,7 @@ package v1beta1
 const (
 	AvailabilitySetReadyCondition       = "AvailabilitySetReady"
 	BastionHostReadyCondition           = "BastionHostReady"
+	BootstrapSecretReadyCondition       = "BootstrapSecretReady"
 	BootstrapSucceededCondition         = "BootstrapSucceeded"
 	DisksReadyCondition                 = "DisksReady"
 	InboundNATRulesReadyCondition       = "InboundNATRulesReady"
@@ -25,6 +26,7 @@ const (
 	ScaleSetRunningCondition            = "ScaleSetRunning"
 	SecurityGroupsReadyCondition        = "SecurityGroupsReady"
 	SubnetsReadyCondition               = "SubnetsReady"
+	VaultReadyCondition                 = "VaultReady"
 	VMIdentitiesReadyCondition          = "VMIdentitiesReady"
 	VMRunningCondition                  = "VMRunning"
 	VNetReadyCondition                  = "VNetReady"
@@ -50,8 +52,24 @@ const (
 	WaitingForClusterInfraReason        = "WaitingForClusterInfrastructure"
 )
 
+// Values of BootstrapSecretsAnnotation.
+const (
+	BootstrapSecretsInKeyVault   = "KeyVault"
+	BootstrapSecretsInCustomData = "CustomData"
+)
+
 // Annotations.
 const (
+	// BootstrapSecretsAnnotation on an AzureCluster says where the bootstrap data of
+	// its machines lies: KeyVault or, as without it, CustomData. On an AzureMachine or
+	// AzureMachinePool (from the metadata of a template's template) it is for that
+	// one alone.
+	BootstrapSecretsAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secrets"
+
+	// BootstrapVaultAnnotation on an AzureCluster is the name of its key vault.
+	// casement chooses one that is free in all of Azure, and keeps it here.
+	BootstrapVaultAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-vault"
+
 	// WindowsServerVersionAnnotation chooses the Windows image of a machine or
 	// pool, such as windows-2025. It belongs into the metadata of a template's
 	// template, from where Cluster API copies it.

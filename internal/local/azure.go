@@ -81,6 +81,7 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		return nil, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
+	guests.identity, guests.roots = a.server.ServeIdentity, ca
 	sync := func() { net.Sync(fabric.Read(a.server.List)) }
 	sync()
 	stale := make(chan struct{}, 1)

@@ -3,11 +3,14 @@ package local
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path"
@@ -44,6 +47,10 @@ type machines struct {
 	faults *fault.Set
 	// cloud is how the cloud provider's stand-in reaches the local Azure.
 	cloud standin.Azure
+	// identity is the token endpoint of the machine's identities, roots the CA that
+	// guests trust Azure by.
+	identity func(w http.ResponseWriter, r *http.Request, assigned []string)
+	roots    *x509.CertPool
 
 	mu       sync.Mutex
 	byID     map[string]*machine
@@ -154,7 +161,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
 	}
 	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: m.web(n.origin),
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
@@ -206,6 +213,17 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// web carries what a guest asks by HTTP.
+func (m *machines) web(from fabric.Origin) http.RoundTripper {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return m.fabric.Dial(ctx, from, network, address)
+		},
+		TLSClientConfig:   &tls.Config{RootCAs: m.roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
 }
 
 // stopTimeout bounds the end of a VM's processes.

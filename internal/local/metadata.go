@@ -17,8 +17,13 @@ import (
 const metadataAddress = "169.254.169.254:80"
 
 // external answers what a guest dials outside of its network: the metadata
-// service. Everything else is refused, so that nothing leaves this machine.
-func (m *machines) external(_ context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
+// service, and the hosts of Azure that the local one stands for, such as key vaults.
+// Everything else is refused, so that nothing leaves this machine.
+func (m *machines) external(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
+	if host, _, err := net.SplitHostPort(address); err == nil && arm.Intercepts(host) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.cloud.Endpoint, "https://"))
+	}
 	if address != metadataAddress {
 		return nil, fmt.Errorf("%s is not part of the local plane", address)
 	}
@@ -29,7 +34,7 @@ func (m *machines) external(_ context.Context, from fabric.Origin, _, address st
 	client, server := net.Pipe()
 	l := newPipeListener(server)
 	go func() {
-		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveMetadata(w, r, vm) })) // ends with the connection
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) })) // ends with the connection
 	}()
 	return client, nil
 }
@@ -49,18 +54,28 @@ func (m *machines) at(from fabric.Origin) (arm.VM, bool) {
 	return arm.VM{}, false
 }
 
-// serveMetadata is the instance document, the part that cloud providers read.
-func serveMetadata(w http.ResponseWriter, r *http.Request, vm arm.VM) {
+// serveMetadata is the instance document, the part that cloud providers and loaders
+// read, and the tokens of the machine's identities.
+func (m *machines) serveMetadata(w http.ResponseWriter, r *http.Request, vm arm.VM) {
 	if r.Header.Get("Metadata") != "true" {
 		http.Error(w, `{"error":"Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
 		return
 	}
-	if r.URL.Path != "/metadata/instance" {
+	switch r.URL.Path {
+	case "/metadata/instance":
+	case "/metadata/instance/compute/osProfile/computerName":
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, vm.ComputerName)
+		return
+	case "/metadata/identity/oauth2/token":
+		m.identity(w, r, vm.Identities)
+		return
+	default:
 		http.NotFound(w, r)
 		return
 	}
 	doc := map[string]any{
-		"compute": map[string]any{"resourceId": vm.ID, "vmScaleSetName": vm.ScaleSet, "location": vm.Location, "vmSize": vm.Size, "zone": vm.Zone, "name": vm.Name, "resourceGroupName": vm.ResourceGroup, "osType": vm.OS},
+		"compute": map[string]any{"resourceId": vm.ID, "vmScaleSetName": vm.ScaleSet, "location": vm.Location, "vmSize": vm.Size, "zone": vm.Zone, "name": vm.Name, "osProfile": map[string]any{"computerName": vm.ComputerName, "adminUsername": vm.AdminUsername}, "resourceGroupName": vm.ResourceGroup, "osType": vm.OS},
 		"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{"ipAddress": []any{map[string]any{"privateIpAddress": vm.NICs[0].PrivateIPs[0], "publicIpAddress": ""}}}}}},
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -26,6 +26,8 @@ type ClusterInput struct {
 	// the NSGs, route tables and NAT gateways that would hang on them are left
 	// out.
 	ForeignVNet bool
+	// Vault is where bootstrap secrets lie; without a name there is none.
+	Vault Vault
 }
 
 // InvalidError says that a spec cannot become Azure resources until a field of
@@ -58,6 +60,7 @@ func Cluster(in ClusterInput) ([]Resource, error) {
 	b.privateDNS()
 	b.privateEndpoints()
 	b.bastion()
+	b.vault()
 	return b.resources, nil
 }
 

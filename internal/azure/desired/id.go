@@ -14,6 +14,7 @@ const (
 	PrivateDNSAPIVersion    = "2024-06-01"
 	AuthorizationAPIVersion = "2022-04-01"
 	IdentityAPIVersion      = "2024-11-30"
+	VaultAPIVersion         = "2023-07-01"
 )
 
 // instanceNICAPIVersion is the only one in which the network provider answers for the
@@ -45,6 +46,8 @@ func APIVersion(resourceType string) string {
 		return AuthorizationAPIVersion
 	case "microsoft.managedidentity":
 		return IdentityAPIVersion
+	case "microsoft.keyvault":
+		return VaultAPIVersion
 	}
 	return ""
 }

@@ -46,6 +46,9 @@ type MachineInput struct {
 	SSHPort int32
 	// PrincipalID is the VM's system-assigned identity, "" until Azure tells it.
 	PrincipalID string
+	// SecretReader is the ID of the identity that reads the bootstrap secret, "" where
+	// the bootstrap data is custom data.
+	SecretReader string
 }
 
 // AvailabilitySet is what machines share in regions without zones.

@@ -46,6 +46,8 @@ type ScaleSetInput struct {
 	ScaledElsewhere bool
 	// PrincipalID is the set's system-assigned identity, "" until Azure tells it.
 	PrincipalID string
+	// SecretReader is as for a machine.
+	SecretReader string
 }
 
 // ScaleSetID is the ID of a pool's scale set.
@@ -84,7 +86,7 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 			MachineInput: MachineInput{
 				Cluster: in.Cluster, Machine: &infrav1.AzureMachine{Spec: spec}, ClusterName: in.ClusterName, VMName: in.Name,
 				BootstrapData: in.BootstrapData, AdminPassword: in.AdminPassword,
-				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID,
+				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID, SecretReader: in.SecretReader,
 			},
 			tagger: tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
 			spec:   &spec,

@@ -124,19 +124,29 @@ func (b *machineBuilder) networkInterfaceReferences() []*armcompute.NetworkInter
 	return refs
 }
 
+// identity are the identities that the spec names, and the reader of the bootstrap
+// secret.
 func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) {
-	switch b.spec.Identity {
-	case infrav1.VMIdentitySystemAssigned:
-		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssigned)}, nil
-	case infrav1.VMIdentityUserAssigned:
+	users := map[string]*armcompute.UserAssignedIdentitiesValue{}
+	if b.spec.Identity == infrav1.VMIdentityUserAssigned {
 		if len(b.spec.UserAssignedIdentities) == 0 {
 			return nil, &InvalidError{"spec.userAssignedIdentities", "is empty although spec.identity is UserAssigned", "name at least one identity"}
 		}
-		ids := map[string]*armcompute.UserAssignedIdentitiesValue{}
 		for _, id := range b.spec.UserAssignedIdentities {
-			ids[IdentityID(id.ProviderID)] = &armcompute.UserAssignedIdentitiesValue{}
+			users[IdentityID(id.ProviderID)] = &armcompute.UserAssignedIdentitiesValue{}
 		}
-		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: ids}, nil
+	}
+	if b.SecretReader != "" {
+		users[b.SecretReader] = &armcompute.UserAssignedIdentitiesValue{}
+	}
+	system := b.spec.Identity == infrav1.VMIdentitySystemAssigned
+	switch {
+	case system && len(users) > 0:
+		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssignedUserAssigned), UserAssignedIdentities: users}, nil
+	case system:
+		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssigned)}, nil
+	case len(users) > 0:
+		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: users}, nil
 	}
 	return nil, nil
 }

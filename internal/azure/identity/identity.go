@@ -7,11 +7,14 @@ package identity
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -208,7 +211,21 @@ func transporter(c Cloud) (policy.Transporter, error) {
 	t := base.Clone()
 	t.TLSClientConfig = tlsConfig(pool)
 	t.MaxIdleConnsPerHost = idleConnections
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return dial(ctx, network, loopback(address))
+	}
 	return &http.Client{Transport: t}, nil
+}
+
+// loopback leads names below localhost to this machine, as RFC 6761, section 6.3 asks
+// of resolvers, which not all do. The vaults of a local Azure have such names.
+func loopback(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && strings.HasSuffix(strings.ToLower(host), ".localhost") {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
 }
 
 // idleConnections is how many connections to ARM are kept; a pass makes up to

@@ -104,6 +104,7 @@ type scope struct {
 	cluster      *clusterv1.Cluster
 	azureCluster *infrav1.AzureCluster
 	azure        *cloud.Session
+	client       client.Client
 	foreignVNet  bool
 }
 
@@ -145,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	defer func() {
 		err = errors.Join(err, r.save(ctx, helper, azureCluster, before))
 	}()
-	s := &scope{cluster: cluster, azureCluster: azureCluster}
+	s := &scope{cluster: cluster, azureCluster: azureCluster, client: r.Client}
 	if !azureCluster.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, s)
 	}
@@ -191,6 +192,7 @@ func table() condition.Table {
 			infrav1.PrivateDNSRecordReadyCondition,
 			infrav1.PrivateEndpointsReadyCondition,
 			infrav1.BastionHostReadyCondition,
+			infrav1.VaultReadyCondition,
 		},
 	}
 }

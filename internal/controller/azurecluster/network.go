@@ -87,6 +87,14 @@ func (r *Reconciler) network(ctx context.Context, s *scope) (ctrl.Result, error)
 // resources are the desired ones. Whose the virtual network is decides on them,
 // and only Azure knows.
 func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result, error) {
+	vault := desired.Vault{Name: s.azureCluster.Annotations[infrav1.BootstrapVaultAnnotation]}
+	if s.azureCluster.DeletionTimestamp.IsZero() {
+		var err error
+		if vault, err = s.azure.Vault(ctx, s.client, s.azureCluster); err != nil {
+			condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.InvalidSpec, err.Error())
+			return nil, ctrl.Result{RequeueAfter: hourly}, nil
+		}
+	}
 	live, err := s.azure.Live(ctx, desired.VNetID(s.azureCluster))
 	if err != nil {
 		result, err := s.waitFor(err, infrav1.VNetReadyCondition, "read spec.networkSpec.vnet")
@@ -99,6 +107,7 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result,
 		APIServerPort: s.cluster.Spec.ClusterNetwork.APIServerPort,
 		Zones:         zonesOf(s.azureCluster),
 		ForeignVNet:   s.foreignVNet,
+		Vault:         vault,
 	})
 	if err != nil {
 		// A change of the spec is an event; nothing else helps.

@@ -145,6 +145,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	r.lookAtPower(ctx, s)
 	look := r.lookAtBootstrap(ctx, s, time.Now())
+	if s.machine.Status.NodeRef.IsDefined() {
+		look = sooner(look, r.unhide(ctx, s))
+	}
 	if outcome.State == plan.Done {
 		return ctrl.Result{RequeueAfter: sooner(s.again(), look)}, nil
 	}
@@ -188,12 +191,40 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result,
 		in.Exists = true
 		in.PrincipalID = s.vm.Identity.PrincipalID
 	}
+	if s.input.secret != nil {
+		in.SecretReader = s.input.secret.ReaderID(s.azureCluster)
+	}
 	resources, err := desired.Machine(in)
+	if s.input.secret != nil && err == nil {
+		right := s.input.secret.Right(s.azureCluster)
+		resources = append([]desired.Resource{right}, s.needing(resources, right.ID)...)
+	}
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		result, err := s.hold(invalidConfiguration, invalid.Error(), hourly)
 		return nil, result, err
 	}
 	return resources, ctrl.Result{}, err
+}
+
+// needing makes the virtual machine wait for one thing more.
+func (s *scope) needing(resources []desired.Resource, id string) []desired.Resource {
+	for i := range resources {
+		if strings.EqualFold(resources[i].ID, desired.VMID(s.azureCluster, s.vmName)) {
+			resources[i].Needs = append(resources[i].Needs, id)
+		}
+	}
+	return resources
+}
+
+// unhide takes the bootstrap secret away: nobody needs it any more. It returns when to
+// try again, 0 for not at all.
+func (r *Reconciler) unhide(ctx context.Context, s *scope) time.Duration {
+	err := s.azure.Unhide(ctx, s.azureCluster, s.cluster.Name, s.azureMachine)
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		condition.False(s.azureMachine, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
+		return refused.After
+	}
+	return 0
 }
 
 // report writes what Azure shows of the machine into its status.

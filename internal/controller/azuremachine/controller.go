@@ -104,6 +104,8 @@ type scope struct {
 	vmName string
 	vm     *liveVM
 	input  inputs
+	// groupGoes says that the cluster is deleted with its resource group.
+	groupGoes bool
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero
@@ -215,6 +217,7 @@ func table() condition.Table {
 			infrav1.NetworkInterfaceReadyCondition,
 			infrav1.AvailabilitySetReadyCondition,
 			infrav1.RoleAssignmentReadyCondition,
+			infrav1.BootstrapSecretReadyCondition,
 			infrav1.BootstrapSucceededCondition,
 		},
 	}

@@ -49,6 +49,11 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
+	if !s.groupGoes {
+		if after := r.unhide(ctx, s); after > 0 {
+			return ctrl.Result{RequeueAfter: after}, nil
+		}
+	}
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
 	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
@@ -114,10 +119,15 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 		return nil, err
 	}
 	resources = s.addDisks(resources)
+	if secret, ok := cloud.SecretOf(s.azureCluster, s.azureMachine); ok {
+		reader := secret.Reader(s.azureCluster, s.cluster.Name, s.azureMachine.Spec.AdditionalTags)
+		resources = append([]desired.Resource{reader}, s.needing(resources, reader.ID)...)
+	}
 	whole, err := s.azure.GroupGoes(ctx, s.cluster, s.azureCluster)
 	if err != nil {
 		return nil, err
 	}
+	s.groupGoes = whole
 	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
 		// Extensions go with their machine, and so do most interfaces.
 		return whole && cloud.InGroup(s.azureCluster, r.ID) || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")

@@ -28,6 +28,8 @@ type inputs struct {
 	size          cloud.Size
 	bootstrapData []byte
 	password      string
+	// secret is where the bootstrap data lies when it is not in custom data.
+	secret *cloud.Secret
 }
 
 // prepare gathers what a new virtual machine needs and checks what can be checked
@@ -36,7 +38,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error)
 	if s.vm != nil {
 		return ctrl.Result{}, nil
 	}
-	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
+	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData, (*Reconciler).hide} {
 		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
 			return result, err
 		}
@@ -96,6 +98,30 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, 
 		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
 	}
 	s.input.bootstrapData = data
+	return ctrl.Result{}, nil
+}
+
+// hide puts the bootstrap data into the cluster's key vault where that is asked for,
+// and leaves a loader in its place.
+func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
+	wanted, err := cloud.InVault(s.azureCluster, s.azureMachine)
+	if err != nil {
+		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+	}
+	if !wanted {
+		return ctrl.Result{}, nil
+	}
+	s.input.secret, err = s.azure.Hide(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags,
+		Windows: s.windows(), Data: s.input.bootstrapData,
+	})
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
+	}
+	s.input.bootstrapData = s.input.secret.CustomData
 	return ctrl.Result{}, nil
 }
 

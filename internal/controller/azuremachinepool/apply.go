@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +43,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	resources = s.withRight(resources)
 	underway := len(s.pool.Status.LongRunningOperationStates) > 0
 	outcome := s.azure.Apply(ctx, s.cluster.Name, resources, s.pool.Status.LongRunningOperationStates)
 	s.pool.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
@@ -86,6 +88,9 @@ func (s *scope) resources() ([]desired.Resource, error) {
 		AcceleratedNetworking: s.input.size.AcceleratedNetworking, ARM64: s.input.size.ARM64,
 		ScaledElsewhere: s.scaledElsewhere(),
 	}
+	if s.input.secret != nil {
+		in.SecretReader = s.input.secret.ReaderID(s.azureCluster)
+	}
 	if s.live == nil {
 		return desired.ScaleSet(in)
 	}
@@ -99,6 +104,17 @@ func (s *scope) resources() ([]desired.Resource, error) {
 	}
 	in.Capacity = s.capacity()
 	return desired.ScaleSet(in)
+}
+
+// withRight adds the right to read the bootstrap secret, which the first instances have
+// to find, until it is there.
+func (s *scope) withRight(resources []desired.Resource) []desired.Resource {
+	if s.input.secret == nil || s.live != nil && conditions.IsTrue(s.pool, infrav1.RoleAssignmentReadyCondition) {
+		return resources
+	}
+	right := s.input.secret.Right(s.azureCluster)
+	resources[0].Needs = append(resources[0].Needs, right.ID)
+	return append(resources, right)
 }
 
 // capacity is what the scale set should have. It never takes instances away: those

@@ -137,6 +137,8 @@ type scope struct {
 	// while there are none.
 	views map[string]cloud.View
 	input inputs
+	// groupGoes says that the cluster is deleted with its resource group.
+	groupGoes bool
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero
@@ -262,6 +264,7 @@ func table() condition.Table {
 		Required: []string{infrav1.ScaleSetRunningCondition},
 		Optional: []string{
 			infrav1.RoleAssignmentReadyCondition,
+			infrav1.BootstrapSecretReadyCondition,
 			infrav1.ScaleSetDesiredReplicasCondition,
 			infrav1.ScaleSetModelUpdatedCondition,
 		},

@@ -1,6 +1,7 @@
 package azuremachinepool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,13 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
+	if !s.groupGoes {
+		err := s.azure.Unhide(ctx, s.azureCluster, s.cluster.Name, s.pool)
+		if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+			condition.False(s.pool, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
+			return ctrl.Result{RequeueAfter: cmp.Or(refused.After, r.Resync)}, nil
+		}
+	}
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.pool.Status.LongRunningOperationStates)
 	s.pool.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
@@ -120,7 +128,14 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(desired.DoomedScaleSet(in), func(r desired.Resource) bool {
+	s.groupGoes = whole
+	resources := desired.DoomedScaleSet(in)
+	if secret, ok := cloud.SecretOf(s.azureCluster, s.pool); ok {
+		reader := secret.Reader(s.azureCluster, s.cluster.Name, s.spec.AdditionalTags)
+		resources[0].Needs = append(resources[0].Needs, reader.ID)
+		resources = append(resources, reader)
+	}
+	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
 		return whole && cloud.InGroup(s.azureCluster, r.ID)
 	}), nil
 }

@@ -3,6 +3,8 @@ package azuremachinepool
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -23,6 +25,8 @@ type inputs struct {
 	size          cloud.Size
 	bootstrapData []byte
 	password      string
+	// secret is where the bootstrap data lies when it is not in custom data.
+	secret *cloud.Secret
 }
 
 // firstFlexible is the first Kubernetes minor version whose cloud provider knows
@@ -32,7 +36,7 @@ const firstFlexible = 26
 
 // prepare gathers what the scale set needs and checks what can be checked for free.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
-	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
+	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData, (*Reconciler).hide} {
 		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
 			return result, err
 		}
@@ -112,6 +116,32 @@ func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, 
 		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
 	}
 	s.input.bootstrapData = data
+	return ctrl.Result{}, nil
+}
+
+// hide puts the bootstrap data into the cluster's key vault where that is asked for,
+// and leaves a loader in its place. New data, with a new token, takes the place of the
+// old, and the scale set stays as it is.
+func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
+	wanted, err := cloud.InVault(s.azureCluster, s.pool)
+	if err != nil {
+		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+	}
+	if !wanted {
+		return ctrl.Result{}, nil
+	}
+	sum := sha256.Sum256(s.input.bootstrapData)
+	s.input.secret, err = s.azure.Hide(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,
+		Windows: s.windows(), Data: s.input.bootstrapData, Version: "version " + hex.EncodeToString(sum[:6]),
+	})
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
+	}
+	s.input.bootstrapData = s.input.secret.CustomData
 	return ctrl.Result{}, nil
 }
 

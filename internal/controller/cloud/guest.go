@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,11 @@ const invalidBootstrapData = "InvalidBootstrapData"
 
 // BootstrapError says why there is no bootstrap data that a guest could use. It never
 // shows the data. The secret is watched, so that mending it is an event.
-type BootstrapError struct{ Reason, Message string }
+type BootstrapError struct {
+	Reason, Message string
+	// After is when to try again by oneself, 0 for not before something changes.
+	After time.Duration
+}
 
 func (e *BootstrapError) Error() string { return e.Message }
 
@@ -31,17 +36,17 @@ func BootstrapData(ctx context.Context, c client.Reader, key client.ObjectKey, w
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, &BootstrapError{infrav1.WaitingForBootstrapDataReason, fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
+		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the bootstrap data in secret %s: %w", key, err)
 	}
 	data, ok := secret.Data["value"]
 	if !ok {
-		return nil, &BootstrapError{infrav1.WaitingForBootstrapDataReason, fmt.Sprintf("secret %s has no key value", key)}
+		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf("secret %s has no key value", key)}
 	}
 	if problem := bootstrapProblem(windows, data); problem != "" {
-		return nil, &BootstrapError{invalidBootstrapData, fmt.Sprintf("secret %s: %s", key, problem)}
+		return nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("secret %s: %s", key, problem)}
 	}
 	return data, nil
 }

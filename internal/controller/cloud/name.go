@@ -19,13 +19,18 @@ const NameAnnotation = "infrastructure.cluster.x-k8s.io/computer-name"
 // keepName writes a chosen name into an object's annotations, before anything in
 // Azure bears it.
 func keepName(ctx context.Context, c client.Client, obj client.Object, name string) error {
+	return keep(ctx, c, obj, NameAnnotation, name)
+}
+
+// keep writes an annotation of an object at once.
+func keep(ctx context.Context, c client.Client, obj client.Object, annotation, name string) error {
 	base := obj.DeepCopyObject().(client.Object)
 	updated := obj.DeepCopyObject().(client.Object)
 	annotations := updated.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[NameAnnotation] = name
+	annotations[annotation] = name
 	updated.SetAnnotations(annotations)
 	if err := c.Patch(ctx, updated, client.MergeFrom(base)); err != nil {
 		return fmt.Errorf("keep the name %s of %s: %w", name, obj.GetName(), err)

@@ -28,6 +28,7 @@ import (
 	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/azure/vault"
 )
 
 // AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets
@@ -71,6 +72,9 @@ type shared struct {
 	catalog *catalog.Catalog
 	// storage reads signed addresses; nil is the default client.
 	storage policy.Transporter
+	// vault writes bootstrap secrets; tenantID is the identity's, which may be empty.
+	vault    *vault.Client
+	tenantID string
 }
 
 // Config of an Opener.
@@ -131,6 +135,11 @@ func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, e
 	}
 	session := &Session{shared: o.share(c, armClient)}
 	session.storage = transport
+	credential, err := o.pool.Credential(c.Spec.AzureEnvironment, source)
+	if err != nil {
+		return nil, &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s cannot be used: %v", IdentityKey(c), err)}
+	}
+	session.vault, session.tenantID = vault.New(credential, transport), source.TenantID
 	return session, nil
 }
 

@@ -57,6 +57,11 @@ func False(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: Short(message)})
 }
 
+// TrueWith sets a condition that holds, with a message.
+func TrueWith(obj Object, conditionType, reason, message string) {
+	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: Short(message)})
+}
+
 // True sets a condition that holds.
 func True(obj Object, conditionType, reason string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason})

@@ -31,7 +31,9 @@ var roles = []role{
 	{"9980e02c-c2be-4d73-94e8-173b1dc7cf3c", "Virtual Machine Contributor", "Create and manage virtual machines, manage disks, install and run software.", []string{"Microsoft.Compute/virtualMachines/*", "Microsoft.Compute/disks/write"}, nil},
 	{"f1a07417-d97a-45cb-824c-7a7467783830", "Managed Identity Operator", "Read and Assign User Assigned Identity", []string{"Microsoft.ManagedIdentity/userAssignedIdentities/*/read", "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action"}, nil},
 	{"7f951dda-4ed3-4680-a7ca-43fe172d538d", "AcrPull", "acr pull", []string{"Microsoft.ContainerRegistry/registries/pull/read"}, nil},
-	{"4633458b-17de-408a-b874-0445c86b69e6", "Key Vault Secrets User", "Read secret contents.", nil, nil},
+	{secretsUserRole, "Key Vault Secrets User", "Read secret contents.", nil, nil},
+	{secretsOfficerRole, "Key Vault Secrets Officer", "Perform any action on the secrets of a key vault, except manage permissions.", nil, nil},
+	{vaultAdministratorRole, "Key Vault Administrator", "Perform all data plane operations on a key vault and all objects in it, including certificates, keys, and secrets.", nil, nil},
 }
 
 func (r role) view(subscription string) object {

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,8 +12,8 @@ const typeFederated = "Microsoft.ManagedIdentity/userAssignedIdentities/federate
 
 // identity is a user-assigned identity as the token service sees it.
 type identity struct {
-	client, principal string
-	federated         []Federated
+	id, client, principal string
+	federated             []Federated
 }
 
 // identity finds the user-assigned identity whose property has a value; the
@@ -28,6 +29,7 @@ func (s *Server) identity(property, value string) (out identity, ok bool) {
 				continue
 			}
 			ok = true
+			out.id = d.ID
 			out.client, out.principal = str(d.Body, "properties", "clientId"), str(d.Body, "properties", "principalId")
 			for _, f := range t.all(typeFederated, d.ID) {
 				p := props(cloneObject(f.Body))
@@ -77,6 +79,27 @@ func prepareFederated(t *tx, d, old *doc) *Error {
 // (IDENTITY_ENDPOINT, header X-IDENTITY-HEADER). Whoever reaches it is taken for
 // a machine that has the identities it names, or one assigned by the system.
 func (c *call) serveManagedIdentity() {
+	c.identityToken(func(id string) bool { return true }, identity{client: systemClient, principal: systemClient})
+}
+
+// ServeIdentity is the token endpoint that a machine reaches at its metadata service:
+// it gives out tokens for the identities that are assigned to it, by resource ID, and
+// for no other. Without a choice in the request there has to be exactly one.
+func (s *Server) ServeIdentity(w http.ResponseWriter, r *http.Request, assigned []string) {
+	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
+	has := func(id string) bool {
+		return slices.ContainsFunc(assigned, func(a string) bool { return strings.EqualFold(a, id) })
+	}
+	var only identity
+	if len(assigned) == 1 {
+		only, _ = s.identity("id", assigned[0])
+	}
+	c.identityToken(has, only)
+}
+
+// identityToken answers a request for a token of an identity that may be had, or of
+// the one that is meant when the request names none.
+func (c *call) identityToken(may func(id string) bool, id identity) {
 	bad := func(status int, kind, message string) {
 		c.reply(status, object{"error": kind, "error_description": message})
 	}
@@ -98,18 +121,21 @@ func (c *call) serveManagedIdentity() {
 		bad(http.StatusBadRequest, "invalid_request", "Required audience parameter not specified")
 		return
 	}
-	id := identity{client: systemClient, principal: systemClient}
 	for parameter, property := range map[string]string{"client_id": "clientId", "object_id": "principalId", "principal_id": "principalId", "msi_res_id": "id", "mi_res_id": "id"} {
 		value := c.query.Get(parameter)
 		if value == "" {
 			continue
 		}
 		found, ok := c.s.identity(property, value)
-		if !ok {
+		if !ok || !may(found.id) {
 			bad(http.StatusBadRequest, "invalid_request", "Identity not found")
 			return
 		}
 		id = found
+	}
+	if id.client == "" {
+		bad(http.StatusBadRequest, "invalid_request", "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request")
+		return
 	}
 	now := c.s.clock.Now()
 	life, resource := int64(tokenLife.Seconds()), c.query.Get("resource")

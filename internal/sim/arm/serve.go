@@ -73,6 +73,9 @@ func (s *Server) CAPEM() []byte { return bytes.Clone(s.pki.ca) }
 
 // Serve answers on a listener over TLS until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if at, ok := l.Addr().(*net.TCPAddr); ok {
+		s.port.Store(int64(at.Port))
+	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, TLSConfig: s.TLS()}
 	end := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer end()

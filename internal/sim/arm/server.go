@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -71,7 +72,8 @@ type Server struct {
 	faults  *fault.Set
 	budgets throttle.Buckets
 	pki     *serving
-	blobKey [32]byte // signs addresses of storage
+	blobKey [32]byte     // signs addresses of storage
+	port    atomic.Int64 // that Serve listens on, 0 before
 	// passwords are those that VMAccess is to set, by the extension's key, until it
 	// has: they are in no store. A restart in between loses them.
 	passwords sync.Map

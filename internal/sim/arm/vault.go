@@ -36,7 +36,7 @@ func prepareVault(t *tx, d, old *doc) *Error {
 	setDefault(p, "accessPolicies", []any{})
 	setDefault(p, "enableSoftDelete", true)
 	setDefault(p, "softDeleteRetentionInDays", float64(90))
-	p["vaultUri"] = "https://" + d.id.name() + "." + VaultDomain + "/"
+	p["vaultUri"] = "https://" + d.id.name() + "." + VaultDomain + t.s.vaultPort() + "/"
 	for _, v := range t.all(typeVault, "") {
 		if old == nil && strings.EqualFold(v.id.name(), d.id.name()) {
 			return conflict("VaultAlreadyExists", "The vault name '%s' is already in use.", d.id.name())
@@ -122,6 +122,9 @@ func (c *call) serveVault(vault, login string) *Error {
 		return c.listSecrets(d)
 	}
 	c.id = d.id.child("secrets", segments[1])
+	if e := c.mayUseSecret(d); e != nil {
+		return e
+	}
 	switch {
 	case c.r.Method == http.MethodPut && len(segments) == 2:
 		return c.setSecret()

@@ -350,9 +350,11 @@ func (t *tx) machine(d *doc) VM {
 		gib, _ := number(disk, "diskSizeGB")
 		vm.DataDisks = append(vm.DataDisks, DataDisk{Name: str(disk, "name"), LUN: lun, SizeGiB: gib})
 	}
-	for id := range sub(d.Body, "identity", "userAssignedIdentities") {
-		vm.Identities = append(vm.Identities, id)
+	assigned := sub(d.Body, "identity", "userAssignedIdentities")
+	if set := t.setOf(d); set != nil && len(assigned) == 0 {
+		assigned = sub(set.Body, "identity", "userAssignedIdentities")
 	}
+	vm.Identities = sortedKeys(assigned)
 	for k := range sub(d.Body, "tags") {
 		vm.Tags[k] = str(d.Body, "tags", k)
 	}

@@ -45,7 +45,7 @@ func NewContainer(spec ContainerSpec) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Container{spec: spec, m: m, sh: shell.New(m, nil)}, nil
+	return &Container{spec: spec, m: m, sh: shell.New(m, nil, nil)}, nil
 }
 
 // Close gives back the container's handles. Its directory stays.

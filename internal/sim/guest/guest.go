@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -106,6 +107,9 @@ type Config struct {
 	Log io.Writer
 	// Clock defaults to the real one.
 	Clock clock.Clock
+	// HTTP carries what programs of the guest ask by HTTP, in the guest's network; nil
+	// reaches nothing.
+	HTTP http.RoundTripper
 	// OnChange hears each new status, from the goroutine that changed it.
 	OnChange func(Status)
 	// OnService hears of each service that starts or stops. kubelet starts with the
@@ -135,7 +139,7 @@ func New(c Config) (*Guest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make guest %s: %w", c.Machine.ComputerName, err)
 	}
-	g := &Guest{m: m, sh: shell.New(m, c.Commands), onChange: c.OnChange}
+	g := &Guest{m: m, sh: shell.New(m, c.Commands, c.HTTP), onChange: c.OnChange}
 	g.status = Status{Phase: PhaseOff, Provisioned: ProvisionedPending}
 	if provisioned, code, message, ok := m.Journal.Finished(); ok {
 		g.status.Provisioned, g.status.ExitCode, g.status.Message = Provisioned(provisioned), code, message

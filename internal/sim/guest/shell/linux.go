@@ -21,7 +21,8 @@ func linuxCommands() Table {
 		"seq": seq, "basename": basename, "dirname": dirname, "systemctl": systemctl, "journalctl": journalctl, "ip": ip, "netplan": netplan, "awk": awk, "cut": cut, "tr": tr,
 		"sort": sortLines, "ps": ps, "uptime": uptime, "df": df, "find": find, "readlink": readlink, "cloud-init": cloudInit, "reboot": reboot, "shutdown": reboot, "mktemp": mktemp,
 		"scp": scp, "crictl": crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"),
-		"curl": refuseNetwork(6), "wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
+		"base64": base64Command, "gunzip": gunzip, "gzip": gunzip,
+		"curl": curl, "wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
 	for _, name := range []string{"sync", "modprobe", "sysctl", "swapoff", "swapon", "mount", "umount", "iptables", "ip6tables", "update-ca-certificates", "ufw", "setenforce", "apparmor_parser", "ldconfig", "logger", "udevadm", "timedatectl", "passwd", "chpasswd", "usermod", "mkfs.ext4", "fdisk", "parted", "blkid"} {
 		t[name] = noEffect

@@ -25,7 +25,7 @@ func TestPipelines(t *testing.T) {
 		}
 	}
 	m.Services.StartAutomatic()
-	sh := shell.New(m, nil)
+	sh := shell.New(m, nil, nil)
 	for _, c := range []struct{ name, script, out string }{
 		{"where by block", `Get-Service | Where-Object { $_.Status -ne 'Running' -and $_.StartType -eq "Automatic" } | Select-Object -ExpandProperty Name`, ""},
 		{"where by name", `Get-Service | where Name -eq sshd | select Name,Status`, "\r\nName Status\r\n---- ------\r\nsshd Running\r\n\r\n"},
@@ -73,7 +73,7 @@ func FuzzPipeline(f *testing.F) {
 		f.Add(s)
 	}
 	m := newMachine(f, machine.Windows, machine.NSSM)
-	sh := shell.New(m, nil)
+	sh := shell.New(m, nil, nil)
 	f.Fuzz(func(t *testing.T, script string) {
 		if strings.Contains(strings.ToLower(script), "-wait") {
 			return // it waits until it is told to end

@@ -12,8 +12,14 @@ import (
 // of the table, if (Test-Path F) {} else {}, exit, and loops that wait for a file.
 // Every other statement is named as not executed and counts as success. The
 // result is the code of exit, or 1 when the last native command failed, or 0.
+//
+// A script that assigns variables and consists of nothing but what package posh
+// knows is a program, and all of it is run.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
 	ps := &powershell{shell: s, o: s.complete(o)}
+	if code, ok := ps.program(ctx, script); ok {
+		return code
+	}
 	ps.block(ctx, script, 0)
 	return ps.code
 }

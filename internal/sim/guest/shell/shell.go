@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"path"
 	"strings"
 
@@ -79,17 +80,19 @@ type Session struct {
 type Shell struct {
 	guest    *machine.Machine
 	commands Table
+	web      http.RoundTripper
 }
 
 // New returns a shell whose commands are those that the guest's image has and, in
-// front of them, the host's.
-func New(m *machine.Machine, host Table) *Shell {
+// front of them, the host's. web carries what the guest asks by HTTP; nil is a guest
+// that reaches nothing.
+func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 	table := linuxCommands()
 	if m.IsWindows() {
 		table = windowsCommands(m.Image)
 	}
 	maps.Copy(table, host)
-	return &Shell{guest: m, commands: table}
+	return &Shell{guest: m, commands: table, web: web}
 }
 
 // complete fills in what a session leaves out.

@@ -73,7 +73,7 @@ func TestSh(t *testing.T) {
 		{"sudo", "sudo -E systemctl is-enabled kubelet", "enabled\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := shell.New(newMachine(t, machine.Linux, ""), table())
+			s := shell.New(newMachine(t, machine.Linux, ""), table(), nil)
 			var out bytes.Buffer
 			code := s.Sh(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &out})
 			if got := out.String(); code != c.code || !strings.HasPrefix(got, c.out) || (c.code != 2 && got != c.out) {
@@ -86,7 +86,7 @@ func TestSh(t *testing.T) {
 // The interpreter's own temporary files would be opened past the guest's tree.
 func TestShStaysInsideTheGuest(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
-	s := shell.New(m, nil)
+	s := shell.New(m, nil, nil)
 	name := "/tmp/sh-interp-casement-test"
 	s.Sh(t.Context(), "echo ${TMPDIR:-unset} > "+name+"; ln -s /../../../../etc /tmp/l; echo x > /tmp/l/casement-test", shell.Session{})
 	if data, err := m.Root.ReadFile(name); err != nil || string(data) != "unset\n" {
@@ -141,7 +141,7 @@ func TestBatch(t *testing.T) {
 		{"echo is on", "@echo on\r\nyes1", "\r\nC:\\Windows\\System32>yes1 \r\nyes\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := shell.New(newMachine(t, machine.Windows, ""), table())
+			s := shell.New(newMachine(t, machine.Windows, ""), table(), nil)
 			var out bytes.Buffer
 			code := s.Batch(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &out, EchoOff: true})
 			if code != c.code || out.String() != c.out {
@@ -154,7 +154,7 @@ func TestBatch(t *testing.T) {
 func TestNoNSSMOnNewerImages(t *testing.T) {
 	m := newMachine(t, machine.Windows, machine.WindowsService)
 	var heard bytes.Buffer
-	s := shell.New(m, nil)
+	s := shell.New(m, nil, nil)
 	if code := s.Batch(t.Context(), "nssm set kubelet start SERVICE_AUTO_START", shell.Session{Stderr: &heard}); code != 9009 {
 		t.Errorf("nssm returned %d: %s", code, heard.String())
 	}
@@ -198,7 +198,7 @@ func TestPowerShell(t *testing.T) {
 		{"environment", "Write-Host $env:COMPUTERNAME", "NODE-1\r\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := shell.New(newMachine(t, machine.Windows, ""), table())
+			s := shell.New(newMachine(t, machine.Windows, ""), table(), nil)
 			var out bytes.Buffer
 			code := s.PowerShell(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &out})
 			if code != c.code || out.String() != c.out {
@@ -217,7 +217,7 @@ func FuzzBatch(f *testing.F) {
 	for _, s := range []string{"echo a && b || c & d", "if exist x (a) else (b)", "echo a>b>>c<d 2>&1", "set a=%b%\r\ngoto x", "((((", "if a==", ">", "for %i in (*) do x", "call", "a^"} {
 		f.Add(s)
 	}
-	s := shell.New(newMachine(f, machine.Windows, ""), table())
+	s := shell.New(newMachine(f, machine.Windows, ""), table(), nil)
 	f.Fuzz(func(t *testing.T, script string) {
 		s.Batch(t.Context(), script, shell.Session{})
 	})
@@ -227,7 +227,7 @@ func FuzzPowerShell(f *testing.F) {
 	for _, s := range []string{"if (Test-Path a) { b } else { c }", "$x = @{a=1}", "a 'b", "<# x", "`", "powershell -e", "cd ..", "& { x }"} {
 		f.Add(s)
 	}
-	s := shell.New(newMachine(f, machine.Windows, ""), table())
+	s := shell.New(newMachine(f, machine.Windows, ""), table(), nil)
 	f.Fuzz(func(t *testing.T, script string) {
 		s.PowerShell(t.Context(), script, shell.Session{})
 	})

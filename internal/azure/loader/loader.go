@@ -1,0 +1,166 @@
+// Package loader keeps a machine's bootstrap secrets out of its custom data: it
+// splits a cloud-config into what anybody may read, a script that belongs into a
+// vault, and the custom data that fetches and runs that script on the machine.
+//
+// It is pure: bytes in, bytes out. It knows no client of Azure and no Kubernetes
+// object, and its errors never show the data. The controllers import it.
+package loader
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"mime/multipart"
+	"net/textproto"
+	"net/url"
+	"strings"
+)
+
+// MaxSecret is the most characters that the value of a Key Vault secret may have.
+// Source: https://learn.microsoft.com/azure/key-vault/secrets/about-secrets (25k bytes).
+const MaxSecret = 25600
+
+// Input is the bootstrap data of one machine or pool, and where its script will lie.
+type Input struct {
+	// Windows chooses cloudbase-init and PowerShell instead of cloud-init and sh.
+	Windows bool
+	// Data is the cloud-config that the bootstrap provider rendered. It is secret.
+	Data []byte
+	// SecretURL is the address of the secret, such as https://v.vault.azure.net/secrets/s.
+	SecretURL string
+	// IdentityID is the resource ID of the identity that may read the secret.
+	IdentityID string
+}
+
+// Output is what becomes of it.
+type Output struct {
+	// CustomData has no secret in it.
+	CustomData []byte
+	// Secret is the value to put into the vault.
+	Secret string
+}
+
+// Error says why bootstrap data cannot be split. It never shows the data.
+type Error struct{ Field, Reason, Fix string }
+
+// Error is one line.
+func (e *Error) Error() string { return e.Field + ": " + e.Reason + "; " + e.Fix }
+
+var (
+	//go:embed fetch.sh
+	fetchLinux string
+	//go:embed apply.sh
+	applyLinux string
+	//go:embed load.ps1
+	loadWindows string
+)
+
+// apiVersion is of Key Vault's data plane.
+const apiVersion = "7.4"
+
+// Make splits bootstrap data. The error is an *Error where somebody has to change it.
+func Make(in Input) (Output, error) {
+	d, err := split(in.Data, in.Windows)
+	if err != nil {
+		return Output{}, err
+	}
+	script := d.sh()
+	if in.Windows {
+		script = d.powershell()
+	}
+	secret, err := pack(script)
+	if err != nil {
+		return Output{}, err
+	}
+	data, err := in.document(d.public)
+	return Output{CustomData: data, Secret: secret}, err
+}
+
+// pack compresses a script into a text that passes through JSON unchanged.
+func pack(script string) (string, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := z.Write([]byte(script)); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	out := base64.URLEncoding.EncodeToString(b.Bytes())
+	if len(out) > MaxSecret {
+		return "", &Error{"the bootstrap data", fmt.Sprintf("it has %d characters when compressed, and a Key Vault secret takes %d", len(out), MaxSecret), "move large files into the image, or keep this machine's bootstrap data in its custom data"}
+	}
+	return out, nil
+}
+
+// document is the custom data: what is public as cloud-config, and the loader.
+func (in Input) document(public []byte) ([]byte, error) {
+	fill, err := in.filler()
+	if err != nil {
+		return nil, err
+	}
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	// The same data gives the same document, so that no scale set changes for it.
+	if err := w.SetBoundary("casement-bootstrap-loader"); err != nil {
+		return nil, err
+	}
+	add := func(kind, name, text string) {
+		if err == nil {
+			err = part(w, kind, name, text)
+		}
+	}
+	if len(public) > 0 {
+		add("text/cloud-config", "public.yaml", "#cloud-config\n"+string(public))
+	}
+	if in.Windows {
+		add("text/x-shellscript", "casement-load.ps1", fill.Replace(loadWindows))
+	} else {
+		add("text/cloud-boothook", "casement-fetch.sh", fill.Replace(fetchLinux))
+		add("text/x-shellscript", "casement-apply.sh", applyLinux)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	// cloudbase-init looks for the content type before the first empty line.
+	return append([]byte("Content-Type: multipart/mixed; boundary=\"casement-bootstrap-loader\"\nMIME-Version: 1.0\n\n"), body.Bytes()...), nil
+}
+
+func part(w *multipart.Writer, kind, name, text string) error {
+	p, err := w.CreatePart(textproto.MIMEHeader{
+		"Content-Type": {kind + `; charset="utf-8"`}, "Mime-Version": {"1.0"}, "Content-Disposition": {`attachment; filename="` + name + `"`},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = p.Write([]byte(text))
+	return err
+}
+
+// filler puts the addresses into a loader. They come from Azure's own names, which
+// have no quotes in them.
+func (in Input) filler() (*strings.Replacer, error) {
+	u, err := url.Parse(in.SecretURL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || strings.ContainsAny(in.SecretURL+in.IdentityID, "'\"`$ \n") {
+		return nil, &Error{"the vault's address", "is not an https URL without quotes", "look at properties.vaultUri of the cluster's key vault"}
+	}
+	q := url.Values{"api-version": {"2018-02-01"}, "resource": {Audience(u)}, "msi_res_id": {in.IdentityID}}
+	return strings.NewReplacer(
+		"@TOKEN_URL@", "http://169.254.169.254/metadata/identity/oauth2/token?"+q.Encode(),
+		"@SECRET_URL@", in.SecretURL+"?api-version="+apiVersion,
+	), nil
+}
+
+// Audience is what tokens for a vault are made for: its host without the vault's name.
+func Audience(vault *url.URL) string {
+	_, domain, _ := strings.Cut(vault.Hostname(), ".")
+	return "https://" + domain
+}

@@ -1,0 +1,70 @@
+package loader
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Where the scripts keep the commands for as long as they run.
+const (
+	linuxCommands   = "/run/casement/commands.sh"
+	windowsCommands = `C:\run\casement\commands.cmd`
+)
+
+// all are the files of the document and, last, its commands.
+func (d document) all(commands string) []file {
+	return append(append([]file(nil), d.files...), file{
+		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands), templated: strings.Contains(d.commands, hostnameMark),
+	})
+}
+
+// sh is the script of a Linux machine. A file has its mode before its content.
+func (d document) sh() string {
+	var b strings.Builder
+	b.WriteString("host=$(hostname)\n")
+	for _, f := range d.all(linuxCommands) {
+		redirect := ">"
+		fmt.Fprintf(&b, "mkdir -p '%s'\n", path.Dir(f.path))
+		if f.append {
+			redirect = ">>"
+		} else {
+			fmt.Fprintf(&b, "rm -f '%s'\n", f.path)
+		}
+		fmt.Fprintf(&b, ": >>'%s'\nchmod %s '%s'\n", f.path, f.mode, f.path)
+		if f.owner != "" {
+			fmt.Fprintf(&b, "chown '%s' '%s'\n", f.owner, f.path)
+		}
+		filter := ""
+		if f.templated {
+			filter = fmt.Sprintf(` | sed "s/%s/$host/g"`, hostnameMark)
+		}
+		fmt.Fprintf(&b, "base64 -d <<'END'%s %s'%s'\n%s\nEND\n", filter, redirect, f.path, base64.StdEncoding.EncodeToString(f.content))
+	}
+	fmt.Fprintf(&b, "sh %s\ncode=$?\nrm -f %s\nexit $code\n", linuxCommands, linuxCommands)
+	return b.String()
+}
+
+// powershell is the script of a Windows machine, to which the loader gives $name.
+func (d document) powershell() string {
+	var b strings.Builder
+	for _, f := range d.all(windowsCommands) {
+		dir := f.path[:max(strings.LastIndexByte(f.path, '\\'), 0)]
+		if len(dir) > len("C:") {
+			fmt.Fprintf(&b, "New-Item -ItemType Directory -Force -Path '%s' | Out-Null\n", dir)
+		}
+		content := fmt.Sprintf("[Convert]::FromBase64String('%s')", base64.StdEncoding.EncodeToString(f.content))
+		method := "WriteAllBytes"
+		if f.templated || f.append {
+			content = fmt.Sprintf("[Text.Encoding]::UTF8.GetString(%s).Replace('%s', $name)", content, hostnameMark)
+			method = "WriteAllText"
+		}
+		if f.append {
+			method = "AppendAllText"
+		}
+		fmt.Fprintf(&b, "[IO.File]::%s('%s', %s)\n", method, f.path, content)
+	}
+	fmt.Fprintf(&b, "cmd.exe /c '%s'\n$code = $LASTEXITCODE\nRemove-Item -Force -Path '%s'\nexit $code\n", windowsCommands, windowsCommands)
+	return b.String()
+}

@@ -1,0 +1,258 @@
+package cloud
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/loader"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/azure/vault"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+const (
+	// secretLife is until when a bootstrap secret is meant to be used. Key Vault gives
+	// out expired secrets all the same; what protects it is that it is deleted.
+	secretLife = 2 * time.Hour
+
+	// Reasons of BootstrapSecretReady.
+	SecretStored  = "Stored"
+	SecretRemoved = "Removed"
+	secretFailed  = "VaultRefused"
+
+	// secretNameAnnotation is the name that a machine's or pool's secret and its reader
+	// have. A name is never used twice: Key Vault keeps those of deleted secrets.
+	secretNameAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secret"
+)
+
+// InVault says whether bootstrap data belongs into the cluster's key vault, for a
+// machine or pool, or for the cluster itself. The error is a value that is not known.
+func InVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
+	value, of := o.GetAnnotations()[infrav1.BootstrapSecretsAnnotation], o.GetName()
+	if value == "" {
+		value, of = c.Annotations[infrav1.BootstrapSecretsAnnotation], c.Name
+	}
+	switch value {
+	case "", infrav1.BootstrapSecretsInCustomData:
+		return false, nil
+	case infrav1.BootstrapSecretsInKeyVault:
+		return true, nil
+	}
+	return false, fmt.Errorf("annotation %s of %s is %q; set it to %s or %s", infrav1.BootstrapSecretsAnnotation, of, value, infrav1.BootstrapSecretsInKeyVault, infrav1.BootstrapSecretsInCustomData)
+}
+
+// Vault is the key vault that a cluster should have, without a name for none. The name
+// is chosen at the first call and kept.
+func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
+	wanted, err := InVault(azureCluster, azureCluster)
+	if err != nil || !wanted {
+		return desired.Vault{}, err
+	}
+	if s.tenantID == "" {
+		return desired.Vault{}, errors.New("a key vault needs the tenant's ID: set spec.tenantID of the AzureClusterIdentity")
+	}
+	name, err := keptName(ctx, c, azureCluster, infrav1.BootstrapVaultAnnotation, "casement")
+	return desired.Vault{Name: name, TenantID: s.tenantID}, err
+}
+
+var noName = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// maxSecretName keeps the name of a secret short of what its reader's may have (128).
+const maxSecretName = 100
+
+// keptName is the name that an annotation of an object holds, or one made of a prefix
+// and chance, which it then holds.
+func keptName(ctx context.Context, c client.Client, o client.Object, annotation, prefix string) (string, error) {
+	if name := o.GetAnnotations()[annotation]; name != "" {
+		return name, nil
+	}
+	var chance [6]byte
+	_, _ = rand.Read(chance[:]) // never fails (crypto/rand)
+	prefix = strings.Trim(noName.ReplaceAllString(prefix, "-"), "-")
+	name := strings.TrimRight(prefix[:min(len(prefix), maxSecretName)], "-") + "-" + hex.EncodeToString(chance[:])
+	return name, keep(ctx, c, o, annotation, name)
+}
+
+// Bootstrap is bootstrap data on its way into a vault.
+type Bootstrap struct {
+	Cluster     *infrav1.AzureCluster
+	ClusterName string
+	// Owner is the AzureMachine or AzureMachinePool.
+	Owner condition.Object
+	// Tags are the owner's additional ones.
+	Tags    infrav1.Tags
+	Windows bool
+	// Data is what the bootstrap provider rendered. It is secret.
+	Data []byte
+	// Version tells data apart that takes the place of earlier ones; "" is for data
+	// that never changes.
+	Version string
+}
+
+// Secret is where bootstrap data lies, and the custom data that fetches it.
+type Secret struct {
+	desired.BootstrapSecret
+	CustomData []byte
+}
+
+// Hide puts bootstrap data into the cluster's key vault, once, and makes the identity
+// that reads it. The right to do so is left to the caller, who knows what waits for it.
+// The error is a *BootstrapError where something has to change or to be waited for.
+func (s *Session) Hide(ctx context.Context, c client.Client, b Bootstrap) (*Secret, error) {
+	uri, err := s.vaultURI(ctx, b.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	name, err := keptName(ctx, c, b.Owner, secretNameAnnotation, b.Owner.GetName())
+	if err != nil {
+		return nil, err
+	}
+	secret := &Secret{BootstrapSecret: desired.BootstrapSecret{Vault: b.Cluster.Annotations[infrav1.BootstrapVaultAnnotation], Secret: name}}
+	if secret.PrincipalID, err = s.reader(ctx, b, secret.BootstrapSecret); err != nil {
+		return nil, err
+	}
+	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: b.Data, SecretURL: vault.SecretURL(uri, name), IdentityID: secret.ReaderID(b.Cluster)})
+	if refused, ok := errors.AsType[*loader.Error](err); ok {
+		return nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data cannot be kept in a key vault: %v (annotation %s: %s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret.CustomData = made.CustomData
+	return secret, s.store(ctx, b, vault.SecretURL(uri, name), made.Secret)
+}
+
+// vaultURI is the address of the cluster's key vault.
+func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string, error) {
+	name := c.Annotations[infrav1.BootstrapVaultAnnotation]
+	if name == "" {
+		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster %s has no key vault: annotate it with %s=%s", c.Name, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInKeyVault)}
+	}
+	live, err := s.Live(ctx, desired.VaultID(c, name))
+	if err != nil {
+		after, reason := RetryOf(err)
+		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", name, err), After: after}
+	}
+	var body struct {
+		Properties struct {
+			VaultURI string `json:"vaultUri"`
+		} `json:"properties"`
+	}
+	if live != nil {
+		err = json.Unmarshal(live, &body)
+	}
+	if err != nil || body.Properties.VaultURI == "" {
+		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: "key vault " + name + " is not there yet; see AzureCluster " + c.Name, After: transientWait}
+	}
+	return body.Properties.VaultURI, nil
+}
+
+// reader makes the identity that reads a secret and returns its principal.
+func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.BootstrapSecret) (string, error) {
+	id := secret.ReaderID(b.Cluster)
+	live, err := s.Live(ctx, id)
+	if err != nil {
+		after, reason := RetryOf(err)
+		return "", &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read identity %s: %v", secret.Secret, err), After: after}
+	}
+	if live == nil {
+		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, b.Tags)}, nil)
+		if outcome.State != plan.Done {
+			reason, message := Explain(outcome, infrav1.CreatingReason)
+			return "", &BootstrapError{Reason: reason, Message: "the identity that reads the bootstrap secret is not there: " + message, After: max(outcome.RequeueAfter, time.Second)}
+		}
+		live = outcome.Live[id]
+	}
+	var body struct {
+		Properties struct {
+			PrincipalID string `json:"principalId"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal(live, &body); err != nil || body.Properties.PrincipalID == "" {
+		s.Refresh(id)
+		return "", &BootstrapError{Reason: infrav1.CreatingReason, Message: "identity " + secret.Secret + " has no principal yet", After: transientWait}
+	}
+	return body.Properties.PrincipalID, nil
+}
+
+// store writes the secret unless it is there already, which the owner's condition says.
+func (s *Session) store(ctx context.Context, b Bootstrap, address, value string) error {
+	was := conditions.Get(b.Owner, infrav1.BootstrapSecretReadyCondition)
+	if was != nil && was.Reason == SecretStored && was.Message == b.Version {
+		return nil
+	}
+	if err := s.vault.Set(ctx, address, value, time.Now().Add(secretLife)); err != nil {
+		return s.vaultError(err, "write the bootstrap secret")
+	}
+	condition.TrueWith(b.Owner, infrav1.BootstrapSecretReadyCondition, SecretStored, b.Version)
+	return nil
+}
+
+// vaultError explains a refusal of the vault.
+func (s *Session) vaultError(err error, doing string) *BootstrapError {
+	e := &BootstrapError{Reason: secretFailed, Message: fmt.Sprintf("cannot %s: %v", doing, err), After: transientWait}
+	if refused, ok := errors.AsType[*vault.Error](err); ok {
+		e.After = max(refused.RetryAfter, transientWait)
+		if refused.Denied() {
+			e.After = deniedWait
+			e.Message += "; give the identity of the AzureClusterIdentity the role Key Vault Secrets Officer on the resource group"
+		}
+	}
+	return e
+}
+
+// HasSecret says whether a machine or pool has a secret in the vault, or an identity
+// and a right for one.
+func HasSecret(o condition.Object) bool {
+	c := conditions.Get(o, infrav1.BootstrapSecretReadyCondition)
+	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
+}
+
+// SecretOf is the secret of a machine or pool, as its annotation names it.
+func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret, bool) {
+	s := desired.BootstrapSecret{Vault: c.Annotations[infrav1.BootstrapVaultAnnotation], Secret: o.GetAnnotations()[secretNameAnnotation]}
+	return s, s.Vault != "" && s.Secret != ""
+}
+
+// Unhide deletes the secret of a machine or pool and the right to it: the node has
+// joined, or goes. The reader stays for as long as a machine has it. The error is a
+// *BootstrapError where it has to be tried again.
+func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
+	secret, ok := SecretOf(c, o)
+	if !ok || !HasSecret(o) {
+		return nil
+	}
+	live, err := s.Live(ctx, desired.VaultID(c, secret.Vault))
+	if err != nil {
+		after, reason := RetryOf(err)
+		return &BootstrapError{Reason: reason, Message: fmt.Sprintf("cannot read key vault %s: %v", secret.Vault, err), After: after}
+	}
+	if live != nil {
+		uri, err := s.vaultURI(ctx, c)
+		if err != nil {
+			return err
+		}
+		if err := s.vault.Delete(ctx, vault.SecretURL(uri, secret.Secret)); err != nil {
+			return s.vaultError(err, "delete the bootstrap secret")
+		}
+	}
+	outcome := s.Delete(ctx, clusterName, []desired.Resource{secret.Right(c)}, nil)
+	if outcome.State != plan.Done {
+		reason, message := Explain(outcome, infrav1.DeletingReason)
+		return &BootstrapError{Reason: reason, Message: "the right to the bootstrap secret is not gone: " + message, After: max(outcome.RequeueAfter, time.Second)}
+	}
+	condition.True(o, infrav1.BootstrapSecretReadyCondition, SecretRemoved)
+	return nil
+}
