@@ -184,7 +184,7 @@ func TestPowerShell(t *testing.T) {
 		{"comments", "# nothing\n<# more\n#>\nWrite-Output x # y", "x\r\n", 0},
 		{"defender", "Add-MpPreference -ExclusionProcess C:/opt/cni/bin/calico.exe", "Add-MpPreference: simulated: no effect\n", 0},
 		{"the external network", "ipmo C:\\k\\debug\\hns.psm1;\nNew-HnsNetwork -Type Overlay -AddressPrefix \"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-HnsNetwork", "ipmo: simulated: no effect\nName : External (simulated)\r\nName : External\r\n", 0},
-		{"secrets are not named", "$password = 'hunter2'", "simulated: not executed: $password ...\r\n", 0},
+		{"secrets are not named", "$password = [pscustomobject]'hunter2'", "simulated: not executed: $password ...\r\n", 0},
 		{"the sentinel is not there", loop, "", -2},
 		{"the sentinel is there", "New-Item -Path C:\\run\\cluster-api -ItemType Directory; New-Item -Path C:\\run\\cluster-api\\bootstrap-success.complete", "", 0},
 		{"condition", "if (-not (Test-Path C:\\none)) { Write-Host no\nWrite-Host really }", "no\r\nreally\r\n", 0},
