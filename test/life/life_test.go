@@ -46,6 +46,8 @@ type life struct {
 	// spot makes the Windows machines ones that Azure may evict.
 	spot  bool
 	notes []string
+	// heard are the sayings of the infrastructure before it was harmed.
+	heard []string
 }
 
 type row struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,7 @@ func (l *life) checkHealth() {
 func (l *life) repair(harm func(node) (said string)) {
 	l.checkHealth()
 	victim := l.nodes(true)[0]
+	l.heard = l.sayings()
 	if said := harm(victim); said != "" {
 		l.hear(said)
 	}
@@ -110,6 +112,7 @@ func (l *life) vmType() string {
 // is whole, and goes back to two.
 func (l *life) outgrow(said string) {
 	kind, name, _ := l.group()
+	l.heard = l.sayings()
 	l.management("scale", kind, name, "--replicas", "3")
 	l.hear(said)
 	l.until("three Windows nodes", func() string { return l.missing(true, 3, anyNode) })
@@ -119,14 +122,14 @@ func (l *life) outgrow(said string) {
 }
 
 // hear waits until a condition of the infrastructure, or an event of one, says
-// something, and notes the sentence.
+// something that was not heard before the harm, and notes the sentence.
 func (l *life) hear(said string) {
 	l.t.Helper()
 	l.until(said, func() string {
 		all := l.sayings()
 		for _, s := range all {
-			if strings.Contains(s, said) {
-				l.note("%.160s", s)
+			if strings.Contains(s, said) && !slices.Contains(l.heard, s) {
+				l.note("%.200s", s)
 				return ""
 			}
 		}
