@@ -51,7 +51,11 @@ func (l *life) missingPods(release int) string {
 func (l *life) scale(n int) {
 	kind, name, _ := l.group()
 	l.management("scale", kind, name, "--replicas", fmt.Sprint(n))
-	l.until("Windows nodes", func() string { return l.missing(true, n, anyNode) })
+	// It must not take the status of before for that of now.
+	l.p.Run(nil, "wait", "demo", "--timeout", "4m")
+	if missing := l.missing(true, n, anyNode); missing != "" {
+		l.t.Errorf("casement wait is satisfied right after a scale to %d: %s", n, missing)
+	}
 	l.until("pods", func() string { return l.missingPods(l.release) })
 	l.settled()
 }
@@ -202,6 +206,7 @@ func (l *life) upgradeWindows() {
 }
 
 func (l *life) delete() {
+	l.probe.end() // what it asks for goes too
 	l.management("delete", "cluster", "demo", "--wait=false")
 	l.p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
 	var left struct{ Value []struct{ ID string } }

@@ -91,7 +91,11 @@ func (p *probe) take() (asked, failed int, lastFail string) {
 	return asked, failed, lastFail
 }
 
+// end stops asking; a probe that never began has nothing to end.
 func (p *probe) end() {
+	if p == nil {
+		return
+	}
 	p.stop()
 	p.done.Wait()
 }
