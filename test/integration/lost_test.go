@@ -1,0 +1,72 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+)
+
+// TestLostNode stops a machine behind casement's back: once its node is lost, the
+// condition says why, at the cost of one read, and when the node is back it holds again.
+func TestLostNode(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	m := b.machine("worker-0", "Windows", false)
+	b.create(m)
+	b.running(m)
+	vm := strings.TrimPrefix(*m.Spec.ProviderID, "azure://")
+	b.nodeIs("worker-0", metav1.ConditionTrue, clusterv1.MachineNodeReadyReason)
+
+	mark := b.azure.mark()
+	b.post(vm + "/powerOff")
+	b.nodeIs("worker-0", metav1.ConditionUnknown, clusterv1.MachineNodeReadyUnknownReason)
+	b.eventually(m, func() string {
+		if c := conditions.Get(m, infrav1.VMRunningCondition); c.Status != metav1.ConditionFalse || c.Reason != "VMStopped" || !strings.Contains(c.Message, "worker-0 is stopped in Azure") {
+			return "nothing is said of the stopped machine"
+		}
+		return ""
+	})
+	views := 0
+	for _, call := range b.azure.since(mark) {
+		if strings.HasSuffix(call, "/instanceView") {
+			views++
+		}
+	}
+	if views != 1 {
+		t.Errorf("%d reads of the instance view, not 1", views)
+	}
+
+	b.post(vm + "/start")
+	b.nodeIs("worker-0", metav1.ConditionTrue, clusterv1.MachineNodeReadyReason)
+	b.eventually(m, func() string {
+		if !conditions.IsTrue(m, infrav1.VMRunningCondition) {
+			return "it runs again"
+		}
+		return ""
+	})
+}
+
+// nodeIs plays Cluster API when it looks at a Machine's node.
+func (b *bed) nodeIs(machine string, ready metav1.ConditionStatus, reason string) {
+	b.t.Helper()
+	m := &clusterv1.Machine{ObjectMeta: b.meta(machine)}
+	b.get(m)
+	m.Status.NodeRef.Name = machine
+	conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: ready, Reason: reason})
+	if err := b.client.Status().Update(b.t.Context(), m); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// post carries out an action in Azure behind the manager's back.
+func (b *bed) post(action string) {
+	b.t.Helper()
+	result, err := b.azure.client.Post(b.t.Context(), action, desired.ComputeAPIVersion, nil)
+	b.finish(action, result, err)
+}
