@@ -92,14 +92,16 @@ func (a *azure) left(group string) []string {
 	return ids
 }
 
-// brokenVM is the beginning of the names of machines whose guests never come up.
+// brokenVM is the beginning of the names of machines whose guests never come up, and of
+// scale sets of whose instances number 1 does not.
 const brokenVM = "broken-"
 
 // guests boots every VM at once, but for those that are broken.
 type guests struct{}
 
 func (guests) View(id string) simarm.View {
-	if strings.HasPrefix(id[strings.LastIndex(id, "/")+1:], brokenVM) {
+	set, instance := strings.Contains(strings.ToLower(id), "/virtualmachinescalesets/"+brokenVM), id[strings.LastIndex(id, "/")+1:]
+	if strings.HasPrefix(instance, brokenVM) || set && instance == "1" {
 		return simarm.View{Provisioned: simarm.ProvisioningFailed, Message: "the guest reported that its custom data cannot be read"}
 	}
 	return simarm.View{Provisioned: simarm.ProvisioningReady, AgentReady: true}

@@ -52,6 +52,38 @@ func TestLostNode(t *testing.T) {
 	})
 }
 
+// TestFailedInstance lets Azure fail to make one of two instances. It is shown with
+// Azure's reason, and when a MachineHealthCheck has found it, the pool makes another.
+func TestFailedInstance(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	p := b.pool(brokenVM+"pool", "Linux", infrav1.UniformOrchestrationMode, 2)
+	failed := ""
+	p.eventually(p.azure, func() string {
+		for _, m := range p.shown() {
+			if c := conditions.Get(&m, clusterv1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "custom data cannot be read") {
+				failed = m.Name
+				return ""
+			}
+		}
+		return "the failed instance is not shown with Azure's reason"
+	})
+	p.play()
+	machine := &clusterv1.Machine{ObjectMeta: b.meta(failed)}
+	b.get(machine)
+	conditions.Set(machine, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason})
+	if err := b.client.Status().Update(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range p.settled() {
+		if m.Name == failed {
+			t.Errorf("%s is still there", failed)
+		}
+	}
+	b.delete(p.azure)
+	b.gone(p.azure)
+}
+
 // nodeIs plays Cluster API when it looks at a Machine's node.
 func (b *bed) nodeIs(machine string, ready metav1.ConditionStatus, reason string) {
 	b.t.Helper()

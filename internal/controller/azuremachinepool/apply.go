@@ -31,7 +31,8 @@ func (s *scope) scaledElsewhere() bool {
 }
 
 // apply compares the scale set with Azure and begins what is due: one write for all
-// that changed, the capacity included.
+// that changed, the capacity included. A write that failed does not end the pass: some
+// of its instances may be there, and those that failed have to go.
 func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.adoptReplicas(ctx, s); err != nil {
 		return ctrl.Result{}, err
@@ -51,8 +52,11 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
 	}
-	if outcome.State != plan.Done {
+	if outcome.State == plan.Waiting || outcome.State == plan.Failed && s.live == nil {
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+	}
+	if outcome.State == plan.Failed {
+		s.again = cloud.Requeue(outcome, r.Resync)
 	}
 	if underway || outcome.Writes > 0 || s.live != nil && int(s.live.SKU.Capacity) != s.present() {
 		if result, err := r.lookAtInstances(ctx, s, true); err != nil || !result.IsZero() {

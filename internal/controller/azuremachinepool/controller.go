@@ -139,6 +139,8 @@ type scope struct {
 	input inputs
 	// groupGoes says that the cluster is deleted with its resource group.
 	groupGoes bool
+	// again is when the pool wants another pass, 0 for the resync.
+	again time.Duration
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero
@@ -152,10 +154,10 @@ func steps() []step {
 		(*Reconciler).open,
 		(*Reconciler).chooseName,
 		(*Reconciler).look,
-		(*Reconciler).lookAtLost,
 		(*Reconciler).endInstances,
 		(*Reconciler).prepare,
 		(*Reconciler).apply,
+		(*Reconciler).lookAtLost,
 		(*Reconciler).address,
 		(*Reconciler).showInstances,
 		(*Reconciler).roll,
@@ -198,7 +200,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			return result, err
 		}
 	}
-	return ctrl.Result{RequeueAfter: cloud.Jitter(r.Resync, string(s.pool.UID))}, nil
+	again := cloud.Jitter(r.Resync, string(s.pool.UID))
+	if s.again > 0 {
+		again = min(again, s.again)
+	}
+	return ctrl.Result{RequeueAfter: again}, nil
 }
 
 // load reads the pool and what it hangs on. It returns nil when there is nothing to

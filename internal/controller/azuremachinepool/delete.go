@@ -39,6 +39,8 @@ func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, e
 		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, reason, fmt.Sprintf("deleting %d instances: %s", len(doomed), message))
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
+	// A write that failed for one of them would not fail again.
+	s.pool.Status.LongRunningOperationStates = cloud.Forgive(s.pool.Status.LongRunningOperationStates, s.setID())
 	// The capacity has gone down with them.
 	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
 		return result, err

@@ -34,10 +34,10 @@ func (r *Reconciler) lookAtLost(ctx context.Context, s *scope) (ctrl.Result, err
 }
 
 // lookAtBootstrap says in BootstrapSucceeded of an AzureMachinePoolMachine why its
-// instance has not become a node, as far as the serial console tells. It ends the pass
-// until the next look that is due.
+// instance has not become a node, as far as the serial console tells, and when to look
+// again.
 func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope) (ctrl.Result, error) {
-	now, next := time.Now(), time.Duration(0)
+	now := time.Now()
 	for i := range s.members {
 		m := &s.members[i]
 		if m.instance == nil || m.shown == nil || m.dying() || m.instance.state != string(infrav1.Succeeded) {
@@ -47,12 +47,9 @@ func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope) (ctrl.Result
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if again > 0 && (next == 0 || again < next) {
-			next = again
+		if again > 0 && (s.again == 0 || again < s.again) {
+			s.again = again
 		}
-	}
-	if next > 0 && next < r.Resync {
-		return ctrl.Result{RequeueAfter: next}, nil
 	}
 	return ctrl.Result{}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
+	"strings"
 	"time"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -43,6 +45,15 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 		}
 	}
 	return tokens
+}
+
+// Forgive drops the remembered failures of a resource: what it failed at is gone, and
+// the same may be tried again.
+func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
+	tokens := slices.DeleteFunc(Tokens(states), func(t plan.Token) bool {
+		return strings.EqualFold(t.ID, id) && t.Class != "" && t.Resume == ""
+	})
+	return States(tokens)
 }
 
 // Explain says what an outcome failed at or waits for: the code of what went
