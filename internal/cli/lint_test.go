@@ -112,23 +112,21 @@ func TestLintFixExitCode(t *testing.T) {
 	}
 }
 
-// found are the rules and places of JSON output.
-func found(t *testing.T, out string) []string {
+// finding is one of JSON output, as docs/lint.md says.
+type finding struct {
+	Rule, Severity, File, Path, Object, Message, Fix string
+	Line, Column                                     int
+}
+
+func findings(t *testing.T, out string) []finding {
 	t.Helper()
-	var file struct {
-		Findings []struct {
-			Rule, File, Object string
-			Line, Column       int
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &file); err != nil {
+	var file struct{ Findings []finding }
+	decoder := json.NewDecoder(strings.NewReader(out))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var all []string
-	for _, f := range file.Findings {
-		all = append(all, f.Rule+" "+f.File+" "+f.Object)
-	}
-	return all
+	return file.Findings
 }
 
 // TestLintRegistry: with --check-images the registry's manifest list decides, without it

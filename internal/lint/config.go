@@ -2,6 +2,7 @@ package lint
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,10 @@ type Config struct {
 
 	dir string
 }
+
+// oldest is the minor of the first Kubernetes release with Windows nodes that are not a
+// preview.
+const oldest = 14
 
 // Suppression silences a rule, in all files or in some.
 type Suppression struct {
@@ -66,7 +71,7 @@ func ReadConfig(name string) (Config, error) {
 	}
 	var c Config
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
-		return Config{}, fmt.Errorf("read the configuration %s: %w", name, err)
+		return Config{}, fmt.Errorf("read the configuration %s: %w", name, explain(err))
 	}
 	for i, s := range c.Ignore {
 		if s.Rule == "" || s.Reason == "" {
@@ -80,6 +85,30 @@ func ReadConfig(name string) (Config, error) {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// examples are values of the keys that YAML does not take as text unless they are quoted,
+// or that are more than one value.
+var examples = map[string]string{
+	"kubernetesVersion": `"1.34"`, "windowsReleases": `["2022"]`, "mixedCluster": "true", "windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
+	"sidecars": "[example.com/inject]", "featureGates": "{WindowsHostNetwork: true}", "docker": "true", "containerd": `"1.6"`,
+	"nanoServerMemoryFloor": "64Mi", "serverCoreMemoryFloor": "128Mi", "windowsStartupMinutes": "20", "ignore": "[{rule: WIN201, reason: why}]",
+}
+
+// explain says what to write where a value is of the wrong kind.
+func explain(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	key := strings.TrimPrefix(wrong.Field, "Target.")
+	first, _, _ := strings.Cut(key, ".")
+	example, ok := examples[first]
+	if !ok {
+		return fmt.Errorf("it has to be keys and values, such as windowsReleases: %s, and is of the kind %s", examples["windowsReleases"], wrong.Value)
+	}
+	kind, _, _ := strings.Cut(wrong.Value, " ")
+	return fmt.Errorf("%s has a value of the kind %s, which does not belong there; write it like %s: %s", key, kind, first, example)
 }
 
 // Resolve is the target of the configuration with its version read.
@@ -106,8 +135,8 @@ func (c Config) Resolve() (Target, error) {
 		}
 		numbers[i] = int(n)
 	}
-	if numbers[1] == 0 {
-		return t, bad
+	if numbers[1] < oldest { // YAML takes 1.30 for the number 1.3
+		return t, fmt.Errorf("the rules know Kubernetes from 1.%d on, and nothing of %q; a version that ends in zero has to be in quotes", oldest, c.KubernetesVersion)
 	}
 	t.Minor = numbers[1]
 	if len(numbers) == 3 {

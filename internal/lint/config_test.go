@@ -3,6 +3,7 @@ package lint
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,14 @@ func TestConfig(t *testing.T) {
 		"ignore: [{reason: because}]\n": "rule",
 		"mixedCluster: perhaps\n":       "mixedCluster",
 		"docker: true\ndocker: false\n": "docker",
+		"windowsReleases: [2022]\n":     `windowsReleases has a value of the kind number, which does not belong there; write it like windowsReleases: ["2022"]`,
+		"windowsReleases: '2022'\n":     `windowsReleases: ["2022"]`,
+		"containerd: 1.6\n":             `containerd: "1.6"`,
+		"docker: 'yes'\n":               "docker: true",
+		"windowsTaints: [{value: 5}]\n": "windowsTaints.value has",
+		"ignore: {rule: WIN201}\n":      "ignore: [{rule: WIN201, reason: why}]",
+		"- a\n":                         "keys and values",
+		"windowsReleases: [\n":          "line",
 	} {
 		write(text)
 		if _, err := ReadConfig(name); err == nil || !strings.Contains(err.Error(), want) {
@@ -53,13 +62,36 @@ func TestConfig(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, bad := range []string{"2.1", "1", "1.x", "1.34.2.1", "1.-3", "1.34.", "1.34abc"} {
+	for _, bad := range []string{"1.3", "1.0", "2.1", "1", "1.x", "1.34.2.1", "1.-3", "1.34.", "1.34abc"} {
 		if target, err := (Config{KubernetesVersion: bad}).Resolve(); err == nil {
 			t.Errorf("%q is taken as %+v", bad, target)
 		}
 	}
 	if target, err := (Config{KubernetesVersion: "v1.31"}).Resolve(); err != nil || target.Minor != 31 || target.Patch != nil {
 		t.Errorf("%+v, %v", target, err)
+	}
+}
+
+// TestExamples: what errors propose for each key is right, and there is one for each.
+func TestExamples(t *testing.T) {
+	keys := map[string]bool{"kubernetesVersion": true, "ignore": true}
+	for i := range reflect.TypeFor[Target]().NumField() {
+		if tag, _, _ := strings.Cut(reflect.TypeFor[Target]().Field(i).Tag.Get("json"), ","); tag != "-" {
+			keys[tag] = true
+		}
+	}
+	for key := range keys {
+		name := filepath.Join(t.TempDir(), ConfigFile)
+		if err := os.WriteFile(name, []byte(key+": "+examples[key]+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadConfig(name)
+		if err == nil {
+			_, err = c.Resolve()
+		}
+		if err != nil || examples[key] == "" {
+			t.Errorf("%s: %q: %v", key, examples[key], err)
+		}
 	}
 }
 

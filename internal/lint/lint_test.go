@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,6 +128,29 @@ func TestJSONWithTabs(t *testing.T) {
 	set := parseOne(t, "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Pod\",\n\t\"metadata\": {\"name\": \"p\"}\n}\n")
 	if set.Objects[0].Name != "p" {
 		t.Errorf("%+v", set.Objects[0])
+	}
+}
+
+// TestJSONStream: objects that follow each other without a separator, with the places
+// where they are.
+func TestJSONStream(t *testing.T) {
+	const text = "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"a\": 1}}\n\n  {\"apiVersion\": \"v1\", \"kind\": \"X\",\n   \"metadata\": {\"name\": \"b\"}, \"spec\": {\"a\": 1}}\n"
+	findings := Run(parseOne(t, text), []Rule{finder("a", func(v Value) []Edit { return []Edit{Replace(v, "2")} })}, Target{})
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%s %d:%d", f.Object, f.Line, f.Column))
+	}
+	if diff := cmp.Diff([]string{"X/a 1:71", "X/b 4:40"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if mended, _ := Mend("f.yaml", []byte(text), findings); string(mended) != strings.ReplaceAll(text, "\"a\": 1", "\"a\": 2") {
+		t.Errorf("mended:\n%s", mended)
+	}
+	const one = `{"apiVersion":"v1","kind":"X"}`
+	for name, bad := range map[string]string{"on one line": one + one, "torn": one + "\n{", "text behind": one + "\nand more", "after dots": "apiVersion: v1\nkind: X\n...\napiVersion: v1\nkind: X\n"} {
+		if set, errs := Parse("f.json", []byte(bad), Options{}); len(errs) != 1 || len(set.Objects) != 1 {
+			t.Errorf("%s: %d objects, errors %v", name, len(set.Objects), errs)
+		}
 	}
 }
 

@@ -155,13 +155,12 @@ func (s *Set) add(file string, data []byte, o Options, fail func(string, int, er
 			fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at once; this and what follows is not: name fewer files, or split them", maxNodes))
 			return
 		}
-		node := &yaml.Node{}
-		if err := parse(d.text, node); err != nil {
+		parsed, err := parse(d.text)
+		if err != nil {
 			fail(file, d.line+lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: ")))
-			continue
 		}
-		if len(node.Content) > 0 {
-			s.take(d, root(node), o, 0, fail)
+		if len(parsed.Content) > 0 {
+			s.take(d, root(parsed), o, 0, fail)
 		}
 	}
 }
@@ -176,13 +175,32 @@ func nodes(text []byte) int {
 }
 
 // parse reads YAML, or JSON that YAML stumbles over because it is indented with
-// tabs.
-func parse(text []byte, node *yaml.Node) error {
-	err := yaml.Unmarshal(text, node)
+// tabs. Where something follows an object that is whole, it returns both the object and
+// the error.
+func parse(text []byte) (*yaml.Node, error) {
+	first, err := parseYAML(text)
 	if err != nil && json.Valid(text) {
-		return yaml.Unmarshal(bytes.ReplaceAll(text, []byte("\t"), []byte(" ")), node)
+		return parseYAML(bytes.ReplaceAll(text, []byte("\t"), []byte(" ")))
 	}
-	return err
+	return first, err
+}
+
+func parseYAML(text []byte) (*yaml.Node, error) {
+	first, rest := &yaml.Node{}, &yaml.Node{}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(first); err != nil {
+		if errors.Is(err, io.EOF) { // comments alone
+			err = nil
+		}
+		return &yaml.Node{}, err
+	}
+	switch err := decoder.Decode(rest); {
+	case errors.Is(err, io.EOF):
+		return first, nil
+	case err != nil:
+		return first, err
+	}
+	return first, fmt.Errorf("line %d: a second object without a line of --- before it", rest.Line)
 }
 
 // lineOf takes the line from a message of the YAML parser; 1 when it has none.
@@ -195,8 +213,11 @@ func lineOf(err error) int {
 }
 
 // split cuts a stream at its separators, which YAML knows by the beginning of a
-// line alone.
+// line alone, or at the ends of JSON objects that follow each other.
 func split(file string, data []byte) []*document {
+	if out := splitJSON(file, data); len(out) > 1 {
+		return out
+	}
 	var out []*document
 	current := &document{file: file}
 	line, start := 0, 0
@@ -222,6 +243,33 @@ func split(file string, data []byte) []*document {
 	}
 	flush(len(data))
 	return out
+}
+
+// splitJSON cuts a stream that is JSON objects and nothing else, as jq and kubectl
+// write them; none for any other.
+func splitJSON(file string, data []byte) []*document {
+	if first := bytes.TrimLeft(data, " \t\r\n"); len(first) == 0 || first[0] != '{' {
+		return nil
+	}
+	var out []*document
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for start := 0; ; {
+		var object json.RawMessage
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			return nil
+		}
+		end := int(decoder.InputOffset())
+		from := bytes.LastIndexByte(data[:end-len(object)], '\n') + 1 // columns count from the line's beginning
+		if from < start {
+			return nil // two on a line
+		}
+		out = append(out, &document{file: file, text: data[from:end], line: bytes.Count(data[:from], []byte("\n")), offset: from})
+		start = end
+	}
 }
 
 // take adds an object, or those of a List.
