@@ -258,6 +258,10 @@ type AzureClusterInitializationStatus struct {
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
+// OperationService is the ServiceName of operations that casement has begun. Those of
+// another provider, whose tokens it cannot read, have another one.
+const OperationService = "casement"
+
 // LongRunningOperationState is an operation that Azure has not finished.
 type LongRunningOperationState struct {
 	// Type is PUT, PATCH, POST or DELETE.

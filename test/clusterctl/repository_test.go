@@ -68,10 +68,15 @@ func newRepository(t *testing.T) repository {
 	return r
 }
 
+// ours is the directory of a release of ours.
+func (r repository) ours(version string) string {
+	return filepath.Join(r.dir, "infrastructure-azure", version)
+}
+
 // release publishes a release of ours.
 func (r repository) release(t *testing.T, version string) {
 	t.Helper()
-	run(t, "../..", "go", "run", "./hack/release", "--dir", filepath.Join(r.dir, "infrastructure-azure", version), "--image", "ghcr.io/casement-dev/casement-manager:"+version)
+	run(t, "../..", "go", "run", "./hack/release", "--dir", r.ours(version), "--image", ourImage+version)
 }
 
 // config is a configuration of clusterctl with these providers and variables.

@@ -32,6 +32,7 @@ const readTTL = 2 * time.Second
 
 // world is what all tests share: one API server, one Azure, one manager.
 type world struct {
+	config *rest.Config
 	client client.Client
 	azure  *azure
 }
@@ -92,7 +93,7 @@ func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, 
 		return nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	return &world{client: c, azure: azure}, err
+	return &world{config: cfg, client: c, azure: azure}, err
 }
 
 // webhookServer writes a serving certificate and picks a port.

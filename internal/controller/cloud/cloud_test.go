@@ -23,7 +23,7 @@ func TestStatesAndTokens(t *testing.T) {
 		t.Errorf("states %+v", states)
 	}
 	foreign := infrav1.LongRunningOperationState{ServiceName: "loadbalancers", Type: "PUT", Name: "lb", Data: "eyJ0eXBlIjoieCJ9"}
-	unreadable := infrav1.LongRunningOperationState{ServiceName: serviceName, Type: "PUT", Name: "lb", Data: "{"}
+	unreadable := infrav1.LongRunningOperationState{ServiceName: infrav1.OperationService, Type: "PUT", Name: "lb", Data: "{"}
 	if diff := cmp.Diff(tokens, Tokens(append(states, foreign, unreadable))); diff != "" {
 		t.Errorf("tokens differ (-want +got):\n%s", diff)
 	}

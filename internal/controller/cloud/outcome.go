@@ -14,10 +14,6 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// serviceName marks the operation states that are casement's. Those of another
-// provider are dropped: live state tells more than a token of unknown making.
-const serviceName = "casement"
-
 // States writes tokens as an object's status keeps them.
 func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	var states []infrav1.LongRunningOperationState
@@ -28,7 +24,7 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 		}
 		states = append(states, infrav1.LongRunningOperationState{
 			Type: string(t.Verb), Name: arm.NameOf(t.ID), ResourceGroup: arm.NameOf(arm.GroupOf(t.ID)),
-			ServiceName: serviceName, Data: string(data),
+			ServiceName: infrav1.OperationService, Data: string(data),
 		})
 	}
 	return states
@@ -40,7 +36,7 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 	var tokens []plan.Token
 	for _, s := range states {
 		var t plan.Token
-		if s.ServiceName == serviceName && json.Unmarshal([]byte(s.Data), &t) == nil {
+		if s.ServiceName == infrav1.OperationService && json.Unmarshal([]byte(s.Data), &t) == nil {
 			tokens = append(tokens, t)
 		}
 	}

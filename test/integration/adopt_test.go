@@ -1,0 +1,231 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/adopt"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/kube"
+)
+
+// TestAdopt takes a cluster over that CAPZ has left: its objects with the status of the
+// v1beta1 contract, Azure Service Operator's objects, and Azure as CAPZ makes it. Azure
+// is asked to change nothing, the machine stays, and a second run finds nothing to do.
+func TestAdopt(t *testing.T) {
+	b := newBed(t)
+	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
+	b.create(b.azureC)
+	m := b.machine("adopt-md-win-x7k2p", "Windows", false)
+	vm := b.group().Compute("virtualMachines", "adopt-md-x7k2p")
+	m.Spec.ProviderID = new(desired.ProviderID(vm))
+	m.Finalizers = []string{infrav1.MachineFinalizer}
+	b.create(m)
+	b.azureAsOfCAPZ(vm)
+	b.statusAsOfCAPZ(m)
+	operator := b.operatorAsOfCAPZ()
+	b.change(b.azureC, func() {
+		b.azureC.Finalizers = []string{infrav1.ClusterFinalizer}
+		b.azureC.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/block-move": "true"}
+	})
+	b.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
+	if err := b.client.Status().Update(t.Context(), b.cluster); err != nil {
+		t.Fatal(err)
+	}
+	b.change(b.cluster, func() { b.cluster.Spec.Paused = nil })
+
+	// As long as CAPZ runs nothing is done.
+	a, key := adopt.Adopter{Client: b.client}, client.ObjectKeyFromObject(b.cluster)
+	capz := b.capz()
+	plan := b.look(a, key)
+	if len(plan.Refusals) != 1 || plan.Apply(t.Context(), func(adopt.Change) {}) == nil {
+		t.Fatalf("beside a CAPZ that runs: %+v", plan)
+	}
+	b.change(capz, func() { capz.Spec.Replicas = new(int32(0)) })
+
+	mark := b.azure.mark()
+	plan = b.look(a, key)
+	if plan.Machines != 1 || len(plan.Refusals) > 0 {
+		t.Fatalf("%+v", plan)
+	}
+	for _, c := range plan.Changes {
+		t.Logf("%s: %s (%s)", c.Object, c.Does, c.Why)
+	}
+	if again := b.look(a, key); len(again.Changes) != len(plan.Changes) {
+		t.Errorf("looking changes something: %d changes, then %d", len(plan.Changes), len(again.Changes))
+	}
+	if err := plan.Apply(t.Context(), func(adopt.Change) {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []conditionsObject{b.azureC, m} {
+		b.eventually(o, func() string {
+			for _, c := range o.GetConditions() {
+				if c.Reason == "" {
+					return "has the condition " + c.Type + " of CAPZ"
+				}
+				if c.Type == clusterv1.ReadyCondition && c.Status == metav1.ConditionTrue {
+					return ""
+				}
+			}
+			return "not ready"
+		})
+	}
+	if diff := cmp.Diff(map[string]int{}, b.azure.writes(mark, b.name)); diff != "" {
+		t.Errorf("Azure was asked to change (-want +got):\n%s", diff)
+	}
+	if *m.Spec.ProviderID != desired.ProviderID(vm) || m.Status.FailureReason != nil {
+		t.Errorf("the machine is %s, failed %v", *m.Spec.ProviderID, m.Status.FailureReason)
+	}
+	for _, o := range operator {
+		if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			t.Errorf("%s %s of Azure Service Operator is still there: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	b.get(b.cluster)
+	if b.cluster.Spec.Paused != nil && *b.cluster.Spec.Paused || len(b.cluster.Annotations) > 0 {
+		t.Errorf("the cluster is paused: %v, annotations %v", b.cluster.Spec.Paused, b.cluster.Annotations)
+	}
+	if rest := b.look(a, key); len(rest.Changes) > 0 {
+		t.Errorf("a second run would %+v", rest.Changes)
+	}
+	// And it goes as a cluster of ours goes.
+	b.delete(m)
+	b.gone(m)
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+	if left := b.azure.left(b.name); len(left) > 0 {
+		t.Errorf("left in Azure: %v", left)
+	}
+}
+
+func (b *bed) look(a adopt.Adopter, key client.ObjectKey) *adopt.Plan {
+	b.t.Helper()
+	plan, err := a.Look(b.t.Context(), key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return plan
+}
+
+// capz is CAPZ's manager as clusterctl installs it.
+func (b *bed) capz() *appsv1.Deployment {
+	b.t.Helper()
+	labels := map[string]string{"control-plane": "capz-controller-manager"}
+	d := &appsv1.Deployment{ObjectMeta: b.meta("capz-controller-manager"), Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "manager", Image: "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:v1.26.0"}}}},
+	}}
+	b.create(d)
+	return d
+}
+
+// statusAsOfCAPZ writes statuses of the v1beta1 contract. The kinds of casement would
+// refuse them, as they were written under CAPZ's.
+func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine) {
+	b.t.Helper()
+	ours, err := config.CRDs()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	theirs := make([]*apiextensionsv1.CustomResourceDefinition, len(ours))
+	for i, crd := range ours {
+		theirs[i] = crd.DeepCopy()
+		for v := range theirs[i].Spec.Versions {
+			status, ok := theirs[i].Spec.Versions[v].Schema.OpenAPIV3Schema.Properties["status"]
+			if !ok {
+				continue
+			}
+			status.Properties["conditions"] = apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{
+				Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}}
+			theirs[i].Spec.Versions[v].Schema.OpenAPIV3Schema.Properties["status"] = status
+		}
+	}
+	ctx := b.t.Context()
+	if err := kube.InstallCRDs(ctx, b.config, theirs); err != nil {
+		b.t.Fatal(err)
+	}
+	condition := func(kind string) any {
+		return map[string]any{"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	}
+	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
+	for kind, status := range map[string]map[string]any{
+		"AzureCluster": {"ready": true, "conditions": []any{condition("Ready"), condition("NetworkInfrastructureReady"), condition("VnetPeeringReady")}, "longRunningOperationStates": []any{operation}},
+		"AzureMachine": {"ready": true, "vmState": "Succeeded", "conditions": []any{condition("Ready"), condition("VMRunning"), condition("DisksReady"), failed}},
+	} {
+		name := b.name
+		if kind == "AzureMachine" {
+			name = m.Name
+		}
+		data, err := json.Marshal(map[string]any{"status": status})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+		o.SetNamespace(b.namespace)
+		o.SetName(name)
+		if err := b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if err := kube.InstallCRDs(context.WithoutCancel(ctx), b.config, ours); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// operatorAsOfCAPZ makes what CAPZ leaves to Azure Service Operator, which does not run.
+func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
+	b.t.Helper()
+	kinds := []schema.GroupVersionKind{
+		{Group: "resources.azure.com", Version: "v1api20200601", Kind: "ResourceGroup"},
+		{Group: "network.azure.com", Version: "v1api20201101", Kind: "VirtualNetwork"},
+		{Group: "network.azure.com", Version: "v1api20220701", Kind: "NatGateway"},
+	}
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	var objects []*unstructured.Unstructured
+	for _, kind := range kinds {
+		singular := strings.ToLower(kind.Kind)
+		crds = append(crds, &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: singular + "s." + kind.Group},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: singular + "s", Singular: singular, Kind: kind.Kind, ListKind: kind.Kind + "List"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}}},
+			},
+		})
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(kind)
+		o.SetNamespace(b.namespace)
+		o.SetName(b.name)
+		o.SetFinalizers([]string{"serviceoperator.azure.com/finalizer"})
+		o.SetAnnotations(map[string]string{"serviceoperator.azure.com/reconcile-policy": "manage"})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureCluster", Name: b.name, UID: b.azureC.UID}})
+		objects = append(objects, o)
+	}
+	if err := kube.InstallCRDs(b.t.Context(), b.config, crds); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, o := range objects {
+		b.create(o)
+	}
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.name + "-aso-secret", OwnerReferences: objects[0].GetOwnerReferences()}})
+	return objects
+}
