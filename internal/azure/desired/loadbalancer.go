@@ -120,7 +120,7 @@ func (b *clusterBuilder) loadBalancer(lb *infrav1.LoadBalancerSpec, name, role, 
 		Location:         &b.spec.Location,
 		ExtendedLocation: b.extendedLocation(),
 		SKU:              &armnetwork.LoadBalancerSKU{Name: new(armnetwork.LoadBalancerSKUNameStandard)},
-		Tags:             b.tags(name, role),
+		Tags:             b.tags("", role),
 		Properties: &armnetwork.LoadBalancerPropertiesFormat{
 			BackendAddressPools: []*armnetwork.BackendAddressPool{{Name: &pool}},
 		},

@@ -39,7 +39,7 @@ func (b *clusterBuilder) privateDNS() {
 	id := group.Network("privateDnsZones", zone)
 	b.dns(id, armprivatedns.PrivateZone{
 		Location: new("global"),
-		Tags:     b.tags(zone, ""),
+		Tags:     b.tags("", ""),
 	}, infrav1.PrivateDNSZoneReadyCondition, group.ID())
 
 	vnet := b.spec.NetworkSpec.Vnet
@@ -59,7 +59,7 @@ func (b *clusterBuilder) zoneLink(zone, vnetName, vnetID string) {
 	name := vnetName + "-link"
 	b.dns(zone+"/virtualNetworkLinks/"+name, armprivatedns.VirtualNetworkLink{
 		Location: new("global"),
-		Tags:     b.tags(name, ""),
+		Tags:     b.tags("", ""),
 		Properties: &armprivatedns.VirtualNetworkLinkProperties{
 			VirtualNetwork:      &armprivatedns.SubResource{ID: &vnetID},
 			RegistrationEnabled: new(false),

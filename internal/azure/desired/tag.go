@@ -44,8 +44,9 @@ type tagger struct {
 	additional infrav1.Tags
 }
 
-// tags are those of the resource called name; role may be empty. Later extra
-// maps win over earlier ones, and ownership wins over all.
+// tags are those of the resource called name; name and role may be empty. CAPZ's load
+// balancers and private DNS zones have no name. Later extra maps win over earlier ones,
+// and ownership wins over all.
 func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*string {
 	all := maps.Clone(map[string]string(t.additional))
 	if all == nil {
@@ -55,7 +56,9 @@ func (t tagger) tags(name, role string, extra ...infrav1.Tags) map[string]*strin
 		maps.Copy(all, m)
 	}
 	all[OwnershipTag(t.cluster)] = Owned
-	all[nameTag] = name
+	if name != "" {
+		all[nameTag] = name
+	}
 	if role != "" {
 		all[roleTag] = role
 	}
