@@ -76,7 +76,11 @@ func (a *azure) writes(mark int, group string) map[string]int {
 			continue
 		}
 		parts := strings.Split(path, "/")
-		counts[verb+" "+parts[len(parts)-2]]++
+		kind := parts[len(parts)-2]
+		if verb == "POST" { // an action of a resource
+			kind = parts[len(parts)-3] + "/" + parts[len(parts)-1]
+		}
+		counts[verb+" "+kind]++
 	}
 	return counts
 }

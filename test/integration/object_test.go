@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,20 @@ func (b *bed) change(o client.Object, f func()) {
 
 func (b *bed) get(o client.Object) {
 	b.t.Helper()
-	if err := b.client.Get(b.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+	if err := b.read(b.t.Context(), o); err != nil {
 		b.t.Fatalf("get %T %s: %v", o, o.GetName(), err)
 	}
+}
+
+// read gets an object from scratch: decoding leaves what is gone from the newest
+// version as it was.
+func (b *bed) read(ctx context.Context, o client.Object) error {
+	key := client.ObjectKeyFromObject(o)
+	reflect.ValueOf(o).Elem().SetZero()
+	err := b.client.Get(ctx, key, o)
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
+	return err
 }
 
 // eventually reads o until f has no more objection.
@@ -174,7 +186,7 @@ func (b *bed) eventually(o conditionsObject, f func() string) {
 	b.t.Helper()
 	objection := ""
 	err := wait.PollUntilContextTimeout(b.t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		if err := b.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		if err := b.read(ctx, o); err != nil {
 			return false, err
 		}
 		objection = f()

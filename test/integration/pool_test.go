@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ type pool struct {
 	azure       *infrav1.AzureMachinePool
 }
 
+// olderVersion is that of new pools, so that they can be upgraded.
+const olderVersion = "v1.34.2"
+
 // playedFinalizer stands for Cluster API's own, which keeps a Machine until its
 // infrastructure is gone.
 const playedFinalizer = "integration.casement.dev/machine"
@@ -34,13 +38,14 @@ func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int
 	p.machinePool = &clusterv1.MachinePool{ObjectMeta: b.meta(name), Spec: clusterv1.MachinePoolSpec{
 		ClusterName: b.name, Replicas: &replicas,
 		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
-			ClusterName: b.name, Version: version, Bootstrap: clusterv1.Bootstrap{DataSecretName: &data.Name},
+			ClusterName: b.name, Version: olderVersion, Bootstrap: clusterv1.Bootstrap{DataSecretName: &data.Name},
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name},
 		}},
 	}}
 	p.machinePool.Labels = map[string]string{clusterv1.ClusterNameLabel: b.name}
 	b.create(p.machinePool)
 	p.azure = &infrav1.AzureMachinePool{ObjectMeta: b.owned(name, "MachinePool", p.machinePool)}
+	p.azure.Annotations = map[string]string{"runtime": "containerd", "windowsServerVersion": "windows-2022"}
 	p.azure.Spec.Location = location
 	p.azure.Spec.OrchestrationMode = mode
 	p.azure.Spec.Template.VMSize = vmSize
@@ -89,37 +94,59 @@ func (p *pool) shown() []infrav1.AzureMachinePoolMachine {
 	return list.Items
 }
 
-// play does what Cluster API would do next. Nodes that go are drained together: the
-// pool is held while their instances are marked.
+// play does what Cluster API would do next: it makes the Machine of an instance, drains
+// the nodes of those that go, all together, and lets them go.
 func (p *pool) play() {
 	p.t.Helper()
-	var machines clusterv1.MachineList
-	if err := p.client.List(p.t.Context(), &machines, client.InNamespace(p.namespace), p.labels()); err != nil {
-		p.t.Fatal(err)
-	}
-	of := map[string]*clusterv1.Machine{}
-	for i := range machines.Items {
-		of[machines.Items[i].Spec.InfrastructureRef.Name] = &machines.Items[i]
-	}
-	shown := map[string]*infrav1.AzureMachinePoolMachine{}
-	var doomed []client.Object
-	for _, m := range p.shown() {
-		shown[m.Name] = &m
-		machine := of[m.Name]
-		switch {
-		case machine == nil && m.Status.InstanceName == "": // it is not shown in full yet
-		case machine == nil:
-			p.join(&m)
-		case !machine.DeletionTimestamp.IsZero() && m.DeletionTimestamp.IsZero():
-			doomed = append(doomed, &m)
+	machines, shown := p.machines(), p.shown()
+	for i := range shown {
+		if m := &shown[i]; machines[m.Name] == nil && m.Status.InstanceName != "" {
+			p.join(m)
 		}
 	}
-	p.together(doomed)
-	for name, m := range of {
-		if !m.DeletionTimestamp.IsZero() && shown[name] == nil {
+	if len(p.draining()) > 0 {
+		// The pool marks what goes one by one; when it holds it has marked all of it.
+		p.hold(true)
+		for _, m := range p.draining() {
+			if err := client.IgnoreNotFound(p.client.Delete(p.t.Context(), m)); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		p.hold(false)
+	}
+	for name, m := range machines {
+		gone := !slices.ContainsFunc(shown, func(s infrav1.AzureMachinePoolMachine) bool { return s.Name == name })
+		if gone && !m.DeletionTimestamp.IsZero() {
 			p.change(m, func() { m.Finalizers = nil })
 		}
 	}
+}
+
+// machines are the pool's Machines by the names of what they stand for.
+func (p *pool) machines() map[string]*clusterv1.Machine {
+	p.t.Helper()
+	var list clusterv1.MachineList
+	if err := p.client.List(p.t.Context(), &list, client.InNamespace(p.namespace), p.labels()); err != nil {
+		p.t.Fatal(err)
+	}
+	out := map[string]*clusterv1.Machine{}
+	for i := range list.Items {
+		out[list.Items[i].Spec.InfrastructureRef.Name] = &list.Items[i]
+	}
+	return out
+}
+
+// draining are the instances whose Machines are being deleted, and which are not yet.
+func (p *pool) draining() []*infrav1.AzureMachinePoolMachine {
+	p.t.Helper()
+	machines, shown := p.machines(), p.shown()
+	var out []*infrav1.AzureMachinePoolMachine
+	for i := range shown {
+		if m := machines[shown[i].Name]; m != nil && !m.DeletionTimestamp.IsZero() && shown[i].DeletionTimestamp.IsZero() {
+			out = append(out, &shown[i])
+		}
+	}
+	return out
 }
 
 // join makes the Machine of an instance, whose node is ready.
@@ -137,21 +164,6 @@ func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	if err := p.client.Status().Update(p.t.Context(), m); err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-// together deletes objects in a moment in which the pool does not look.
-func (p *pool) together(doomed []client.Object) {
-	p.t.Helper()
-	if len(doomed) == 0 {
-		return
-	}
-	p.hold(true)
-	for _, o := range doomed {
-		if err := client.IgnoreNotFound(p.client.Delete(p.t.Context(), o)); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	p.hold(false)
 }
 
 // hold pauses the pool, and waits until it is; or lets it go on.
@@ -176,6 +188,18 @@ func (p *pool) hold(on bool) {
 func (p *pool) scale(replicas int32) {
 	p.t.Helper()
 	p.change(p.machinePool, func() { p.machinePool.Spec.Replicas = &replicas })
+}
+
+// upgrade asks for another Kubernetes version, and waits until the pool has begun.
+func (p *pool) upgrade(to string) {
+	p.t.Helper()
+	p.change(p.machinePool, func() { p.machinePool.Spec.Template.Spec.Version = to })
+	p.eventually(p.azure, func() string {
+		if i := p.azure.Status.Image; i == nil || i.ComputeGallery == nil || "v"+i.ComputeGallery.Version != to {
+			return "the image is not that of " + to
+		}
+		return ""
+	})
 }
 
 // TestPoolAddresses: instances of both modes show their addresses.

@@ -370,6 +370,22 @@ func InstanceModel(set Resource) any {
 	return model
 }
 
+// SetModel is what of a scale set decides on what InstanceModel has: a live set that
+// differs from it will have instances of an old model once it is written.
+func SetModel(set Resource) any {
+	body, ok := set.Body.(armcompute.VirtualMachineScaleSet)
+	if !ok {
+		return nil
+	}
+	p := body.Properties.VirtualMachineProfile
+	return armcompute.VirtualMachineScaleSet{
+		SKU: &armcompute.SKU{Name: body.SKU.Name},
+		Properties: &armcompute.VirtualMachineScaleSetProperties{VirtualMachineProfile: &armcompute.VirtualMachineScaleSetVMProfile{
+			SecurityProfile: p.SecurityProfile, StorageProfile: p.StorageProfile,
+		}},
+	}
+}
+
 // FlexibleInstanceModel is InstanceModel for an instance that is a virtual machine of
 // its own, whose size stands elsewhere.
 func FlexibleInstanceModel(set Resource) any {

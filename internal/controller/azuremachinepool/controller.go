@@ -307,13 +307,14 @@ type liveSet struct {
 	Properties struct {
 		ProvisioningState string `json:"provisioningState"`
 	} `json:"properties"`
+	raw json.RawMessage
 }
 
 func parseSet(live json.RawMessage) (*liveSet, error) {
 	if live == nil {
 		return nil, nil
 	}
-	set := &liveSet{}
+	set := &liveSet{raw: live}
 	if err := json.Unmarshal(live, set); err != nil {
 		return nil, fmt.Errorf("read the scale set: %w", err)
 	}

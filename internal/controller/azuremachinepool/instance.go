@@ -104,15 +104,19 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 
 // compare marks the instances that differ from the model in what a new instance would
 // have otherwise. Azure's own mark also falls for a change of bootstrap data, which is
-// no reason to replace a node.
+// no reason to replace a node; and it says nothing of a model that is yet to be written.
 func (s *scope) compare(set desired.Resource) error {
+	changes, err := plan.Differences(s.live.raw, desired.SetModel(set))
+	if err != nil {
+		return fmt.Errorf("compare the scale set %s with its template: %w", s.name, err)
+	}
 	model := desired.InstanceModel(set)
 	if s.flexible() {
 		model = desired.FlexibleInstanceModel(set)
 	}
 	for i := range s.members {
 		in := s.members[i].instance
-		if in == nil || in.latest {
+		if in == nil || in.latest && len(changes) == 0 {
 			continue
 		}
 		differences, err := plan.Differences(in.raw, model)

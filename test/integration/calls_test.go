@@ -1,0 +1,155 @@
+package integration
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// ledger keeps what each action wrote to Azure.
+type ledger struct {
+	*bed
+	mark int
+	text strings.Builder
+}
+
+// action ends an action: what was written since the last one is its price.
+func (l *ledger) action(name string) {
+	writes := l.azure.writes(l.mark, l.name)
+	price := "nothing"
+	for i, call := range slices.Sorted(maps.Keys(writes)) {
+		if i == 0 {
+			price = ""
+		} else {
+			price += ", "
+		}
+		price += fmt.Sprintf("%d %s", writes[call], call)
+	}
+	fmt.Fprintf(&l.text, "%-34s %s\n", name, price)
+	l.mark = l.azure.mark()
+}
+
+func newLedger(b *bed) *ledger { return &ledger{bed: b, mark: b.azure.mark()} }
+
+// TestCalls holds the number of writes that every action costs: one for each resource
+// that changes, and one for any number of instances.
+func TestCalls(t *testing.T) {
+	var all strings.Builder
+	for _, part := range []struct {
+		name string
+		run  func(*ledger)
+	}{
+		{"machines", machineCalls},
+		{"pool-uniform", func(l *ledger) { poolCalls(l, infrav1.UniformOrchestrationMode) }},
+		{"pool-flexible", func(l *ledger) { poolCalls(l, infrav1.FlexibleOrchestrationMode) }},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			l := newLedger(newBed(t))
+			part.run(l)
+			fmt.Fprintf(&all, "# %s\n%s\n", part.name, &l.text)
+			if left := l.azure.left(l.name); len(left) > 0 {
+				t.Errorf("left in Azure: %v", left)
+			}
+		})
+	}
+	const path = "testdata/calls.golden.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(all.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), all.String()); diff != "" {
+		t.Errorf("%s differs (-want +got); go test -update writes it\n%s", path, diff)
+	}
+}
+
+func machineCalls(l *ledger) {
+	l.provision()
+	l.action("create the cluster")
+	machines := l.machines("linux-a", "Linux", true)
+	l.action("create a control plane machine")
+	machines = append(machines, l.machines("windows-a", "Windows", false)...)
+	l.action("create a worker")
+	machines = append(machines, l.machines("windows-b", "Windows", false)...)
+	machines = append(machines, l.machines("windows-c", "Windows", false)...)
+	l.action("scale up by 2")
+	next := l.machines("windows-d", "Windows", false)
+	l.endMachines(machines[3:])
+	machines = append(machines[:3], next...)
+	l.action("upgrade one: make and delete")
+	l.endMachines(machines[2:])
+	l.action("scale down by 2")
+	l.endMachines(machines[:2])
+	l.action("delete the machines")
+	l.end()
+}
+
+// machines creates one machine and waits until it runs.
+func (l *ledger) machines(name, os string, controlPlane bool) []*infrav1.AzureMachine {
+	m := l.machine(name, os, controlPlane)
+	l.create(m)
+	l.running(m)
+	return []*infrav1.AzureMachine{m}
+}
+
+func (l *ledger) endMachines(machines []*infrav1.AzureMachine) {
+	for _, m := range machines {
+		l.delete(m)
+	}
+	for _, m := range machines {
+		l.gone(m)
+	}
+}
+
+func (l *ledger) end() {
+	l.delete(l.azureC)
+	l.gone(l.azureC)
+	l.action("delete the cluster")
+}
+
+func poolCalls(l *ledger, mode infrav1.OrchestrationMode) {
+	l.provision()
+	l.action("create the cluster")
+	p := l.pool("workers", "Windows", mode, 3)
+	p.settled()
+	l.action("create a pool of 3")
+	p.scale(8)
+	p.settled()
+	l.action("scale up by 5")
+	p.scale(3)
+	p.settled()
+	l.action("scale down by 5")
+	// One is replaced after the other unless the strategy allows more.
+	p.change(p.azure, func() {
+		p.azure.Spec.Strategy.Type = infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType
+		p.azure.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(3))}
+	})
+	p.upgrade(version)
+	p.settled()
+	l.action("upgrade 3, all of them at a time")
+	p.scale(0)
+	p.settled()
+	l.action("scale down to none")
+	p.scale(2)
+	p.settled()
+	l.action("scale up from none")
+	l.delete(p.azure)
+	l.gone(p.azure)
+	l.action("delete the pool")
+	l.end()
+}
