@@ -43,7 +43,8 @@ type Params struct {
 	// balancers; "kubernetes" when empty.
 	ClusterName string
 	// PodCIDR is the pool of pod addresses. Calico finds it in the kubeadm
-	// configuration when it is empty; flannel then takes 10.244.0.0/16.
+	// configuration when it is empty; flannel then takes 10.244.0.0/16, and Azure CNI,
+	// for which it is the virtual network, 10.0.0.0/8.
 	PodCIDR string
 	// ServiceCIDR is 10.96.0.0/12 when empty.
 	ServiceCIDR string
@@ -59,6 +60,12 @@ const (
 	flannelPlugin   = "v1.6.0-flannel1"
 	flannelWindows  = "v0.13.0"
 	csiProxyVersion = "v1.1.3"
+	// azureCNIVersion is a release of github.com/Azure/azure-container-networking whose
+	// image has v1 of the CNI for Linux and Windows.
+	azureCNIVersion  = "v1.6.21"
+	masqAgentVersion = "v2.8.0"
+	// azureNetwork is where the pods of Azure's CNI are when nothing says it.
+	azureNetwork = "10.0.0.0/8"
 	// defaultKubernetes is used where no version is given.
 	defaultKubernetes = "v1.36.3"
 )
@@ -80,6 +87,10 @@ func All() []Addon {
 			About: "flannel by VXLAN for Linux nodes, with the VNI and port that Windows needs"},
 		{Name: "flannel-windows", Version: flannelWindows, Selectors: []map[string]string{{"cni": "flannel-windows"}},
 			About: "flannel and kube-proxy through wins, for Windows nodes with Docker"},
+		{Name: "azure-cni", Version: azureCNIVersion, Selectors: []map[string]string{{"cni": "azure"}},
+			About: "Azure CNI v1 for Linux nodes: pods have addresses of the nodes' subnet"},
+		{Name: "azure-cni-windows", Version: azureCNIVersion, Selectors: []map[string]string{{"cni": "azure", "windows": "enabled"}},
+			About: "Azure CNI v1 and kube-proxy in HostProcess containers for Windows nodes"},
 		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}},
 			About: "storage operations for CSI drivers on Windows nodes"},
 	}
@@ -115,6 +126,7 @@ type values struct {
 	Params
 	Calico, Flannel, FlannelPlugin, FlannelWindows, CSIProxy string
 	CloudProvider, CloudProviderRepository                   string
+	AzureCNI, MasqAgent                                      string
 	// KubeProxyTag is the Kubernetes version as an image tag allows it.
 	KubeProxyTag string
 	DNS          string
@@ -130,6 +142,9 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}
+	if strings.HasPrefix(a.Name, "azure-cni") {
+		p.PodCIDR = cmp.Or(p.PodCIDR, azureNetwork)
+	}
 	registry, provider := cloudProvider(p.KubernetesVersion)
 	t, err := template.New(a.Name+".yaml").Delims("[[", "]]").ParseFS(manifests, "manifests/"+a.Name+".yaml")
 	if err != nil {
@@ -139,7 +154,7 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	err = t.Execute(&out, values{
 		Params: p, Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
 		FlannelWindows: flannelWindows, CSIProxy: csiProxyVersion,
-		CloudProvider: provider, CloudProviderRepository: registry,
+		CloudProvider: provider, CloudProviderRepository: registry, AzureCNI: azureCNIVersion, MasqAgent: masqAgentVersion,
 		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),
 	})
 	if err != nil {

@@ -125,6 +125,8 @@ func TestRenderParams(t *testing.T) {
 		{"calico", Params{PodCIDR: "10.9.0.0/16"}, "value: 10.9.0.0/16"},
 		{"flannel", Params{}, `"Network": "10.244.0.0/16"`},
 		{"flannel-windows", Params{KubernetesVersion: "v1.22.1"}, "sigwindowstools/kube-proxy:v1.22.1-nanoserver"},
+		{"azure-cni-windows", Params{}, `["10.0.0.0/8", "10.96.0.0/12"]`},
+		{"azure-cni", Params{PodCIDR: "172.16.0.0/12"}, `"172.16.0.0/12"`},
 		{"cloud-provider-azure", Params{ClusterName: "demo"}, "--cluster-name=demo"},
 		{"cloud-provider-azure", Params{KubernetesVersion: "v1.35.2"}, "azure-cloud-controller-manager:v1.35.5"},
 		{"cloud-provider-azure", Params{KubernetesVersion: "v1.37.0"}, "azure-cloud-node-manager:v1.36.1"},
@@ -166,6 +168,7 @@ func TestClusterResourceSets(t *testing.T) {
 		"old flannel":             {map[string]string{"cni": "flannel-windows"}, "addon-flannel addon-flannel-windows"},
 		"new Windows":             {map[string]string{"cni-windows": "calico", "windows": "enabled", "csi-proxy": "enabled"}, "addon-calico-windows addon-csi-proxy"},
 		"ours":                    {map[string]string{"cni": "calico", "windows": "enabled", "cloud-provider": "azure"}, "addon-cloud-provider-azure addon-calico addon-calico-windows"},
+		"Azure CNI":               {map[string]string{"cni": "azure", "windows": "enabled"}, "addon-azure-cni addon-azure-cni-windows"},
 		"none":                    {map[string]string{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,37 @@ type flavor struct {
 	Private     bool // API server behind an internal load balancer
 	Pools       bool // workers are machine pools, not machine deployments
 	Topology    bool // the cluster is made from the ClusterClass
+	AzureCNI    bool // pods have addresses of the virtual network
+}
+
+// podsPerNode is how many pods a node of Azure's CNI takes, each with an address of the
+// node's interface. It is what AKS gives when nobody asks.
+// Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
+const podsPerNode = 30
+
+// CNI is the label of the add-on.
+func (f flavor) CNI() string {
+	if f.AzureCNI {
+		return "azure"
+	}
+	return "calico"
+}
+
+// PodsPerNode is the limit of Azure's CNI, 0 for another.
+func (f flavor) PodsPerNode() int {
+	if f.AzureCNI {
+		return podsPerNode
+	}
+	return 0
+}
+
+// Addresses are those of a node's interface: its own and one for each pod. 0 leaves the
+// interface to its defaults.
+func (f flavor) Addresses() int {
+	if f.AzureCNI {
+		return podsPerNode + 1
+	}
+	return 0
 }
 
 // workers is a group of worker machines.
@@ -35,6 +66,8 @@ type workers struct {
 	Windows                bool
 	// Class is the group's in the ClusterClass, SizeVariable what chooses its VM size.
 	Class, SizeVariable string
+	// PodsPerNode and Addresses are the flavor's.
+	PodsPerNode, Addresses int
 }
 
 // variable is one of the ClusterClass.
@@ -67,6 +100,9 @@ func (f flavor) Workers() []workers {
 			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}}",
 		})
 	}
+	for i := range out {
+		out[i].PodsPerNode, out[i].Addresses = f.PodsPerNode(), f.Addresses()
+	}
 	return out
 }
 
@@ -78,6 +114,7 @@ func all() []flavor {
 		{name: "private", about: "as default, with the API server behind an internal load balancer", Private: true},
 		{name: "topology-windows", about: "as windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true},
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
+		{name: "windows-azure-cni", about: "as windows, with Azure CNI: pods have addresses of the virtual network", Windows: true, AzureCNI: true},
 		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer", Windows: true, Private: true},
 	}
 }
@@ -165,8 +202,8 @@ func render(file string, f flavor) ([]byte, error) {
 		return indent + strings.ReplaceAll(strings.Trim(out.String(), "\n"), "\n", "\n"+indent), nil
 	}
 	// controlPlane is the dot of the part of that name.
-	controlPlane := func(cluster, secret string) map[string]string {
-		return map[string]string{"Cluster": cluster, "Secret": secret}
+	controlPlane := func(cluster, secret string) map[string]any {
+		return map[string]any{"Cluster": cluster, "Secret": secret, "PodsPerNode": f.PodsPerNode()}
 	}
 	if _, err := t.Funcs(template.FuncMap{"part": part, "controlPlane": controlPlane}).ParseFS(base, file, "parts.yaml"); err != nil {
 		return nil, err

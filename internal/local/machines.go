@@ -158,7 +158,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	name := clusterName(g.vm)
 	n := &node{
 		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[string]*staticProcess{},
-		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), pool: m.pool(g.vm.ResourceGroup + "/" + name),
+		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
 	}
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: m.web(n.origin),
@@ -168,7 +168,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		return err
 	}
 	defer body.Close()
-	n.body = body
+	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Path)
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()

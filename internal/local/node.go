@@ -37,7 +37,7 @@ type node struct {
 	origin   fabric.Origin
 	net      *fabric.Fabric
 	cluster  *standin.Cluster
-	pool     *podPool
+	podIPs   *nodePodIPs
 	cloud    standin.Azure
 	console  io.Writer
 	runtime  *kubelet.Runtime
@@ -180,7 +180,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		},
 		Exec:    n.exec,
 		Network: n.net.Cluster(n.origin.Cluster),
-		PodIPs:  n.pool,
+		PodIPs:  n.podIPs,
 		Runtime: n.runtime,
 		Health:  n.health,
 		Log:     n.console,

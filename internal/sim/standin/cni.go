@@ -229,3 +229,30 @@ const flannelWindows = `{
   "delegate": {"type": "win-overlay"}
 }
 `
+
+// azureCNI drops programs, and with a container that names it the configuration: the
+// real image is asked for each file.
+func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
+	if !env.init() {
+		<-ctx.Done()
+		return nil
+	}
+	if !strings.Contains(strings.Join(env.args(), " "), ".conflist") {
+		return nil
+	}
+	mode := "transparent"
+	if env.OS == "windows" {
+		mode = "bridge"
+	}
+	return env.write(confDir+"/10-azure.conflist", fmt.Sprintf(azureConf, mode))
+}
+
+const azureConf = `{
+  "cniVersion": "0.3.0",
+  "name": "azure",
+  "plugins": [
+    {"type": "azure-vnet", "mode": %q, "ipam": {"type": "azure-vnet-ipam"}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`

@@ -160,6 +160,8 @@ func entries() []entry {
 			"writes the CNI configuration where no installer did, and annotates the node"}, program((*Cluster).calicoNode)},
 		{Description{"flannel", []string{"flannel/flannel", "coreos/flannel", "sigwindowstools/flannel", "rancher/mirrored-flannelcni-flannel"},
 			"needs the node's pod CIDR; writes the CNI configuration and subnet.env, and annotates the node"}, program((*Cluster).flannel)},
+		{Description{"azure-cni", []string{"containernetworking/azure-cni", "containernetworking/cni-dropgz"},
+			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, program((*Cluster).azureCNI)},
 		{Description{"cni-plugin", []string{"flannel/flannel-cni-plugin", "rancher/mirrored-flannelcni-flannel-cni-plugin"},
 			"copies a CNI binary, and ends"}, program((*Cluster).cniPlugin)},
 		{Description{"coredns", []string{"coredns/coredns", "coredns"},
@@ -171,7 +173,7 @@ func entries() []entry {
 		{Description{"idle", []string{
 			"calico/kube-controllers", "calico/typha", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
 			"sig-windows/csi-proxy", "azuredisk-csi", "azurefile-csi", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
-			"csi-node-driver-registrar", "livenessprobe", "sig-windows/eventflow-logger", "snapshot-controller",
+			"csi-node-driver-registrar", "livenessprobe", "networking/ip-masq-agent", "sig-windows/eventflow-logger", "snapshot-controller",
 		}, "runs and does nothing"}, program((*Cluster).idle)},
 	}
 }

@@ -28,6 +28,8 @@ func TestFind(t *testing.T) {
 		"docker.io/calico/kube-controllers:v3.31.3":                               "idle",
 		"docker.io/flannel/flannel:v0.26.3":                                       "flannel",
 		"docker.io/flannel/flannel-cni-plugin:v1.6.0-flannel1":                    "cni-plugin",
+		"mcr.microsoft.com/containernetworking/azure-cni:v1.6.21":                 "azure-cni",
+		"registry.k8s.io/networking/ip-masq-agent:v2.8.0":                         "idle",
 		"registry.k8s.io/coredns/coredns:v1.14.0":                                 "coredns",
 		"localhost:5000/coredns/coredns@sha256:0123":                              "coredns",
 		"mcr.microsoft.com/oss/kubernetes/azure-cloud-controller-manager:v1.36.1": "cloud-controller-manager",

@@ -254,6 +254,8 @@ func hnsNetworks(p *Process) []string {
 		case err != nil || !strings.Contains(e.Name(), ".conf"):
 		case strings.Contains(string(data), `"calico"`):
 			out = append(out, "External", "Calico")
+		case strings.Contains(string(data), `"azure-vnet"`):
+			out = append(out, "azure")
 		case strings.Contains(string(data), `"flannel"`):
 			out = append(out, "External", "flannel.4096")
 		}
