@@ -29,7 +29,8 @@ const (
 	// Linked: Azure checks it as well, since the body of a call refers to a resource
 	// of another type (a linked access check).
 	Linked Evidence = "linked"
-	// Unproven: a call of the code that the local Azure does not model.
+	// Unproven: a call that no run proves, because the local Azure does not model it or
+	// nothing breaks in the run.
 	Unproven Evidence = "unproven"
 	// Poll: asking for the end of an operation.
 	Poll Evidence = "poll"
