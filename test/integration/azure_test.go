@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/identity"
@@ -17,12 +18,15 @@ type azure struct {
 	endpoints manager.Azure
 	// client is the test's own hand in Azure.
 	client *arm.Client
-	stop   context.CancelFunc
-	ended  chan error
+	// started are the machines as their guests see them, by ID.
+	started *sync.Map
+	stop    context.CancelFunc
+	ended   chan error
 }
 
 func newAzure(dir string) (*azure, error) {
-	server, err := simarm.New(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Machines: guests{}})
+	started := &sync.Map{}
+	server, err := simarm.New(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Machines: guests{started}})
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +36,7 @@ func newAzure(dir string) (*azure, error) {
 	}
 	url := "https://" + listener.Addr().String()
 	a := &azure{
-		server: server, ended: make(chan error, 1),
+		server: server, started: started, ended: make(chan error, 1),
 		endpoints: manager.Azure{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile()},
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -101,7 +105,7 @@ func (a *azure) left(group string) []string {
 const brokenVM = "broken-"
 
 // guests boots every VM at once, but for those that are broken.
-type guests struct{}
+type guests struct{ started *sync.Map }
 
 func (guests) View(id string) simarm.View {
 	set, instance := strings.Contains(strings.ToLower(id), "/virtualmachinescalesets/"+brokenVM), id[strings.LastIndex(id, "/")+1:]
@@ -111,7 +115,7 @@ func (guests) View(id string) simarm.View {
 	return simarm.View{Provisioned: simarm.ProvisioningReady, AgentReady: true}
 }
 
-func (guests) Start(simarm.VM)                      {}
+func (g guests) Start(vm simarm.VM)                 { g.started.Store(vm.ID, vm) }
 func (guests) Stop(string)                          {}
 func (guests) Delete(context.Context, string) error { return nil }
 func (guests) Console(string) []byte                { return nil }
