@@ -143,7 +143,7 @@ func checkSecretless(t *testing.T, b *bed) {
 		if live, ok := b.azure.server.Get(id); ok {
 			seen[id] = string(live)
 		}
-		if strings.Contains(id, "/virtualMachines/") && !strings.Contains(id, "/extensions/") {
+		if parts := strings.Split(id, "/"); parts[len(parts)-2] == "virtualMachines" {
 			view, err := b.azure.client.Get(t.Context(), id+"/instanceView", "2024-07-01")
 			if err != nil {
 				t.Errorf("%s: %v", id, err)
