@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -53,6 +55,7 @@ type Contents struct {
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = requestTimeout
+	cfg.WarningHandler = rest.NoWarnings{} // that an API is deprecated is no affair of what it holds
 	found, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		return Contents{}, err
@@ -70,8 +73,14 @@ func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 		taken: map[types.UID]struct{}{},
 	}
 	served, err := serve(found)
-	if err != nil {
-		r.fail("the list of APIs is not whole: %w", err)
+	if groups, partly := discovery.GroupDiscoveryFailedErrorGroups(err); partly {
+		for _, group := range slices.SortedFunc(maps.Keys(groups), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+			if concerns(group.Group) {
+				r.fail("%s: the cluster does not say what it serves: %w", group, groups[group])
+			}
+		}
+	} else if err != nil {
+		return r.contents, fmt.Errorf("ask the cluster what it serves: %w", err)
 	}
 	resources, absent := choose(served, o.Set.Templates)
 	for _, name := range absent {

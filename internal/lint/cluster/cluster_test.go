@@ -18,6 +18,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -355,6 +358,39 @@ func TestRights(t *testing.T) {
 		if text := contents.Unread[i].Error(); !strings.HasPrefix(text, name) || !strings.Contains(text, "forbidden") {
 			t.Errorf("%q does not tell of %s", text, name)
 		}
+	}
+}
+
+// TestBrokenAPI: an aggregated API whose server is gone is told when it may have kinds
+// that are read, and else no affair of lint.
+func TestBrokenAPI(t *testing.T) {
+	dynamic, err := dynamic.NewForConfig(shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	services := dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	for _, group := range []string{"metrics.example.org", "ipam.cluster.x-k8s.io"} {
+		service := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
+			"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(1), "insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"}},
+		}}
+		if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := services.Delete(context.Background(), "v1."+group, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var contents Contents
+	for range 100 { // until the API server has heard of both
+		if contents, err = Read(t.Context(), shared, Options{Namespace: "default"}); err != nil || len(contents.Unread) > 0 {
+			break
+		}
+	}
+	if err != nil || len(contents.Unread) != 1 || !strings.HasPrefix(contents.Unread[0].Error(), "ipam.cluster.x-k8s.io/v1: ") {
+		t.Errorf("%v, not read: %v", err, contents.Unread)
 	}
 }
 

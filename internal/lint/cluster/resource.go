@@ -57,7 +57,7 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 			one := resource{version.WithResource(r.Name), r.Namespaced}
 			known[one.GroupResource()] = one
 			kinds[r.Kind] = append(kinds[r.Kind], one)
-			if version.Group == clusterAPI || strings.HasSuffix(version.Group, "."+clusterAPI) {
+			if ofClusterAPI(version.Group) {
 				machines = append(machines, one)
 			}
 		}
@@ -83,6 +83,15 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.String(), b.String()))
 	})
 	return unique(append(chosen, machines...)), absent
+}
+
+func ofClusterAPI(group string) bool {
+	return group == clusterAPI || strings.HasSuffix(group, "."+clusterAPI)
+}
+
+// concerns says whether a group has kinds that are read.
+func concerns(group string) bool {
+	return ofClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads), func(r schema.GroupResource) bool { return r.Group == group })
 }
 
 // rank puts the owners of machines first.
