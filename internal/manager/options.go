@@ -55,6 +55,9 @@ type Options struct {
 	SyncPeriod time.Duration
 	Resync     time.Duration
 	ReadTTL    time.Duration
+	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
+	// no traces.
+	TraceEndpoint string
 	// Concurrency is how many objects of a kind are worked on at once.
 	Concurrency Concurrency
 	// Azure overrides where Azure is.
@@ -106,6 +109,8 @@ func (a Azure) clouds() map[string]identity.Cloud {
 
 // Environment variables that set Azure's defaults.
 const (
+	// envTraceEndpoint is OpenTelemetry's own.
+	envTraceEndpoint           = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	envAuthorityHost           = "AZURE_AUTHORITY_HOST"
 	envResourceManagerEndpoint = "AZURE_RESOURCE_MANAGER_ENDPOINT"
 	envResourceManagerAudience = "AZURE_RESOURCE_MANAGER_AUDIENCE"
@@ -155,6 +160,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
+	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry collector that traces are sent to by gRPC, such as http://collector:4317; empty sends none ("+envTraceEndpoint+")")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachineTemplate, "azuremachinetemplate-concurrency", o.Concurrency.AzureMachineTemplate, "AzureMachineTemplates to work on at once")

@@ -12,6 +12,8 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"casement.dev/casement/internal/trace"
 )
 
 // Run is the program casement-manager: it reads flags and the environment and
@@ -54,6 +56,17 @@ func run(ctx context.Context, o Options, logging *logsapi.LoggingConfiguration) 
 			}
 			return err
 		}
+	}
+	if o.TraceEndpoint != "" {
+		stop, err := trace.Start(ctx, o.TraceEndpoint)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if err := stop(); err != nil {
+				klog.Background().Error(err, "The last traces were not sent")
+			}
+		}()
 	}
 	mgr, err := New(cfg, o)
 	if err != nil {

@@ -45,7 +45,38 @@ func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
 			m.transition(b, a)
 		}
 	}})
+	if err != nil {
+		return err
+	}
+	machines, err := c.GetInformer(ctx, &clusterv1.Machine{})
+	if err != nil {
+		return err
+	}
+	_, err = machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		b, ok := before.(*clusterv1.Machine)
+		a, also := after.(*clusterv1.Machine)
+		if ok && also {
+			m.joined(ctx, b, a)
+		}
+	}})
 	return err
+}
+
+// phaseJoined is the end of a boot whose bootstrap reports nothing: the node has come.
+const phaseJoined = "node-joined"
+
+// joined observes that a machine's node has come. That is counted from the creation of
+// the Machine, which is that of its AzureMachine.
+func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) {
+	ref := after.Spec.InfrastructureRef
+	if ref.Kind != "AzureMachine" || before.Status.NodeRef.IsDefined() || !after.Status.NodeRef.IsDefined() {
+		return
+	}
+	machine := &infrav1.AzureMachine{}
+	if err := m.objects.reader.Get(ctx, client.ObjectKey{Namespace: after.Namespace, Name: ref.Name}, machine); err != nil {
+		return // it is being deleted
+	}
+	m.boot.WithLabelValues(osOf(machine), phaseJoined).Observe(m.now().Sub(after.CreationTimestamp.Time).Seconds())
 }
 
 // transition observes each phase that ended between two states of a machine. A

@@ -11,6 +11,7 @@ package metric
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +27,7 @@ type Metrics struct {
 	remaining *prometheus.GaugeVec
 	boot      *prometheus.HistogramVec
 	objects   *objects
+	now       func() time.Time
 }
 
 // New returns metrics that know of nothing yet.
@@ -50,6 +52,7 @@ func New(reader client.Reader) *Metrics {
 			Buckets: []float64{5, 15, 30, 60, 120, 180, 300, 420, 600, 900, 1800, 3600},
 		}, []string{"os", "phase"}),
 		objects: newObjects(reader),
+		now:     time.Now,
 	}
 }
 

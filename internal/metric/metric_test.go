@@ -1,13 +1,18 @@
 package metric
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
@@ -81,6 +86,43 @@ func TestObserve(t *testing.T) {
 	}
 	if n := testutil.ToFloat64(m.remaining.WithLabelValues("s", "reads")); n != 10 {
 		t.Errorf("%v reads remain, want 10", n)
+	}
+}
+
+// TestJoined: a boot ends once, when its node comes.
+func TestJoined(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := infrav1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	windows := machine("a", func(m *infrav1.AzureMachine) { m.Spec.OSDisk.OSType = "Windows" })
+	of := func(node string) *clusterv1.Machine {
+		return &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a", CreationTimestamp: metav1.NewTime(born)},
+			Spec:       clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "a"}},
+			Status:     clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: node}},
+		}
+	}
+	for _, test := range []struct {
+		name, before, after string
+		want                int
+	}{{"comes", "", "node", 1}, {"stays", "node", "node", 0}, {"not yet", "", "", 0}} {
+		t.Run(test.name, func(t *testing.T) {
+			m := New(fake.NewClientBuilder().WithScheme(scheme).WithObjects(windows.DeepCopy()).Build())
+			m.now = func() time.Time { return born.Add(3 * time.Minute) }
+			m.joined(t.Context(), of(test.before), of(test.after))
+			if n := testutil.CollectAndCount(m.boot); n != test.want {
+				t.Fatalf("%d phases timed, want %d", n, test.want)
+			}
+			if test.want == 0 {
+				return
+			}
+			want := `casement_machine_phase_seconds_sum{os="windows",phase="node-joined"} 180`
+			text, err := testutil.CollectAndFormat(m.boot, expfmt.TypeTextPlain, "casement_machine_phase_seconds")
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s\nlacks %s: %v", text, want, err)
+			}
+		})
 	}
 }
 

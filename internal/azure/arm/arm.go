@@ -80,7 +80,7 @@ func New(c Config) (*Client, error) {
 			// The reconcile loop retries, at the time that it chooses.
 			Retry:           policy.RetryOptions{MaxRetries: -1},
 			Telemetry:       policy.TelemetryOptions{ApplicationID: "casement"},
-			PerCallPolicies: []policy.Policy{sameHost{endpoint}, correlate{}, &client.gate, &recorder{&client.counter, c.SubscriptionID, c.Log}},
+			PerCallPolicies: []policy.Policy{sameHost{endpoint}, spans{}, correlate{}, &client.gate, &recorder{&client.counter, c.SubscriptionID, c.Log}},
 		},
 		// The SDK would wait inside the call until the provider is registered.
 		DisableRPRegistration: true,

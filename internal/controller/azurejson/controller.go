@@ -33,6 +33,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/trace"
 )
 
 // Keys of a secret. All hold the same; templates of different ages ask for
@@ -68,7 +69,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		For(&infrav1.AzureMachineTemplate{}, filter).
 		WithOptions(options).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), builder.WithPredicates(cloud.Asked())).
-		Complete(reconcile.Func(r.reconcileTemplate))
+		Complete(trace.Reconciler("azure.json of AzureMachineTemplate", reconcile.Func(r.reconcileTemplate)))
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Named("azurejsonpool").
 		For(&infrav1.AzureMachinePool{}, filter).
 		WithOptions(options).
-		Complete(reconcile.Func(r.reconcilePool))
+		Complete(trace.Reconciler("azure.json of AzureMachinePool", reconcile.Func(r.reconcilePool)))
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 		Named("azurejsonmachine").
 		For(&infrav1.AzureMachine{}, filter).
 		WithOptions(options).
-		Complete(reconcile.Func(r.reconcileMachine))
+		Complete(trace.Reconciler("azure.json of AzureMachine", reconcile.Func(r.reconcileMachine)))
 }
 
 // templates finds the templates of an AzureCluster's cluster.

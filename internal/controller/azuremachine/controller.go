@@ -34,6 +34,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/trace"
 )
 
 // Reconciler reconciles AzureMachines.
@@ -69,7 +70,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
-		Complete(r)
+		Complete(trace.Reconciler("AzureMachine", r))
 }
 
 // pending finds the machines of an object's cluster that have no virtual machine

@@ -36,6 +36,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/trace"
 )
 
 // Reconciler reconciles AzureMachinePools and their AzureMachinePoolMachines.
@@ -75,7 +76,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
-		Complete(r)
+		Complete(trace.Reconciler("AzureMachinePool", r))
 }
 
 // ofMachinePool names the pool that a MachinePool refers to.

@@ -23,6 +23,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/trace"
 )
 
 // Reconciler fills in the status of AzureMachineTemplates.
@@ -43,7 +44,7 @@ func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, optio
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachineTemplate{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))).
 		WithOptions(options).
-		Complete(r)
+		Complete(trace.Reconciler("AzureMachineTemplate", r))
 }
 
 // Reconcile fills in the status of one template. The size's facts never change, so

@@ -91,16 +91,20 @@ func scalePolicy(of, method, action string, write, read budget) budget {
 // throttled takes a request from the budgets that it falls under, tells what is
 // left in the headers, and refuses it when nothing is.
 func (c *call) throttled() *Error {
-	factor := float64(c.s.cfg.Throttle)
-	if factor <= 0 {
-		return nil
-	}
 	kind, limit := "reads", limitReads
 	switch c.r.Method {
 	case http.MethodPut, http.MethodPatch, http.MethodPost:
 		kind, limit = "writes", limitWrites
 	case http.MethodDelete:
 		kind, limit = "deletes", limitDeletes
+	}
+	factor := float64(c.s.cfg.Throttle)
+	if factor <= 0 {
+		// Who counts what is left is told that nothing was taken.
+		if c.id.Subscription != "" {
+			c.w.Header().Set("x-ms-ratelimit-remaining-subscription-"+kind, strconv.Itoa(int(limit.Size)))
+		}
+		return nil
 	}
 	scope := lower(orDefault(c.id.Subscription, "tenant"))
 	level := map[bool]string{true: "subscription", false: "tenant"}[c.id.Subscription != ""]

@@ -1,0 +1,67 @@
+// Package trace sends spans of reconciles, and through them of the calls to Azure that
+// package arm makes, to an OpenTelemetry collector (OTLP over gRPC). It is off unless an
+// endpoint is named.
+//
+// A span bears names, verbs, codes and times: no body, no header, no message of an
+// error, since any of these may hold a secret. internal/manager starts it, the
+// controllers wrap themselves.
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Name is the instrumentation scope of all spans.
+const Name = "casement.dev/casement"
+
+// stopTimeout bounds the last sending.
+const stopTimeout = 5 * time.Second
+
+// Start makes spans go to a collector at endpoint, an http or https URL, until the
+// returned function has sent the last ones. What else OpenTelemetry's environment
+// variables say (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER) holds. A collector
+// that does not answer holds nothing up.
+func Start(ctx context.Context, endpoint string) (stop func() error, err error) {
+	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, fmt.Errorf("send traces to %s: %w", endpoint, err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "casement-manager"))))
+	otel.SetTracerProvider(provider)
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return errors.Join(provider.Shutdown(ctx))
+	}, nil
+}
+
+// Reconciler makes a span of each reconcile of a kind.
+func Reconciler(kind string, r reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		ctx, span := otel.Tracer(Name).Start(ctx, "reconcile "+kind)
+		defer span.End()
+		if span.IsRecording() {
+			span.SetAttributes(attribute.String("k8s.kind", kind), attribute.String("k8s.namespace.name", request.Namespace),
+				attribute.String("k8s.object.name", request.Name), attribute.String("reconcile.id", string(controller.ReconcileIDFromContext(ctx))))
+		}
+		result, err := r.Reconcile(ctx, request)
+		span.SetAttributes(attribute.Float64("reconcile.requeue_after_seconds", result.RequeueAfter.Seconds()))
+		if err != nil {
+			span.SetStatus(codes.Error, "the reconcile is tried again")
+		}
+		return result, err
+	})
+}
