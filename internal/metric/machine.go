@@ -65,18 +65,22 @@ func (m *Metrics) follow(ctx context.Context, c cache.Cache) error {
 // phaseJoined is the end of a boot whose bootstrap reports nothing: the node has come.
 const phaseJoined = "node-joined"
 
+// joins says whether a machine's node came between two states of it.
+func joins(before, after *clusterv1.Machine) bool {
+	return after.Spec.InfrastructureRef.Kind == "AzureMachine" && !before.Status.NodeRef.IsDefined() && after.Status.NodeRef.IsDefined()
+}
+
 // joined observes that a machine's node has come. That is counted from the creation of
 // the Machine, which is that of its AzureMachine.
 func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) {
-	ref := after.Spec.InfrastructureRef
-	if ref.Kind != "AzureMachine" || before.Status.NodeRef.IsDefined() || !after.Status.NodeRef.IsDefined() {
+	if !joins(before, after) {
 		return
 	}
 	machine := &infrav1.AzureMachine{}
-	if err := m.objects.reader.Get(ctx, client.ObjectKey{Namespace: after.Namespace, Name: ref.Name}, machine); err != nil {
+	if err := m.objects.reader.Get(ctx, client.ObjectKey{Namespace: after.Namespace, Name: after.Spec.InfrastructureRef.Name}, machine); err != nil {
 		return // it is being deleted
 	}
-	m.boot.WithLabelValues(osOf(machine), phaseJoined).Observe(m.now().Sub(after.CreationTimestamp.Time).Seconds())
+	m.boot.WithLabelValues(osOf(machine), phaseJoined).Observe(time.Since(after.CreationTimestamp.Time).Seconds())
 }
 
 // transition observes each phase that ended between two states of a machine. A

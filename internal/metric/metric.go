@@ -11,7 +11,6 @@ package metric
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,7 +26,6 @@ type Metrics struct {
 	remaining *prometheus.GaugeVec
 	boot      *prometheus.HistogramVec
 	objects   *objects
-	now       func() time.Time
 }
 
 // New returns metrics that know of nothing yet.
@@ -52,7 +50,6 @@ func New(reader client.Reader) *Metrics {
 			Buckets: []float64{5, 15, 30, 60, 120, 180, 300, 420, 600, 900, 1800, 3600},
 		}, []string{"os", "phase"}),
 		objects: newObjects(reader),
-		now:     time.Now,
 	}
 }
 

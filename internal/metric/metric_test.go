@@ -1,18 +1,13 @@
 package metric
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/common/expfmt"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
@@ -89,38 +84,26 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestJoined: a boot ends once, when its node comes.
-func TestJoined(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := infrav1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	windows := machine("a", func(m *infrav1.AzureMachine) { m.Spec.OSDisk.OSType = "Windows" })
-	of := func(node string) *clusterv1.Machine {
+// TestJoins: a boot ends once, when its node comes.
+func TestJoins(t *testing.T) {
+	of := func(kind, node string) *clusterv1.Machine {
 		return &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a", CreationTimestamp: metav1.NewTime(born)},
-			Spec:       clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: "a"}},
-			Status:     clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: node}},
+			Spec:   clusterv1.MachineSpec{InfrastructureRef: clusterv1.ContractVersionedObjectReference{Kind: kind, Name: "a"}},
+			Status: clusterv1.MachineStatus{NodeRef: clusterv1.MachineNodeReference{Name: node}},
 		}
 	}
 	for _, test := range []struct {
-		name, before, after string
-		want                int
-	}{{"comes", "", "node", 1}, {"stays", "node", "node", 0}, {"not yet", "", "", 0}} {
+		name, kind, before, after string
+		want                      bool
+	}{
+		{"comes", "AzureMachine", "", "node", true},
+		{"stays", "AzureMachine", "node", "node", false},
+		{"not yet", "AzureMachine", "", "", false},
+		{"of a pool", "AzureMachinePoolMachine", "", "node", false},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := New(fake.NewClientBuilder().WithScheme(scheme).WithObjects(windows.DeepCopy()).Build())
-			m.now = func() time.Time { return born.Add(3 * time.Minute) }
-			m.joined(t.Context(), of(test.before), of(test.after))
-			if n := testutil.CollectAndCount(m.boot); n != test.want {
-				t.Fatalf("%d phases timed, want %d", n, test.want)
-			}
-			if test.want == 0 {
-				return
-			}
-			want := `casement_machine_phase_seconds_sum{os="windows",phase="node-joined"} 180`
-			text, err := testutil.CollectAndFormat(m.boot, expfmt.TypeTextPlain, "casement_machine_phase_seconds")
-			if err != nil || !strings.Contains(string(text), want) {
-				t.Errorf("%s\nlacks %s: %v", text, want, err)
+			if got := joins(of(test.kind, test.before), of(test.kind, test.after)); got != test.want {
+				t.Errorf("joins %v, want %v", got, test.want)
 			}
 		})
 	}
