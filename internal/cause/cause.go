@@ -66,6 +66,7 @@ var causes = []Cause{
 	known("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),
 	known("SpotEvicted", `evict`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
 	// What the guest's agent chokes on (cloudbase-init, cloud-init).
+	known("BootstrapSecretUnread", `casement-bootstrap: cannot`, "the machine could not fetch its bootstrap script from the cluster's key vault", "look at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or set the annotation bootstrap-secrets to CustomData"),
 	known("UserDataCompressed", `gzip|unsupported user ?data|compressed`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),
 	known("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`, "the bootstrap data names metadata that Azure's agent does not have", "use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
 	known("JinjaSyntax", `TemplateSyntaxError|jinja syntax|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`, "the bootstrap data is not a valid Jinja template", "escape {{ and {% in files and commands of the KubeadmConfigTemplate"),

@@ -1,7 +1,11 @@
 package local
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 
 	"casement.dev/casement/internal/sim/arm"
@@ -55,17 +59,51 @@ func faultTarget(vm arm.VM) fault.Target {
 	return fault.Target{Type: kind, Group: vm.ResourceGroup, Name: vm.Name}
 }
 
-// spoil returns the custom data of a VM that is about to boot, as the rules in
-// force leave it.
-func (m *machines) spoil(g *machine, data []byte) []byte {
+// spoilers are the ailments that a VM's first boot has by the rules in force.
+func (m *machines) spoilers(g *machine) []guest.Ailment {
+	var out []guest.Ailment
 	for _, r := range m.faults.List() {
 		a, known := guest.FindAilment(r.Ailment)
 		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS || !m.faults.StrikeBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
-		data = a.Spoil(data)
+		out = append(out, a)
 	}
-	return data
+	return out
+}
+
+// spoiling spoils the bootstrap secret on its way to a guest that fetches it from a
+// vault, as its custom data would be.
+type spoiling struct {
+	http.RoundTripper
+	ailments []guest.Ailment
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s spoiling) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err != nil || len(s.ailments) == 0 || !strings.HasPrefix(r.URL.Path, "/secrets/") {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var bundle map[string]any
+	if json.Unmarshal(body, &bundle) == nil {
+		if value, ok := bundle["value"].(string); ok {
+			for _, a := range s.ailments {
+				value = a.SpoilSecret(value)
+			}
+			bundle["value"] = value
+			if spoiled, err := json.Marshal(bundle); err == nil {
+				body = spoiled
+			}
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, nil
 }
 
 // afflict brings the ailments of the rules in force upon a running guest, each rule

@@ -144,7 +144,10 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	if err != nil {
 		return err
 	}
-	spec.CustomData = m.spoil(g, spec.CustomData)
+	ailments := m.spoilers(g)
+	for _, a := range ailments {
+		spec.CustomData = a.Spoil(spec.CustomData)
+	}
 	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
 	loopback, err := m.fabric.Loopback(vnet, spec.IPs[0])
 	if err != nil {
@@ -161,7 +164,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
 	}
 	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: m.web(n.origin),
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: spoiling{m.web(n.origin), ailments},
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ const patience = 2 * time.Minute
 // TestFaults brings the faults about one after another, and lets each be healed
 // before the next.
 func TestFaults(t *testing.T) {
-	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=")
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=", "BOOTSTRAP_SECRETS=CustomData")
 	p.Run(nil, "up")
 	p.Create("demo", "windows")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")

@@ -3,6 +3,7 @@ package guest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
 // Ailment is something that goes wrong with machines and can be brought upon a
@@ -25,9 +27,11 @@ type Ailment struct {
 	// OS is Windows for those that Linux does not know.
 	OS string
 
-	spoil  func(customData string) string
-	inject func(*machine.Machine) error
-	heal   func(*machine.Machine) error
+	spoil func(customData string) string
+	// fetched says that spoil works as well on what a machine fetches from a vault.
+	fetched bool
+	inject  func(*machine.Machine) error
+	heal    func(*machine.Machine) error
 }
 
 // Boot says whether the ailment is one of the first boot: it comes upon machines
@@ -40,6 +44,32 @@ func (a Ailment) Spoil(data []byte) []byte {
 		return data
 	}
 	return []byte(a.spoil(string(data)))
+}
+
+var base64Text = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
+
+// SpoilSecret does to a bootstrap secret, a compressed script with files in base64, what
+// Spoil does to custom data. A value of another kind stays as it is.
+func (a Ailment) SpoilSecret(value string) string {
+	if a.spoil == nil || !a.fetched {
+		return value
+	}
+	packed, err := base64.URLEncoding.DecodeString(value)
+	if err != nil {
+		return value
+	}
+	script, err := userdata.Gunzip(packed)
+	if err != nil {
+		return value
+	}
+	spoiled := base64Text.ReplaceAllStringFunc(string(script), func(text string) string {
+		plain, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return text
+		}
+		return base64.StdEncoding.EncodeToString(a.Spoil(plain))
+	})
+	return base64.URLEncoding.EncodeToString([]byte(compress(spoiled)))
 }
 
 // Ail brings an ailment upon the guest; Heal takes it away again. Both do nothing
@@ -87,10 +117,10 @@ func Ailments() []Ailment {
 			}}
 	}
 	return []Ailment{
-		{Name: "bad-token", Does: "the bootstrap token is not one of the cluster's", spoil: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
-		{Name: "wrong-ca", Does: "the pinned key is not that of the cluster's CA", spoil: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
-		{Name: "wrong-cri-socket", Does: "kubeadm is told of a socket that is not there", spoil: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
-		{Name: "taints-twice", Does: "the kubelet registers with the cloud provider's taint twice", spoil: func(s string) string {
+		{Name: "bad-token", fetched: true, Does: "the bootstrap token is not one of the cluster's", spoil: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
+		{Name: "wrong-ca", fetched: true, Does: "the pinned key is not that of the cluster's CA", spoil: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
+		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is told of a socket that is not there", spoil: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
+		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice", spoil: func(s string) string {
 			return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
 		}},
 		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have", spoil: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},
