@@ -39,7 +39,7 @@ test: build ## Vet, lint, and every test with the race detector
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/matrix -full -templates "$(TEMPLATES)"
-	go test -timeout 60m -count=1 -v ./test/life -full
+	go test -timeout 120m -count=1 -v ./test/life -full
 	go test -timeout 60m -count=1 -v ./test/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-faults
