@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,9 @@ func (s *scope) scaledElsewhere() bool {
 }
 
 // apply compares the scale set with Azure and begins what is due: one write for all
-// that changed, the capacity included. A write that failed does not end the pass: some
-// of its instances may be there, and those that failed have to go.
+// that changed, the capacity included. A write that failed or goes on for long does not
+// end the pass: some of its instances are there, and those that will never be nodes have
+// to go.
 func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.adoptReplicas(ctx, s); err != nil {
 		return ctrl.Result{}, err
@@ -52,11 +54,15 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
 	}
-	if outcome.State == plan.Waiting || outcome.State == plan.Failed && s.live == nil {
-		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
-	}
-	if outcome.State == plan.Failed {
+	if outcome.State != plan.Done {
 		s.again = cloud.Requeue(outcome, r.Resync)
+	}
+	switch {
+	case outcome.State != plan.Done && s.live == nil, outcome.State == plan.Waiting && !s.slow(time.Now()):
+		return ctrl.Result{RequeueAfter: s.again}, nil
+	case outcome.State == plan.Waiting:
+		s.busy = true
+		return ctrl.Result{}, nil // what was read a while ago is shown; the end of the write has it read anew
 	}
 	if underway || outcome.Writes > 0 || s.live != nil && int(s.live.SKU.Capacity) != s.present() {
 		if result, err := r.lookAtInstances(ctx, s, true); err != nil || !result.IsZero() {
@@ -67,6 +73,17 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 		}
 	}
 	return ctrl.Result{}, nil
+}
+
+// slowWrite is how long a write of the scale set may go on before its instances are
+// shown one by one. One guest that never reports lets Azure wait for most of an hour.
+const slowWrite = time.Minute
+
+// slow says whether a write of the scale set goes on for long.
+func (s *scope) slow(now time.Time) bool {
+	return slices.ContainsFunc(cloud.Tokens(s.pool.Status.LongRunningOperationStates), func(t plan.Token) bool {
+		return strings.EqualFold(t.ID, s.setID()) && t.Resume != "" && now.Sub(t.Begun) > slowWrite
+	})
 }
 
 // adoptReplicas makes the MachinePool follow a capacity that somebody else sets.

@@ -142,6 +142,8 @@ type scope struct {
 	groupGoes bool
 	// again is when the pool wants another pass, 0 for the resync.
 	again time.Duration
+	// busy says that a write of the scale set is under way.
+	busy bool
 }
 
 // step is one part of a reconcile. A step that returns a result other than zero

@@ -40,7 +40,7 @@ func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope) (ctrl.Result
 	now := time.Now()
 	for i := range s.members {
 		m := &s.members[i]
-		if m.instance == nil || m.shown == nil || m.dying() || m.instance.state != string(infrav1.Succeeded) {
+		if m.instance == nil || m.shown == nil || m.dying() || m.instance.state == string(infrav1.Failed) {
 			continue
 		}
 		again, err := r.lookInside(ctx, s, m, now)

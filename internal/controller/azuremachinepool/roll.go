@@ -20,10 +20,12 @@ import (
 type budget struct {
 	wanted, surge, unavailable int32
 	policy                     infrav1.AzureMachinePoolDeletePolicyType
+	// busy bounds it to what is broken.
+	busy bool
 }
 
 func (s *scope) budget() budget {
-	b := budget{wanted: s.replicas(), surge: 1, policy: infrav1.OldestDeletePolicyType}
+	b := budget{wanted: s.replicas(), surge: 1, busy: s.busy, policy: infrav1.OldestDeletePolicyType}
 	r := s.pool.Spec.Strategy.RollingUpdate
 	if r == nil {
 		return b
@@ -72,6 +74,9 @@ func choose(members []member, b budget) []*member {
 		if m.instance.outdated {
 			outdated = append(outdated, m)
 		}
+	}
+	if b.busy {
+		return broken
 	}
 	if len(outdated) == 0 {
 		order(alive, b.policy)
