@@ -1,6 +1,9 @@
 package v1beta1
 
 import (
+	"bytes"
+	"encoding/json"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +109,23 @@ type ExtendedLocationSpec struct {
 	// +kubebuilder:validation:Enum=EdgeZone
 	// +required
 	Type string `json:"type"`
+}
+
+// FailureDomains is a list, as the v1beta2 contract wants it.
+//
+// +listType=map
+// +listMapKey=name
+type FailureDomains []clusterv1.FailureDomain
+
+// UnmarshalJSON also takes the map of the v1beta1 contract, which AzureClusters of CAPZ
+// have until they are taken over, as no failure domains: one that could not be read
+// would hide all AzureClusters from their controller.
+func (d *FailureDomains) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		*d = nil
+		return nil
+	}
+	return json.Unmarshal(data, (*[]clusterv1.FailureDomain)(d))
 }
 
 // FailureDomainSpec says what a zone may be used for.
@@ -234,9 +254,7 @@ type AzureClusterStatus struct {
 
 	// FailureDomains are the zones of the location that some VM size is offered in.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
-	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+	FailureDomains FailureDomains `json:"failureDomains,omitempty"`
 
 	// Conditions are the observations of the object's state.
 	// +optional

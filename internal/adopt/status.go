@@ -40,6 +40,13 @@ func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 			return a.patch(ctx, o, true, dropOperations)
 		})
 	}
+	if _, old, _ := unstructured.NestedMap(o.Object, "status", "failureDomains"); old {
+		add("drop status.failureDomains", "it has the form of the v1beta1 contract, a map, which Cluster API cannot read now; casement writes the list", func(ctx context.Context) error {
+			return a.patch(ctx, o, true, func(live *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(live.Object, "status", "failureDomains")
+			})
+		})
+	}
 	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready && o.GetKind() != "AzureMachinePoolMachine" {
 		if done, _, _ := unstructured.NestedBool(o.Object, "status", "initialization", "provisioned"); !done {
 			add("set status.initialization.provisioned", "the v1beta2 contract reads this where v1beta1 read status.ready", func(ctx context.Context) error {

@@ -153,6 +153,9 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine) {
 			}
 			status.Properties["conditions"] = apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{
 				Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}}
+			if _, ok := status.Properties["failureDomains"]; ok {
+				status.Properties["failureDomains"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+			}
 			theirs[i].Spec.Versions[v].Schema.OpenAPIV3Schema.Properties["status"] = status
 		}
 	}
@@ -166,7 +169,8 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine) {
 	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
 	for kind, status := range map[string]map[string]any{
-		"AzureCluster": {"ready": true, "conditions": []any{condition("Ready"), condition("NetworkInfrastructureReady"), condition("VnetPeeringReady")}, "longRunningOperationStates": []any{operation}},
+		"AzureCluster": {"ready": true, "conditions": []any{condition("Ready"), condition("NetworkInfrastructureReady"), condition("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
+			"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}}},
 		"AzureMachine": {"ready": true, "vmState": "Succeeded", "conditions": []any{condition("Ready"), condition("VMRunning"), condition("DisksReady"), failed}},
 	} {
 		name := b.name
