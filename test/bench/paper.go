@@ -170,6 +170,13 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 	if err := c.model.List(ctx, pods, client.MatchingFields{"spec.nodeName": node.GetName()}); err != nil {
 		return err
 	}
+	for _, pod := range pods.Items {
+		account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName")
+		err := c.paper.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.GetNamespace(), Name: account}})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 	// The names of a machine's objects, each of which becomes another for each copy.
 	names := []string{m.Name, node.GetName(), m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name}
 	for i := range c.machines {

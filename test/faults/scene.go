@@ -184,9 +184,11 @@ func (s *scene) applied(manifest string) {
 // tooLong is one character more than NetBIOS takes.
 const tooLong = "windows-node-001"
 
-// longName registers a Windows node by a name that no computer can have.
+// longName registers the first Windows machine a second time, by a name that no
+// computer can have. Without its provider ID the cloud provider would delete the node.
 func longName(s *scene) {
-	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\n")
+	id := s.workload("get", "node", s.node(), "-o", "jsonpath={.spec.providerID}")
+	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\nspec: {providerID: '" + id + "'}\n")
 	s.workload("patch", "node", tooLong, "--subresource=status", "--type=merge", "-p", `{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
 }
 

@@ -92,6 +92,19 @@ func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
 	return out.String(), nil
 }
 
+// Everything runs casement and returns all that it wrote, whether or not it failed.
+func (p *Plane) Everything(args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "casement"), args...)
+	cmd.Env = append(append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG="), p.env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out) + err.Error()
+	}
+	return string(out)
+}
+
 // Create applies a cluster of a flavor and returns its manifest.
 func (p *Plane) Create(name, flavor string) []byte {
 	p.t.Helper()

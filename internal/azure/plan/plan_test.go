@@ -314,6 +314,43 @@ func TestAPassingFailureOfAnOperationIsToldAndWaitedOut(t *testing.T) {
 	})
 }
 
+// TestAPassingFailureIsKeptUntilItsTime holds a machine that Azure could not place to
+// its failure, although its body changes meanwhile, and to one more try in time.
+func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 1
+		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"AllocationFailed","message":"no capacity in the region"}}`}
+		p := newPlanner(t, a)
+		vm := createOnly(managed(vms+"m", map[string]any{"size": "big"}))
+		out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}})
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		again := func(wait time.Duration) ResourceStatus {
+			t.Helper()
+			later(wait)
+			out = p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}, Tokens: out.Tokens})
+			return out.Resources[0]
+		}
+		if r := again(30 * time.Second); r.Reason != "AllocationFailed" || r.Terminal || r.RetryAfter == 0 {
+			t.Fatalf("the operation has failed: %+v", r)
+		}
+		a.took()
+		vm.Body.(map[string]any)["properties"] = map[string]any{"size": "big", "disk": "now known"}
+		r := again(time.Second)
+		if r.Reason != "AllocationFailed" || r.Terminal || !strings.Contains(r.Message, "no capacity") {
+			t.Errorf("another body: %+v", r)
+		}
+		if calls := a.took(); strings.Contains(calls, "PUT") {
+			t.Errorf("it is put again too early: %s", calls)
+		}
+		delete(a.ends, "m")
+		again(r.RetryAfter + time.Second)
+		if calls := a.took(); !strings.Contains(calls, "PUT m") {
+			t.Errorf("it is not tried again: %s", calls)
+		}
+	})
+}
+
 func TestAnotherTokenOrOperationIsNotTrusted(t *testing.T) {
 	a := newAzure()
 	p := newPlanner(t, a)
