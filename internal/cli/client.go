@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/gather"
 )
 
 // target is the management cluster that a command asks, by the usual flags.
@@ -49,8 +50,7 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the management cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}
-	cfg.QPS = -1 // the API server has its own priority and fairness
-	cfg.UserAgent = "casement"
+	gather.Tune(cfg)
 	return cfg, nil
 }
 

@@ -68,7 +68,7 @@ passed too.`,
 
 // examine gathers what there is of an object's cluster and runs the checks.
 func (a *app) examine(ctx context.Context, t target, c client.Client, object gather.Object) (*why.Facts, []doctor.Result, error) {
-	facts, err := a.facts(ctx, c, object.Cluster)
+	facts, err := a.factsFor(ctx, c, object)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +97,7 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Fact
 			done[node+finding.Remedy] = true
 			route, err := reach.Find(ctx, c, f.Cluster.Namespace, node, "")
 			if err == nil {
-				_, err = a.powershell(ctx, t, route, finding.Remedy)
+				err = a.remedyOn(ctx, t, route, finding.Remedy)
 			}
 			if err != nil {
 				fmt.Fprintf(a.Err, "%s: %s: not mended: %v\n", r.ID, node, err)
@@ -111,6 +111,17 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Fact
 
 // maxFindings is how many objects of one check a table shows.
 const maxFindings = 10
+
+// remedyOn runs a remedy on a machine.
+func (a *app) remedyOn(ctx context.Context, t target, r reach.Route, remedy string) error {
+	in, err := a.enter(ctx, way{target: t, user: reach.User}, r)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = powershell(ctx, in, remedy)
+	return err
+}
 
 func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {
 	count := map[doctor.Verdict]int{}

@@ -41,21 +41,29 @@ func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine st
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	f.Inside = map[string]why.Inside{}
-	looks := 0
+	var chosen []reach.Route
 	for _, n := range windowsNodes(f) {
-		r, ours := routes[n.Name]
-		if !ours || looks == insideNodes {
-			continue
+		if r, ours := routes[n.Name]; ours && len(chosen) < insideNodes {
+			chosen = append(chosen, r.At(n))
 		}
-		looks++
+	}
+	if len(chosen) == 0 {
+		return
+	}
+	in, err := quiet.enter(ctx, way{target: t, user: reach.User}, chosen[0])
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	for _, r := range chosen {
 		work.Go(func() {
-			out, err := quiet.powershell(ctx, t, r.At(n), why.Script())
+			out, err := powershell(ctx, in.To(r), why.Script())
 			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			f.Inside[n.Name] = why.ParseInside(out)
+			f.Inside[r.Node] = why.ParseInside(out)
 		})
 	}
 	work.Wait()
@@ -82,14 +90,14 @@ func windowsNodes(f *why.Facts) []*corev1.Node {
 	return out
 }
 
-// powershell runs a script on a Windows machine and returns what it printed. a tells
-// its user of new host keys.
-func (a *app) powershell(ctx context.Context, t target, r reach.Route, script string) (string, error) {
-	ssh, leave, err := a.login(ctx, way{target: t, user: reach.User}, r)
+// powershell runs a script on the Windows machine of an entrance and returns what it
+// printed.
+func powershell(ctx context.Context, in *reach.Entrance, script string) (string, error) {
+	ssh, err := in.SSH(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
+	defer ssh.Close()
 	var out bytes.Buffer
 	_, err = reach.Output(ctx, ssh, "powershell.exe -NoProfile -EncodedCommand "+encodeCommand(script), &out, io.Discard)
 	return out.String(), err

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/gather"
 	"casement.dev/casement/internal/reach"
 )
 
@@ -75,7 +76,7 @@ func (a *app) workload(ctx context.Context, c client.Client, cluster client.Obje
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
-	cfg.QPS = -1
+	gather.Tune(cfg)
 	return kubernetes.NewForConfig(cfg)
 }
 

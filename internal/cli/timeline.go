@@ -37,7 +37,7 @@ bear, in whole seconds. What left no time is listed as missing.`,
 			if object.Kind != "Machine" {
 				return usagef("timeline takes a machine or node, and %s is a %s", args[0], strings.ToLower(object.Kind))
 			}
-			facts, err := gather.Cluster(cmd.Context(), c, object.Cluster)
+			facts, err := gather.Machine(cmd.Context(), c, object.Cluster, object.Name)
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ Azure its conditions have to do.`,
 			if err != nil {
 				return err
 			}
-			facts, err := a.facts(cmd.Context(), c, object.Cluster)
+			facts, err := a.factsFor(cmd.Context(), c, object)
 			if err != nil {
 				return err
 			}
@@ -103,6 +103,20 @@ func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
 	return why.Answer{}, fmt.Errorf("%s %s is not in cluster %s", o.Kind, o.Name, o.Cluster.Name)
 }
 
+// factsFor gathers what is about an object: all of its cluster, or of a machine that
+// alone.
+func (a *app) factsFor(ctx context.Context, c client.Client, o gather.Object) (*why.Facts, error) {
+	if o.Kind != "Machine" {
+		return a.facts(ctx, c, o.Cluster)
+	}
+	f, err := gather.Machine(ctx, c, o.Cluster, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	a.consoles(ctx, f)
+	return f, nil
+}
+
 // facts gathers a cluster's facts, with the guests' consoles of the local plane
 // where it runs.
 func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
@@ -110,10 +124,17 @@ func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) 
 	if err != nil {
 		return nil, err
 	}
+	a.consoles(ctx, f)
+	return f, nil
+}
+
+// consoles lets facts read the guests' consoles where the local plane runs; a
+// management cluster elsewhere has none.
+func (a *app) consoles(ctx context.Context, f *why.Facts) {
 	plane := local.NewClient(a.dir)
 	s, err := plane.Status(ctx)
 	if err != nil {
-		return f, nil // no local plane: a management cluster elsewhere
+		return
 	}
 	ids := map[string]string{}
 	for _, g := range s.Guests {
@@ -138,7 +159,6 @@ func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) 
 		}
 		return b.String()
 	}
-	return f, nil
 }
 
 // underWay is the VM that Azure is making for a machine, from its resource group on.

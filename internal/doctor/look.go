@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/why"
@@ -38,9 +40,19 @@ func noProviderID(f *why.Facts) []Finding {
 // noUsers finds Windows machines whose bootstrap config installs no key.
 func noUsers(f *why.Facts) []Finding {
 	var out []Finding
+	ofSet := map[string]*bootstrapv1.KubeadmConfig{} // the configs of a set's machines are alike
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if c := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]; c != nil {
+			ofSet[m.Labels[clusterv1.MachineSetNameLabel]] = c
+		}
+	}
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		am, c := f.AzureMachines[m.Spec.InfrastructureRef.Name], f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
+		if set := m.Labels[clusterv1.MachineSetNameLabel]; c == nil && set != "" {
+			c = ofSet[set]
+		}
 		if am == nil || c == nil || am.Spec.OSDisk.OSType != infrav1.WindowsOS {
 			continue
 		}

@@ -47,8 +47,16 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 			return Object{}, err
 		}
 	}
+	own := &clusterv1.Machine{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, own)
+	if err == nil {
+		return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: own.Spec.ClusterName}, Kind: "Machine", Name: name}, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return Object{}, err
+	}
 	var found *Object
-	err := pages(ctx, c, []client.ListOption{client.InNamespace(namespace)}, func(machines *clusterv1.MachineList) {
+	err = listed(ctx, c, []client.ListOption{client.InNamespace(namespace)}, func(machines *clusterv1.MachineList) {
 		for i := range machines.Items {
 			m := &machines.Items[i]
 			if m.Name == name || m.Status.NodeRef.Name == name || m.Spec.InfrastructureRef.Name == name {

@@ -1,7 +1,8 @@
 // Package gather reads what the diagnostic commands judge: a cluster's objects
 // from the management cluster and its nodes, pods and warnings from the workload
-// cluster. It reads whole lists, page by page, and never one object per machine,
-// so that a thousand machines cost as many calls as one. It writes nothing. The
+// cluster. Of a cluster it reads whole lists and never one object per machine, so
+// that a thousand machines cost as many calls as one; of one machine it reads what
+// that machine needs. It writes nothing. The
 // command line imports it.
 package gather
 
@@ -9,13 +10,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -30,23 +33,23 @@ import (
 	"casement.dev/casement/internal/why"
 )
 
-const (
-	// page is the number of objects per list call.
-	page = 500
-	// patience bounds what the workload cluster may take for all its lists.
-	patience = 5 * time.Second
-)
+// patience bounds what the workload cluster may take for all its lists.
+const patience = 5 * time.Second
 
 // Cluster gathers the facts of one cluster. That its workload cluster does not
 // answer is a fact and no error.
 func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
-	f := &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
-		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}
+	f := newFacts()
 	if err := c.Get(ctx, key, f.Cluster); err != nil {
 		return nil, err
 	}
 	err := together(
-		func() error { return owned(ctx, c, key, f) },
+		func() error {
+			if err := owned(ctx, c, key, f); err != nil {
+				return err
+			}
+			return configs(ctx, c, f)
+		},
 		func() error {
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
@@ -60,6 +63,55 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.F
 	}
 	return f, nil
 }
+
+func newFacts() *why.Facts {
+	return &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}
+}
+
+// configs reads the bootstrap configs that tell something: of the machines whose data
+// is not rendered, and one of each set of machines, whose configs are alike. Most of
+// what a config holds is files, which nobody looks at here.
+func configs(ctx context.Context, c client.Client, f *why.Facts) error {
+	names, sets := map[string]bool{}, map[string]bool{}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		set := m.Labels[clusterv1.MachineSetNameLabel]
+		if name := m.Spec.Bootstrap.ConfigRef.Name; name != "" && (m.Spec.Bootstrap.DataSecretName == nil || set == "" || !sets[set]) {
+			names[name], sets[set] = true, true
+		}
+	}
+	for i := range f.Pools {
+		if name := f.Pools[i].Spec.Template.Spec.Bootstrap.ConfigRef.Name; name != "" {
+			names[name] = true
+		}
+	}
+	if len(names) > fewConfigs {
+		return listed(ctx, c, []client.ListOption{client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}}, func(all *bootstrapv1.KubeadmConfigList) {
+			for i := range all.Items {
+				f.Configs[all.Items[i].Name] = new(all.Items[i])
+			}
+		})
+	}
+	var mu sync.Mutex
+	var reads []func() error
+	for name := range names {
+		reads = append(reads, func() error {
+			config := &bootstrapv1.KubeadmConfig{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: f.Cluster.Namespace, Name: name}, config); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.Configs[name] = config
+			return nil
+		})
+	}
+	return together(reads...)
+}
+
+// fewConfigs is how many objects are read one by one rather than in a list.
+const fewConfigs = 20
 
 // together calls functions at the same time and joins their errors. Each writes to
 // facts of its own.
@@ -75,10 +127,39 @@ func together(calls ...func() error) error {
 
 // owned lists the management cluster's objects of the cluster.
 func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
-	ours := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+	ours := oursIn(key)
+	return together(
+		func() error { return cluster(ctx, c, key, f) },
+		func() error {
+			return listed(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = machines.Items })
+		},
+		func() error {
+			return listed(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
+				for i := range azureMachines.Items {
+					f.AzureMachines[azureMachines.Items[i].Name] = &azureMachines.Items[i]
+				}
+			})
+		},
+		func() error {
+			return listed(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
+				for i := range machines.Items {
+					f.PoolMachines[machines.Items[i].Name] = &machines.Items[i]
+				}
+			})
+		})
+}
+
+func oursIn(key client.ObjectKey) []client.ListOption {
+	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+}
+
+// cluster lists what stands for the whole cluster: its infrastructure, its control
+// plane and its pools.
+func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Facts) error {
+	ours := oursIn(key)
 	return together(
 		func() error {
-			return pages(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
+			return listed(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
 				for i := range azureClusters.Items {
 					if azureClusters.Items[i].Name == f.Cluster.Spec.InfrastructureRef.Name {
 						f.AzureCluster = &azureClusters.Items[i]
@@ -87,43 +168,19 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *why.Fa
 			})
 		},
 		func() error {
-			return pages(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
+			return listed(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
 				for i := range controlPlanes.Items {
 					f.ControlPlane = &controlPlanes.Items[i]
 				}
 			})
 		},
 		func() error {
-			return pages(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = append(f.Machines, machines.Items...) })
+			return listed(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = pools.Items })
 		},
 		func() error {
-			return pages(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
-				for i := range azureMachines.Items {
-					f.AzureMachines[azureMachines.Items[i].Name] = new(azureMachines.Items[i])
-				}
-			})
-		},
-		func() error {
-			return pages(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = append(f.Pools, pools.Items...) })
-		},
-		func() error {
-			return pages(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
+			return listed(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
 				for i := range pools.Items {
-					f.AzurePools[pools.Items[i].Name] = new(pools.Items[i])
-				}
-			})
-		},
-		func() error {
-			return pages(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
-				for i := range machines.Items {
-					f.PoolMachines[machines.Items[i].Name] = new(machines.Items[i])
-				}
-			})
-		},
-		func() error {
-			return pages(ctx, c, ours, func(configs *bootstrapv1.KubeadmConfigList) {
-				for i := range configs.Items {
-					f.Configs[configs.Items[i].Name] = new(configs.Items[i])
+					f.AzurePools[pools.Items[i].Name] = &pools.Items[i]
 				}
 			})
 		})
@@ -138,22 +195,26 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *why
 	f.Logs = logs(cfg)
 	return together(
 		func() error {
-			return pages(ctx, w, nil, func(nodes *corev1.NodeList) {
+			return listed(ctx, w, nil, func(nodes *corev1.NodeList) {
 				for i := range nodes.Items {
-					f.Nodes[nodes.Items[i].Name] = new(nodes.Items[i])
+					f.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 				}
 			})
 		},
 		func() error {
-			return pages(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = append(f.Pods, pods.Items...) })
+			return listed(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = pods.Items })
 		},
 		func() error {
-			return pages(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = append(f.Warnings, events.Items...) })
+			return warnings(ctx, w, f)
 		},
 		func() (err error) {
 			f.Calico, err = degraded(ctx, w)
 			return err
 		})
+}
+
+func warnings(ctx context.Context, w client.Client, f *why.Facts) error {
+	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = events.Items })
 }
 
 // degraded lists what Calico's operator reports as degraded; nothing where there is
@@ -205,12 +266,24 @@ func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client
 		// The parser's error may quote the kubeconfig, which is a secret.
 		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
 	}
-	cfg.QPS, cfg.Timeout, cfg.UserAgent = -1, patience, "casement" // the API server has its own priority and fairness
+	cfg.Timeout = patience
+	Tune(cfg)
 	w, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
 	}
 	return w, cfg, nil
+}
+
+// Tune makes a client of a command line: it sends what it has to send, as the API
+// server has its own priority and fairness, and it does not let a server on this
+// machine compress.
+func Tune(cfg *rest.Config) {
+	cfg.QPS, cfg.UserAgent = -1, "casement"
+	if at, err := url.Parse(cfg.Host); err == nil {
+		ip, err := netip.ParseAddr(at.Hostname())
+		cfg.DisableCompression = err == nil && ip.IsLoopback()
+	}
 }
 
 // maxLogs bounds how many containers' logs are read, lines how many lines of each.
@@ -237,21 +310,18 @@ func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 	}
 }
 
-// pages lists page by page, each into new memory, and gives every page to each.
-func pages[L any, P interface {
+// listed lists what the API server's cache has, in one answer, and gives it to each:
+// looking at a thousand objects must not cost etcd a thousand reads. What the last
+// moment changed may not be in it yet.
+func listed[L any, P interface {
 	*L
 	client.ObjectList
 }](ctx context.Context, c client.Client, opts []client.ListOption, each func(P)) error {
-	token := ""
-	for {
-		list := P(new(L))
-		o := append(slices.Clone(opts), client.Limit(page), client.Continue(token))
-		if err := c.List(ctx, list, o...); err != nil {
-			return err
-		}
-		each(list)
-		if token = list.GetContinue(); token == "" {
-			return nil
-		}
+	list := P(new(L))
+	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+	if err := c.List(ctx, list, append([]client.ListOption{cached}, opts...)...); err != nil {
+		return err
 	}
+	each(list)
+	return nil
 }

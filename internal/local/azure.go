@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,13 @@ type azure struct {
 
 // probeSettle stands for the load balancers' probe intervals.
 const probeSettle = 500 * time.Millisecond
+
+// tunnel carries what goes through Bastion hosts over the fabric.
+func tunnel(f *fabric.Fabric) arm.Tunnel {
+	return func(ctx context.Context, vnet string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+		return f.Dial(ctx, fabric.Origin{VNetID: vnet, IP: from}, "tcp", to.String())
+	}
+}
 
 // startAzure opens the state, takes its guests up and listens.
 func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
@@ -74,7 +82,8 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency), Throttle: arm.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
-		FQDN: func(_, _, ip string) string { return ip },
+		FQDN:   func(_, _, ip string) string { return ip },
+		Tunnel: tunnel(net),
 	})
 	if err != nil {
 		net.Close()

@@ -61,6 +61,14 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	return e, nil
 }
 
+// To is the same way in to another machine of the cluster. It ends with e and is not
+// closed by itself.
+func (e *Entrance) To(r Route) *Entrance {
+	other := *e
+	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine, r.Node, r.Address, r.Windows, r.VM
+	return &other
+}
+
 // Close ends the login and all that went through it.
 func (e *Entrance) Close() error {
 	defer e.done()

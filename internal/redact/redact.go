@@ -7,28 +7,57 @@ package redact
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Mark stands where a secret was.
 const Mark = "[redacted]"
 
-// rule replaces what matches with its own replacement text.
+// rule replaces what matches with its own replacement text. may says of a text and
+// its lower case whether there can be a match; it is much faster than the search.
 type rule struct {
 	find *regexp.Regexp
 	with string
+	may  func(s, lower string) bool
+}
+
+// holds and holdsLower are texts that a match has.
+func holds(part string) func(string, string) bool {
+	return func(s, _ string) bool { return strings.Contains(s, part) }
+}
+
+func holdsLower(part string) func(string, string) bool {
+	return func(_, lower string) bool { return strings.Contains(lower, part) }
+}
+
+// stems are what secretWords have in them, one each at least.
+var stems = []string{"passw", "secret", "data", "token", "key", "connection", "settings"}
+
+func named(s, lower string) bool {
+	return strings.ContainsAny(s, ":=") && slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(lower, stem) })
+}
+
+// dotted says whether a dot has room for a bootstrap token around it.
+func dotted(s, _ string) bool {
+	for i := 6; i+16 < len(s); i++ {
+		if s[i] == '.' && s[i-6] != '.' && s[i+16] != '.' {
+			return true
+		}
+	}
+	return false
 }
 
 // rules are applied in order; blocks come first, as they span lines.
 var rules = []rule{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), Mark},
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`), Mark},
-	{regexp.MustCompile(`(?i)\bbearer\s+[^\s"']+`), "Bearer " + Mark},
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`), Mark, holds("-----BEGIN")},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`), Mark, holds("eyJ")},
+	{regexp.MustCompile(`(?i)\bbearer\s+[^\s"']+`), "Bearer " + Mark, holdsLower("bearer")},
 	// A bootstrap token: six characters, a dot, sixteen. The ID is public.
-	{regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), "$1." + Mark},
-	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}"']+)`), "${1}" + Mark},
-	{regexp.MustCompile(`(?i)(--(?:token|password|certificate-key|client-secret)\s+)\S+`), "${1}" + Mark},
-	{regexp.MustCompile(`(?i)([?&](?:sig|code|access_token)=)[^&\s"']+`), "${1}" + Mark},
+	{regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), "$1." + Mark, dotted},
+	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}"']+)`), "${1}" + Mark, named},
+	{regexp.MustCompile(`(?i)(--(?:token|password|certificate-key|client-secret)\s+)\S+`), "${1}" + Mark, holds("--")},
+	{regexp.MustCompile(`(?i)([?&](?:sig|code|access_token)=)[^&\s"']+`), "${1}" + Mark, func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
 }
 
 // secretWords end the name of a field whose value is a secret.
@@ -38,8 +67,14 @@ var secretField = regexp.MustCompile(`(?i)(?:^token$|` + secretWords + `)$`)
 
 // Text returns s without secrets.
 func Text(s string) string {
+	if !strings.ContainsAny(s, ".:= \t\r\n\f\v") {
+		return s // a word alone
+	}
+	lower := strings.ToLower(s)
 	for _, r := range rules {
-		s = r.find.ReplaceAllString(s, r.with)
+		if r.may(s, lower) {
+			s = r.find.ReplaceAllString(s, r.with)
+		}
 	}
 	return s
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -179,29 +181,42 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 	}
 	// The names of a machine's objects, each of which becomes another for each copy.
 	names := []string{m.Name, node.GetName(), m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(copiers)
 	for i := range c.machines {
-		another := func(o *unstructured.Unstructured) *unstructured.Unstructured {
-			o = renamed(o, model, paperName)
-			for _, name := range names {
-				replace(o.Object, strings.ReplaceAll(name, model, paperName), fmt.Sprintf("%s-%04d", strings.ReplaceAll(name, model, paperName), i))
-			}
-			return o
+		work.Go(func() error { return c.copyMachine(ctx, model, i, names, from, node, pods.Items) })
+	}
+	return work.Wait()
+}
+
+// copiers is how many machines are copied at a time.
+const copiers = 32
+
+// copyMachine makes the copy of number i.
+func (c *copier) copyMachine(ctx context.Context, model string, i int, names []string, from []*unstructured.Unstructured, node *unstructured.Unstructured, pods []unstructured.Unstructured) error {
+	another := func(o *unstructured.Unstructured) *unstructured.Unstructured {
+		o = renamed(o, model, paperName)
+		for _, name := range names {
+			replace(o.Object, strings.ReplaceAll(name, model, paperName), fmt.Sprintf("%s-%04d", strings.ReplaceAll(name, model, paperName), i))
 		}
-		for _, o := range from {
-			if err := put(ctx, c.management, another(o)); err != nil {
-				return err
-			}
-		}
-		if err := put(ctx, c.paper, another(node)); err != nil {
+		return o
+	}
+	for _, o := range from {
+		if err := put(ctx, c.management, another(o)); err != nil {
 			return err
 		}
-		for j := range pods.Items {
-			pod := another(&pods.Items[j])
-			pod.SetNamespace(pods.Items[j].GetNamespace())
-			pod.SetName(fmt.Sprintf("%s-%04d", pod.GetName(), i))
-			if err := put(ctx, c.paper, pod); err != nil {
-				return err
-			}
+	}
+	if err := put(ctx, c.paper, another(node)); err != nil {
+		return err
+	}
+	for j := range pods {
+		pod := another(&pods[j])
+		pod.SetNamespace(pods[j].GetNamespace())
+		pod.SetName(fmt.Sprintf("%s-%04d", pod.GetName(), i))
+		if err := put(ctx, c.paper, pod); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -173,7 +173,11 @@ func (p *plane) look(show func(row), namespace, cluster string) error {
 			note = strings.TrimSpace(err.Error())
 			note = "exit code not 0: " + note[max(0, len(note)-60):]
 		}
-		show(row{what: "casement " + what, unit: "s", measured: took, budget: 2, note: note})
+		budget := 2.0
+		if args[0] == "support" {
+			budget = 0 // it writes
+		}
+		show(row{what: "casement " + what, unit: "s", measured: took, budget: budget, note: note})
 	}
 	return nil
 }

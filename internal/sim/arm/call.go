@@ -52,7 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
-	if c.serveLogin() || c.serveBlob() {
+	if c.serveLogin() || c.serveBlob() || c.serveBastion() {
 		return
 	}
 	err := c.guarded()

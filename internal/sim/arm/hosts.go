@@ -28,7 +28,7 @@ func clouds() []publicCloud {
 // certified are the names that the server has a certificate for: its own, and
 // those of the clouds that an intercepting proxy or a hosts file leads to it.
 func certified() []string {
-	out := []string{"localhost", "*." + VaultDomain}
+	out := []string{"localhost", "*." + VaultDomain, "*." + bastionDomain}
 	for _, c := range clouds() {
 		out = append(append(out, c.manager, "*."+c.vault), c.logins...)
 	}
@@ -38,7 +38,7 @@ func certified() []string {
 // Intercepts tells whether the local Azure can stand for a public host.
 func Intercepts(host string) bool {
 	host = strings.TrimSuffix(lower(host), ".")
-	if _, _, ok := vaultOf(host); ok {
+	if _, _, ok := vaultOf(host); ok || strings.HasSuffix(host, "."+bastionDomain) {
 		return true
 	}
 	return slices.ContainsFunc(clouds(), func(c publicCloud) bool { return host == c.manager || slices.Contains(c.logins, host) })

@@ -52,6 +52,8 @@ type Config struct {
 	Clients []Client
 	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
 	FQDN func(label, location, ip string) string
+	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	Tunnel Tunnel
 }
 
 // Server is a running local Azure.
@@ -77,6 +79,7 @@ type Server struct {
 	// passwords are those that VMAccess is to set, by the extension's key, until it
 	// has: they are in no store. A restart in between loses them.
 	passwords sync.Map
+	tunnels   tunnels
 
 	mu    sync.RWMutex
 	store *store
