@@ -33,7 +33,7 @@ func (w *way) addFlags(c *cobra.Command) {
 	w.target.addFlags(c)
 	c.Flags().StringVarP(&w.user, "user", "l", reach.User, "user to log in as")
 	c.Flags().StringVarP(&w.identity, "identity", "i", "", "private key file (default the SSH agent's, the local plane's, those in ~/.ssh)")
-	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, or none (default the control plane endpoint)")
+	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, bastion, or none (default the cluster's Bastion host if it tunnels, else the control plane endpoint)")
 }
 
 // route finds the machine called name.
@@ -105,6 +105,10 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 	if err != nil {
 		return nil, err
 	}
+	tunnel, err := a.tunnel(ctx, w, r)
+	if err != nil {
+		return nil, err
+	}
 	first, files := "", []string{a.dir.SSHKey()}
 	if a.asksPlane(w.kubeconfig) {
 		first, files = a.dir.SSHKey(), nil
@@ -118,7 +122,7 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 	return reach.Enter(ctx, r, reach.Access{
 		User:       w.user,
 		Keys:       reach.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
-		KnownHosts: r.KnownHosts(dir), Notes: a.Err,
+		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel,
 	})
 }
 

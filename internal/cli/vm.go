@@ -9,10 +9,6 @@ import (
 	"os"
 	"strings"
 
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/rescue"
 	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/reach"
@@ -40,16 +36,9 @@ func (a *app) vm(ctx context.Context, t target, r reach.Route) (rescue.VM, error
 		vm.Client, err = plane.Azure.ARM()
 		return vm, err
 	}
-	c, err := a.client(t)
+	azure, err := a.azureCluster(ctx, t, r)
 	if err != nil {
 		return vm, err
-	}
-	cluster, azure := &clusterv1.Cluster{}, &infrav1.AzureCluster{}
-	if err := c.Get(ctx, r.Cluster, cluster); err != nil {
-		return vm, err
-	}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: r.Cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, azure); err != nil {
-		return vm, fmt.Errorf("infrastructure of cluster %s: %w", r.Cluster.Name, err)
 	}
 	_, rest, _ := strings.Cut(r.VM, "/subscriptions/")
 	subscription, _, _ := strings.Cut(rest, "/")

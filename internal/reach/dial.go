@@ -22,6 +22,9 @@ type Access struct {
 	KnownHosts string
 	// Notes is where new host keys are told.
 	Notes io.Writer
+	// Tunnel, when given, connects to a port of a VM by its ARM resource ID, as Azure
+	// Bastion does, in the place of the route's jump and address.
+	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
 }
 
 // Entrance is where the cluster's network is reached from: a login at the control
@@ -36,6 +39,12 @@ type Entrance struct {
 
 // Enter logs in at the route's jump, if it has one.
 func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
+	if a.Tunnel != nil {
+		r.Jump, r.Blocked = "", nil
+		if r.VM == "" {
+			r.Blocked = fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)
+		}
+	}
 	if r.Blocked != nil {
 		return nil, r.Blocked
 	}
@@ -80,6 +89,9 @@ func (e *Entrance) Close() error {
 
 // Dial connects to a port of the machine.
 func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
+	if e.access.Tunnel != nil {
+		return e.access.Tunnel(ctx, e.route.VM, port)
+	}
 	dial, from := (&net.Dialer{}).DialContext, "here"
 	if e.jump != nil {
 		dial, from = e.jump.DialContext, e.route.Jump

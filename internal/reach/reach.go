@@ -71,6 +71,10 @@ func (r Route) Name() string { return cmp.Or(r.Node, r.Machine) }
 // the virtual network, behind a VPN, or of a machine with a public address.
 const Straight = "none"
 
+// Bastion is the jump of a user who goes through the cluster's Azure Bastion host; its
+// routes have no jump of their own (Access.Tunnel).
+const Bastion = "bastion"
+
 // Find returns the route to the machine that name means: a Machine, its node or
 // its AzureMachine. jump, a host with or without a port, or Straight, replaces the
 // control plane endpoint; it may be empty. A route that is blocked is returned
@@ -156,9 +160,10 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	r.Address = address(addresses, clusterv1.MachineInternalIP)
 	if jump == Straight {
 		r.Address = cmp.Or(address(addresses, clusterv1.MachineExternalIP), r.Address)
-	} else if jump != "" {
+	} else if jump != "" && jump != Bastion {
 		r.Jump, r.Door = withPort(jump), withPort(jump)
-	} else if jump = cluster.Spec.ControlPlaneEndpoint.Host; jump != "" {
+	} else if jump == "" && cluster.Spec.ControlPlaneEndpoint.Host != "" {
+		jump = cluster.Spec.ControlPlaneEndpoint.Host
 		r.Jump, r.Door = withPort(jump), withPort(door)
 	}
 	switch {

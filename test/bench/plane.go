@@ -16,6 +16,8 @@ import (
 type plane struct {
 	bin, home string
 	env       []string
+	// cpu is what the last command took of a processor by itself.
+	cpu time.Duration
 }
 
 func (p *plane) casement(stdin []byte, args ...string) ([]byte, error) {
@@ -25,6 +27,7 @@ func (p *plane) casement(stdin []byte, args ...string) ([]byte, error) {
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.Output()
+	p.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if err != nil {
 		return nil, fmt.Errorf("casement %s: %w: %s", strings.Join(args, " "), err, errOut.String())
 	}
@@ -165,10 +168,9 @@ func (p *plane) look(show func(row), namespace, cluster string) error {
 			args = slices.Insert(slices.Clone(args), 1, of...)
 		}
 		start := time.Now()
-		note := ""
 		out, err := p.casement(nil, args...)
 		took := time.Since(start).Seconds()
-		note = fmt.Sprintf("%d lines", bytes.Count(out, []byte("\n")))
+		note := fmt.Sprintf("%d lines, %.2f s of a core", bytes.Count(out, []byte("\n")), p.cpu.Seconds())
 		if err != nil {
 			note = strings.TrimSpace(err.Error())
 			note = "exit code not 0: " + note[max(0, len(note)-60):]

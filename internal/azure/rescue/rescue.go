@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"casement.dev/casement/internal/azure/arm"
@@ -40,15 +41,24 @@ type VM struct {
 // variables, a managed identity or `az login`, in the order of the SDK.
 // environment is AzureCluster's spec.azureEnvironment.
 func Login(environment, subscriptionID string) (*arm.Client, error) {
-	where, err := identity.Configuration(environment, identity.Cloud{})
+	where, credential, err := Credential(environment)
 	if err != nil {
 		return nil, err
 	}
+	return arm.New(arm.Config{Cloud: where, SubscriptionID: subscriptionID, Credential: credential})
+}
+
+// Credential is what Login logs in with, and the cloud that it is of.
+func Credential(environment string) (cloud.Configuration, azcore.TokenCredential, error) {
+	where, err := identity.Configuration(environment, identity.Cloud{})
+	if err != nil {
+		return where, nil, err
+	}
 	credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Cloud: where}})
 	if err != nil {
-		return nil, fmt.Errorf("log in to Azure: %w; run: az login", err)
+		return where, nil, fmt.Errorf("log in to Azure: %w; run: az login", err)
 	}
-	return arm.New(arm.Config{Cloud: where, SubscriptionID: subscriptionID, Credential: credential})
+	return where, credential, nil
 }
 
 // wait polls an operation to its end, in Azure's own time.

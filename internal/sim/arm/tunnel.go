@@ -136,8 +136,8 @@ func (s *Server) tunnelTo(host, vmID, port string) (tunnel, int, error) {
 
 // addressOf is the private address of a virtual machine's first interface.
 func (s *Server) addressOf(vmID string) (netip.Addr, bool) {
-	for _, nic := range items(object{"x": s.part(vmID, "networkProfile", "networkInterfaces")}, "x") {
-		for _, config := range items(object{"x": s.part(str(nic, "id"), "ipConfigurations")}, "x") {
+	for _, nic := range items(s.properties(vmID), "networkProfile", "networkInterfaces") {
+		for _, config := range items(s.properties(str(nic, "id")), "ipConfigurations") {
 			if a, err := netip.ParseAddr(str(props(config), "privateIPAddress")); err == nil {
 				return a, true
 			}
@@ -148,30 +148,26 @@ func (s *Server) addressOf(vmID string) (netip.Addr, bool) {
 
 // firstOf is the first address of a subnet that Azure gives out, for the Bastion host.
 func (s *Server) firstOf(subnetID string) netip.Addr {
-	raw, ok := s.Get(subnetID)
-	var body object
-	if !ok || json.Unmarshal(raw, &body) != nil {
-		return netip.Addr{}
-	}
-	for _, p := range prefixes(props(body)) {
-		return p.Masked().Addr().Next().Next().Next().Next() // Azure keeps the first four
+	vnet, _, _ := strings.Cut(subnetID, "/subnets/")
+	for _, one := range items(s.properties(vnet), "subnets") {
+		if !strings.EqualFold(str(one, "id"), subnetID) {
+			continue
+		}
+		for _, p := range prefixes(props(one)) {
+			return p.Masked().Addr().Next().Next().Next().Next() // Azure keeps the first four
+		}
 	}
 	return netip.Addr{}
 }
 
-// part is a value among the properties of a resource.
-func (s *Server) part(id string, path ...string) any {
+// properties are those of a resource, empty for one that is not there.
+func (s *Server) properties(id string) object {
 	raw, ok := s.Get(id)
 	var body object
 	if !ok || json.Unmarshal(raw, &body) != nil {
-		return nil
+		return object{}
 	}
-	var v any = props(body)
-	for _, name := range path {
-		m, _ := v.(object)
-		v = m[name]
-	}
-	return v
+	return props(body)
 }
 
 // carry is the websocket: each binary message is some of the connection's bytes.

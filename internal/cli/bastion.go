@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/bastion"
+	"casement.dev/casement/internal/azure/rescue"
+	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/reach"
+)
+
+// bastionVersion is the api-version that Bastion hosts are read with.
+const bastionVersion = "2024-05-01"
+
+// tunnel is the way through the cluster's Azure Bastion host, nil where the user names
+// another or the AzureCluster declares no host that tunnels.
+func (a *app) tunnel(ctx context.Context, w way, r reach.Route) (func(context.Context, string, string) (net.Conn, error), error) {
+	if w.jump != "" && w.jump != reach.Bastion {
+		return nil, nil
+	}
+	azure, err := a.azureCluster(ctx, w.target, r)
+	if err != nil {
+		return nil, err
+	}
+	declared := azure.Spec.BastionSpec.AzureBastion
+	if declared == nil || !declared.EnableTunneling {
+		if w.jump == reach.Bastion {
+			return nil, fmt.Errorf("AzureCluster %s declares no Bastion host that tunnels: set spec.bastionSpec.azureBastion with sku Standard and enableTunneling", azure.Name)
+		}
+		return nil, nil
+	}
+	vm, err := a.vm(ctx, w.target, r)
+	if err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/bastionHosts/%s", vm.Client.SubscriptionID(), azure.Spec.ResourceGroup, declared.Name)
+	raw, err := vm.Client.Get(ctx, id, bastionVersion)
+	if err != nil {
+		return nil, fmt.Errorf("read the Bastion host of cluster %s: %w; name another way in with --jump", r.Cluster.Name, err)
+	}
+	var host struct{ Properties struct{ DNSName string } }
+	if err := json.Unmarshal(raw, &host); err != nil || host.Properties.DNSName == "" {
+		return nil, fmt.Errorf("Bastion host %s has no name yet (properties.dnsName); name another way in with --jump", declared.Name)
+	}
+	through, err := a.bastionHost(ctx, w.target, azure, host.Properties.DNSName)
+	return through.Dial, err
+}
+
+// bastionHost is the Bastion host of that name, of the local Azure or as the user
+// himself.
+func (a *app) bastionHost(ctx context.Context, t target, azure *infrav1.AzureCluster, dnsName string) (bastion.Host, error) {
+	if a.asksPlane(t.kubeconfig) {
+		plane, err := local.NewClient(a.dir).Status(ctx)
+		if err != nil {
+			return bastion.Host{}, err
+		}
+		return plane.Azure.Bastion(dnsName)
+	}
+	where, credential, err := rescue.Credential(azure.Spec.AzureEnvironment)
+	return bastion.Host{DNSName: dnsName, Credential: credential, Scope: where.Services[cloud.ResourceManager].Audience + "/.default"}, err
+}
+
+// azureCluster is the infrastructure of a machine's cluster.
+func (a *app) azureCluster(ctx context.Context, t target, r reach.Route) (*infrav1.AzureCluster, error) {
+	c, err := a.client(t)
+	if err != nil {
+		return nil, err
+	}
+	cluster, azure := &clusterv1.Cluster{}, &infrav1.AzureCluster{}
+	if err := c.Get(ctx, r.Cluster, cluster); err != nil {
+		return nil, err
+	}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: r.Cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, azure); err != nil {
+		return nil, fmt.Errorf("infrastructure of cluster %s: %w", r.Cluster.Name, err)
+	}
+	return azure, nil
+}
