@@ -29,7 +29,8 @@ one that is named or at most 10 of a cluster, those that are not Ready first. A 
 whose evidence was not seen is listed as NotExamined, with the command to run on the
 node. --fix runs on the nodes what mends them and does no other harm, such as to start
 a service or to give an adapter its MTU, says so, and looks again; without it nothing
-is changed. The exit code is 1 when a check fails. Output wide shows the checks that
+is changed. Of one machine, names that are taken twice are
+not seen. The exit code is 1 when a check fails. Output wide shows the checks that
 passed too.`,
 		Example: "  casement doctor demo\n  casement doctor demo -o wide\n  casement doctor demo-md-w-x7k2p --fix",
 		Args:    cobra.ExactArgs(1),

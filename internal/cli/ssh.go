@@ -144,7 +144,9 @@ func newSSH(a *app) *cobra.Command {
 		Use:   "ssh NODE|MACHINE [-- COMMAND...]",
 		Short: "Open a shell on a machine, or run a command there, over the control plane endpoint",
 		Long: `Log in to a machine by SSH: to the control plane endpoint's port 22, and from there
-to the machine's private address. NODE|MACHINE is the name of a Machine, of its node,
+to the machine's private address; or through the Azure Bastion host, where the
+AzureCluster declares one of SKU Standard with enableTunneling, as whom az or the
+environment logs in. --jump bastion insists on it. NODE|MACHINE is the name of a Machine, of its node,
 or of its AzureMachine. Host keys are remembered per cluster, with the local plane's
 state or in ~/.config/casement; a changed one is refused. --jump none goes straight to
 the machine's public or private address. The exit code is the command's. On the local
