@@ -61,6 +61,7 @@ e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
 
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
+	go test -race -timeout 60m -count=1 ./internal/sim/arm -run TestLoad -lives 12
 	hack/e2e-az.sh -evidence test/az/evidence.tsv
 
 bench: build bin/kubeconform ## Measure the budgets on this machine

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -270,37 +269,7 @@ func TestBentRequests(t *testing.T) {
 		t.Errorf("the requests do not reach far: %v", statuses)
 	}
 	t.Log(statuses)
-}
-
-// TestLoad has many clients at once, some of which bend their requests; it is for
-// the race detector. Group h is theirs in common, so that they meet.
-func TestLoad(t *testing.T) {
-	a := start(t, Config{Dir: t.TempDir()})
-	defer a.Close()
-	var wg sync.WaitGroup
-	for client := range 12 {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(client), 0))
-			group := fmt.Sprintf("/resourceGroups/%c", 'g'+rune(client%3))
-			for range 6 {
-				for _, s := range samples() {
-					path, body := strings.Replace(s.path, "/resourceGroups/g", group, 1), strings.ReplaceAll(s.body, "/resourceGroups/g/", group+"/")
-					if random.IntN(4) == 0 {
-						path = twist(random, path)
-					}
-					if _, problem := a.ask(s.method, path+"?api-version=2024-01-01", "", "", body); problem != "" {
-						t.Errorf("%s %s: %s", s.method, path, problem)
-					}
-				}
-				if err := a.Snapshot(io.Discard); err != nil {
-					t.Error(err)
-				}
-				a.Inventory()
-				a.CallLog()
-			}
-		})
-	}
-	wg.Wait()
+	a.consistent()
 }
 
 func TestMistakeCostsOneRequest(t *testing.T) {

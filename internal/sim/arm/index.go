@@ -177,14 +177,20 @@ func (a *addresses) release(r *record, ip netip.Addr) bool {
 	return len(a.owner) == 0
 }
 
-// free is the lowest address of a prefix that neither a resource has nor given
-// holds. The first four and the last are Azure's own. It remembers how far it
-// looked, hence wants the store held for writing.
-func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.Addr, bool) {
+// first is the lowest address of a prefix that may be given: the first four and
+// the last are Azure's own.
+func (a *addresses) first(prefix netip.Prefix) netip.Addr {
 	ip := prefix.Masked().Addr()
 	for range 4 {
 		ip = ip.Next()
 	}
+	return ip
+}
+
+// free is the lowest address of a prefix that neither a resource has nor given
+// holds. It remembers how far it looked, hence wants the store held for writing.
+func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.Addr, bool) {
+	ip := a.first(prefix)
 	if a != nil && a.low[prefix].IsValid() {
 		ip = a.low[prefix]
 	}

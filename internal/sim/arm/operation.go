@@ -241,6 +241,7 @@ func finishDelete(t *tx, op *operation, _ any, err *Error) {
 		return
 	}
 	if op.Lock == "" {
+		t.unlinkParts(op.Target)
 		t.drop(op.Target)
 		return
 	}

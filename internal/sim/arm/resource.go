@@ -374,6 +374,20 @@ func (t *tx) unlink(part string) {
 	}
 }
 
+// unlinkParts is called when a resource is about to go: interfaces that are in
+// its pools leave them.
+func (t *tx) unlinkParts(id string) {
+	d := t.find(id)
+	if d == nil || d.Type != typeBalancer {
+		return
+	}
+	for _, field := range []string{"backendAddressPools", "inboundNatRules"} {
+		for _, e := range items(d.Body, "properties", field) {
+			t.unlink(lower(d.ID + "/" + field + "/" + str(e, "name")))
+		}
+	}
+}
+
 func (c *call) deletePart(k *kind, owner resourceID, part string) *Error {
 	if !k.parts[part] {
 		return errUnsupported("a delete of " + c.id.fullType() + " apart from its parent")
