@@ -28,8 +28,7 @@ var galleryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._]{0,78}[A-Za-z0-9]
 
 func prepareGallery(t *tx, d, old *doc) *Error {
 	if !galleryName.MatchString(d.id.name()) {
-		e := invalid("galleryName", "The entity name 'galleryName' is invalid according to its validation rule: ^[^_\\W][\\w-._]{0,79}(?<![-.])$. A gallery's name has letters, digits, dots and underscores.")
-		return e
+		return errName("galleryName")
 	}
 	p := props(d.Body)
 	p["identifier"] = object{"uniqueName": strings.ToUpper(d.id.Subscription + "-" + d.id.name())}

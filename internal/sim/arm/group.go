@@ -82,6 +82,9 @@ func (c *call) putGroup() *Error {
 		case d == nil && c.r.Method == http.MethodPatch:
 			return errGroupNotFound(c.id.Group)
 		case d == nil:
+			if e := checkGroupName(c.id.Group); e != nil {
+				return e
+			}
 			d = &doc{ID: c.id.String(), Type: typeGroup, Hidden: object{}, id: c.id}
 			status = http.StatusCreated
 		case d.state() == "Deleting":

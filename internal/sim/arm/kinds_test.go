@@ -179,3 +179,77 @@ func TestVault(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckResourceName(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	for name, want := range map[string]string{"demo": "Allowed", "MyWindowsVault": "Reserved"} {
+		if got := str(a.carried("POST", "/providers/Microsoft.Resources/checkResourceName", `{"name": "`+name+`", "type": "Microsoft.KeyVault/vaults"}`), "status"); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if code := a.refusal("POST", "/providers/Microsoft.Resources/checkResourceName", `{"name": "demo"}`); code != "InvalidRequestContent" {
+		t.Errorf("without a type: %q", code)
+	}
+}
+
+// TestDeletedBalancer: interfaces leave the pools of a load balancer that goes.
+func TestDeletedBalancer(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	for _, s := range samples() {
+		if strings.Contains(s.path, "Network/virtualNetworks/v") || strings.HasSuffix(s.path, "/publicIPAddresses/i") || strings.HasSuffix(s.path, "/loadBalancers/l") || strings.HasSuffix(s.path, "/networkInterfaces/c") || strings.HasSuffix(s.path, "resourceGroups/g") {
+			if s.method == "PUT" && !strings.Contains(s.path, "/subnets/") && !strings.Contains(s.path, "Peerings") {
+				a.carried(s.method, s.path, s.body)
+			}
+		}
+	}
+	nic, balancer := "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/c", "resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
+	pools := func() int {
+		return len(items(items(a.carried("GET", nic, ""), "properties", "ipConfigurations")[0], "properties", "loadBalancerBackendAddressPools"))
+	}
+	if n := pools(); n != 1 {
+		t.Fatalf("the interface is in %d pools, want 1", n)
+	}
+	a.carried("DELETE", balancer, "")
+	if n := pools(); n != 0 {
+		t.Errorf("after the load balancer's delete the interface is in %d pools", n)
+	}
+	a.settle()
+	a.consistent()
+	a.whole()
+}
+
+// TestTwoConfigurations: dynamic addresses of one interface differ, and one that
+// is given back is given again.
+func TestTwoConfigurations(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	a.group()
+	subnet := "/subscriptions/" + DefaultSubscription + "/" + vnetPath("v") + "/subnets/s"
+	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`, `"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/28"}}], "addressSpace"`, 1))
+	nic := func(name string, configs int) []string {
+		var in []string
+		for i := range configs {
+			in = append(in, fmt.Sprintf(`{"name": "c%d", "properties": {"subnet": {"id": %q}}}`, i, subnet))
+		}
+		r := a.carried("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/"+name, `{"location": "westeurope", "properties": {"ipConfigurations": [`+strings.Join(in, ",")+`]}}`)
+		var out []string
+		for _, c := range items(r, "properties", "ipConfigurations") {
+			out = append(out, str(c, "properties", "privateIPAddress"))
+		}
+		return out
+	}
+	if got := fmt.Sprint(nic("a", 2), nic("b", 1)); got != "[10.0.0.4 10.0.0.5] [10.0.0.6]" {
+		t.Errorf("addresses %s", got)
+	}
+	a.carried("DELETE", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/a", "")
+	if got := fmt.Sprint(nic("d", 3)); got != "[10.0.0.4 10.0.0.5 10.0.0.7]" {
+		t.Errorf("addresses %s, want the two given back and the next", got)
+	}
+	nic("e", 7)
+	if code := a.refusal("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/f", fmt.Sprintf(`{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": %q}}}]}}`, subnet)); code != "SubnetIsFull" {
+		t.Errorf("an address of a full subnet: %q", code)
+	}
+	a.consistent()
+}

@@ -100,6 +100,11 @@ func TestRefusedRequests(t *testing.T) {
 		"a lock of no level":       {"PUT", "resourceGroups/g/providers/Microsoft.Authorization/locks/l", `{"properties": {"level": "Soft"}}`, nil, 400, "InvalidLockLevel"},
 		"a role there is not":      {"PUT", "providers/Microsoft.Authorization/roleAssignments/r", `{"properties": {"principalId": "p", "roleDefinitionId": "/subscriptions/s/providers/Microsoft.Authorization/roleDefinitions/x"}}`, nil, 400, "RoleDefinitionDoesNotExist"},
 		"a template with a hole":   {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"mode": "Incremental", "template": {"resources": [{"type": "[nope()]"}]}}}`, nil, 400, "InvalidTemplate"},
+		"a group's odd name":       {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a network's odd name":     {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
+		"a network's last dash":    {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
+		"a subnet's odd name":      {"PUT", vnetPath("v") + "/subnets/a+b", `{"properties": {"addressPrefix": "10.0.1.0/24"}}`, nil, 400, "InvalidResourceName"},
+		"a disk's odd name":        {"PUT", "resourceGroups/g/providers/Microsoft.Compute/disks/_d", `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}}}`, nil, 400, "InvalidParameter"},
 		"a template by link":       {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"templateLink": {"uri": "https://x"}}}`, nil, 501, "NotSupportedByLocalAzure"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -128,6 +128,11 @@ func (c *call) put(k *kind) *Error {
 		if e := c.preconditions(old); e != nil {
 			return e
 		}
+		if old == nil {
+			if e := checkName(c.id); e != nil {
+				return e
+			}
+		}
 		d, e := c.next(t, k, body, old)
 		if e != nil {
 			return e
@@ -299,6 +304,11 @@ func (c *call) putPart(k *kind, owner resourceID, part string) *Error {
 			}
 			merge(partOf(d.Body, part, c.id.name()), body)
 		} else {
+			if made {
+				if e := checkName(c.id); e != nil {
+					return e
+				}
+			}
 			child := cloneObject(body)
 			child["name"] = c.id.name()
 			setPart(d, part, child)

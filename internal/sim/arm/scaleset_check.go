@@ -61,9 +61,7 @@ func checkScaleSet(t *tx, d *doc) (size, *Error) {
 func checkScaleSetName(d *doc) *Error {
 	name := d.id.name()
 	if len(name) > 64 || strings.ContainsAny(name, " ~!@#$%^&*()=+[]{}\\|;:'\",<>/?") || strings.HasPrefix(name, "_") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, "-") {
-		e := badRequest("InvalidParameter", "The entity name 'vmss name' is invalid according to its validation rule: ^[^_\\W][\\w-._]{0,79}(?<![-.])$.")
-		e.Target = "vmss name"
-		return e
+		return errName("vmss name")
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package arm
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
 // serveTenant answers what is above subscriptions.
 func (c *call) serveTenant() *Error {
@@ -13,9 +17,34 @@ func (c *call) serveTenant() *Error {
 		c.reply(http.StatusOK, object{"value": subscriptions})
 	case c.r.Method == http.MethodGet && lower(c.r.URL.Path) == "/tenants":
 		c.reply(http.StatusOK, object{"value": []any{object{"id": "/tenants/" + c.s.cfg.TenantID, "tenantId": c.s.cfg.TenantID}}})
+	case c.r.Method == http.MethodPost && lower(c.r.URL.Path) == "/providers/microsoft.resources/checkresourcename":
+		return c.checkResourceName()
 	default:
 		return refuse(http.StatusNotFound, "MissingSubscription", "The request did not have a subscription or a valid tenant level resource provider.")
 	}
+	return nil
+}
+
+// reservedWords may be no part of a resource's name where the name is reachable.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-reserved-resource-name.
+var reservedWords = []string{"login", "microsoft", "windows", "xbox"}
+
+// checkResourceName answers whether a name holds a reserved word.
+// Source: https://learn.microsoft.com/rest/api/resources/check-resource-name.
+func (c *call) checkResourceName() *Error {
+	body, e := c.body()
+	if e != nil {
+		return e
+	}
+	name, typ := str(body, "name"), str(body, "type")
+	if name == "" || typ == "" {
+		return badRequest("InvalidRequestContent", "The request needs the properties name and type.")
+	}
+	status := "Allowed"
+	if slices.ContainsFunc(reservedWords, func(w string) bool { return strings.Contains(lower(name), w) }) {
+		status = "Reserved"
+	}
+	c.reply(http.StatusOK, object{"name": name, "type": typ, "status": status})
 	return nil
 }
 
