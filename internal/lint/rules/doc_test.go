@@ -69,7 +69,7 @@ func index() string {
 // targetKeys document lint.Target: its tags, and the flags.
 var targetKeys = []struct{ name, text string }{
 	{"--kubernetes-version", "release of Kubernetes; the newest. With a patch release, rules about fixes of a minor know whether it has them; without one it has all"},
-	{"windowsReleases", "Windows Server releases of the nodes, such as [2019, 2022]; unknown. Also --windows-release. WIN408, WIN702, WIN703, WIN707"},
+	{"windowsReleases", "Windows Server releases of the nodes, such as `[\"2019\", \"2022\"]`, in quotes; unknown. Also --windows-release. WIN408, WIN702, WIN703, WIN707"},
 	{"mixedCluster", "the cluster has nodes of both systems, and pods that name none are looked at; false. WIN011, WIN012, WIN013"},
 	{"windowsTaints", "taints of the Windows nodes: key, value and effect of each; none. WIN009, WIN012, WIN013"},
 	{"sidecars", "labels and annotations that inject a container for Linux, beside those that are known; none. WIN015"},
