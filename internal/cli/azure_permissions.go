@@ -17,8 +17,8 @@ func newAzurePermissions(a *app) *cobra.Command {
 		Short: "Print the Azure actions that casement-manager needs, or a custom role of them",
 		Long: `Print which actions of Azure Resource Manager casement-manager needs, by feature, and
 why: "call" is a call that it makes, "linked" what Azure checks because a call refers to
-another resource, "poll" asks for the end of an operation, "unproven" is a call that no
-run of ours has made. With -o json it is a custom
+another resource, "data" a call to a key vault itself, "poll" asks for the end of an
+operation, "unproven" is a call that no run of ours has made. With -o json it is a custom
 role for az. Feature base is what every cluster needs; add those that yours use.
 
 This is about the real Azure; nothing has to run.`,

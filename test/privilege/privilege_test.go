@@ -15,6 +15,9 @@ import (
 
 var full = flag.Bool("full", false, "run clusters with every feature, which takes minutes; make e2e does")
 
+// secrets is the feature that all flavors use.
+const secrets = "bootstrap-secrets"
+
 // object is a manifest's document.
 type object = map[string]any
 
@@ -35,19 +38,19 @@ func TestUsed(t *testing.T) {
 	p.Put(group+"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes", "2023-01-31", object{"location": "westus"})
 
 	create(t, p, "base", "windows", restrictNamespaces)
-	checkGranted(t, p, permission.Base)
+	checkGranted(t, p, permission.Base, secrets)
 	p.Run(nil, "kubectl", "delete", "cluster", "base", "--timeout=4m")
-	checkGranted(t, p, permission.Base)
+	checkGranted(t, p, permission.Base, secrets)
 
 	create(t, p, "pools", "machinepool-windows", nil)
 	p.Run(nil, "kubectl", "scale", "machinepool", "pools-mp-0", "--replicas=0")
 	p.Run(nil, "kubectl", "wait", "azuremachinepool", "pools-mp-0", "--for=jsonpath={.status.replicas}=0", "--timeout=3m")
 	p.Run(nil, "kubectl", "delete", "machinepool", "pools-mp-0", "--timeout=3m")
 	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p", `{"stringData":{"clientSecret":"another"}}`)
-	checkGranted(t, p, permission.Base, "pools")
+	checkGranted(t, p, permission.Base, secrets, "pools")
 
 	create(t, p, "private", "private", nil)
-	checkGranted(t, p, permission.Base, "pools", "private")
+	checkGranted(t, p, permission.Base, secrets, "pools", "private")
 	create(t, p, "more", "windows", func(o object) { everything(o, p.Subscription()) })
 	checkGranted(t, p)
 	for _, name := range []string{"pools", "private", "more"} {

@@ -32,6 +32,8 @@ const (
 	// Unproven: a call that no run proves, because the local Azure does not model it or
 	// nothing breaks in the run.
 	Unproven Evidence = "unproven"
+	// Data: a call to a data plane, which a role has among its data actions.
+	Data Evidence = "data"
 	// Poll: asking for the end of an operation.
 	Poll Evidence = "poll"
 )
@@ -56,6 +58,7 @@ func Features() []Feature {
 		{Base, "clusters with a public endpoint, and their machines"},
 		{"availability-sets", "machines in a region without zones"},
 		{"bastion", "AzureCluster.spec.bastionSpec"},
+		{"bootstrap-secrets", "bootstrap data in a key vault, as in the flavors"},
 		{"boot-extension", "AzureMachine.spec.vmExtensions, disableVMBootstrapExtension: false"},
 		{"galleries", "images in galleries of one's own, managed images"},
 		{"peering", "AzureCluster.spec.networkSpec.vnet.peerings"},
@@ -122,6 +125,9 @@ func Of(method, resourceType string) string {
 	if kind, ok := strings.CutPrefix(resourceType, "Microsoft.Resources/"); ok && !strings.HasPrefix(kind, "subscriptions") {
 		resourceType = "Microsoft.Resources/subscriptions/" + kind
 	}
+	if method == "PUT" && resourceType == "Microsoft.KeyVault/vaults/secrets" {
+		return resourceType + "/setSecret/action" // the data plane's
+	}
 	switch method {
 	case "GET", "HEAD":
 		return resourceType + "/read"
@@ -157,6 +163,10 @@ func RoleOf(scope string, features ...string) (Role, error) {
 		NotActions: []string{}, DataActions: []string{}, NotDataActions: []string{}, AssignableScopes: []string{scope},
 	}
 	for _, a := range actions {
+		if a.Evidence == Data {
+			role.DataActions = append(role.DataActions, a.Name)
+			continue
+		}
 		role.Actions = append(role.Actions, a.Name)
 	}
 	return role, nil
