@@ -28,6 +28,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&AzureMachineTemplate{}, &AzureMachineTemplateList{},
 		&AzureMachinePool{}, &AzureMachinePoolList{},
 		&AzureMachinePoolMachine{}, &AzureMachinePoolMachineList{},
+		&AzureMachinePoolTemplate{}, &AzureMachinePoolTemplateList{},
 		&AzureClusterIdentity{}, &AzureClusterIdentityList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)

@@ -112,6 +112,7 @@ func all() []flavor {
 		{name: "machinepool", about: "as default, with the workers in a machine pool", Pools: true},
 		{name: "machinepool-windows", about: "as windows, with the workers in machine pools", Windows: true, Pools: true},
 		{name: "private", about: "as default, with the API server behind an internal load balancer", Private: true},
+		{name: "topology-machinepool-windows", about: "as machinepool-windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true, Pools: true},
 		{name: "topology-windows", about: "as windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true},
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
 		{name: "windows-azure-cni", about: "as windows, with Azure CNI: pods have addresses of the virtual network", Windows: true, AzureCNI: true},

@@ -86,6 +86,11 @@ func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return s.hold(invalidConfiguration, err.Error(), r.Resync)
 	}
 	s.input.image = image
+	if s.windows() {
+		if err := cloud.PromiseBuild(ctx, r.Client, s.machinePool, image); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	if s.live != nil && s.pool.Status.Image != nil && reflect.DeepEqual(*s.pool.Status.Image, image) {
 		return ctrl.Result{}, nil
 	}

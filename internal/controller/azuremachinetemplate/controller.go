@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
@@ -38,13 +40,24 @@ type Reconciler struct {
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates,verbs=list;watch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=azuremachinetemplates/status,verbs=patch
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=list;watch;patch
 
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachineTemplate{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))).
 		WithOptions(options).
+		Watches(&clusterv1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(ofDeployment), builder.WithPredicates(cloud.Asked())).
 		Complete(trace.Reconciler("AzureMachineTemplate", r))
+}
+
+// ofDeployment names the template that a MachineDeployment refers to.
+func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
+	d, ok := o.(*clusterv1.MachineDeployment)
+	if !ok || d.Spec.Template.Spec.InfrastructureRef.Kind != "AzureMachineTemplate" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.InfrastructureRef.Name}}}
 }
 
 // Reconcile fills in the status of one template. The size's facts never change, so
@@ -58,6 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || cluster == nil || annotations.IsPaused(cluster, template) || !template.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err // the owner is an event when it comes
 	}
+	if err := r.promise(ctx, cluster, template); err != nil {
+		return ctrl.Result{}, err
+	}
 	size, found, err := r.size(ctx, cluster, template)
 	if err != nil || !found {
 		return ctrl.Result{RequeueAfter: r.Resync}, err
@@ -68,6 +84,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{}, r.Client.Status().Patch(ctx, template, client.MergeFrom(before))
+}
+
+// promise tells the autoscaler of the Windows build of the template's machines.
+func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) error {
+	spec := &template.Spec.Template.Spec
+	if spec.OSDisk.OSType != infrav1.WindowsOS {
+		return nil
+	}
+	var deployments clusterv1.MachineDeploymentList
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(template.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+		return fmt.Errorf("list the MachineDeployments of AzureMachineTemplate %s: %w", template.Name, err)
+	}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if ref := d.Spec.Template.Spec.InfrastructureRef; ref.Kind != "AzureMachineTemplate" || ref.Name != template.Name {
+			continue
+		}
+		image, err := cloud.Image(spec, template.Spec.Template.ObjectMeta.Annotations, d.Spec.Template.Spec.Version)
+		if err != nil {
+			continue // its machines say what is wrong
+		}
+		if err := cloud.PromiseBuild(ctx, r.Client, d, image); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // size looks the template's VM size up. Not found means that nobody can tell now;

@@ -1,0 +1,73 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/windows"
+)
+
+// CapacityLabelsAnnotation on a MachineDeployment or MachinePool lists the labels,
+// key=value by commas, that cluster-autoscaler expects of nodes that do not exist yet.
+// Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/clusterapi/README.md.
+const CapacityLabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
+
+// PromiseBuild tells the autoscaler which Windows build the nodes of a group will have:
+// architecture and operating system stand in status.nodeInfo, which has no place for
+// it, and pods that select a build would never start the first node. A group that
+// nobody asked to scale, and an image that does not tell its release, are left alone.
+func PromiseBuild(ctx context.Context, c client.Client, group client.Object, image infrav1.Image) error {
+	if _, asked := group.GetAnnotations()[clusterv1.AutoscalerMaxSizeAnnotation]; !asked {
+		return nil
+	}
+	contents, known := windows.ParseImage(reference(image))
+	if !known || contents.Release.Build == "" {
+		return nil
+	}
+	before, ok := group.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil
+	}
+	labels := withLabel(group.GetAnnotations()[CapacityLabelsAnnotation], corev1.LabelWindowsBuild, contents.Release.Build)
+	if labels == group.GetAnnotations()[CapacityLabelsAnnotation] {
+		return nil
+	}
+	group.GetAnnotations()[CapacityLabelsAnnotation] = labels
+	if err := client.IgnoreNotFound(c.Patch(ctx, group, client.MergeFrom(before))); err != nil {
+		return fmt.Errorf("annotate %s %s with the build of its nodes: %w", group.GetObjectKind().GroupVersionKind().Kind, group.GetName(), err)
+	}
+	return nil
+}
+
+// withLabel sets one label of a list and leaves the others.
+func withLabel(list, key, value string) string {
+	labels := slices.DeleteFunc(strings.Split(list, ","), func(l string) bool {
+		return l == "" || strings.HasPrefix(l, key+"=")
+	})
+	return strings.Join(append(labels, key+"="+value), ",")
+}
+
+// reference is an image as its contents are known by.
+func reference(image infrav1.Image) string {
+	switch {
+	case image.ID != nil:
+		return *image.ID
+	case image.Marketplace != nil:
+		return ImageName(image)
+	case image.SharedGallery != nil:
+		g := image.SharedGallery
+		return desired.GalleryImageID(g.SubscriptionID, g.ResourceGroup, g.Gallery, g.Name, g.Version)
+	case image.ComputeGallery != nil:
+		g := image.ComputeGallery
+		return "/CommunityGalleries/" + g.Gallery + "/Images/" + g.Name + "/Versions/" + g.Version
+	}
+	return ""
+}
