@@ -24,6 +24,7 @@ import (
 const (
 	hourly  = time.Hour
 	shortly = time.Second
+	soon    = 5 * time.Second
 )
 
 // scaledElsewhere says that an autoscaler of Azure or of the user sets the capacity.

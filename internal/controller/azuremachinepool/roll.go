@@ -137,7 +137,8 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.scaledElsewhere() {
 		b.wanted = math.MaxInt32 // what somebody else added stays, old models too
 	}
-	for _, m := range choose(s.members, b) {
+	going := choose(s.members, b)
+	for _, m := range going {
 		var doomed client.Object = m.machine
 		if m.machine == nil {
 			doomed = m.shown
@@ -146,6 +147,9 @@ func (r *Reconciler) roll(ctx context.Context, s *scope) (ctrl.Result, error) {
 		if err := client.IgnoreNotFound(r.Client.Delete(ctx, doomed)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("delete %s of AzureMachinePool %s: %w", doomed.GetName(), s.pool.Name, err)
 		}
+	}
+	if !s.scaledElsewhere() && len(going) == 0 && int32(s.present()) < s.replicas() {
+		return ctrl.Result{RequeueAfter: soon}, nil // instances are on their way, and no event tells of them
 	}
 	return ctrl.Result{}, nil
 }
