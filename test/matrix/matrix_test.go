@@ -41,6 +41,8 @@ func cells() []cell {
 		{name: "pools-windows", args: append(flavor("machinepool-windows"), "--worker-machine-count", "2"), nodes: []string{"Windows Server 2022", "win-p-win000001"}},
 		{name: "internal-lb", args: flavor("windows-internal-lb"), nodes: []string{"Windows Server 2022"}},
 		{name: "topology", args: flavor("topology-windows"), nodes: []string{"Windows Server 2022"}, full: true},
+		{name: "topology-pools", args: flavor("topology-machinepool-windows"), nodes: []string{"Windows Server 2022", "win-"}, full: true},
+		{name: "azure-cni", args: flavor("windows-azure-cni"), nodes: []string{"Windows Server 2022"}, full: true},
 		{name: "five", args: append(flavor("default"), "--control-plane-machine-count", "5"), nodes: []string{"Ubuntu"}, full: true},
 		{name: "older", args: append(flavor("windows"), "--kubernetes-version", "v1.34.2"), nodes: []string{"v1.34.2", "Windows Server 2022"}, full: true},
 	}
