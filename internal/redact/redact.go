@@ -56,7 +56,7 @@ var rules = []rule{
 	// A bootstrap token: six characters, a dot, sixteen. The ID is public.
 	{regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), "$1." + Mark, dotted},
 	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&}"']+)`), "${1}" + Mark, named},
-	{regexp.MustCompile(`(?i)(--(?:token|password|certificate-key|client-secret)\s+)\S+`), "${1}" + Mark, holds("--")},
+	{regexp.MustCompile(`(?i)(--(?:[a-z0-9-]*-)?(?:token|passwo?r?d|pass|secret|key|connection-string)\s+)\S+`), "${1}" + Mark, holds("--")},
 	{regexp.MustCompile(`(?i)([?&](?:sig|code|access_token)=)[^&\s"']+`), "${1}" + Mark, func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
 }
 

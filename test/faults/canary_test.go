@@ -61,6 +61,9 @@ var purpose = map[string]string{
 	"get kubeconfig": "prints the kubeconfig, with the administrator's key, for the user to keep",
 }
 
+// silent are the commands that print nothing when they succeed, beside cp.
+var silent = []string{"azure snapshot", "azure faults", "docs DIR/docs"}
+
 // invocations are how every command is run, each by its path. What is run last ends
 // the plane. A name in capitals is replaced: MACHINE and FAILED by machines, NODE by
 // a node, FILE by a manifest with the planted secrets, DIR by a folder.
@@ -136,7 +139,7 @@ func TestNoSecretIsShown(t *testing.T) {
 		}
 		if out := p.Everything(args...); len(out) > 0 {
 			shown[strings.Join(c, " ")] = out
-		} else if c[0] != "completion" && c[0] != "cp" && c[0] != "docs" {
+		} else if !slices.Contains(silent, strings.Join(c[:min(2, len(c))], " ")) && c[0] != "cp" {
 			t.Errorf("%v prints nothing", c)
 		}
 	}
@@ -148,7 +151,9 @@ func TestNoSecretIsShown(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d secrets are in none of %d outputs", len(secrets), len(shown))
+	if !t.Failed() {
+		t.Logf("%d secrets are in none of %d outputs", len(secrets), len(shown))
+	}
 }
 
 // TestEveryCommandIsLookedAt holds the list of invocations to the commands that there

@@ -25,7 +25,7 @@ type answer struct {
 }
 
 // patience bounds the way of a fault to its symptom, and back.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // TestFaults brings the faults about one after another, and lets each be healed
 // before the next.
