@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -51,22 +50,6 @@ func (d Decoder) Problems(o *Object) []Problem {
 		out = append(out, Problem{at, e.Error()})
 	}
 	return out
-}
-
-// JSON is what is there as JSON, without its positions.
-func (v Value) JSON() ([]byte, error) {
-	if v.node == nil {
-		return []byte("null"), nil
-	}
-	var content any
-	if err := v.node.Decode(&content); err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	data, err := json.Marshal(content)
-	if err != nil {
-		return nil, errors.New("a key is no text")
-	}
-	return data, nil
 }
 
 // Find follows a path as the API server writes it: spec.containers[0].image, and

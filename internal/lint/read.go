@@ -24,6 +24,8 @@ const (
 	maxList     = 8 // Lists in Lists
 	// maxNodes bounds the memory: a node with what hangs on it takes about half a KiB.
 	maxNodes = 1_500_000
+	// maxInput bounds the memory of text that has few of them.
+	maxInput = 128 << 20
 )
 
 // document is one YAML document of a file.
@@ -66,42 +68,39 @@ type Options struct {
 // Read reads files, directories (their .yaml, .yml and .json), globs and "-". What
 // cannot be read is told, and hides nothing else.
 func Read(names []string, o Options) (*Set, []error) {
-	set := &Set{}
-	var errs []error
-	fail := func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) }
+	var r reader
 	for _, name := range names {
 		if name == "-" {
 			data, err := io.ReadAll(io.LimitReader(o.Stdin, maxFile+1))
 			if err != nil {
-				fail("-", 0, err)
+				r.fail("-", 0, err)
 				continue
 			}
-			set.add("-", data, o, fail)
+			r.add("-", data)
 			continue
 		}
 		files, err := expand(name)
 		if err != nil {
-			fail(name, 0, err)
+			r.fail(name, 0, err)
 			continue
 		}
 		for _, file := range files {
 			data, err := readFile(file)
 			if err != nil {
-				fail(file, 0, err)
+				r.fail(file, 0, err)
 				continue
 			}
-			set.add(file, data, o, fail)
+			r.add(file, data)
 		}
 	}
-	return set, errs
+	return r.read(o)
 }
 
 // Parse reads one stream that is already in memory.
 func Parse(file string, data []byte, o Options) (*Set, []error) {
-	set := &Set{}
-	var errs []error
-	set.add(file, data, o, func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
-	return set, errs
+	var r reader
+	r.add(file, data)
+	return r.read(o)
 }
 
 func readFile(name string) ([]byte, error) {
@@ -136,33 +135,74 @@ func expand(name string) ([]string, error) {
 	return files, err
 }
 
-// add parses a stream and takes its objects.
-func (s *Set) add(file string, data []byte, o Options, fail func(string, int, error)) {
+// reader gathers documents, and what is wrong before any is parsed, in order.
+type reader struct {
+	parts []part
+	// nodes and bytes are how many there are in what is kept.
+	nodes, bytes int
+}
+
+// part is a document, or why there is none, or no more of one.
+type part struct {
+	*document
+	node *yaml.Node
+	err  *ReadError
+}
+
+func (r *reader) fail(file string, line int, err error) {
+	r.parts = append(r.parts, part{err: &ReadError{file, line, err}})
+}
+
+// add takes the documents of a stream.
+func (r *reader) add(file string, data []byte) {
 	switch {
 	case len(data) > maxFile:
-		fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
+		r.fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
+		return
+	case r.bytes+len(data) > maxInput:
+		r.fail(file, 0, fmt.Errorf("the input has more than the %d MiB that are read at once; this file is not: name fewer files", maxInput>>20))
 		return
 	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
-		fail(file, 0, errors.New("no text in UTF-8"))
+		r.fail(file, 0, errors.New("no text in UTF-8"))
 		return
 	}
+	r.bytes += len(data)
 	for _, d := range split(file, data) {
 		if len(d.text) > maxDocument {
-			fail(file, d.line+1, fmt.Errorf("a document of %d MiB; Kubernetes takes no object over 1.5", len(d.text)>>20))
+			r.fail(file, d.line+1, fmt.Errorf("a document of %d MiB; Kubernetes takes no object over 1.5", len(d.text)>>20))
 			continue
 		}
-		if s.nodes += nodes(d.text); s.nodes > maxNodes {
-			fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at once; this and what follows is not: name fewer files, or split them", maxNodes))
+		if r.nodes += nodes(d.text); r.nodes > maxNodes {
+			r.fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at once; this and what follows is not: name fewer files, or split them", maxNodes))
 			return
 		}
-		parsed, err := parse(d.text)
-		if err != nil {
-			fail(file, d.line+lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: ")))
+		r.parts = append(r.parts, part{document: d})
+	}
+}
+
+// read parses the documents, all cores at once, and takes their objects in order.
+func (r *reader) read(o Options) (*Set, []error) {
+	each(len(r.parts), func(i int) {
+		p := &r.parts[i]
+		if p.err != nil {
+			return
 		}
-		if len(parsed.Content) > 0 {
-			s.take(d, root(parsed), o, 0, fail)
+		var err error
+		if p.node, err = parse(p.text); err != nil {
+			p.err = &ReadError{p.file, p.line + lineOf(err), errors.New(strings.TrimPrefix(err.Error(), "yaml: "))}
+		}
+	})
+	set := &Set{nodes: r.nodes}
+	var errs []error
+	for _, p := range r.parts {
+		if p.err != nil {
+			errs = append(errs, p.err)
+		}
+		if p.node != nil && len(p.node.Content) > 0 {
+			set.take(p.document, root(p.node), o, 0, func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
 		}
 	}
+	return set, errs
 }
 
 // nodes is about how many keys and values a text has, and never much fewer.

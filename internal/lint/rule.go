@@ -84,6 +84,14 @@ type Rule struct {
 	Check func(p *Pass)
 }
 
+// holds says whether the verdict holds for the target's Kubernetes.
+func (r *Rule) holds(t Target) bool {
+	if t.Minor == 0 { // the newest
+		return r.Until == 0
+	}
+	return t.Minor >= r.Since && (r.Until == 0 || t.Minor < r.Until)
+}
+
 // Finding is what a rule found at one place.
 type Finding struct {
 	Rule     string   `json:"rule"`
@@ -157,19 +165,18 @@ func Run(set *Set, rules []Rule, target Target) []Finding {
 
 // RunAll is Run, and returns also what annotations silence, with their reasons.
 func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
-	findings := []Finding{}
-	set.lookup()
-	for i := range rules {
-		r := &rules[i]
-		if target.Minor > 0 && (target.Minor < r.Since || r.Until > 0 && target.Minor >= r.Until) || target.Minor == 0 && r.Until > 0 {
-			continue
+	set.lookup() // the rules only read what there is then
+	found := make([][]Finding, len(rules))
+	each(len(rules), func(i int) {
+		if r := &rules[i]; r.holds(target) {
+			r.Check(&Pass{Set: set, Target: target, rule: r, findings: &found[i]})
 		}
-		r.Check(&Pass{Set: set, Target: target, rule: r, findings: &findings})
-	}
+	})
+	findings := slices.Concat(found...)
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Rule, b.Rule))
 	})
-	told = findings[:0]
+	told = []Finding{}
 	for _, f := range findings {
 		if ignored(f) {
 			f.Reason = f.object.reason()

@@ -2,8 +2,8 @@ package lint
 
 import "slices"
 
-// Set is everything that was read together. Looking through it fills an index, so a
-// set is for one goroutine at a time.
+// Set is everything that was read together. Looking through it the first time fills an
+// index; from then on, and until it changes, any number of goroutines may read it.
 type Set struct {
 	Objects []*Object
 	Pods    []*Pod
@@ -46,6 +46,7 @@ func (s *Set) lookup() *index {
 	}
 	for _, p := range s.Pods {
 		x.place(p)
+		p.containers = p.Containers()
 		namespace := p.Object.Namespace
 		if labels := p.Meta.At("labels"); labels.merges() {
 			x.merged[namespace] = append(x.merged[namespace], p)

@@ -66,10 +66,17 @@ func lookup(n *yaml.Node, key string, depth int) (keyNode, value *yaml.Node) {
 	if n == nil || n.Kind != yaml.MappingNode || depth > maxMerge {
 		return nil, nil
 	}
+	merges := false
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key && n.Content[i].Tag != "!!merge" {
-			return n.Content[i], resolve(n.Content[i+1])
+		switch k := n.Content[i]; {
+		case k.Value == key && k.Tag != "!!merge":
+			return k, resolve(n.Content[i+1])
+		case k.Value == "<<":
+			merges = true
 		}
+	}
+	if !merges {
+		return nil, nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Tag != "!!merge" {
@@ -122,10 +129,11 @@ func (v Value) Fields() []Field {
 	if v.node == nil || v.node.Kind != yaml.MappingNode {
 		return nil
 	}
+	parent, content := v, v.node.Content
 	var out []Field
-	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		if v.node.Content[i].Tag != "!!merge" {
-			out = append(out, Field{Key: v.node.Content[i].Value, Value: v.At(v.node.Content[i].Value)})
+	for i := 0; i+1 < len(content); i += 2 {
+		if key := content[i]; key.Tag != "!!merge" {
+			out = append(out, Field{Key: key.Value, Value: Value{node: resolve(content[i+1]), key: key, near: key, parent: &parent, name: key.Value, index: -1}})
 		}
 	}
 	return out

@@ -6,41 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
-	"time"
+
+	"casement.dev/casement/test/corpus"
+	"casement.dev/casement/test/measure"
 )
 
 // rounds of each program, in turns; the fastest counts, as other work of the machine
 // only ever makes one slower.
 const rounds = 3
-
-// usage is what a program took.
-type usage struct {
-	wall, cpu time.Duration
-	peak      float64 // bytes
-	code      int
-	out, err  bytes.Buffer
-}
-
-// measure runs a program to its end; exit codes of its own are no error.
-func measure(path string, args ...string) (*usage, error) {
-	u := &usage{}
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = &u.out, &u.err
-	begun := time.Now()
-	err := cmd.Run()
-	u.wall = time.Since(begun)
-	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() < 0) {
-		return nil, fmt.Errorf("%s: %w: %.2000s", filepath.Base(path), err, u.err.String())
-	}
-	u.cpu, u.code = cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), cmd.ProcessState.ExitCode()
-	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		u.peak = float64(r.Maxrss) * 1024 // KiB on Linux
-	}
-	return u, nil
-}
 
 // lintBench runs casement lint, with all rules, and kubeconform over the same files.
 func lintBench(show func(row), bin, home string, documents int) error {
@@ -52,17 +26,17 @@ func lintBench(show func(row), bin, home string, documents int) error {
 		return err
 	}
 	conform := []string{"-strict", "-summary", "-output", "json", "-schema-location", schema + "/{{.ResourceKind}}{{.KindSuffix}}.json", files}
-	var ours, theirs *usage
+	var ours, theirs *measure.Usage
 	for range rounds {
-		u, err := measure(filepath.Join(bin, "casement"), "lint", "-o", "json", files)
+		u, err := measure.Run(nil, filepath.Join(bin, "casement"), "lint", "-o", "json", files)
 		if err != nil {
 			return err
 		}
-		if u.code > 1 {
-			return fmt.Errorf("casement lint ends with %d: %.2000s", u.code, u.err.String())
+		if u.Code > 1 {
+			return fmt.Errorf("casement lint ends with %d: %.2000s", u.Code, u.Err.String())
 		}
 		ours = faster(ours, u)
-		if u, err = measure(filepath.Join(bin, "kubeconform"), conform...); err != nil {
+		if u, err = measure.Run(nil, filepath.Join(bin, "kubeconform"), conform...); err != nil {
 			return err
 		}
 		theirs = faster(theirs, u)
@@ -74,37 +48,37 @@ func lintBench(show func(row), bin, home string, documents int) error {
 	if err := conformed(theirs, documents); err != nil {
 		return err
 	}
-	perSecond := func(u *usage) float64 { return float64(documents) / u.wall.Seconds() }
+	perSecond := func(u *measure.Usage) float64 { return float64(documents) / u.Wall.Seconds() }
 	show(row{"casement lint, all rules: documents per second", "/s", perSecond(ours), 0, fmt.Sprintf("%d documents, %d findings; more is better", documents, findings)})
 	show(row{"kubeconform -strict on the same files", "/s", perSecond(theirs), 0, "schemas from our API server's OpenAPI; all are valid"})
-	show(row{"kubeconform's speed, casement lint's is 1", "x", perSecond(theirs) / perSecond(ours), 1, fmt.Sprintf("CPU time %.1f s and %.1f s", theirs.cpu.Seconds(), ours.cpu.Seconds())})
-	show(row{"casement lint: peak memory", "MiB", ours.peak / (1 << 20), 1024, ""})
-	show(row{"kubeconform: peak memory", "MiB", theirs.peak / (1 << 20), 0, ""})
+	show(row{"kubeconform's speed, casement lint's is 1", "x", perSecond(theirs) / perSecond(ours), 1, fmt.Sprintf("CPU time %.1f s and %.1f s", theirs.CPU.Seconds(), ours.CPU.Seconds())})
+	show(row{"casement lint: peak memory", "MiB", ours.Peak / (1 << 20), 1024, ""})
+	show(row{"kubeconform: peak memory", "MiB", theirs.Peak / (1 << 20), 0, ""})
 	return nil
 }
 
-func faster(a, b *usage) *usage {
-	if a == nil || b.wall < a.wall {
+func faster(a, b *measure.Usage) *measure.Usage {
+	if a == nil || b.Wall < a.Wall {
 		return b
 	}
 	return a
 }
 
 // found is the number of findings.
-func found(u *usage) (int, error) {
+func found(u *measure.Usage) (int, error) {
 	var out struct{ Findings []json.RawMessage }
-	err := json.Unmarshal(u.out.Bytes(), &out)
+	err := json.Unmarshal(u.Out.Bytes(), &out)
 	return len(out.Findings), err
 }
 
 // conformed is an error unless kubeconform has looked at all documents and is content.
-func conformed(u *usage, documents int) error {
+func conformed(u *measure.Usage, documents int) error {
 	var out struct {
 		Resources []json.RawMessage
 		Summary   struct{ Valid, Invalid, Errors, Skipped int }
 	}
-	if err := json.Unmarshal(u.out.Bytes(), &out); err != nil {
-		return fmt.Errorf("read what kubeconform says: %w: %.2000s", err, u.err.String())
+	if err := json.Unmarshal(u.Out.Bytes(), &out); err != nil {
+		return fmt.Errorf("read what kubeconform says: %w: %.2000s", err, u.Err.String())
 	}
 	if out.Summary.Valid != documents {
 		return fmt.Errorf("kubeconform: %+v of %d documents: %.2000s", out.Summary, documents, bytes.Join(raw(out.Resources), []byte("\n")))
@@ -118,4 +92,27 @@ func raw(list []json.RawMessage) [][]byte {
 		out = append(out, r)
 	}
 	return out
+}
+
+// corpusBench lints what means it ill, and shows how it ends and what memory it takes.
+func corpusBench(show func(row), bin, home string) error {
+	for _, input := range corpus.Inputs() {
+		dir, err := os.MkdirTemp(home, "corpus")
+		if err != nil {
+			return err
+		}
+		name, err := input.Write(dir)
+		if err != nil {
+			return err
+		}
+		u, err := measure.Run(nil, filepath.Join(bin, "casement"), "lint", name)
+		if err != nil {
+			return err
+		}
+		show(row{"casement lint: " + input.Name, "MiB", u.Peak / corpus.MiB, 1024, fmt.Sprintf("exit code %d", u.Code)})
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -70,6 +70,9 @@ func run(bin string, nodes, machines, vms, documents, paper int, idle time.Durat
 		if err := lintBench(show, bin, home, documents); err != nil {
 			return err
 		}
+		if err := corpusBench(show, bin, home); err != nil {
+			return err
+		}
 	}
 	if vms > 0 {
 		if err := azureLoad(show, home, vms); err != nil {

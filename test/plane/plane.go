@@ -31,17 +31,24 @@ type Plane struct {
 	env  []string
 }
 
+// Binary finds a program that make build has built.
+func Binary(t *testing.T, name string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("../../bin", name))
+	if err == nil {
+		_, err = os.Stat(file)
+	}
+	if err != nil {
+		t.Fatalf("%v; build the binaries with: make build", err)
+	}
+	return file
+}
+
 // New finds the binaries, and ends the plane with the test. env is added to each
 // command's environment.
 func New(t *testing.T, env ...string) *Plane {
 	t.Helper()
-	bin, err := filepath.Abs("../../bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(bin, "casement")); err != nil {
-		t.Fatalf("%v; build the binaries with: make build", err)
-	}
+	bin := filepath.Dir(Binary(t, "casement"))
 	// t.TempDir is too long for unix sockets.
 	home, err := os.MkdirTemp("", "cas")
 	if err != nil {

@@ -1,0 +1,47 @@
+package lint
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// FuzzJSON: what is written without decoding is what YAML's own decoder and JSON's
+// encoder would have written.
+func FuzzJSON(f *testing.F) {
+	for _, text := range []string{
+		"a: 1\nb: [true, FALSE, null, ~, -5, 0]\nc: {d: \"x\\ty\", e: 'ü<>&', f: |\n  many\n  lines\n}", "a: 007", "a: 0x1f", "a: 1_000", "a: -", "a: 1.5", "a: .inf",
+		"a: &x {b: 1}\nc: *x\n", "a: &x {b: 1}\nc: {<<: *x}\n", "a: 1\na: 2", "1: 2", "? [a]\n: b", "a: 2026-01-01", "a: !!binary aGk=", "a: !mine x", "a: 123456789012345678901234567890", "-0", "a: +1", "a: !!int x", "a: !!bool yes", "[]", "{}", "a:",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var node yaml.Node
+		if yaml.Unmarshal(text, &node) != nil || len(node.Content) == 0 {
+			return
+		}
+		data, ok := appendJSON(nil, node.Content[0])
+		if !ok {
+			return
+		}
+		var content, got, want any
+		if err := node.Decode(&content); err != nil {
+			t.Fatalf("%q is written as %s, and cannot be decoded: %v", text, data, err)
+		}
+		plain, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if err := json.Unmarshal(plain, &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, not %s", data, plain)
+		}
+	})
+}
