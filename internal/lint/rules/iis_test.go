@@ -1,0 +1,38 @@
+package rules
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// TestIIS: of a manifest that people copy, both memory fields are found, and mending
+// changes these two words and no other byte.
+func TestIIS(t *testing.T) {
+	text, err := os.ReadFile("testdata/iis.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, errs := lint.Parse("iis.yaml", text, lint.Options{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	findings := lint.Run(set, All(), lint.Target{})
+	const resources = "spec.template.spec.containers[0].resources."
+	for _, path := range []string{resources + "limits.memory", resources + "requests.memory"} {
+		found := false
+		for _, f := range findings {
+			found = found || f.Rule == "WIN201" && f.Path == path && f.Fixable()
+		}
+		if !found {
+			t.Errorf("WIN201 does not find %s", path)
+		}
+	}
+	mended, made := lint.Mend("iis.yaml", text, findings)
+	want := strings.NewReplacer("memory: 800m", "memory: 800Mi", "memory: 300m", "memory: 300Mi").Replace(string(text))
+	if made != 2 || string(mended) != want {
+		t.Errorf("made %d fixes:\n%s", made, mended)
+	}
+}
