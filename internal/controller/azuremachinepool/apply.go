@@ -124,7 +124,10 @@ func (s *scope) resources() ([]desired.Resource, error) {
 	if err := s.compare(resources[0]); err != nil {
 		return nil, err
 	}
-	in.Capacity = s.capacity()
+	if in.Capacity = s.capacity(); in.Capacity > s.live.SKU.Capacity {
+		// An instance that was deleted while the set grew has taken capacity along.
+		s.pool.Status.LongRunningOperationStates = cloud.Unsettled(s.pool.Status.LongRunningOperationStates, s.setID())
+	}
 	return desired.ScaleSet(in)
 }
 

@@ -52,6 +52,14 @@ func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.Lo
 	return States(tokens)
 }
 
+// Unsettled drops the memory of a write of a resource of which Azure made something
+// else: somebody has changed it since, and the same may be written again.
+func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
+	return States(slices.DeleteFunc(Tokens(states), func(t plan.Token) bool {
+		return strings.EqualFold(t.ID, id) && t.Class == "" && t.Resume == ""
+	}))
+}
+
 // Explain says what an outcome failed at or waits for: the code of what went
 // wrong, or busy when nothing did, and one line.
 func Explain(outcome plan.Outcome, busy string) (reason, message string) {
