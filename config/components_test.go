@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,5 +69,50 @@ func TestComponents(t *testing.T) {
 	}
 	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 2 || count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 2 {
 		t.Errorf("installed kinds: %v", count)
+	}
+}
+
+// TestSelfSignedComponents: nothing of cert-manager is left, the manager makes its
+// certificate itself, and may do that for the configurations that are installed.
+func TestSelfSignedComponents(t *testing.T) {
+	data, err := SelfSignedComponents("example.com/casement-manager:v0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if strings.Contains(text, "cert-manager") {
+		t.Error("cert-manager is still needed")
+	}
+	for _, want := range []string{"--webhook-self-signed=casement-system/casement-webhook-service-cert", "--webhook-service=casement-system/casement-webhook-service"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the manager lacks %s", want)
+		}
+	}
+	if strings.Contains(text, "volumeMounts") {
+		t.Error("a Secret is mounted that nobody makes before the manager runs")
+	}
+	var configurations, named []string
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Rules    []struct{ APIGroups, ResourceNames []string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(o.Kind, "WebhookConfiguration") {
+			configurations = append(configurations, o.Metadata.Name)
+		}
+		for _, r := range o.Rules {
+			if slices.Contains(r.APIGroups, "admissionregistration.k8s.io") {
+				named = append(named, r.ResourceNames...)
+			}
+		}
+	}
+	slices.Sort(configurations)
+	slices.Sort(named)
+	if !slices.Equal(configurations, named) {
+		t.Errorf("installed are %v, and the manager may change %v", configurations, named)
 	}
 }
