@@ -54,8 +54,8 @@ e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a loca
 e2e-faults: build ## Some 40 faults, and what casement why calls each
 	go test -timeout 60m -count=1 -v ./test/faults -full
 
-e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade, move
-	go test -timeout 15m -count=1 -v ./test/clusterctl -full
+e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
+	go test -timeout 40m -count=1 -v ./test/clusterctl -full
 
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
