@@ -18,7 +18,7 @@ func TestTable(t *testing.T) {
 		if !slices.Contains(names(), a.Feature) {
 			t.Errorf("%s: there is no feature %q", a.Name, a.Feature)
 		}
-		if !slices.Contains([]Evidence{Call, Linked, Poll, Unproven}, a.Evidence) || a.Why == "" {
+		if !slices.Contains([]Evidence{Call, Linked, Poll, Unproven, Data}, a.Evidence) || a.Why == "" {
 			t.Errorf("%s: evidence %q, why %q", a.Name, a.Evidence, a.Why)
 		}
 		if !strings.HasPrefix(a.Name, "Microsoft.") || strings.Contains(a.Name, "*") {
