@@ -9,13 +9,14 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
-// The defaults of a cluster's network, as CAPZ v1.26 has them.
+// The defaults of a cluster's network, as CAPZ v1.26 has them, but for the range of the
+// bastion: Azure takes none smaller than /26 (learn.microsoft.com/azure/bastion, AzureBastionSubnet).
 const (
 	defaultVnetCIDR         = "10.0.0.0/8"
 	defaultControlPlaneCIDR = "10.0.0.0/16"
 	defaultNodeCIDRPattern  = "10.%d.0.0/16"
 	defaultInternalIP       = "10.0.0.100"
-	defaultBastionCIDR      = "10.255.255.224/27"
+	defaultBastionCIDR      = "10.255.255.192/26"
 	bastionSubnetName       = "AzureBastionSubnet" // Azure demands this name
 	defaultIdleMinutes      = 4
 	defaultEnvironment      = "AzurePublicCloud"
