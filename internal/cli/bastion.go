@@ -49,7 +49,7 @@ func (a *app) tunnel(ctx context.Context, w way, r reach.Route) (func(context.Co
 	}
 	var host struct{ Properties struct{ DNSName string } }
 	if err := json.Unmarshal(raw, &host); err != nil || host.Properties.DNSName == "" {
-		return nil, fmt.Errorf("Bastion host %s has no name yet (properties.dnsName); name another way in with --jump", declared.Name)
+		return nil, fmt.Errorf("the Bastion host %s has no name yet (properties.dnsName); name another way in with --jump", declared.Name)
 	}
 	through, err := a.bastionHost(ctx, w.target, azure, host.Properties.DNSName)
 	return through.Dial, err
