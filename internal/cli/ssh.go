@@ -146,11 +146,11 @@ func newSSH(a *app) *cobra.Command {
 		Long: `Log in to a machine by SSH: to the control plane endpoint's port 22, and from there
 to the machine's private address; or through the Azure Bastion host, where the
 AzureCluster declares one of SKU Standard with enableTunneling, as whom az or the
-environment logs in. --jump bastion insists on it. NODE|MACHINE is the name of a Machine, of its node,
+environment logs in. --jump bastion insists on it; --jump none goes straight to the
+machine's public or private address. NODE|MACHINE is the name of a Machine, of its node,
 or of its AzureMachine. Host keys are remembered per cluster, with the local plane's
-state or in ~/.config/casement; a changed one is refused. --jump none goes straight to
-the machine's public or private address. The exit code is the command's. On the local
-plane the machine is simulated, and so is what answers.`,
+state or in ~/.config/casement; a changed one is refused. The exit code is the command's.
+On the local plane the machine is simulated, and so is what answers.`,
 		Example: "  casement ssh demo-md-win-x7k2p\n  casement ssh demo-md-win-x7k2p -- hostname\n  casement ssh demo-md-win-x7k2p --identity ~/.ssh/id_ed25519 -- powershell Get-Service kubelet",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

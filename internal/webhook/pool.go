@@ -3,6 +3,7 @@ package webhook
 import (
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -58,6 +59,22 @@ func validatePool(old, p *infrav1.AzureMachinePool) field.ErrorList {
 	}
 	if old != nil {
 		errs = append(errs, poolImmutable(old, p)...)
+	}
+	return errs
+}
+
+// validatePoolTemplate checks the pools that a template makes as they would be at their
+// own admission. The template itself keeps what its author wrote, and may be changed: a
+// topology changes its pools in place.
+func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
+	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations}, Spec: *t.Spec.Template.Spec.DeepCopy()}
+	resource := field.NewPath("spec", "template")
+	if err := defaultPool(p); err != nil {
+		return field.ErrorList{field.InternalError(resource, err)}
+	}
+	errs := validatePool(nil, p)
+	for _, err := range errs {
+		err.Field = resource.String() + "." + err.Field
 	}
 	return errs
 }

@@ -77,7 +77,7 @@ var invocations = [][]string{
 	{"kubectl", "get", "azuremachines,azureclusters,machines,clusters,machinesets,machinedeployments,kubeadmcontrolplanes", "-o", "jsonpath={.items[*].status}"},
 	{"ssh", "MACHINE", "--", "hostname"}, {"ssh", "FAILED", "--", "powershell", "Get-Service"}, {"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
 	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--timeout", "1s"},
-	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
+	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
 	{"images", "list"}, {"images", "show", "v1.36.3"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
 	{"support", "demo", "--file", "DIR/support.tgz"},
 	{"azure", "serve", "--help"}, {"azure", "reset"}, {"down"},
@@ -175,7 +175,7 @@ func TestEveryCommandIsLookedAt(t *testing.T) {
 	walk()
 }
 
-var helpRow = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`)
+var helpRow = regexp.MustCompile(`(?m)^  ([a-z-]+) {2,}\S`)
 
 // subcommands are those that a help lists.
 func subcommands(help string) []string {
