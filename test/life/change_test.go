@@ -113,11 +113,15 @@ func (l *life) upgradeKubernetes() {
 	l.settled()
 }
 
-// checkSkew holds that no kubelet is newer than the oldest API server.
+// checkSkew holds that no worker's kubelet is newer than the oldest API server. That of
+// a control plane machine comes with an API server of its own.
 func (l *life) checkSkew() {
 	l.t.Helper()
 	servers := strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[*].spec.version}"))
 	for _, n := range l.nodes(false) {
+		if _, control := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]; control {
+			continue
+		}
 		if oldest := slices.Min(servers); len(servers) > 0 && minor(n.Status.NodeInfo.KubeletVersion) > minor(oldest) {
 			l.t.Errorf("the kubelet of %s is %s, and an API server %s", n.Metadata.Name, n.Status.NodeInfo.KubeletVersion, oldest)
 		}

@@ -24,12 +24,14 @@ type deleteInstances struct {
 
 // endInstances deletes, in one call, the instances whose objects are being deleted.
 func (r *Reconciler) endInstances(ctx context.Context, s *scope) (ctrl.Result, error) {
-	doomed := s.doomedInstances()
+	doomed, id := s.doomedInstances(), s.setID()+"/delete"
 	if len(doomed) == 0 || s.live == nil {
+		// The list may show that they are gone before the operation says so.
+		s.pool.Status.LongRunningOperationStates = cloud.Forget(s.pool.Status.LongRunningOperationStates, id)
 		return ctrl.Result{}, nil
 	}
 	action := desired.Resource{
-		ID: s.setID() + "/delete", APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{doomed},
+		ID: id, APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{doomed},
 		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
 	}
 	outcome := s.azure.Act(ctx, s.cluster.Name, []desired.Resource{action}, s.pool.Status.LongRunningOperationStates)

@@ -46,18 +46,24 @@ func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {
 // Forgive drops the remembered failures of a resource: what it failed at is gone, and
 // the same may be tried again.
 func Forgive(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
-	tokens := slices.DeleteFunc(Tokens(states), func(t plan.Token) bool {
-		return strings.EqualFold(t.ID, id) && t.Class != "" && t.Resume == ""
-	})
-	return States(tokens)
+	return without(states, id, func(t plan.Token) bool { return t.Class != "" && t.Resume == "" })
 }
 
 // Unsettled drops the memory of a write of a resource of which Azure made something
 // else: somebody has changed it since, and the same may be written again.
 func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
-	return States(slices.DeleteFunc(Tokens(states), func(t plan.Token) bool {
-		return strings.EqualFold(t.ID, id) && t.Class == "" && t.Resume == ""
-	}))
+	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
+}
+
+// Forget drops all that is remembered of a resource or action: what it was to do is
+// seen to be done.
+func Forget(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
+	return without(states, id, func(plan.Token) bool { return true })
+}
+
+// without drops the tokens of a resource that are drop.
+func without(states []infrav1.LongRunningOperationState, id string, drop func(plan.Token) bool) []infrav1.LongRunningOperationState {
+	return States(slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && drop(t) }))
 }
 
 // Explain says what an outcome failed at or waits for: the code of what went
