@@ -11,7 +11,11 @@ import (
 	"time"
 )
 
-var guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var (
+	guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	// vaultURI has the port where the local Azure listens.
+	vaultURI = regexp.MustCompile(`^https://[a-z0-9-]+\.vault\.casement\.localhost(:\d+)?/$`)
+)
 
 // kinds are what <NAME> stands for in a shape.
 var kinds = map[string]func(any) bool{
@@ -19,6 +23,7 @@ var kinds = map[string]func(any) bool{
 	"string": func(v any) bool { s, ok := v.(string); return ok && s != "" },
 	"number": func(v any) bool { _, ok := v.(float64); return ok },
 	"guid":   func(v any) bool { s, ok := v.(string); return ok && guid.MatchString(s) },
+	"vault":  func(v any) bool { s, ok := v.(string); return ok && vaultURI.MatchString(s) },
 	"id": func(v any) bool {
 		s, ok := v.(string)
 		return ok && strings.HasPrefix(strings.ToLower(s), "/subscriptions/")
