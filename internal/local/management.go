@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
@@ -45,6 +46,15 @@ func (m *management) describe(s *Status) {
 	s.Kubernetes = Kubernetes{Version: kubernetesVersion(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
 }
 
+// Ports that are kept lie below those that Linux gives to outgoing connections
+// (net.ipv4.ip_local_port_range, from 32768), which could take one between its choice
+// and its use, and below NodePorts.
+const (
+	firstPort = 20000
+	portCount = 10000
+	portTries = 100
+)
+
 // keptPort returns the port in file, or a free one of planeHost that it writes
 // there, so that addresses stay over restarts.
 func keptPort(file string) (int, error) {
@@ -53,13 +63,18 @@ func keptPort(file string) (int, error) {
 			return port, nil
 		}
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(planeHost, "0"))
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var taken error
+	for range portTries {
+		port := firstPort + rand.IntN(portCount)
+		l, err := net.Listen("tcp", net.JoinHostPort(planeHost, strconv.Itoa(port)))
+		if err != nil {
+			taken = err
+			continue
+		}
+		if err := l.Close(); err != nil {
+			return 0, err
+		}
+		return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, err
-	}
-	return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+	return 0, fmt.Errorf("find a free port: %w", taken)
 }

@@ -90,12 +90,16 @@ func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (fun
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
+	starting, abandon := context.WithCancelCause(ctx)
+	defer abandon(nil)
 	ended := make(chan struct{}, len(managers))
 	for _, m := range managers {
 		go func() {
 			defer func() { ended <- struct{}{} }()
 			if err := m.Start(run); err != nil && run.Err() == nil {
-				failed <- fmt.Errorf("a manager ended: %w", err)
+				err = fmt.Errorf("a manager ended: %w", err)
+				abandon(err)
+				failed <- err
 			}
 		}()
 	}
@@ -110,7 +114,7 @@ func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (fun
 		}
 	}
 	for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
-		if err := awaitTLS(ctx, port); err != nil {
+		if err := awaitTLS(starting, port); err != nil {
 			return end, err
 		}
 	}
@@ -201,7 +205,7 @@ func awaitTLS(ctx context.Context, port int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the webhook server on port %d does not answer: %w", port, err)
+			return fmt.Errorf("the webhook server on port %d does not answer: %w (%v)", port, context.Cause(ctx), err)
 		case <-tick.C:
 		}
 	}
