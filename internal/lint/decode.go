@@ -1,21 +1,17 @@
 package lint
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 )
 
-// Decoder reads objects as the API server does and says what it does not know.
-type Decoder struct{ decoder runtime.Decoder }
-
-// NewDecoder knows the kinds of a scheme.
-func NewDecoder(scheme *runtime.Scheme) Decoder {
-	return Decoder{serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()}
-}
+// Decoder reads objects of a scheme's kinds as the API server does and says what it does
+// not know.
+type Decoder struct{ Scheme *runtime.Scheme }
 
 // Problem is a place that the API server cannot read.
 type Problem struct {
@@ -30,19 +26,16 @@ func (d Decoder) Problems(o *Object) []Problem {
 	if err != nil {
 		return []Problem{{o.Root, err.Error()}}
 	}
-	_, _, err = d.decoder.Decode(data, nil, nil)
-	if err == nil || runtime.IsNotRegisteredError(err) {
-		return nil
+	into, err := d.Scheme.New(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
+	if err != nil {
+		return nil // another one's kind
 	}
-	strict, ok := errors.AsType[interface {
-		error
-		Errors() []error
-	}](err)
-	if !ok {
+	unknown, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
 		return []Problem{{o.Root, err.Error()}}
 	}
 	var out []Problem
-	for _, e := range strict.Errors() {
+	for _, e := range unknown {
 		at := o.Root
 		if _, path, ok := strings.Cut(e.Error(), `"`); ok {
 			at = o.Root.Find(strings.TrimSuffix(path, `"`))

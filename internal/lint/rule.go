@@ -80,7 +80,11 @@ type Rule struct {
 	Bad, Good string
 	// For is the target that the examples need; zero is Kubernetes 1.36 and nothing
 	// else.
-	For   Target
+	For Target
+	// Pod looks at one pod that is meant for Windows, Check at the whole set; a rule has
+	// either or both. Pods are many and each is looked at by most rules: those of one pod
+	// run one after the other, while it is at hand.
+	Pod   func(p *Pass, pod *Pod)
 	Check func(p *Pass)
 }
 
@@ -163,13 +167,34 @@ func Run(set *Set, rules []Rule, target Target) []Finding {
 	return told
 }
 
+// block is how many pods a core takes at once.
+const block = 64
+
 // RunAll is Run, and returns also what annotations silence, with their reasons.
 func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
-	set.lookup() // the rules only read what there is then
-	found := make([][]Finding, len(rules))
-	each(len(rules), func(i int) {
-		if r := &rules[i]; r.holds(target) {
-			r.Check(&Pass{Set: set, Target: target, rule: r, findings: &found[i]})
+	var whole, pods []*Rule
+	for i := range rules {
+		r := &rules[i]
+		if r.holds(target) && r.Check != nil {
+			whole = append(whole, r)
+		}
+		if r.holds(target) && r.Pod != nil {
+			pods = append(pods, r)
+		}
+	}
+	blocks := slices.Collect(slices.Chunk(set.lookup().windows, block)) // the rules only read what there is then
+	found := make([][]Finding, len(whole)+len(blocks))
+	each(len(found), func(i int) {
+		p := &Pass{Set: set, Target: target, findings: &found[i]}
+		if i < len(whole) {
+			p.rule = whole[i]
+			p.rule.Check(p)
+			return
+		}
+		for _, pod := range blocks[i-len(whole)] {
+			for _, p.rule = range pods {
+				p.rule.Pod(p, pod)
+			}
 		}
 	})
 	findings := slices.Concat(found...)

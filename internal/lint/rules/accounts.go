@@ -54,7 +54,7 @@ func accounts() []lint.Rule {
 			ID: "WIN509", Severity: lint.Warning, Title: "HostProcess with runAsNonRoot", Since: 22, Oracle: lint.Unit,
 			Doc: "Kubernetes does not support runAsNonRoot for HostProcess containers, and the kubelet does not stop SYSTEM with it. Leave it out. Source: kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.",
 			Bad: options(host, system+"\n    runAsNonRoot: true"), Good: options(host, system),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				if v := c.RunAsNonRoot(); v.True() && c.WindowsOption("hostProcess").True() {
 					p.Report(pod.Object, v, "not supported for HostProcess containers, and does not stop SYSTEM", say("take it out"))
 				}
@@ -64,7 +64,7 @@ func accounts() []lint.Rule {
 			ID: "WIN510", Severity: lint.Error, Title: "A pipe mounted into HostProcess", Since: 22, Oracle: lint.Unit,
 			Doc: "Named pipes and sockets cannot be mounted into HostProcess containers, which see the node's anyway: the container is not made. Open the pipe by its path. Source: microsoft/hcsshim internal/jobcontainers/mounts.go.",
 			Bad: options(host, system) + "  volumes:\n  - name: runtime\n    hostPath:\n      path: '\\\\.\\pipe\\containerd-containerd'\n", Good: options(host, system),
-			Check: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
+			Pod: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 				v := volume.At("hostPath", "path")
 				if pod.HostProcess() && (isPipe(v.Str()) || volume.At("hostPath", "type").Str() == "Socket") {
 					p.Report(pod.Object, v, "HostProcess containers cannot mount pipes and sockets, they see the node's", say("take the volume out, and open the path itself"))
@@ -75,7 +75,7 @@ func accounts() []lint.Rule {
 			ID: "WIN511", Severity: lint.Error, Title: "HostProcess on a release without it", Oracle: lint.Unit, For: lint.Target{Minor: 21},
 			Doc: "HostProcess containers came with 1.22, behind the feature gate WindowsHostProcessContainers (`featureGates` of the configuration), and are on since 1.23; they need containerd 1.6 (`containerd`) and not Docker. With containerd 1.6 volumes are below `$CONTAINER_SANDBOX_MOUNT_POINT` alone, which is a warning. Source: KEP-1981; kubernetes-sigs/cluster-api-provider-azure docs/book/src/self-managed/windows.md.",
 			Bad: options(host, system), Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if !pod.HostProcess() {
 					return
 				}
@@ -92,28 +92,28 @@ func accounts() []lint.Rule {
 				case olderContainerd(t, 7):
 					p.ReportAs(lint.Warning, pod.Object, at, "with containerd 1.6 volumes are below $CONTAINER_SANDBOX_MOUNT_POINT alone, and the in-cluster configuration is not found", say("containerd 1.7 or newer"))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN513", Severity: lint.Info, Title: "HostProcess as SYSTEM", Since: 22, Oracle: lint.Unit,
 			Doc: "SYSTEM may do everything on the node. `NT AUTHORITY\\Local service` or a local group of your own often is enough. Source: kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod.",
 			Bad: options(host, system), Good: options(host, "hostProcess: true\n      runAsUserName: 'NT AUTHORITY\\Local service'"),
-			Check: func(p *lint.Pass) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				seen := map[string]bool{}
-				eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+				for _, c := range pod.Containers() {
 					v := c.WindowsOption("runAsUserName")
-					if key := pod.Object.File + pod.Object.String() + v.Path(); c.WindowsOption("hostProcess").True() && strings.EqualFold(v.Str(), `NT AUTHORITY\SYSTEM`) && !seen[key] {
-						seen[key] = true
+					if c.WindowsOption("hostProcess").True() && strings.EqualFold(v.Str(), `NT AUTHORITY\SYSTEM`) && !seen[v.Path()] {
+						seen[v.Path()] = true
 						p.Report(pod.Object, v, "SYSTEM may do everything on the node", say(`NT AUTHORITY\Local service or a local group, if that is enough`))
 					}
-				})(p)
+				}
 			},
 		},
 		{
 			ID: "WIN517", Severity: lint.Info, Title: "An administrator in the container", Oracle: lint.Unit,
 			Doc: "Images of Server Core run as ContainerAdministrator unless the pod says `runAsUserName: ContainerUser`; Nano Server ones run as ContainerUser. With a hostPath volume the administrator writes to the node: a warning. Source: learn.microsoft.com/virtualization/windowscontainers/manage-containers/container-security.",
 			Bad: windowsPod + "  containers:\n  - name: app\n    image: mcr.microsoft.com/windows/servercore:ltsc2022\n", Good: windowsPod + container,
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				v := c.WindowsOption("runAsUserName")
 				admin := strings.EqualFold(v.Str(), administrator) || !v.Exists() && !strings.Contains(c.At("image").Str(), "nanoserver")
 				if !admin || pod.HostProcess() {

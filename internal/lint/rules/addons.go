@@ -87,8 +87,8 @@ func addons() []lint.Rule {
 			ID: "WIN825", Severity: lint.Warning, Title: "kube-proxy on Windows", Oracle: lint.Unit,
 			Doc: "kube-proxy has the cluster's version, the mode kernelspace, which alone exists on Windows, and the node's name by `NODE_NAME` or --hostname-override. `externalTrafficPolicy: Local` needs --enable-dsr. Source: templates/addons/windows/calico/kube-proxy-windows.yaml of kubernetes-sigs/cluster-api-provider-azure; kubernetes pkg/proxy/apis/config/validation.",
 			Bad: kubeProxy("v1.34.0", ""), Good: kubeProxy("v1.36.3", "    env:\n    - name: NODE_NAME\n      value: x\n"),
+			Pod: eachContainer(kubeProxyContainer),
 			Check: func(p *lint.Pass) {
-				eachContainer(kubeProxyContainer)(p)
 				for _, o := range p.Set.Kind("ConfigMap") {
 					if !strings.Contains(o.Name, "proxy") || !strings.Contains(o.Name, "windows") {
 						continue

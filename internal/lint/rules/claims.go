@@ -21,42 +21,38 @@ func claims() []lint.Rule {
 			ID: "WIN320", Severity: lint.Error, Title: "A CSI driver without Windows", Oracle: lint.Unit,
 			Doc: "blob.csi.azure.com and nfs.csi.k8s.io have no node plugin for Windows, and file.csi.azure.com with `protocol: nfs` needs an NFS client. Use SMB. Source: kubernetes-sigs/blob-csi-driver issue 473, kubernetes-csi/csi-driver-nfs issue 287, azurefile-csi-driver docs/driver-parameters.md.",
 			Bad: claimed("blob.csi.azure.com", ""), Good: claimed("file.csi.azure.com", ""),
-			Check: func(p *lint.Pass) {
-				eachVolume(func(p *lint.Pass, pod *lint.Pod, v lint.Value) {
-					if driver := v.At("csi", "driver"); slices.Contains(linuxDrivers, driver.Str()) {
-						p.Report(pod.Object, driver, driver.Str()+" has no node plugin for Windows", say("a driver for SMB, such as file.csi.azure.com"))
-					}
-				})(p)
-				eachBacking(func(p *lint.Pass, pod *lint.Pod, o *lint.Object, driver, parameters lint.Value) {
-					switch v := parameters.At("protocol"); {
-					case slices.Contains(linuxDrivers, driver.Str()):
-						p.Report(o, driver, fmt.Sprintf("%s has no node plugin for Windows, and %s claims it", driver.Str(), pod.Object), say("a driver for SMB, such as file.csi.azure.com"))
-					case driver.Str() == "file.csi.azure.com" && v.Str() == "nfs":
-						p.Report(o, v, fmt.Sprintf("Windows has no NFS client, and %s claims it", pod.Object), say("protocol: smb"))
-					}
-				})(p)
-			},
+			Pod: eachVolume(func(p *lint.Pass, pod *lint.Pod, v lint.Value) {
+				if driver := v.At("csi", "driver"); slices.Contains(linuxDrivers, driver.Str()) {
+					p.Report(pod.Object, driver, driver.Str()+" has no node plugin for Windows", say("a driver for SMB, such as file.csi.azure.com"))
+				}
+			}),
+			Check: eachBacking(func(p *lint.Pass, pod *lint.Pod, o *lint.Object, driver, parameters lint.Value) {
+				switch v := parameters.At("protocol"); {
+				case slices.Contains(linuxDrivers, driver.Str()):
+					p.Report(o, driver, fmt.Sprintf("%s has no node plugin for Windows, and %s claims it", driver.Str(), pod.Object), say("a driver for SMB, such as file.csi.azure.com"))
+				case driver.Str() == "file.csi.azure.com" && v.Str() == "nfs":
+					p.Report(o, v, fmt.Sprintf("Windows has no NFS client, and %s claims it", pod.Object), say("protocol: smb"))
+				}
+			}),
 		},
 		{
 			ID: "WIN321", Severity: lint.Error, Title: "A file system of Linux", Oracle: lint.Unit,
 			Doc: "Windows formats NTFS, ReFS, exFAT and FAT; with ext4, xfs or btrfs in a StorageClass or volume the disk is not mounted (some drivers take ntfs instead). Leave it out: the driver takes what the node can. Source: kubernetes-sigs/azuredisk-csi-driver issue 561.",
 			Bad: claimed("disk.csi.azure.com", "parameters:\n  fsType: ext4\n"), Good: claimed("disk.csi.azure.com", ""),
-			Check: func(p *lint.Pass) {
-				eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
-					for _, kind := range []string{"csi", "azureDisk"} {
-						if v := volume.At(kind, "fsType"); slices.Contains(linuxFileSystems, v.Str()) {
-							p.Report(pod.Object, v, "Windows cannot format "+v.Str(), say("leave it out"))
-						}
+			Pod: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
+				for _, kind := range []string{"csi", "azureDisk"} {
+					if v := volume.At(kind, "fsType"); slices.Contains(linuxFileSystems, v.Str()) {
+						p.Report(pod.Object, v, "Windows cannot format "+v.Str(), say("leave it out"))
 					}
-				})(p)
-				eachBacking(func(p *lint.Pass, pod *lint.Pod, o *lint.Object, _, parameters lint.Value) {
-					for _, v := range []lint.Value{parameters.At("fsType"), parameters.At("fstype"), parameters.At("csi.storage.k8s.io/fstype"), o.Root.At("spec", "csi", "fsType")} {
-						if slices.Contains(linuxFileSystems, v.Str()) {
-							p.Report(o, v, fmt.Sprintf("Windows cannot format %s, and %s claims it", v.Str(), pod.Object), say("leave it out"))
-						}
+				}
+			}),
+			Check: eachBacking(func(p *lint.Pass, pod *lint.Pod, o *lint.Object, _, parameters lint.Value) {
+				for _, v := range []lint.Value{parameters.At("fsType"), parameters.At("fstype"), parameters.At("csi.storage.k8s.io/fstype"), o.Root.At("spec", "csi", "fsType")} {
+					if slices.Contains(linuxFileSystems, v.Str()) {
+						p.Report(o, v, fmt.Sprintf("Windows cannot format %s, and %s claims it", v.Str(), pod.Object), say("leave it out"))
 					}
-				})(p)
-			},
+				}
+			}),
 		},
 		{
 			ID: "WIN324", Severity: lint.Info, Title: "A volume that shall grow", Oracle: lint.Unit,
@@ -72,7 +68,7 @@ func claims() []lint.Rule {
 			ID: "WIN325", Severity: lint.Info, Title: "csi-proxy is not there", Oracle: lint.Unit,
 			Doc: "A CSI node plugin that talks to the pipes of csi-proxy can do nothing without it. Deploy csi-proxy, label the Cluster `csi-proxy: enabled`, or run the plugin as a HostProcess pod. Source: kubernetes.io/docs/concepts/storage/windows-storage.",
 			Bad: csiPlugin(`\\.\pipe\csi-proxy-filesystem-v1`), Good: csiPlugin(`C:\csi`),
-			Check: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
+			Pod: eachVolume(func(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 				v := volume.At("hostPath", "path")
 				if !isPipe(v.Str()) || !strings.Contains(v.Str(), "csi-proxy-") {
 					return
@@ -122,7 +118,7 @@ func claimsOf(s *lint.Set, pod *lint.Pod) []claim {
 func eachBacking(check func(p *lint.Pass, pod *lint.Pod, o *lint.Object, driver, parameters lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		seen := map[*lint.Object]bool{}
-		eachPod(func(p *lint.Pass, pod *lint.Pod) {
+		for _, pod := range p.Pods() {
 			for _, c := range claimsOf(p.Set, pod) {
 				for _, o := range p.Set.Named("StorageClass", "", c.spec.At("storageClassName").Str()) {
 					if !seen[o] {
@@ -137,7 +133,7 @@ func eachBacking(check func(p *lint.Pass, pod *lint.Pod, o *lint.Object, driver,
 					}
 				}
 			}
-		})(p)
+		}
 	}
 }
 

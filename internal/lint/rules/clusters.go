@@ -71,30 +71,28 @@ func clusters() []lint.Rule {
 			ID: "WIN826", Severity: lint.Warning, Title: "A release with known holes on Windows", Oracle: lint.Unit,
 			Doc: "Kubelets before these releases let a user who may create pods become administrator of a Windows node: 1.28.1, 1.27.5, 1.26.8, 1.25.13, 1.24.17 (CVE-2023-3676, CVE-2023-3955); 1.28.4, 1.27.8, 1.26.11, 1.25.16 (CVE-2023-5528); 1.32.1, 1.31.5, 1.30.9, 1.29.13 (CVE-2024-9042). So does csi-proxy up to 1.1.2 (CVE-2023-3893). Source: kubernetes issues 119339, 119595, 121879, 129654, 119594.",
 			Bad: workers("v1.28.0", "users: []\n"), Good: workers("v1.36.3", "users: []\n"),
-			Check: func(p *lint.Pass) {
-				eachWindows(func(p *lint.Pass, m machines) {
-					if !m.version.Exists() {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+				v := c.At("image")
+				var major, minor, patch int
+				parts := csiProxyImage.FindStringSubmatch(v.Str())
+				if parts == nil {
+					return
+				}
+				if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &major, &minor, &patch); err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 1, 3}) < 0 {
+					p.Report(pod.Object, v, "csi-proxy up to 1.1.2 has CVE-2023-3893", say("1.1.3 or newer"))
+				}
+			}),
+			Check: eachWindows(func(p *lint.Pass, m machines) {
+				if !m.version.Exists() {
+					return
+				}
+				for _, fix := range kubeletFixes {
+					if m.target(p.Target).Lacks(fix.fixed...) && m.target(lint.Target{}).Minor > 0 {
+						p.Report(m.owner, m.version, fmt.Sprintf("kubelet %s on Windows has %s", m.version.Str(), fix.cve), say("a newer release"))
 						return
 					}
-					for _, fix := range kubeletFixes {
-						if m.target(p.Target).Lacks(fix.fixed...) && m.target(lint.Target{}).Minor > 0 {
-							p.Report(m.owner, m.version, fmt.Sprintf("kubelet %s on Windows has %s", m.version.Str(), fix.cve), say("a newer release"))
-							return
-						}
-					}
-				})(p)
-				eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-					v := c.At("image")
-					var major, minor, patch int
-					parts := csiProxyImage.FindStringSubmatch(v.Str())
-					if parts == nil {
-						return
-					}
-					if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &major, &minor, &patch); err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 1, 3}) < 0 {
-						p.Report(pod.Object, v, "csi-proxy up to 1.1.2 has CVE-2023-3893", say("1.1.3 or newer"))
-					}
-				})(p)
-			},
+				}
+			}),
 		},
 		{
 			ID: "WIN827", Severity: lint.Info, Title: "Too little patience with Windows machines", Oracle: lint.Unit,

@@ -35,7 +35,7 @@ func environment() []lint.Rule {
 			ID: "WIN608", Severity: lint.Error, Title: "A variable that Windows itself needs", Oracle: lint.Unit,
 			Doc: "The container's variables replace the image's. With a PATH of Linux, or another SystemRoot, windir or ComSpec, no program is found; TEMP and TMP have to be directories of Windows. Leave them out. Source: containerd internal/cri/server/container_create.go.",
 			Bad: variable("PATH", "/usr/local/bin:/usr/bin"), Good: variable("APP_HOME", "C:/app"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				for _, e := range c.At("env").Items() {
 					v := e.At("value")
 					switch name := strings.ToLower(e.At("name").Str()); {
@@ -53,7 +53,7 @@ func environment() []lint.Rule {
 			ID: "WIN609", Severity: lint.Info, Title: "PowerShell that Kubernetes rewrites", Oracle: lint.Unit,
 			Doc: "Before a command runs, Kubernetes replaces `$(NAME)` by the container's variable NAME and makes one dollar of two. A PowerShell expression `$(Name)` with the name of a variable, and PowerShell's own `$$`, do not arrive. Write `$$(NAME)`, and four dollars for two. Doubled dollars before a name, as in Kubernetes' own example, are left alone. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: shell("Write-Host $(NAME)"), Good: shell("Write-Host $$(NAME)"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				defined := map[string]bool{}
 				for _, e := range c.At("env").Items() {
 					defined[e.At("name").Str()] = true
@@ -79,20 +79,20 @@ func environment() []lint.Rule {
 			ID: "WIN610", Severity: lint.Warning, Title: "A grace period that is not kept", Oracle: lint.Unit, For: lint.Target{Minor: 23, Docker: true},
 			Doc: "Server Core kills its processes 5 seconds after it was told to stop, whatever the pod's grace period, with Docker (`docker` of the configuration) and with containerd before 1.6 (`containerd`), whose hcsshim does not raise that limit yet. Upgrade, or set WaitToKillServiceTimeout in the image. Source: microsoft/Windows-Containers issue 164; microsoft/hcsshim pull 1416; which containerd first has it is our reading of the dates.",
 			Bad: strings.Replace(shell("exit 0"), "  containers:\n", "  terminationGracePeriodSeconds: 60\n  containers:\n", 1), Good: shell("exit 0"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				v := pod.Spec.At("terminationGracePeriodSeconds")
 				n, ok := v.Int()
 				old := p.Target.Docker && !(p.Target.Minor == 0 || p.Target.Minor >= 24) || olderContainerd(p.Target, 6)
 				if ok && n > 5 && n != 30 && old && slices.ContainsFunc(pod.Containers(), func(c lint.Container) bool { return !strings.Contains(c.At("image").Str(), "nanoserver") }) {
 					p.Report(pod.Object, v, "Server Core kills its processes after 5 seconds with this runtime", say("newer nodes, or WaitToKillServiceTimeout in the image's registry"))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN611", Severity: lint.Warning, Title: "A termination message in the system", Oracle: lint.Unit,
 			Doc: "The message's file is mounted as a single file: over a directory or a file that the image has it cannot be, and with Docker (`docker` of the configuration) not at all. The default path works. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: windowsPod + container + "    terminationMessagePath: C:\\Windows\\message.log\n", Good: windowsPod + container + "    terminationMessagePath: /dev/termination-log\n",
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				v := c.At("terminationMessagePath")
 				if v.Str() != "" && v.Str() != "/dev/termination-log" && (p.Target.Docker || systemDirectory.MatchString(v.Str())) {
 					p.Report(pod.Object, v, "the message's file cannot be mounted there", safe("take it out", lint.Delete(v)))
@@ -103,7 +103,7 @@ func environment() []lint.Rule {
 			ID: "WIN612", Severity: lint.Error, Title: "A debug container of Linux", Oracle: lint.Unit,
 			Doc: "An ephemeral container runs on the pod's own node: an image of Linux, such as the busybox of `kubectl debug`, does not start on Windows. Take one for Windows; in a HostProcess pod it has to be a HostProcess container. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: windowsPod + container + "  ephemeralContainers:\n  - name: debugger\n    image: busybox:1.36\n", Good: windowsPod + container + "  ephemeralContainers:\n  - name: debugger\n    image: mcr.microsoft.com/windows/nanoserver:ltsc2022\n",
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				if v := c.At("image"); c.List == "ephemeralContainers" && notForWindows(p.Set, v.Str()) {
 					p.Report(pod.Object, v, fmt.Sprintf("%s has no Windows platform: the debug container does not start", v.Str()), say("an image for Windows"))
 				}
@@ -113,7 +113,7 @@ func environment() []lint.Rule {
 			ID: "WIN613", Severity: lint.Info, Title: "A path of Linux", Oracle: lint.Unit,
 			Doc: "Go and .NET take slashes, but cmd.exe and many programs read `/etc` as an option, and the drive is whatever is current. Write a path of Windows. Source: kubernetes.io/docs/concepts/windows/intro, file paths.",
 			Bad: variable("CONFIG", "/etc/app/settings.json"), Good: variable("CONFIG", "C:/app/settings.json"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				texts := []lint.Value{c.At("workingDir")}
 				for _, v := range append(commands(c), c.At("args")) {
 					if items := v.Items(); len(items) > 0 {
@@ -136,7 +136,7 @@ func environment() []lint.Rule {
 			ID: "WIN710", Severity: lint.Warning, Title: "A deadline shorter than the first pull", Oracle: lint.Unit,
 			Doc: "Images of Windows have 300 MB to over 10 GB: the first pull on a node can take longer than ten minutes. Leave progressDeadlineSeconds and activeDeadlineSeconds at 600 or more, and do not pull base images at every start. Source: kubernetes.io/docs/concepts/windows/intro, hardware.",
 			Bad: deadline(120), Good: deadline(900),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				root := pod.Object.Root
 				deadlines := map[string]lint.Value{"Deployment": root.At("spec", "progressDeadlineSeconds"), "Job": root.At("spec", "activeDeadlineSeconds"), "CronJob": root.At("spec", "jobTemplate", "spec", "activeDeadlineSeconds")}
 				if v := deadlines[pod.Object.Kind]; v.Exists() {
@@ -145,14 +145,14 @@ func environment() []lint.Rule {
 					}
 				}
 				for _, c := range pod.Containers() {
-					// Always is what the API server makes of an image without a tag
+
 					image := c.At("image").Str()
 					_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 					if v := c.At("imagePullPolicy"); v.Str() == "Always" && tag != "" && tag != "latest" && strings.HasPrefix(image, "mcr.microsoft.com/windows") {
 						p.Report(pod.Object, v, "base images are large and their tags move once a month: asking the registry at every start delays it", say("IfNotPresent"))
 					}
 				}
-			}),
+			},
 		},
 	}
 }

@@ -96,7 +96,7 @@ func forbidden() []lint.Rule {
 			ID: "WIN129", Severity: lint.Error, Title: "Bidirectional mount propagation", Oracle: lint.APIServer,
 			Doc: "Bidirectional propagation needs a privileged container, and a Windows container cannot be one. Source: validation.go, validateMountPropagation.",
 			Bad: windowsPod + container + "    volumeMounts:\n    - name: data\n      mountPath: C:/data\n      mountPropagation: Bidirectional\n  volumes:\n  - name: data\n    emptyDir: {}\n", Good: windowsPod + container,
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				for _, m := range c.At("volumeMounts").Items() {
 					if v := m.At("mountPropagation"); v.Str() == "Bidirectional" {
 						p.Report(pod.Object, v, "Bidirectional needs a privileged container, which Windows does not have", safe("None", lint.Replace(v, "None")))
@@ -134,7 +134,7 @@ func (f field) rule() lint.Rule {
 		Doc: fmt.Sprintf("With `spec.os.name: windows` the API server refuses `%s` (since 1.%d). Without it: %s. Source: kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go.",
 			strings.Replace(f.path, "C.", "containers[*].", 1), f.since, f.without),
 		Bad: f.example(windowsPod, keys, inContainer), Good: windowsPod + container,
-		Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+		Pod: func(p *lint.Pass, pod *lint.Pod) {
 			if !inContainer {
 				f.look(p, pod, pod.Spec.At(keys...))
 				return
@@ -142,7 +142,7 @@ func (f field) rule() lint.Rule {
 			for _, c := range pod.Containers() {
 				f.look(p, pod, c.At(keys...))
 			}
-		}),
+		},
 	}
 }
 

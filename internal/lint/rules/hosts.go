@@ -24,7 +24,7 @@ func hosts() []lint.Rule {
 			ID: "WIN702", Severity: lint.Error, Title: "An image for another Windows build", Oracle: lint.Unit,
 			Doc: "A host before Windows Server 2022 runs containers of its own build alone; from then on those from the release before it up to its own. The rest fail: the operating system of the container does not match that of the host (0xc0370101). Compared are the tag (with `--check-images` also what the registry has for Windows, of which one has to fit), the windows-build selector of the pod or its RuntimeClass, else the nodes' releases (`--windows-release`), and the pod's containers with each other. Source: learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.",
 			Bad: image("ltsc2019", on2022), Good: image("ltsc2022", on2022),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if pod.HostProcess() {
 					return
 				}
@@ -47,13 +47,13 @@ func hosts() []lint.Rule {
 						return
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN703", Severity: lint.Warning, Title: "Several Windows builds and no selector", Since: 17, Oracle: lint.Unit, For: lint.Target{Windows: []string{"2019", "2022"}},
 			Doc: "The cluster has nodes of several Windows releases (`--windows-release`) of which not all run the image, and nothing says to which of them the pod belongs. Select `node.kubernetes.io/windows-build`. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: image("ltsc2022", ""), Good: image("ltsc2022", on2022),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if _, selected := selectedBuild(p.Set, pod); selected || len(p.Target.Windows) < 2 || pod.HostProcess() {
 					return
 				}
@@ -72,12 +72,15 @@ func hosts() []lint.Rule {
 						return
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN707", Severity: lint.Warning, Title: "An old pause image", Oracle: lint.Unit,
 			Doc: "Every pod's sandbox runs the pause image: that of Microsoft's old registries gets no updates, one before 3.10.2 has none for Windows Server 2025, and from 3.9 on there is none for 20H2. Looked for in kubelet flags and files of bootstrap, ConfigMaps and containers. Source: kubernetes build/pause/CHANGELOG.md.",
 			Bad: workers("v1.23.0", kubelet("pod-infra-container-image: mcr.microsoft.com/k8s/core/pause:1.2.0")), Good: workers("v1.23.0", kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10.2")),
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+				pause(p, pod.Object, c.At("image"), c.At("image").Str(), p.Target.Windows)
+			}),
 			Check: func(p *lint.Pass) {
 				eachBootstrap(func(p *lint.Pass, m machines, k lint.Value) {
 					releases := p.Target.Windows
@@ -90,9 +93,6 @@ func hosts() []lint.Rule {
 					for _, f := range k.At("files").Items() {
 						pause(p, m.config, f.At("content"), f.At("content").Str(), releases)
 					}
-				})(p)
-				eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-					pause(p, pod.Object, c.At("image"), c.At("image").Str(), p.Target.Windows)
 				})(p)
 				for _, o := range p.Set.Kind("ConfigMap") {
 					for _, f := range o.Root.At("data").Fields() {

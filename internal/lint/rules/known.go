@@ -8,7 +8,7 @@ import (
 
 // known are the rules about what Kubernetes itself can read.
 func known() []lint.Rule {
-	decoder := lint.NewDecoder(scheme.Scheme)
+	decoder := lint.Decoder{Scheme: scheme.Scheme}
 	return []lint.Rule{{
 		ID: "K8S001", Severity: lint.Error, Title: "A field that Kubernetes does not know", Oracle: lint.APIServerWarning,
 		Doc: "The field is not part of the kind, stands twice, or has a value of the wrong type. kubectl refuses it by default; other clients drop it without a word. Source: kubernetes.io/docs/reference/using-api/api-concepts, field validation.",

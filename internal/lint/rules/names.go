@@ -23,7 +23,7 @@ func names() []lint.Rule {
 			ID: "WIN403", Severity: lint.Warning, Title: "DNS suffixes and ndots", Oracle: lint.Unit,
 			Doc: "Windows has one DNS suffix for a pod, that of its namespace, and takes every name with a dot as complete: more search domains and `ndots` do nothing. Write names in full, such as web.shop.svc.cluster.local. Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service; kubernetes test/e2e/network/dns.go.",
 			Bad: windowsPod + "  dnsConfig:\n    options:\n    - name: ndots\n      value: '2'\n" + container, Good: windowsPod + "  dnsConfig:\n    searches: [shop.svc.cluster.local]\n" + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Spec.At("dnsConfig", "searches"); len(v.Items()) > 1 {
 					p.Report(pod.Object, v, "Windows uses one DNS suffix", say("names in full"))
 				}
@@ -32,7 +32,7 @@ func names() []lint.Rule {
 						p.Report(pod.Object, v, "Windows takes every name with a dot as complete, whatever ndots says", say("take it out, and write names in full"))
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN404", Severity: lint.Info, Title: "A name that Windows does not complete", Oracle: lint.Unit,
@@ -46,7 +46,7 @@ func names() []lint.Rule {
 						known[o.Name] = true
 					}
 				}
-				eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+				look := eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 					texts := c.At("args").Items()
 					for _, e := range c.At("env").Items() {
 						texts = append(texts, e.At("value"))
@@ -59,7 +59,10 @@ func names() []lint.Rule {
 							p.Report(pod.Object, v, fmt.Sprintf("Windows does not complete %s.%s", m[1], m[2]), say(fmt.Sprintf("%s.%s.svc.cluster.local", m[1], m[2])))
 						}
 					}
-				})(p)
+				})
+				for _, pod := range p.Pods() {
+					look(p, pod)
+				}
 			},
 		},
 		{
@@ -89,7 +92,7 @@ func names() []lint.Rule {
 			ID: "WIN414", Severity: lint.Warning, Title: "Ping to the outside", Oracle: lint.Unit,
 			Doc: "Windows does not translate the addresses of outgoing ICMP: a ping out of the cluster gets no answer, whatever the network. Test with TCP: curl, or Test-NetConnection -Port. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
 			Bad: command("ping, -n, '1', example.com"), Good: command("curl.exe, https://example.com"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				lines := []lint.Value{c.At("args")}
 				for _, v := range append(commands(c), lines...) {
 					line := strings.Join(v.Strings(), " ")

@@ -14,17 +14,17 @@ func network() []lint.Rule {
 			ID: "WIN401", Severity: lint.Error, Title: "hostNetwork without hostProcess", Oracle: lint.Unit,
 			Doc: "containerd gives the host's network to HostProcess containers alone: the pod stays on the cluster network without a word. Source: containerd internal/cri/server/helpers.go; KEP-3503 was withdrawn.",
 			Bad: windowsPod + "  hostNetwork: true\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Spec.At("hostNetwork"); v.True() && !pod.HostProcess() {
 					p.Report(pod.Object, v, "the pod stays on the cluster network: only HostProcess containers share the node's", say("take it out, or make the pod a HostProcess one"))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN402", Severity: lint.Warning, Title: "ClusterFirstWithHostNet", Oracle: lint.Unit,
 			Doc: "The DNS policy is not supported on Windows. Source: kubernetes.io/docs/concepts/services-networking/dns-pod-service.",
 			Bad: windowsPod + "  dnsPolicy: ClusterFirstWithHostNet\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Spec.At("dnsPolicy"); v.Str() == "ClusterFirstWithHostNet" {
 					fix := say("ClusterFirst")
 					if !pod.HostProcess() {
@@ -32,13 +32,13 @@ func network() []lint.Rule {
 					}
 					p.Report(pod.Object, v, "not supported on Windows", fix)
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN405", Severity: lint.Warning, Title: "hostPort", Oracle: lint.Unit,
 			Doc: "A host port works on Windows only when the CNI has the capability portMappings. Source: learn.microsoft.com/virtualization/windowscontainers/kubernetes/common-problems.",
 			Bad: windowsPod + container + "    ports:\n    - containerPort: 80\n      hostPort: 8080\n", Good: windowsPod + container + "    ports:\n    - containerPort: 80\n",
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				for _, port := range c.At("ports").Items() {
 					if v := port.At("hostPort"); v.Exists() && !pod.HostProcess() {
 						p.Report(pod.Object, v, "works only with a CNI that maps ports on Windows", say("use a Service"))
@@ -50,14 +50,14 @@ func network() []lint.Rule {
 			ID: "WIN406", Severity: lint.Error, Title: "SCTP", Oracle: lint.Unit,
 			Doc: "Windows nodes do not support SCTP. Source: kubernetes.io/docs/reference/networking/service-protocols.",
 			Bad: windowsPod + container + "    ports:\n    - containerPort: 80\n      protocol: SCTP\n", Good: windowsPod + container + "    ports:\n    - containerPort: 80\n      protocol: TCP\n",
-			Check: func(p *lint.Pass) {
-				eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-					for _, port := range c.At("ports").Items() {
-						if v := port.At("protocol"); v.Str() == "SCTP" {
-							p.Report(pod.Object, v, "Windows nodes do not support SCTP", say("TCP or UDP"))
-						}
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+				for _, port := range c.At("ports").Items() {
+					if v := port.At("protocol"); v.Str() == "SCTP" {
+						p.Report(pod.Object, v, "Windows nodes do not support SCTP", say("TCP or UDP"))
 					}
-				})(p)
+				}
+			}),
+			Check: func(p *lint.Pass) {
 				eachService(func(p *lint.Pass, s *lint.Object) {
 					for _, port := range s.Root.At("spec", "ports").Items() {
 						if v := port.At("protocol"); v.Str() == "SCTP" {
@@ -91,7 +91,7 @@ func network() []lint.Rule {
 			ID: "WIN412", Severity: lint.Warning, Title: "More backends than a Service can have", Oracle: lint.Unit,
 			Doc: "A Service takes at most 1024 backends on Windows. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
 			Bad: "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: example\nspec:\n  replicas: 2000\n  template:\n    spec:\n      nodeSelector:\n        kubernetes.io/os: windows\n      containers: [{name: app, image: mcr.microsoft.com/windows/nanoserver:ltsc2022}]\n", Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				many := func(o *lint.Object, v lint.Value) {
 					if n, ok := v.Int(); ok && n > 1024 {
 						p.Report(o, v, fmt.Sprintf("%d replicas: a Service has at most 1024 backends on Windows", n), say("split it"))
@@ -104,7 +104,7 @@ func network() []lint.Rule {
 						many(o, o.Root.At("spec", "maxReplicas"))
 					}
 				}
-			}),
+			},
 		},
 	}
 }

@@ -27,7 +27,7 @@ func placement() []lint.Rule {
 			ID: "WIN001", Severity: lint.Error, Title: "A Windows pod without a selector", Oracle: lint.Unit,
 			Doc: "The scheduler does not look at `spec.os.name` nor at images: without a node selector the pod can land on Linux, where the image has no platform that fits. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if pod.Level == lint.Placed || pod.Placed() {
 					return
 				}
@@ -37,17 +37,17 @@ func placement() []lint.Rule {
 					edit = lint.Insert(selector, "kubernetes.io/os: windows\n")
 				}
 				p.Report(pod.Object, selector, "nothing places this Windows pod on a Windows node: the scheduler ignores os.name and images", safe("nodeSelector kubernetes.io/os: windows", edit))
-			}),
+			},
 		},
 		{
 			ID: "WIN002", Severity: lint.Warning, Title: "os.name is not set", Since: 24, Oracle: lint.Unit,
 			Doc: "Without `spec.os.name: windows` the API server makes none of its checks for Windows pods, and a namespace with the restricted Pod Security level cannot be met. Source: kubernetes/enhancements KEP-2802.",
 			Bad: placedPod + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Spec.At("os", "name"); pod.Level == lint.Placed && !v.Exists() {
 					p.Report(pod.Object, v, "os.name is not set: the API server does not check the pod as a Windows one", say("os: {name: windows}, once no field is left that it forbids"))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN003", Severity: lint.Error, Title: "os.name and placement contradict each other", Since: 24, Oracle: lint.Unit,
@@ -66,17 +66,17 @@ func placement() []lint.Rule {
 			ID: "WIN004", Severity: lint.Error, Title: "A pod label with the OS", Oracle: lint.Unit,
 			Doc: "The kubelet compares the pod's own label `kubernetes.io/os` with its OS and refuses the pod when they differ (PodOSSelectorNodeLabelDoesNotMatch). Source: kubernetes pkg/kubelet/lifecycle/predicate.go.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\n  labels:\n    kubernetes.io/os: linux\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    kubernetes.io/os: windows\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Meta.At("labels", lint.LabelOS); v.Exists() && v.Str() != "windows" {
 					p.Report(pod.Object, v, fmt.Sprintf("the label says %q: the kubelet on Windows refuses the pod", v.Str()), safe("take the label out", lint.Delete(v)))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN005", Severity: lint.Warning, Title: "A beta label", Since: 14, Oracle: lint.APIServerWarning,
 			Doc: "`beta.kubernetes.io/os` and `/arch` are deprecated since 1.14; write `kubernetes.io/os` and `/arch`. Source: kubernetes pkg/api/node/util.go.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    beta.kubernetes.io/os: windows\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				selectors := map[*lint.Object]lint.Value{pod.Object: pod.Spec.At("nodeSelector")}
 				if class := runtimeClass(p.Set, pod); class != nil {
 					selectors[class] = class.Root.At("scheduling", "nodeSelector")
@@ -98,7 +98,7 @@ func placement() []lint.Rule {
 						p.Report(pod.Object, s.At("topologyKey"), s.At("topologyKey").Str()+" is deprecated since Kubernetes 1.14", safe(label, lint.Replace(s.At("topologyKey"), label)))
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN006", Severity: lint.Error, Title: "The OS in capitals", Oracle: lint.Unit,
@@ -122,7 +122,7 @@ func placement() []lint.Rule {
 			ID: "WIN008", Severity: lint.Error, Title: "A Windows build that no node has", Since: 17, Oracle: lint.Unit,
 			Doc: "The kubelet sets `node.kubernetes.io/windows-build` to major, minor and build, such as 10.0.20348; a release name or a revision matches none. Source: kubernetes/enhancements KEP-1301.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    node.kubernetes.io/windows-build: ltsc2022\n" + container, Good: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    node.kubernetes.io/windows-build: 10.0.20348\n" + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				for _, v := range selected(pod, lint.LabelWindowsBuild) {
 					if windowsBuild.MatchString(v.Str()) {
 						continue
@@ -137,19 +137,19 @@ func placement() []lint.Rule {
 					}
 					p.Report(pod.Object, v, fmt.Sprintf("no node has the build %q: the label has three parts, such as 10.0.20348", v.Str()), fix)
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN010", Severity: lint.Error, Title: "An architecture without Windows", Oracle: lint.Unit,
 			Doc: "Kubernetes is built for Windows on amd64 alone. Source: kubernetes hack/lib/golang.sh.",
 			Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n    kubernetes.io/arch: arm64\n" + container, Good: windowsPod + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				for _, v := range selected(pod, "kubernetes.io/arch") {
 					if v.Str() != "amd64" {
 						p.Report(pod.Object, v, "Windows nodes are amd64 only", say("take it out, or amd64"))
 					}
 				}
-			}),
+			},
 		},
 	}
 }

@@ -24,7 +24,7 @@ func podSecurity() []lint.Rule {
 			ID: "WIN512", Severity: lint.Error, Title: "HostProcess in a namespace that forbids it", Since: 23, Oracle: lint.PodSecurity,
 			Doc: "The levels baseline and restricted forbid HostProcess pods, host networks and hostPath volumes. Put the pod in a namespace of the level privileged. Source: kubernetes/pod-security-admission policy/check_windowsHostProcess.go.",
 			Bad: namespaced("baseline", options(windowsPod+"  hostNetwork: true\n", hostProcess)), Good: namespaced("privileged", options(windowsPod+"  hostNetwork: true\n", hostProcess)),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if level, _ := enforced(p.Set, pod); (level == "baseline" || level == "restricted") && pod.HostProcess() {
 					at := pod.Spec.At("securityContext", "windowsOptions", "hostProcess")
 					for _, c := range pod.Containers() {
@@ -34,13 +34,13 @@ func podSecurity() []lint.Rule {
 					}
 					p.Report(pod.Object, at, fmt.Sprintf("the namespace's Pod Security level %s forbids HostProcess pods", level), say("a namespace of the level privileged"))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN514", Severity: lint.Error, Title: "The level restricted without os.name", Since: 25, Oracle: lint.PodSecurity,
 			Doc: "The level restricted asks for a seccomp profile, dropped capabilities and no privilege escalation, which Windows does not have. With `os.name: windows` (and a policy of 1.25 or newer) these are waived, and the API server forbids the fields; do not add them. `runAsNonRoot: true` is asked of Windows pods too; give them `runAsUserName: ContainerUser`. Source: kubernetes/pod-security-admission policy/check_*.go.",
 			Bad: namespaced("restricted", placedPod+container), Good: namespaced("restricted", windowsPod+"  securityContext:\n    runAsNonRoot: true\n    windowsOptions:\n      runAsUserName: ContainerUser\n"+container),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				level, version := enforced(p.Set, pod)
 				if level != "restricted" {
 					return
@@ -51,7 +51,7 @@ func podSecurity() []lint.Rule {
 				if at, ok := mayBeRoot(pod, version); ok {
 					p.Report(pod.Object, at, "the namespace's Pod Security level restricted asks for runAsNonRoot, on Windows too", say("runAsNonRoot: true with runAsUserName: ContainerUser"))
 				}
-			}),
+			},
 		},
 	}
 }

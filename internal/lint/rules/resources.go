@@ -23,7 +23,7 @@ func resources() []lint.Rule {
 			ID: "WIN201", Severity: lint.Error, Title: "Memory in fractions of a byte", Oracle: lint.APIServerWarning,
 			Doc: "`800m` of memory is 0.8 bytes: m means thousandths. The API server only warns; the kubelet rounds it to 1 byte, and on Windows hcsshim divides that by a mebibyte and gets 0, which means no limit at all. Write `800Mi`. Source: kubernetes pkg/api/pod/warnings.go; microsoft/hcsshim internal/oci/uvm.go.",
 			Bad: limits("memory: 800m"), Good: limits("memory: 800Mi"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				places := []lint.Value{pod.Spec.At("overhead", "memory"), pod.Spec.At("overhead", "ephemeral-storage")}
 				for _, c := range pod.Containers() {
 					for _, list := range []string{"limits", "requests"} {
@@ -41,13 +41,13 @@ func resources() []lint.Rule {
 					}
 					p.Report(pod.Object, v, fmt.Sprintf("%s is a fraction of a byte: Windows takes it as no limit at all, and the scheduler counts 1 byte", v.Str()), fix)
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN202", Severity: lint.Error, Title: "A memory limit below a mebibyte", Oracle: lint.Unit,
 			Doc: "hcsshim divides the limit by a mebibyte; what is less becomes 0, and 0 means no limit. Source: microsoft/hcsshim internal/oci/uvm.go.",
 			Bad: limits("memory: 800k"), Good: limits("memory: 800Mi"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				v := c.At("resources", "limits", "memory")
 				if q, err := resource.ParseQuantity(v.Str()); err == nil && q.MilliValue()%1000 == 0 && q.Sign() > 0 && q.Value() < 1<<20 {
 					p.Report(pod.Object, v, fmt.Sprintf("%s is less than 1Mi, which Windows takes as no limit at all", v.Str()), say("give it a unit, such as 800Mi"))
@@ -58,7 +58,7 @@ func resources() []lint.Rule {
 			ID: "WIN204", Severity: lint.Warning, Title: "No memory limit", Oracle: lint.Unit,
 			Doc: "Windows has no out-of-memory killer: a container without a limit makes the whole node page to disk. Requests are not enforced. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
 			Bad: windowsPod + container, Good: limits("memory: 800Mi"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				if v := c.At("resources", "limits", "memory"); !v.Exists() && c.List != "ephemeralContainers" {
 					p.Report(pod.Object, v, "no memory limit: the container can make the whole node page to disk", say("set resources.limits.memory"))
 				}
@@ -68,7 +68,7 @@ func resources() []lint.Rule {
 			ID: "WIN205", Severity: lint.Warning, Title: "A memory request below the limit", Oracle: lint.Unit,
 			Doc: "Windows does not over-commit memory well: give a limit alone, or a request that equals it. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
 			Bad: limits("memory: 800Mi") + "      requests:\n        memory: 300Mi\n", Good: limits("memory: 800Mi") + "      requests:\n        memory: 800Mi\n",
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				limit, request := c.At("resources", "limits", "memory"), c.At("resources", "requests", "memory")
 				l, err1 := resource.ParseQuantity(limit.Str())
 				r, err2 := resource.ParseQuantity(request.Str())
@@ -81,7 +81,7 @@ func resources() []lint.Rule {
 			ID: "WIN206", Severity: lint.Error, Title: "Huge pages", Oracle: lint.Unit,
 			Doc: "Windows containers have no huge pages: no Windows node offers them, and the pod stays Pending. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: limits("memory: 1Gi", "hugepages-2Mi: 100Mi"), Good: limits("memory: 1Gi"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				for _, list := range []string{"limits", "requests"} {
 					for _, f := range c.At("resources", list).Fields() {
 						if strings.HasPrefix(f.Key, "hugepages-") {
@@ -95,7 +95,7 @@ func resources() []lint.Rule {
 			ID: "WIN207", Severity: lint.Info, Title: "A CPU request without a limit", Oracle: lint.Unit,
 			Doc: "Only the CPU limit reaches the container on Windows, as a hard cap; the request is for the scheduler alone, there are no shares. Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_container_windows.go.",
 			Bad: limits("memory: 1Gi") + "      requests:\n        cpu: 500m\n", Good: limits("memory: 1Gi", "cpu: 500m") + "      requests:\n        cpu: 500m\n",
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				if v := c.At("resources", "requests", "cpu"); v.Exists() && !c.At("resources", "limits", "cpu").Exists() {
 					p.Report(pod.Object, v, "only a CPU limit has an effect on a running Windows container", say("set resources.limits.cpu too"))
 				}
@@ -105,7 +105,7 @@ func resources() []lint.Rule {
 			ID: "WIN208", Severity: lint.Info, Title: "More scratch space than a container has", Oracle: lint.Unit,
 			Doc: "Drive C: of a Windows container grows to 20 GB, whatever the limit of ephemeral storage says. Source: kubernetes.io/docs/concepts/windows/intro.",
 			Bad: limits("memory: 1Gi", "ephemeral-storage: 50Gi"), Good: limits("memory: 1Gi", "ephemeral-storage: 10Gi"),
-			Check: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 				v := c.At("resources", "limits", "ephemeral-storage")
 				if q, err := resource.ParseQuantity(v.Str()); err == nil && q.Value() > 20<<30 {
 					p.Report(pod.Object, v, "drive C: of the container grows to 20 GB only", say("use a volume"))

@@ -20,22 +20,13 @@ func All() []lint.Rule {
 	return all
 }
 
-// eachPod runs check for the pods that are meant for Windows.
-func eachPod(check func(p *lint.Pass, pod *lint.Pod)) func(*lint.Pass) {
-	return func(p *lint.Pass) {
-		for _, pod := range p.Pods() {
-			check(p, pod)
-		}
-	}
-}
-
-// eachContainer runs check for all their containers.
-func eachContainer(check func(p *lint.Pass, pod *lint.Pod, c lint.Container)) func(*lint.Pass) {
-	return eachPod(func(p *lint.Pass, pod *lint.Pod) {
+// eachContainer runs check for all containers of a pod.
+func eachContainer(check func(p *lint.Pass, pod *lint.Pod, c lint.Container)) func(*lint.Pass, *lint.Pod) {
+	return func(p *lint.Pass, pod *lint.Pod) {
 		for _, c := range pod.Containers() {
 			check(p, pod, c)
 		}
-	})
+	}
 }
 
 // say is a fix that a person has to make.

@@ -16,7 +16,7 @@ func runtimeClasses() []lint.Rule {
 			ID: "WIN014", Severity: lint.Error, Title: "A RuntimeClass that does not fit", Since: 16, Oracle: lint.Unit,
 			Doc: "The class is not among those in the input, its node selector contradicts the pod's (refused at admission) or pins Linux, or its handler is docker, which no node has since 1.24: the pod is refused or its sandbox never made. A class that is nowhere in the input is only reported when others are. Source: kubernetes plugin/pkg/admission/runtimeclass.",
 			Bad: withClass("runhcs-wcow-process", "kubernetes.io/os: linux"), Good: withClass("runhcs-wcow-process", "kubernetes.io/os: windows"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				name := pod.Spec.At("runtimeClassName")
 				classes := p.Set.Kind("RuntimeClass")
 				if name.Str() == "" || len(classes) == 0 {
@@ -36,13 +36,13 @@ func runtimeClasses() []lint.Rule {
 						p.Report(pod.Object, name, fmt.Sprintf("the class wants nodes with %s=%s, which is not where the pod belongs", f.Key, f.Value.Str()), say("a class for Windows, or the same selector"))
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN709", Severity: lint.Info, Title: "Hyper-V isolation", Since: 20, Oracle: lint.Unit,
 			Doc: "The handler `" + hypervisor + "` runs each pod in a small virtual machine. Kubernetes calls it unsupported; it needs containerd 1.7, the class on the nodes and VM sizes with nested virtualization. HostProcess containers cannot have it, which is an error. Source: kubernetes.io/docs/concepts/windows/intro; kubernetes test/e2e/windows/hyperv.go.",
 			Bad: withClass(hypervisor, "kubernetes.io/os: windows"), Good: withClass("runhcs-wcow-process", "kubernetes.io/os: windows"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				name := pod.Spec.At("runtimeClassName")
 				handler := name.Str()
 				if class := runtimeClass(p.Set, pod); class != nil {
@@ -55,7 +55,7 @@ func runtimeClasses() []lint.Rule {
 				default:
 					p.Report(pod.Object, name, "Hyper-V isolation needs nodes with nested virtualization, and Kubernetes does not support it", say("process isolation, unless your nodes are made for it"))
 				}
-			}),
+			},
 		},
 	}
 }

@@ -70,23 +70,23 @@ func services() []lint.Rule {
 			ID: "WIN416", Severity: lint.Warning, Title: "hostAliases of a HostProcess pod", Oracle: lint.Unit,
 			Doc: "The hosts file is not mounted into HostProcess containers, so hostAliases do nothing. Take them out. Source: kubernetes pkg/kubelet/kubelet_pods.go, shouldMountHostsFile.",
 			Bad: aliases(true), Good: aliases(false),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				if v := pod.Spec.At("hostAliases"); len(v.Items()) > 0 && (pod.HostProcess() || p.Target.Docker) {
 					p.Report(pod.Object, v, "HostProcess containers see the node's hosts file, and Docker mounts no single file: the names are not there", safe("take it out", lint.Delete(v)))
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN132", Severity: lint.Warning, Title: "Annotations of AppArmor and seccomp", Oracle: lint.Unit,
 			Doc: "Neither exists on Windows; the annotations do nothing. Source: kubernetes pkg/registry/core/pod/strategy.go.",
 			Bad: annotated("container.apparmor.security.beta.kubernetes.io/app: runtime/default"), Good: annotated("example.org/owner: web"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				for _, f := range pod.Meta.At("annotations").Fields() {
 					if securityAnnotation.MatchString(f.Key) {
 						p.Report(pod.Object, f.Value, "does nothing on Windows", safe("take it out", lint.Delete(pod.Meta.At("annotations", f.Key))))
 					}
 				}
-			}),
+			},
 		},
 	}
 }

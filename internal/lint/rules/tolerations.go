@@ -42,13 +42,13 @@ func tolerations() []lint.Rule {
 			ID: "WIN009", Severity: lint.Warning, Title: "The taint of Windows nodes is not tolerated", Oracle: lint.Unit, For: lint.Target{Taints: taints},
 			Doc: "The pod stays Pending where every Windows node has a taint that it does not tolerate. Name the taints in the configuration (`windowsTaints`; none by default). Values have a case: os=windows is not os=Windows. Source: kubernetes.io/docs/concepts/windows/user-guide.",
 			Bad: windowsPod + container, Good: windowsPod + "  tolerations:\n  - key: os\n    value: windows\n    effect: NoSchedule\n" + container,
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				for _, taint := range p.Target.Taints {
 					if taint.Effect != "PreferNoSchedule" && !slices.ContainsFunc(pod.Spec.At("tolerations").Items(), func(t lint.Value) bool { return tolerates(t, taint) }) {
 						p.Report(pod.Object, pod.Spec.At("tolerations"), fmt.Sprintf("the Windows nodes have the taint %s=%s:%s, which the pod does not tolerate", taint.Key, taint.Value, taint.Effect), say("a toleration of it"))
 					}
 				}
-			}),
+			},
 		},
 		{
 			ID: "WIN011", Severity: lint.Error, Title: "A DaemonSet on nodes of either OS", Oracle: lint.Unit, For: mixed,
@@ -91,7 +91,7 @@ func tolerations() []lint.Rule {
 			ID: "WIN015", Severity: lint.Warning, Title: "A sidecar without an image for Windows", Oracle: lint.Unit,
 			Doc: "The injected container's image has no Windows platform: no match for platform in manifest. This holds for the proxies of workload identity, Istio, Linkerd, Vault, Consul, Dapr and Kuma; add others as `sidecars` in the configuration. Source: Azure/azure-workload-identity issue 1016; for the others it follows from what their images offer.",
 			Bad: annotated("azure.workload.identity/inject-proxy-sidecar: 'true'"), Good: annotated("azure.workload.identity/inject-proxy-sidecar: 'false'"),
-			Check: eachPod(func(p *lint.Pass, pod *lint.Pod) {
+			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				declined := false
 				for _, where := range []string{"labels", "annotations"} {
 					for _, key := range slices.Concat(sidecars, p.Target.Sidecars) {
@@ -109,7 +109,7 @@ func tolerations() []lint.Rule {
 						}
 					}
 				}
-			}),
+			},
 		},
 	}
 }
