@@ -1,10 +1,13 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,39 +53,71 @@ func before(a, b client.Object) bool {
 
 // Naming is how objects of one kind get the name that they have in Azure.
 type Naming[T client.Object] struct {
-	// Given is the name that an object has for good, and "" while none is fixed.
-	Given func(T) string
-	// Usual is the name that it has when no other one stands in its way.
-	Usual func(T) string
-	// Other makes a name that is not taken of the object's own.
-	Other func(objectName string, taken func(name string) bool) string
+	// ProviderID is that of an object, "" before it has one.
+	ProviderID func(T) string
+	// Windows says whether it runs Windows, whose names are short.
+	Windows func(T) bool
+	// Short makes a short name, one that is not taken, of an object's own.
+	Short func(objectName string, taken func(name string) bool) string
 }
 
-// Choose decides on the name of an object that has none for good, among all of its kind
-// that keep their machines in the same resource group: of two new ones that would share
-// a name the older one has it, and the other keeps what it gets instead.
-func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T, all []T) (string, error) {
-	neighbours, err := neighbours(ctx, c, azureCluster)
+// given is the name that an object has for good, and "" while none is fixed.
+func (n Naming[T]) given(o T) string {
+	if id := n.ProviderID(o); id != "" {
+		return desired.LastSegment(id)
+	}
+	return o.GetAnnotations()[NameAnnotation]
+}
+
+// usual is the name that an object has when no other one stands in its way.
+func (n Naming[T]) usual(o T) string {
+	if n.Windows(o) {
+		return n.Short(o.GetName(), nil)
+	}
+	return o.GetName()
+}
+
+// Choose decides on the name of an object. One that exists in Azure keeps its name. Of
+// two new ones in the same resource group that would share a name the older one has it,
+// and the other keeps what it gets instead. all is an empty list of the kind.
+func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T, all client.ObjectList) (string, error) {
+	if name := n.given(obj); name != "" || !n.Windows(obj) {
+		return cmp.Or(name, obj.GetName()), nil
+	}
+	taken, err := n.taken(ctx, c, azureCluster, obj, all)
 	if err != nil {
 		return "", err
 	}
-	taken := map[string]bool{}
-	for _, other := range all {
-		if other.GetUID() == obj.GetUID() || !neighbours[client.ObjectKey{Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel]}] {
-			continue
-		}
-		if name := n.Given(other); name != "" {
-			taken[strings.ToLower(name)] = true
-		} else if before(other, obj) {
-			taken[strings.ToLower(n.Usual(other))] = true
-		}
-	}
-	name := n.Usual(obj)
+	name := n.usual(obj)
 	if !taken[strings.ToLower(name)] {
 		return name, nil
 	}
-	name = n.Other(obj.GetName(), func(name string) bool { return taken[strings.ToLower(name)] })
+	name = n.Short(obj.GetName(), func(name string) bool { return taken[strings.ToLower(name)] })
 	return name, keepName(ctx, c, obj, name)
+}
+
+// taken are the names, in lower case, that others in the resource group have before obj.
+func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T, all client.ObjectList) (map[string]bool, error) {
+	if err := c.List(ctx, all); err != nil {
+		return nil, err
+	}
+	neighbours, err := neighbours(ctx, c, azureCluster)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	return taken, meta.EachListItem(all, func(item runtime.Object) error {
+		other := item.(T)
+		if other.GetUID() == obj.GetUID() || !neighbours[client.ObjectKey{Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel]}] {
+			return nil
+		}
+		if name := n.given(other); name != "" {
+			taken[strings.ToLower(name)] = true
+		} else if before(other, obj) {
+			taken[strings.ToLower(n.usual(other))] = true
+		}
+		return nil
+	})
 }
 
 // neighbours are the clusters that keep their machines in the same resource group, the
