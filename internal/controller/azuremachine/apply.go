@@ -125,7 +125,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 		s.azureMachine.Status.Ready = false
 		s.fail(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
 	case s.vm != nil && !desired.IsOwned(s.vm.Tags, s.cluster.Name):
-		return s.hold(invalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+		return s.hold(cloud.InvalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong to the cluster exists in resource group %s; rename or delete it",
 			s.vmName, s.azureCluster.Spec.ResourceGroup), r.Resync)
 	}
 	return ctrl.Result{}, nil
@@ -200,7 +200,7 @@ func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result,
 		resources = append([]desired.Resource{right}, s.needing(resources, right.ID)...)
 	}
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-		result, err := s.hold(invalidConfiguration, invalid.Error(), hourly)
+		result, err := s.hold(cloud.InvalidConfiguration, invalid.Error(), hourly)
 		return nil, result, err
 	}
 	return resources, ctrl.Result{}, err

@@ -29,7 +29,7 @@ type inputs struct {
 	bootstrapData []byte
 	password      string
 	// secret is where the bootstrap data lies when it is not in custom data.
-	secret *cloud.Secret
+	secret *desired.BootstrapSecret
 }
 
 // prepare gathers what a new virtual machine needs and checks what can be checked
@@ -38,7 +38,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error)
 	if s.vm != nil {
 		return ctrl.Result{}, nil
 	}
-	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData, (*Reconciler).hide} {
+	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
 		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
 			return result, err
 		}
@@ -55,7 +55,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error)
 func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
 	size, err := s.azure.Size(ctx, s.azureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-		return s.hold(invalidConfiguration, invalid.Error(), r.Resync)
+		return s.hold(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 	}
 	if err != nil {
 		return s.retry(err, "read what VM sizes location "+s.azureCluster.Spec.Location+" offers")
@@ -68,7 +68,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
 func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 	image, err := cloud.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
 	if err != nil {
-		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+		return s.hold(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
 	found, err := s.azure.ImageExists(ctx, s.azureCluster, image)
 	if err != nil {
@@ -86,34 +86,11 @@ func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// bootstrapData reads what the guest will run and refuses what it could not. The
-// secret is watched, so that mending it brings the machine back.
+// bootstrapData finds what the guest will run and refuses what it could not.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
-	key := client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName}
-	data, err := cloud.BootstrapData(ctx, r.Client, key, s.windows())
-	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
-		return s.hold(refused.Reason, refused.Message, r.Resync)
-	}
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
-	}
-	s.input.bootstrapData = data
-	return ctrl.Result{}, nil
-}
-
-// hide puts the bootstrap data into the cluster's key vault where that is asked for,
-// and leaves a loader in its place.
-func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
-	wanted, err := cloud.InVault(s.azureCluster, s.azureMachine)
-	if err != nil {
-		return s.hold(invalidConfiguration, err.Error(), r.Resync)
-	}
-	if !wanted {
-		return ctrl.Result{}, nil
-	}
-	s.input.secret, err = s.azure.Hide(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags,
-		Windows: s.windows(), Data: s.input.bootstrapData,
+	data, secret, err := s.azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
+		Secret: client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
 		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
@@ -121,7 +98,7 @@ func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
 	}
-	s.input.bootstrapData = s.input.secret.CustomData
+	s.input.bootstrapData, s.input.secret = data, secret
 	return ctrl.Result{}, nil
 }
 

@@ -16,7 +16,6 @@ import (
 const (
 	waitingForInfrastructure = "WaitingForClusterInfrastructure"
 	waitingForBootstrapData  = "WaitingForBootstrapData"
-	invalidConfiguration     = "InvalidConfiguration"
 )
 
 // wait ends the pass until the cluster's network is there and the bootstrap
@@ -37,7 +36,7 @@ func (r *Reconciler) wait(_ context.Context, s *scope) (ctrl.Result, error) {
 // refuse gives up on what can never work.
 func (r *Reconciler) refuse(_ context.Context, s *scope) (ctrl.Result, error) {
 	if util.IsControlPlaneMachine(s.machine) && s.windows() {
-		s.fail(invalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
+		s.fail(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
 			" belongs to the control plane, and Kubernetes runs control planes on Linux only; set osType Linux in the AzureMachineTemplate of the control plane")
 	}
 	return ctrl.Result{}, nil

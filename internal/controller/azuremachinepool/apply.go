@@ -42,7 +42,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	resources, err := s.resources()
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-		return s.hold(invalidConfiguration, invalid.Error(), hourly)
+		return s.hold(cloud.InvalidConfiguration, invalid.Error(), hourly)
 	}
 	if err != nil {
 		return ctrl.Result{}, err

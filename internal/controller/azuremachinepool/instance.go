@@ -15,6 +15,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
 )
 
 // instance is one of a scale set's, of either orchestration mode.
@@ -144,7 +145,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return result, err
 	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.cluster.Name) {
-		return s.hold(invalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+		return s.hold(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
 			s.name, s.azureCluster.Spec.ResourceGroup), r.Resync)
 	}
 	if result, err := r.lookAtInstances(ctx, s, false); err != nil || !result.IsZero() || !s.doubtful() {

@@ -3,8 +3,6 @@ package azuremachinepool
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,7 +24,7 @@ type inputs struct {
 	bootstrapData []byte
 	password      string
 	// secret is where the bootstrap data lies when it is not in custom data.
-	secret *cloud.Secret
+	secret *desired.BootstrapSecret
 }
 
 // firstFlexible is the first Kubernetes minor version whose cloud provider knows
@@ -36,7 +34,7 @@ const firstFlexible = 26
 
 // prepare gathers what the scale set needs and checks what can be checked for free.
 func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
-	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData, (*Reconciler).hide} {
+	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
 		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
 			return result, err
 		}
@@ -52,7 +50,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error)
 func (r *Reconciler) version(_ context.Context, s *scope) (ctrl.Result, error) {
 	v, err := semver.ParseTolerant(s.machinePool.Spec.Template.Spec.Version)
 	if err == nil && s.flexible() && v.Major == 1 && v.Minor < firstFlexible {
-		return s.hold(invalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
+		return s.hold(cloud.InvalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
 			firstFlexible, s.machinePool.Name, s.machinePool.Spec.Template.Spec.Version), r.Resync)
 	}
 	return ctrl.Result{}, nil
@@ -67,7 +65,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
 	for _, zone := range zones {
 		size, err := s.azure.Size(ctx, s.pool.Spec.Location, &s.spec, zone)
 		if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-			return s.hold(invalidConfiguration, invalid.Error(), r.Resync)
+			return s.hold(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 		}
 		if err != nil {
 			return s.retry(err, "read what VM sizes location "+s.pool.Spec.Location+" offers")
@@ -83,7 +81,7 @@ func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
 func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 	image, err := cloud.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
 	if err != nil {
-		return s.hold(invalidConfiguration, err.Error(), r.Resync)
+		return s.hold(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
 	s.input.image = image
 	if s.windows() {
@@ -110,35 +108,12 @@ func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// bootstrapData reads what instances will run and refuses what they could not.
+// bootstrapData finds what instances will run and refuses what they could not. New data,
+// with a new token, takes the place of the old.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
-	key := client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName}
-	data, err := cloud.BootstrapData(ctx, r.Client, key, s.windows())
-	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
-		return s.hold(refused.Reason, refused.Message, r.Resync)
-	}
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
-	}
-	s.input.bootstrapData = data
-	return ctrl.Result{}, nil
-}
-
-// hide puts the bootstrap data into the cluster's key vault where that is asked for,
-// and leaves a loader in its place. New data, with a new token, takes the place of the
-// old, and the scale set stays as it is.
-func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
-	wanted, err := cloud.InVault(s.azureCluster, s.pool)
-	if err != nil {
-		return s.hold(invalidConfiguration, err.Error(), r.Resync)
-	}
-	if !wanted {
-		return ctrl.Result{}, nil
-	}
-	sum := sha256.Sum256(s.input.bootstrapData)
-	s.input.secret, err = s.azure.Hide(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,
-		Windows: s.windows(), Data: s.input.bootstrapData, Version: "version " + hex.EncodeToString(sum[:6]),
+	data, secret, err := s.azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags, Windows: s.windows(), Renewed: true,
+		Secret: client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
 		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
@@ -146,7 +121,7 @@ func (r *Reconciler) hide(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
 	}
-	s.input.bootstrapData = s.input.secret.CustomData
+	s.input.bootstrapData, s.input.secret = data, secret
 	return ctrl.Result{}, nil
 }
 

@@ -16,7 +16,6 @@ import (
 const (
 	waitingForInfrastructure = infrav1.WaitingForClusterInfraReason
 	waitingForBootstrapData  = infrav1.WaitingForBootstrapDataReason
-	invalidConfiguration     = "InvalidConfiguration"
 	scaling                  = "Scaling"
 	rolling                  = "RollingUpdate"
 )

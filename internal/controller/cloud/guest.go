@@ -17,8 +17,12 @@ import (
 	"casement.dev/casement/internal/windows/bootstrap"
 )
 
-// invalidBootstrapData is a BootstrapError's reason for data that no guest could use.
-const invalidBootstrapData = "InvalidBootstrapData"
+const (
+	// InvalidConfiguration is a reason that only a change of the spec takes away.
+	InvalidConfiguration = "InvalidConfiguration"
+	// invalidBootstrapData is a BootstrapError's reason for data that no guest could use.
+	invalidBootstrapData = "InvalidBootstrapData"
+)
 
 // BootstrapError says why there is no bootstrap data that a guest could use. It never
 // shows the data. The secret is watched, so that mending it is an event.
@@ -30,9 +34,9 @@ type BootstrapError struct {
 
 func (e *BootstrapError) Error() string { return e.Message }
 
-// BootstrapData reads what a guest will run from the secret that the bootstrap provider
+// rendered reads what a guest will run from the secret that the bootstrap provider
 // made. The error is a *BootstrapError where somebody has to make or mend it.
-func BootstrapData(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
+func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {

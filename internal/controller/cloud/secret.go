@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -37,9 +38,9 @@ const (
 	secretNameAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secret"
 )
 
-// InVault says whether bootstrap data belongs into the cluster's key vault, for a
+// inVault says whether bootstrap data belongs into the cluster's key vault, for a
 // machine or pool, or for the cluster itself. The error is a value that is not known.
-func InVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
+func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 	value, of := o.GetAnnotations()[infrav1.BootstrapSecretsAnnotation], o.GetName()
 	if value == "" {
 		value, of = c.Annotations[infrav1.BootstrapSecretsAnnotation], c.Name
@@ -56,7 +57,7 @@ func InVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 // Vault is the key vault that a cluster should have, without a name for none. The name
 // is chosen at the first call and kept.
 func (s *Session) Vault(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster) (desired.Vault, error) {
-	wanted, err := InVault(azureCluster, azureCluster)
+	wanted, err := inVault(azureCluster, azureCluster)
 	if err != nil || !wanted {
 		return desired.Vault{}, err
 	}
@@ -85,7 +86,7 @@ func keptName(ctx context.Context, c client.Client, o client.Object, annotation,
 	return name, keep(ctx, c, o, annotation, name)
 }
 
-// Bootstrap is bootstrap data on its way into a vault.
+// Bootstrap is the bootstrap data of a machine or pool.
 type Bootstrap struct {
 	Cluster     *infrav1.AzureCluster
 	ClusterName string
@@ -94,44 +95,59 @@ type Bootstrap struct {
 	// Tags are the owner's additional ones.
 	Tags    infrav1.Tags
 	Windows bool
-	// Data is what the bootstrap provider rendered. It is secret.
-	Data []byte
-	// Version tells data apart that takes the place of earlier ones; "" is for data
-	// that never changes.
-	Version string
+	// Secret is where the bootstrap provider has put what it rendered.
+	Secret client.ObjectKey
+	// Renewed says that new data, with a new token, takes the place of the old.
+	Renewed bool
 }
 
-// Secret is where bootstrap data lies, and the custom data that fetches it.
-type Secret struct {
-	desired.BootstrapSecret
-	CustomData []byte
+// CustomData is what a guest is given at its first boot: the bootstrap data or, where
+// it is to be kept in the cluster's key vault, a loader that fetches it from the secret
+// that is returned too, nil for none. The error is a *BootstrapError where something has
+// to change or to be waited for.
+func (s *Session) CustomData(ctx context.Context, c client.Client, b Bootstrap) ([]byte, *desired.BootstrapSecret, error) {
+	data, err := rendered(ctx, c, b.Secret, b.Windows)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted, err := inVault(b.Cluster, b.Owner)
+	if err != nil {
+		return nil, nil, &BootstrapError{Reason: InvalidConfiguration, Message: err.Error()}
+	}
+	if !wanted {
+		return data, nil, nil
+	}
+	return s.hide(ctx, c, b, data)
 }
 
-// Hide puts bootstrap data into the cluster's key vault, once, and makes the identity
+// hide puts bootstrap data into the cluster's key vault, once, and makes the identity
 // that reads it. The right to do so is left to the caller, who knows what waits for it.
-// The error is a *BootstrapError where something has to change or to be waited for.
-func (s *Session) Hide(ctx context.Context, c client.Client, b Bootstrap) (*Secret, error) {
+func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data []byte) ([]byte, *desired.BootstrapSecret, error) {
 	uri, err := s.vaultURI(ctx, b.Cluster)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name, err := keptName(ctx, c, b.Owner, secretNameAnnotation, b.Owner.GetName())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	secret := &Secret{BootstrapSecret: desired.BootstrapSecret{Vault: b.Cluster.Annotations[infrav1.BootstrapVaultAnnotation], Secret: name}}
-	if secret.PrincipalID, err = s.reader(ctx, b, secret.BootstrapSecret); err != nil {
-		return nil, err
+	secret := &desired.BootstrapSecret{Vault: b.Cluster.Annotations[infrav1.BootstrapVaultAnnotation], Secret: name}
+	if secret.PrincipalID, err = s.reader(ctx, b, *secret); err != nil {
+		return nil, nil, err
 	}
-	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: b.Data, SecretURL: vault.SecretURL(uri, name), IdentityID: secret.ReaderID(b.Cluster)})
+	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: data, SecretURL: vault.SecretURL(uri, name), IdentityID: secret.ReaderID(b.Cluster)})
 	if refused, ok := errors.AsType[*loader.Error](err); ok {
-		return nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data cannot be kept in a key vault: %v (annotation %s: %s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
+		return nil, nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data cannot be kept in a key vault: %v (annotation %s: %s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	secret.CustomData = made.CustomData
-	return secret, s.store(ctx, b, vault.SecretURL(uri, name), made.Secret)
+	version := ""
+	if b.Renewed {
+		sum := sha256.Sum256(data)
+		version = "version " + hex.EncodeToString(sum[:6])
+	}
+	return made.CustomData, secret, s.store(ctx, b.Owner, version, vault.SecretURL(uri, name), made.Secret)
 }
 
 // vaultURI is the address of the cluster's key vault.
@@ -187,16 +203,17 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 	return body.Properties.PrincipalID, nil
 }
 
-// store writes the secret unless it is there already, which the owner's condition says.
-func (s *Session) store(ctx context.Context, b Bootstrap, address, value string) error {
-	was := conditions.Get(b.Owner, infrav1.BootstrapSecretReadyCondition)
-	if was != nil && was.Reason == SecretStored && was.Message == b.Version {
+// store writes the secret unless this version of it is there already, which the owner's
+// condition says.
+func (s *Session) store(ctx context.Context, owner condition.Object, version, address, value string) error {
+	was := conditions.Get(owner, infrav1.BootstrapSecretReadyCondition)
+	if was != nil && was.Reason == SecretStored && was.Message == version {
 		return nil
 	}
 	if err := s.vault.Set(ctx, address, value, time.Now().Add(secretLife)); err != nil {
 		return s.vaultError(err, "write the bootstrap secret")
 	}
-	condition.TrueWith(b.Owner, infrav1.BootstrapSecretReadyCondition, SecretStored, b.Version)
+	condition.TrueWith(owner, infrav1.BootstrapSecretReadyCondition, SecretStored, version)
 	return nil
 }
 
