@@ -58,13 +58,12 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what it watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := mgr.GetLogger()
 	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"), mgr.GetClient(), &infrav1.AzureCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureCluster{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.AzureCluster{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(toAzureCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), mgr.GetLogger()))).
 		Watches(&infrav1.AzureClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.ofIdentity)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
 		Complete(trace.Reconciler("AzureCluster", r))

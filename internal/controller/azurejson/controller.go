@@ -21,9 +21,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -63,12 +61,12 @@ type Reconciler struct {
 
 // SetupWithManager registers one controller per kind.
 func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
-	filter := builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), r.WatchFilter))
+	filter := cloud.Own(mgr, r.WatchFilter)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("azurejsontemplate").
 		For(&infrav1.AzureMachineTemplate{}, filter).
 		WithOptions(options).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), builder.WithPredicates(cloud.Asked())).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.templates), cloud.Asked()).
 		Complete(trace.Reconciler("azure.json of AzureMachineTemplate", reconcile.Func(r.reconcileTemplate)))
 	if err != nil {
 		return err

@@ -56,18 +56,17 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what it watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := mgr.GetLogger()
 	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachine{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.AzureMachine{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
 			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine")))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		Complete(trace.Reconciler("AzureMachine", r))

@@ -61,19 +61,18 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what it watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	log := mgr.GetLogger()
 	ofCluster, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &infrav1.AzureMachinePoolList{}, mgr.GetScheme())
 	if err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.AzureMachinePool{}, builder.WithPredicates(cloud.Asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter))).
+		For(&infrav1.AzureMachinePool{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
-		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofMachinePool), builder.WithPredicates(cloud.Asked())).
-		Watches(&infrav1.AzureMachinePoolMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(cloud.Asked())).
+		Watches(&clusterv1.MachinePool{}, handler.EnqueueRequestsFromMapFunc(ofMachinePool), cloud.Asked()).
+		Watches(&infrav1.AzureMachinePoolMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), cloud.Asked()).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.ofMachine), builder.WithPredicates(nodeChanged())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
+			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).
 		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
 		Complete(trace.Reconciler("AzureMachinePool", r))

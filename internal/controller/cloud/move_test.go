@@ -29,7 +29,7 @@ func TestBlockMove(t *testing.T) {
 		{"nothing to do", nil, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Annotations: asked(test.before)}}
+			m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Annotations: others(test.before)}}
 			if _, ok := test.before[BlockMoveAnnotation]; ok {
 				m.Annotations[BlockMoveAnnotation] = ""
 			}

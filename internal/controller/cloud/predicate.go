@@ -5,22 +5,33 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
+// Own lets pass what Asked does, of objects that bear the label
+// cluster.x-k8s.io/watch-filter with the given value; "" means all.
+func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
+	return builder.WithPredicates(asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), watchFilter))
+}
+
 // Asked lets updates pass that somebody made: of the spec, the labels, the
 // annotations, the owners, the finalizers. Updates of the status are the
 // controller's own and would only make it ask Azure again before it is time.
-func Asked() predicate.Predicate {
+func Asked() builder.Predicates { return builder.WithPredicates(asked()) }
+
+func asked() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return changed(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
-// asked are the annotations without the controller's own.
-func asked(annotations map[string]string) map[string]string {
+// others are the annotations without the controller's own.
+func others(annotations map[string]string) map[string]string {
 	out := maps.Clone(annotations)
 	delete(out, BlockMoveAnnotation)
 	return out
@@ -29,7 +40,7 @@ func asked(annotations map[string]string) map[string]string {
 func changed(old, updated client.Object) bool {
 	return old.GetGeneration() != updated.GetGeneration() ||
 		!maps.Equal(old.GetLabels(), updated.GetLabels()) ||
-		!maps.Equal(asked(old.GetAnnotations()), asked(updated.GetAnnotations())) ||
+		!maps.Equal(others(old.GetAnnotations()), others(updated.GetAnnotations())) ||
 		!equality.Semantic.DeepEqual(old.GetOwnerReferences(), updated.GetOwnerReferences()) ||
 		!slices.Equal(old.GetFinalizers(), updated.GetFinalizers()) ||
 		!old.GetDeletionTimestamp().Equal(updated.GetDeletionTimestamp())
