@@ -7,6 +7,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -139,6 +140,12 @@ func short(kind, name string, asked *int32, counts ...count) string {
 	return ""
 }
 
+// behind says that a status is older than its spec or, where it is not, that it counts
+// other replicas than the spec asks for.
+func behind(kind string, o metav1.Object, observed int64, asked *int32, counts ...count) string {
+	return cmp.Or(stale(kind, o, observed), short(kind, o.GetName(), asked, counts...))
+}
+
 func (o Objects) controlPlane() string {
 	k := o.ControlPlane
 	if k == nil {
@@ -148,21 +155,13 @@ func (o Objects) controlPlane() string {
 		}
 		return short("the control plane of Cluster", o.Cluster.Name, s.DesiredReplicas, count{"ready", s.ReadyReplicas})
 	}
-	const kind = "KubeadmControlPlane"
-	if old := stale(kind, k, k.Status.ObservedGeneration); old != "" {
-		return old
-	}
-	return short(kind, k.Name, k.Spec.Replicas, count{"there", k.Status.Replicas}, count{"up to date", k.Status.UpToDateReplicas}, count{"ready", k.Status.ReadyReplicas})
+	return behind("KubeadmControlPlane", k, k.Status.ObservedGeneration, k.Spec.Replicas, count{"there", k.Status.Replicas}, count{"up to date", k.Status.UpToDateReplicas}, count{"ready", k.Status.ReadyReplicas})
 }
 
 func (o Objects) deployments() string {
-	const kind = "MachineDeployment"
 	for i := range o.Deployments {
 		d := &o.Deployments[i]
-		if old := stale(kind, d, d.Status.ObservedGeneration); old != "" {
-			return old
-		}
-		if missing := short(kind, d.Name, d.Spec.Replicas, count{"there", d.Status.Replicas}, count{"up to date", d.Status.UpToDateReplicas}, count{"ready", d.Status.ReadyReplicas}); missing != "" {
+		if missing := behind("MachineDeployment", d, d.Status.ObservedGeneration, d.Spec.Replicas, count{"there", d.Status.Replicas}, count{"up to date", d.Status.UpToDateReplicas}, count{"ready", d.Status.ReadyReplicas}); missing != "" {
 			return missing
 		}
 	}
@@ -175,10 +174,7 @@ func (o Objects) pools() string {
 	const kind = "MachinePool"
 	for i := range o.Pools {
 		p := &o.Pools[i]
-		if old := stale(kind, p, p.Status.ObservedGeneration); old != "" {
-			return old
-		}
-		if missing := short(kind, p.Name, p.Spec.Replicas, count{"there", p.Status.Replicas}, count{"ready", p.Status.ReadyReplicas}); missing != "" {
+		if missing := behind(kind, p, p.Status.ObservedGeneration, p.Spec.Replicas, count{"there", p.Status.Replicas}, count{"ready", p.Status.ReadyReplicas}); missing != "" {
 			return missing
 		}
 		for j := range o.Machines {
