@@ -103,13 +103,19 @@ func (p *parser) arguments(of node) (node, error) {
 		return of, nil
 	}
 	p.at++
-	c := call{of: of}
+	args, err := p.expressions()
+	return call{of, args}, err
+}
+
+// expressions are those up to a closing parenthesis, with commas between them.
+func (p *parser) expressions() ([]node, error) {
+	var all []node
 	for {
 		p.blank(true)
 		if p.take(")") {
-			return c, nil
+			return all, nil
 		}
-		if len(c.args) > 0 {
+		if len(all) > 0 {
 			if err := p.want(","); err != nil {
 				return nil, err
 			}
@@ -119,7 +125,7 @@ func (p *parser) arguments(of node) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.args = append(c.args, n)
+		all = append(all, n)
 	}
 }
 
@@ -291,24 +297,8 @@ func (p *parser) table() (node, error) {
 
 func (p *parser) list() (node, error) {
 	p.at += 2
-	var l list
-	for {
-		p.blank(true)
-		if p.take(")") {
-			return l, nil
-		}
-		if len(l.items) > 0 {
-			if err := p.want(","); err != nil {
-				return nil, err
-			}
-			p.blank(true)
-		}
-		n, err := p.expression(0)
-		if err != nil {
-			return nil, err
-		}
-		l.items = append(l.items, n)
-	}
+	items, err := p.expressions()
+	return list{items}, err
 }
 
 // static is [Type]::Member, and [Type]::Method(...).
