@@ -159,14 +159,19 @@ func TestForcedDeletionDoesNotWait(t *testing.T) {
 	})
 }
 
+// leave runs a worker whose kubelet ends at once.
+func leave(t *testing.T, w *worker) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	w.run(stopped)
+}
+
 func TestContainersOutliveTheKubelet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		pod := webPod(0)
 		first := b.serving(t, b.kubelet(t), pod)
-		stopped, stop := context.WithCancel(t.Context())
-		stop()
-		first.run(stopped) // ends at once, as the kubelet does
+		leave(t, first)
 		if !b.network.has(pod) {
 			t.Fatal("the pod ended with its kubelet")
 		}
@@ -192,9 +197,7 @@ func TestContainersEndWithTheMachine(t *testing.T) {
 		b := newBench(t)
 		pod := webPod(0)
 		w := b.serving(t, b.kubelet(t), pod)
-		stopped, stop := context.WithCancel(t.Context())
-		stop()
-		w.run(stopped)
+		leave(t, w)
 		b.runtime.Close()
 		if b.network.has(pod) {
 			t.Error("the pod outlived its machine")
