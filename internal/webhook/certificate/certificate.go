@@ -156,41 +156,42 @@ func (k *Keeper) settle(ctx context.Context) (map[string][]byte, error) {
 // publish makes every configuration trust the authorities.
 func (k *Keeper) publish(ctx context.Context, bundle []byte) error {
 	for _, name := range k.cfg.Mutating {
-		c := &admissionv1.MutatingWebhookConfiguration{}
-		err := k.trust(ctx, name, c, bundle, func() (hooks []*admissionv1.WebhookClientConfig) {
-			for i := range c.Webhooks {
-				hooks = append(hooks, &c.Webhooks[i].ClientConfig)
-			}
-			return hooks
-		})
-		if err != nil {
+		if err := k.trust(ctx, name, &admissionv1.MutatingWebhookConfiguration{}, bundle); err != nil {
 			return err
 		}
 	}
 	for _, name := range k.cfg.Validating {
-		c := &admissionv1.ValidatingWebhookConfiguration{}
-		err := k.trust(ctx, name, c, bundle, func() (hooks []*admissionv1.WebhookClientConfig) {
-			for i := range c.Webhooks {
-				hooks = append(hooks, &c.Webhooks[i].ClientConfig)
-			}
-			return hooks
-		})
-		if err != nil {
+		if err := k.trust(ctx, name, &admissionv1.ValidatingWebhookConfiguration{}, bundle); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// clients say how the API server reaches each webhook of a configuration.
+func clients(configuration client.Object) (all []*admissionv1.WebhookClientConfig) {
+	switch c := configuration.(type) {
+	case *admissionv1.MutatingWebhookConfiguration:
+		for i := range c.Webhooks {
+			all = append(all, &c.Webhooks[i].ClientConfig)
+		}
+	case *admissionv1.ValidatingWebhookConfiguration:
+		for i := range c.Webhooks {
+			all = append(all, &c.Webhooks[i].ClientConfig)
+		}
+	}
+	return all
+}
+
 // trust writes the bundle into one configuration where it has another one. A
 // configuration that is not installed needs none.
-func (k *Keeper) trust(ctx context.Context, name string, c client.Object, bundle []byte, hooks func() []*admissionv1.WebhookClientConfig) error {
+func (k *Keeper) trust(ctx context.Context, name string, c client.Object, bundle []byte) error {
 	if err := k.cfg.Client.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	before := c.DeepCopyObject().(client.Object)
 	changed := false
-	for _, hook := range hooks() {
+	for _, hook := range clients(c) {
 		if !bytes.Equal(hook.CABundle, bundle) {
 			hook.CABundle, changed = bundle, true
 		}
