@@ -18,15 +18,22 @@ import (
 	"casement.dev/casement/internal/gather"
 )
 
-// target is the management cluster that a command asks, by the usual flags.
+// target is the cluster that a command asks, by the usual flags.
 type target struct {
 	kubeconfig, context, namespace string
 }
 
+// addFlags is for a command that asks the management cluster.
 func (t *target) addFlags(c *cobra.Command) {
-	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)")
+	t.addFlagsOf(c, "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)", "namespace of the Cluster API objects")
+}
+
+// addFlagsOf is for a command that asks a cluster of which these are the kubeconfig and
+// the namespace.
+func (t *target) addFlagsOf(c *cobra.Command, kubeconfig, namespace string) {
+	c.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", kubeconfig)
 	c.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig")
-	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", "namespace of the Cluster API objects")
+	c.Flags().StringVarP(&t.namespace, "namespace", "n", "default", namespace)
 }
 
 // managementKubeconfig is the kubeconfig file of the local plane where the user
@@ -48,7 +55,7 @@ func (a *app) clientConfig(t target) clientcmd.ClientConfig {
 func (a *app) restConfig(t target) (*rest.Config, error) {
 	cfg, err := a.clientConfig(t).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the management cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
+		return nil, fmt.Errorf("find the cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}
 	gather.Tune(cfg)
 	return cfg, nil
@@ -67,7 +74,7 @@ func (a *app) client(t target) (client.Client, error) {
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("reach the management cluster %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("reach the cluster at %s: %w", cfg.Host, err)
 	}
 	return c, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -24,15 +25,19 @@ func newFetch(a *app) *cobra.Command {
 		Use:   "fetch service/NAME",
 		Short: "GET the page behind a LoadBalancer service, through its external address",
 		Long: `Wait until a service of type LoadBalancer has an external address, and GET its
-first port over HTTP. --kubeconfig is that of the workload cluster. Where this
-machine could not bind the port (below 1024 without privileges), the address that
-the local plane bound instead is used, and said.`,
+first port over HTTP. The service is in a workload cluster, whose kubeconfig
+'casement get kubeconfig NAME' prints. Where this machine could not bind the port
+(below 1024 without privileges), the address that the local plane bound instead is
+used, and said.`,
 		Example: "  casement fetch service/iis --kubeconfig demo.kubeconfig",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, ok := strings.CutPrefix(args[0], "service/")
 			if !ok {
 				return usagef("name a service: service/NAME, not %q", args[0])
+			}
+			if t.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+				return usagef("give --kubeconfig of the workload cluster of service %s: casement get kubeconfig NAME", name)
 			}
 			c, err := a.client(t)
 			if err != nil {
@@ -43,7 +48,7 @@ the local plane bound instead is used, and said.`,
 			return a.fetchService(ctx, c, client.ObjectKey{Namespace: t.namespace, Name: name})
 		},
 	}
-	t.addFlags(c)
+	t.addFlagsOf(c, "kubeconfig of the workload cluster (default $KUBECONFIG)", "namespace of the service")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
 	return c
 }
