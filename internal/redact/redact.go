@@ -60,10 +60,26 @@ var rules = []rule{
 	{regexp.MustCompile(`(?i)([?&](?:sig|code|access_token)=)[^&\s"']+`), "${1}" + Mark, func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
 }
 
-// secretWords end the name of a field whose value is a secret.
-const secretWords = `passwd|password|adminpassword|client[-_]?secret|clientsecret|client[-_]?certificate[-_]?data|client[-_]?key[-_]?data|access[-_]?token|refresh[-_]?token|bootstrap[-_]?token|certificate[-_]?key|account[-_]?key|storage[-_]?key|shared[-_]?key|private[-_]?key|custom[-_]?data|user[-_]?data|sas[-_]?token|token[-_]?secret|connection[-_]?string|protected[-_]?settings|api[-_]?key`
+// secretNames end the name of a field whose value is a secret. A name is also written
+// with _ or nothing where - is.
+var secretNames = []string{
+	"passwd", "password", "client-secret", "client-certificate-data", "client-key-data", "access-token", "refresh-token", "bootstrap-token", "certificate-key",
+	"account-key", "storage-key", "shared-key", "private-key", "custom-data", "user-data", "sas-token", "token-secret", "connection-string", "protected-settings", "api-key",
+}
 
-var secretField = regexp.MustCompile(`(?i)(?:^token$|` + secretWords + `)$`)
+// secretWords matches the secretNames.
+var secretWords = strings.ReplaceAll(strings.Join(secretNames, "|"), "-", "[-_]?")
+
+// squeezed are the secretNames without their hyphens.
+var squeezed = strings.Split(strings.ReplaceAll(strings.Join(secretNames, " "), "-", ""), " ")
+
+var squeeze = strings.NewReplacer("-", "", "_", "")
+
+// secretField says whether the value of a field is a secret by the field's name.
+func secretField(name string) bool {
+	name = squeeze.Replace(strings.ToLower(name))
+	return name == "token" || slices.ContainsFunc(squeezed, func(end string) bool { return strings.HasSuffix(name, end) })
+}
 
 // Text returns s without secrets.
 func Text(s string) string {
@@ -79,36 +95,30 @@ func Text(s string) string {
 	return s
 }
 
-// Object returns a copy of decoded JSON or YAML without secrets: all of a
-// Secret's data, every field with a secret's name, every file content of
-// bootstrap data, and secrets within other strings.
+// Object takes the secrets out of decoded JSON or YAML, in place where it can, and
+// returns it: all of a Secret's data, every field with a secret's name, every file
+// content of bootstrap data, and secrets within other strings.
 func Object(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
 		secret := v["kind"] == "Secret"
+		named, _ := v["name"].(string)
 		for name, value := range v {
 			switch {
-			case secret && (name == "data" || name == "stringData"), isFileContent(v, name), secretField.MatchString(name) && scalar(value):
-				out[name] = hide(value)
+			case secret && (name == "data" || name == "stringData"), isFileContent(v, name), secretField(name) && scalar(value), name == "value" && secretField(named):
+				v[name] = hide(value)
 			case name == "kubectl.kubernetes.io/last-applied-configuration", name == "managedFields":
-				// They repeat the object, or say nothing about its trouble.
+				delete(v, name) // they repeat the object, or say nothing about its trouble
 			default:
-				out[name] = Object(value)
+				v[name] = Object(value)
 			}
 		}
-		if value, has := out["value"]; has {
-			if name, _ := v["name"].(string); secretField.MatchString(name) {
-				out["value"] = hide(value)
-			}
-		}
-		return out
+		return v
 	case []any:
-		out := make([]any, len(v))
 		for i := range v {
-			out[i] = Object(v[i])
+			v[i] = Object(v[i])
 		}
-		return out
+		return v
 	case string:
 		return Text(v)
 	default:

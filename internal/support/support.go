@@ -6,16 +6,12 @@ package support
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/redact"
 )
@@ -39,34 +35,11 @@ func New(w io.Writer, root string, at time.Time) *Archive {
 // Text adds a log, without its secrets.
 func (a *Archive) Text(name, text string) error { return a.add(name, []byte(redact.Text(text))) }
 
-// longYAML is from how many bytes on an object is written as JSON, which is YAML too
-// and takes a fraction of the time.
-const longYAML = 1 << 20
-
 // Object adds an object or a list as YAML, without its secrets.
 func (a *Archive) Object(name string, v any) error {
-	data, err := json.Marshal(v)
+	data, err := encode(v)
 	if err != nil {
 		return fmt.Errorf("support: encode %s: %w", name, err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var plain any
-	if err := decoder.Decode(&plain); err != nil {
-		return fmt.Errorf("support: decode %s: %w", name, err)
-	}
-	if data, err = json.Marshal(redact.Object(plain)); err != nil {
-		return fmt.Errorf("support: encode %s: %w", name, err)
-	}
-	if len(data) > longYAML {
-		var out bytes.Buffer
-		if err := json.Indent(&out, data, "", " "); err != nil {
-			return fmt.Errorf("support: write %s: %w", name, err)
-		}
-		return a.add(name, out.Bytes())
-	}
-	if data, err = yaml.JSONToYAML(data); err != nil {
-		return fmt.Errorf("support: write %s as YAML: %w", name, err)
 	}
 	return a.add(name, data)
 }

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -82,6 +84,32 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	for _, kept := range []string{"kept", "/etc/kubernetes/azure.json", "AZURE_CLIENT_SECRET", "D16"} {
 		if !strings.Contains(all, kept) {
 			t.Errorf("%s is lost", kept)
+		}
+	}
+}
+
+// A list too long for YAML is the same list, encoded by all cores, without its secrets.
+func TestLongListsAreJSON(t *testing.T) {
+	var pods []corev1.Pod
+	for i := range 3000 {
+		p := planted().Pods[0]
+		p.Name, p.Spec.ActiveDeadlineSeconds = fmt.Sprintf("p%04d-%s", i, strings.Repeat("x", 200)), new(int64(1)<<60+int64(i))
+		pods = append(pods, p)
+	}
+	data, err := encode(pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []corev1.Pod
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, []byte(canary)) {
+		t.Error("a secret is left")
+	}
+	for i := range pods {
+		if got[i].Name != pods[i].Name || *got[i].Spec.ActiveDeadlineSeconds != *pods[i].Spec.ActiveDeadlineSeconds {
+			t.Fatalf("item %d is %s %d", i, got[i].Name, *got[i].Spec.ActiveDeadlineSeconds)
 		}
 	}
 }

@@ -114,9 +114,11 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 		return err
 	}
 	// Resource group, virtual network, two security groups, route table, NAT gateway
-	// with its address, load balancer with its address; a NAT rule for the control
-	// plane machine; NIC and VM each.
-	const resources = 9 + 1 + 2*4
+	// with its address, load balancer with its address, the key vault of the bootstrap
+	// secrets; a NAT rule for the control plane machine. Of each machine: NIC and VM,
+	// the identity that reads its bootstrap secret, that identity's role assignment,
+	// and the secret, which is written in the vault itself.
+	const resources = 10 + 1 + 5*4
 	show(row{what: "ARM PUTs to create it", unit: "calls", measured: float64(puts), budget: resources, note: "one per resource"})
 	time.Sleep(idle) // the figure is what happens in that time
 	after, _, err := p.calls()

@@ -1,0 +1,91 @@
+package support
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"sync"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/redact"
+)
+
+// longYAML is from how many bytes on an object is written as JSON, which is YAML too
+// and takes a fraction of the time.
+const longYAML = 1 << 20
+
+// encode is the YAML of an object or a list without its secrets. The items of a list
+// are encoded on all cores.
+func encode(v any) ([]byte, error) {
+	list := reflect.ValueOf(v)
+	if list.Kind() != reflect.Slice {
+		data, err := clean(v)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) < longYAML {
+			return yaml.JSONToYAML(data)
+		}
+		return indent(0, data)
+	}
+	items := make([][]byte, list.Len())
+	if err := each(items, func(i int, _ []byte) ([]byte, error) { return clean(list.Index(i).Interface()) }); err != nil {
+		return nil, err
+	}
+	if length(items) < longYAML {
+		return yaml.JSONToYAML(join(items, ","))
+	}
+	err := each(items, indent)
+	return join(items, ",\n "), err
+}
+
+func indent(_ int, data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.Indent(&out, data, " ", " ")
+	return out.Bytes(), err
+}
+
+// clean is the JSON of an object without its secrets.
+func clean(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := utiljson.Unmarshal(data, &plain); err != nil { // keeps integers
+		return nil, err
+	}
+	return json.Marshal(redact.Object(plain))
+}
+
+// each replaces every item by what do makes of it, on all cores.
+func each(items [][]byte, do func(int, []byte) ([]byte, error)) error {
+	workers := runtime.GOMAXPROCS(0)
+	errs := make([]error, workers)
+	var work sync.WaitGroup
+	for w := range workers {
+		work.Go(func() {
+			for i := w; i < len(items) && errs[w] == nil; i += workers {
+				items[i], errs[w] = do(i, items[i])
+			}
+		})
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
+
+func length(items [][]byte) (n int) {
+	for _, item := range items {
+		n += len(item)
+	}
+	return n
+}
+
+// join is a JSON array of items.
+func join(items [][]byte, comma string) []byte {
+	return append(append([]byte("["), bytes.Join(items, []byte(comma))...), "]\n"...)
+}
