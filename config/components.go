@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -23,7 +24,8 @@ const (
 
 // Components returns what clusterctl installs, as one YAML stream: the kinds, the
 // manager that runs image, its rights and its webhooks. The webhooks' certificate
-// is cert-manager's, which clusterctl installs first.
+// is cert-manager's, which clusterctl installs first. Arguments hold variables of
+// clusterctl, such as ${EXP_MACHINE_POOL:=true}.
 func Components(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
 		injectCertificate(object)
@@ -33,10 +35,11 @@ func Components(image string) ([]byte, error) {
 
 // SelfSignedComponents returns the same for a cluster without cert-manager: the manager
 // makes the webhooks' certificate itself, and has the rights that it needs for that.
+// It has no variables, so that kubectl applies it.
 func SelfSignedComponents(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
 		if object["kind"] == "Deployment" {
-			keepCertificate(object)
+			adaptContainers(object)
 		}
 		version, _ := object["apiVersion"].(string)
 		return !strings.HasPrefix(version, "cert-manager.io/")
@@ -101,8 +104,9 @@ func injectCertificate(object map[string]any) {
 	}
 }
 
-// keepCertificate makes the manager of a Deployment keep its certificate itself.
-func keepCertificate(deployment map[string]any) {
+// adaptContainers makes the manager of a Deployment keep its certificate itself, and
+// leaves out the arguments with variables, whose defaults are the manager's own.
+func adaptContainers(deployment map[string]any) {
 	pod := child(child(child(deployment, "spec"), "template"), "spec")
 	delete(pod, "volumes")
 	containers, _ := pod["containers"].([]any)
@@ -110,6 +114,7 @@ func keepCertificate(deployment map[string]any) {
 		if container, ok := c.(map[string]any); ok {
 			delete(container, "volumeMounts")
 			args, _ := container["args"].([]any)
+			args = slices.DeleteFunc(args, func(a any) bool { return strings.Contains(fmt.Sprint(a), "${") })
 			container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret, "--webhook-service="+namespace+"/"+webhookService)
 		}
 	}

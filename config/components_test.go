@@ -83,6 +83,9 @@ func TestSelfSignedComponents(t *testing.T) {
 	if strings.Contains(text, "cert-manager") {
 		t.Error("cert-manager is still needed")
 	}
+	if strings.Contains(text, "${EXP_") {
+		t.Error("variables of clusterctl are left, which kubectl does not know")
+	}
 	for _, want := range []string{"--webhook-self-signed=casement-system/casement-webhook-service-cert", "--webhook-service=casement-system/casement-webhook-service"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the manager lacks %s", want)

@@ -153,7 +153,8 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	if err != nil {
 		return nil, err
 	}
-	o.Azure = manager.Azure{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint, CAFile: c.azure.server.CAFile()}
+	endpoints := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
+	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile()}
 	ours, err := manager.New(limited, o)
 	if err != nil {
 		return nil, err

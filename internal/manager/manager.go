@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -81,22 +82,27 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 			return nil, fmt.Errorf("set up the webhook certificate: %w", err)
 		}
 	}
+	gates, err := o.gates()
+	if err != nil {
+		return nil, err
+	}
+	tellIdleGates(gates, mgr.GetLogger())
 	if !o.LintOnly {
-		if err := setUpControllers(mgr, o); err != nil {
+		if err := setUpControllers(mgr, o, gates); err != nil {
 			return nil, err
 		}
 	}
 	if o.WebhookPort != 0 {
-		if err := setUpWebhooks(mgr, o); err != nil {
+		if err := setUpWebhooks(mgr, o, gates); err != nil {
 			return nil, fmt.Errorf("set up the webhooks: %w", err)
 		}
 	}
 	return mgr, setUpChecks(mgr, o)
 }
 
-func setUpWebhooks(mgr ctrl.Manager, o Options) error {
+func setUpWebhooks(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate) error {
 	if !o.LintOnly {
-		if err := webhook.SetupWithManager(mgr); err != nil {
+		if err := webhook.SetupWithManager(mgr, webhook.Config{MachinePools: gates.Enabled(MachinePool)}); err != nil {
 			return err
 		}
 	}
@@ -136,8 +142,8 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 	return options
 }
 
-// setUpControllers registers every controller.
-func setUpControllers(mgr ctrl.Manager, o Options) error {
+// setUpControllers registers every controller that the gates let in.
+func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate) error {
 	metrics := metric.New(mgr.GetCache())
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("set up the metrics: %w", err)
@@ -165,6 +171,9 @@ func setUpControllers(mgr ctrl.Manager, o Options) error {
 			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"), WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 	} {
+		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {
+			continue
+		}
 		if err := c.setUp(ctx, mgr, controller.Options{MaxConcurrentReconciles: c.atOnce}); err != nil {
 			return fmt.Errorf("set up the %s controller: %w", c.name, err)
 		}

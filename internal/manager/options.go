@@ -3,14 +3,11 @@ package manager
 import (
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"casement.dev/casement/internal/azure/identity"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // Options say how a manager runs. The zero value is not useful: see Defaults.
@@ -58,6 +55,9 @@ type Options struct {
 	// TraceEndpoint is the URL of an OpenTelemetry collector (OTLP over gRPC); "" sends
 	// no traces.
 	TraceEndpoint string
+	// FeatureGates turns gates on and off by name; what it does not name is as MachinePool
+	// and idleGates say.
+	FeatureGates map[string]bool
 	// Concurrency is how many objects of a kind are worked on at once.
 	Concurrency Concurrency
 	// Azure overrides where Azure is.
@@ -76,46 +76,8 @@ type Concurrency struct {
 	AzureJSON            int
 }
 
-// Azure says where Azure is, for a cloud that is not one of Microsoft's: a local
-// Azure or an Azure Stack. Empty fields leave what the cluster's azureEnvironment
-// says.
-type Azure struct {
-	// AuthorityHost issues tokens, such as https://login.microsoftonline.com/.
-	AuthorityHost string
-	// ResourceManagerEndpoint answers the calls.
-	ResourceManagerEndpoint string
-	// ResourceManagerAudience is what tokens are asked for; it defaults to the
-	// endpoint.
-	ResourceManagerAudience string
-	// CAFile has the certificate authorities, in PEM, to trust beside the
-	// system's.
-	CAFile string
-}
-
-// clouds lays the overrides over every environment: whoever points the manager at
-// an Azure of his own has no other.
-func (a Azure) clouds() map[string]identity.Cloud {
-	if a == (Azure{}) {
-		return nil
-	}
-	c := identity.Cloud{
-		AuthorityHost:           a.AuthorityHost,
-		ResourceManagerEndpoint: a.ResourceManagerEndpoint, ResourceManagerAudience: a.ResourceManagerAudience,
-		CAFile:                   a.CAFile,
-		DisableInstanceDiscovery: a.AuthorityHost != "",
-	}
-	return map[string]identity.Cloud{identity.PublicCloud: c, "AzureChinaCloud": c, "AzureUSGovernmentCloud": c}
-}
-
-// Environment variables that set Azure's defaults.
-const (
-	// envTraceEndpoint is OpenTelemetry's own.
-	envTraceEndpoint           = "OTEL_EXPORTER_OTLP_ENDPOINT"
-	envAuthorityHost           = "AZURE_AUTHORITY_HOST"
-	envResourceManagerEndpoint = "AZURE_RESOURCE_MANAGER_ENDPOINT"
-	envResourceManagerAudience = "AZURE_RESOURCE_MANAGER_AUDIENCE"
-	envCAFile                  = "AZURE_CA_FILE"
-)
+// envTraceEndpoint is OpenTelemetry's own variable.
+const envTraceEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 // Defaults are the options of a production manager.
 func Defaults() Options {
@@ -161,35 +123,20 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
 	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry collector that traces are sent to by gRPC, such as http://collector:4317; empty sends none ("+envTraceEndpoint+")")
+	flags.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "features to turn on or off: MachinePool=true|false (BETA - default=true); the gates of CAPZ that are not here are accepted and change nothing")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachineTemplate, "azuremachinetemplate-concurrency", o.Concurrency.AzureMachineTemplate, "AzureMachineTemplates to work on at once")
 	flags.IntVar(&o.Concurrency.AzureJSON, "azurejson-concurrency", o.Concurrency.AzureJSON, "secrets with azure.json to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachinePool, "azuremachinepool-concurrency", o.Concurrency.AzureMachinePool, "AzureMachinePools to work on at once")
-	flags.StringVar(&o.Azure.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
-	flags.StringVar(&o.Azure.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
-	flags.StringVar(&o.Azure.ResourceManagerAudience, "azure-resource-manager-audience", getenv(envResourceManagerAudience), "audience of tokens for the resource manager ("+envResourceManagerAudience+")")
-	flags.StringVar(&o.Azure.CAFile, "azure-ca-file", getenv(envCAFile), "certificate authorities to trust beside the system's, in PEM ("+envCAFile+")")
+	o.Azure.addFlags(flags, getenv)
 }
 
 // Validate names every option that cannot be used.
 func (o *Options) Validate() error {
-	var errs []error
-	for _, u := range []struct{ flag, value string }{
-		{"azure-authority-host", o.Azure.AuthorityHost},
-		{"azure-resource-manager-endpoint", o.Azure.ResourceManagerEndpoint},
-	} {
-		if u.value == "" {
-			continue
-		}
-		if parsed, err := url.Parse(u.value); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
-			errs = append(errs, fmt.Errorf("--%s: %q is not an https URL", u.flag, u.value))
-		}
-	}
-	if o.Azure.CAFile != "" {
-		if _, err := os.Stat(o.Azure.CAFile); err != nil {
-			errs = append(errs, fmt.Errorf("--azure-ca-file: %w", err))
-		}
+	errs := o.Azure.validate()
+	if _, err := o.gates(); err != nil {
+		errs = append(errs, err)
 	}
 	for _, d := range []struct {
 		flag  string

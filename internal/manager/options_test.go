@@ -3,9 +3,11 @@ package manager
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/pflag"
 
 	"casement.dev/casement/internal/azure/identity"
@@ -21,6 +23,13 @@ func TestValidate(t *testing.T) {
 		{"plain http", func(o *Options) { o.Azure.ResourceManagerEndpoint = "http://localhost:1" }, []string{"--azure-resource-manager-endpoint"}},
 		{"no host", func(o *Options) { o.Azure.AuthorityHost = "https://" }, []string{"--azure-authority-host"}},
 		{"no such CA", func(o *Options) { o.Azure.CAFile = "/nowhere/ca.crt" }, []string{"--azure-ca-file"}},
+		{"cloud over plain http", func(o *Options) {
+			o.Azure.Clouds = map[string]Endpoints{"Stack": {ResourceManagerEndpoint: "http://arm", AuthorityHost: "https://login"}}
+		}, []string{"--azure-cloud: Stack"}},
+		{"gates of CAPZ", func(o *Options) {
+			o.FeatureGates = map[string]bool{"MachinePool": false, "AKS": true, "ASOAPI": true, "EdgeZone": false}
+		}, nil},
+		{"unknown gate", func(o *Options) { o.FeatureGates = map[string]bool{"MachinePools": true} }, []string{"--feature-gates", "MachinePools", "MachinePool=true|false"}},
 		{"lease too short", func(o *Options) { o.LeaseDuration = o.RenewDeadline }, []string{"--leader-elect-lease-duration"}},
 		{"renewal too short", func(o *Options) { o.RenewDeadline = o.RetryPeriod }, []string{"--leader-elect-renew-deadline"}},
 		{"secret without namespace", func(o *Options) { o.WebhookSelfSigned = "cert" }, []string{"--webhook-self-signed"}},
@@ -62,7 +71,70 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	if got.AuthorityHost != want.AuthorityHost || got.ResourceManagerEndpoint != want.ResourceManagerEndpoint || got.CAFile != want.CAFile || !got.DisableInstanceDiscovery {
 		t.Errorf("cloud %+v, want %+v", got, want)
 	}
-	if (Azure{}).clouds() != nil {
-		t.Error("no overrides override something")
+	for name, c := range (&Azure{}).clouds() {
+		if c.AuthorityHost != "" || c.ResourceManagerEndpoint != "" || c.DisableInstanceDiscovery {
+			t.Errorf("no overrides override something of %s: %+v", name, c)
+		}
 	}
+}
+
+// TestClouds: a cloud with endpoints of its own has them, and another those of all.
+func TestClouds(t *testing.T) {
+	o, err := parse("--azure-cloud=AzureChinaCloud=https://arm.cn,https://login.cn", "--azure-cloud=Stack=https://arm.stack,https://login.stack,https://audience.stack",
+		"--azure-resource-manager-endpoint=https://arm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clouds := o.Azure.clouds()
+	for name, want := range map[string]identity.Cloud{
+		identity.PublicCloud: {ResourceManagerEndpoint: "https://arm"},
+		"AzureChinaCloud":    {ResourceManagerEndpoint: "https://arm.cn", AuthorityHost: "https://login.cn", DisableInstanceDiscovery: true},
+		"Stack":              {ResourceManagerEndpoint: "https://arm.stack", AuthorityHost: "https://login.stack", ResourceManagerAudience: "https://audience.stack", DisableInstanceDiscovery: true},
+	} {
+		if got := clouds[name]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	for _, bad := range []string{"Stack", "Stack=https://arm", "=https://arm,https://login", "Stack=a,b,c,d"} {
+		if _, err := parse("--azure-cloud=" + bad); err == nil {
+			t.Errorf("--azure-cloud=%s is accepted", bad)
+		}
+	}
+	if _, err := parse("--azure-cloud=A=https://a,https://a", "--azure-cloud=A=https://a,https://a"); err == nil {
+		t.Error("a cloud may be given twice")
+	}
+}
+
+// TestFeatureGates: what CAPZ's manifests set is taken and said to change nothing.
+func TestFeatureGates(t *testing.T) {
+	o, err := parse("--feature-gates=MachinePool=false,AKSResourceHealth=false,EdgeZone=false,ASOAPI=true,APIServerILB=false")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gates, err := o.gates()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gates.Enabled(MachinePool) {
+		t.Error("MachinePool is on")
+	}
+	var said []string
+	tellIdleGates(gates, funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
+	if len(said) != 4 || !strings.Contains(said[0], "AKSResourceHealth") {
+		t.Errorf("said %q", said)
+	}
+	if o, err = parse(); err != nil {
+		t.Fatal(err)
+	}
+	if gates, err = o.gates(); err != nil || !gates.Enabled(MachinePool) {
+		t.Errorf("MachinePool is off without flags: %v", err)
+	}
+}
+
+// parse is what a command line makes of the defaults.
+func parse(args ...string) (Options, error) {
+	o := Defaults()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(flags, func(string) string { return "" })
+	return o, flags.Parse(args)
 }

@@ -68,7 +68,7 @@ func validateExtendedLocation(s *infrav1.AzureClusterClassSpec, path *field.Path
 	if s.ExtendedLocation == nil {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Child("extendedLocation"), "edge zones need the feature gate EdgeZone, which casement does not have")}
+	return field.ErrorList{field.Forbidden(path.Child("extendedLocation"), "casement has no edge zones")}
 }
 
 func validateBastion(b *infrav1.AzureBastion, path *field.Path) field.ErrorList {

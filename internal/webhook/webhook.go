@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,10 +38,20 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinepoolmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepoolmachines,versions=v1beta1,name=validation.azuremachinepoolmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azureclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities,versions=v1beta1,name=validation.azureclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
+// Config is what an operator decides about admission.
+type Config struct {
+	// MachinePools admits new AzureMachinePools. Those that there are can be changed
+	// and deleted at any rate.
+	MachinePools bool
+}
+
 // SetupWithManager registers the webhooks of all kinds.
-func SetupWithManager(mgr ctrl.Manager) error {
+func SetupWithManager(mgr ctrl.Manager, c Config) error {
 	var errs []error
 	for _, k := range kinds() {
+		if !c.MachinePools && strings.HasPrefix(k.name(), "AzureMachinePool") {
+			k = k.refusing("the manager's feature gate MachinePool is off: start it with --feature-gates=MachinePool=true")
+		}
 		errs = append(errs, k.setUp(mgr))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -52,6 +63,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 // kind is admission of one kind, whatever its Go type.
 type kind interface {
 	name() string
+	// refusing is the same with no new objects, and why.
+	refusing(why string) kind
 	setUp(mgr ctrl.Manager) error
 	admit(raw []byte) (Admission, error)
 }
@@ -71,6 +84,11 @@ func kinds() []kind {
 }
 
 func (h hook[T]) name() string { return h.kind }
+
+func (h hook[T]) refusing(why string) kind {
+	h.refuses = why
+	return h
+}
 
 // object is a new, empty one of the kind.
 func (h hook[T]) object() T {
@@ -94,6 +112,7 @@ type hook[T client.Object] struct {
 	defaults func(T) error
 	validate func(old, obj T) field.ErrorList
 	warn     func(T) []string
+	refuses  string // why no new objects are admitted
 }
 
 // Default implements admission.Defaulter.
@@ -110,6 +129,9 @@ func (h hook[T]) Default(ctx context.Context, obj T) error {
 
 // ValidateCreate implements admission.Validator.
 func (h hook[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+	if h.refuses != "" {
+		return nil, h.invalid(obj, field.ErrorList{field.Forbidden(field.NewPath("spec"), h.refuses)})
+	}
 	var none T
 	return h.warnings(obj), h.invalid(obj, h.validate(none, obj))
 }

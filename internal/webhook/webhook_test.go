@@ -245,3 +245,21 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("errors %v, want one about spec.resourceID", errs)
 	}
 }
+
+// TestRefusing: with the gate of a kind off, no new object is admitted, and those that
+// there are can be changed.
+func TestRefusing(t *testing.T) {
+	closed, ok := hook[*infrav1.AzureMachinePoolTemplate]{
+		kind: "AzureMachinePoolTemplate", validate: func(_, _ *infrav1.AzureMachinePoolTemplate) field.ErrorList { return nil },
+	}.refusing("the gate is off").(hook[*infrav1.AzureMachinePoolTemplate])
+	if !ok {
+		t.Fatal("refusing makes something else of the hook")
+	}
+	o := &infrav1.AzureMachinePoolTemplate{}
+	if _, err := closed.ValidateCreate(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the gate is off") {
+		t.Errorf("a new object: %v", err)
+	}
+	if _, err := closed.ValidateUpdate(t.Context(), o, o); err != nil {
+		t.Errorf("a change: %v", err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -27,6 +28,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/kube"
 	"casement.dev/casement/internal/kube/kubetest"
@@ -42,7 +44,10 @@ const (
 	chinaCloud   = "AzureChinaCloud"
 )
 
-var kubernetes client.Client
+var (
+	kubernetes client.Client
+	restConfig *rest.Config
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(kubetest.Main(m, func(plane *kube.Plane) error {
@@ -50,9 +55,18 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
+		providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+		if err != nil {
+			return err
+		}
+		for _, crd := range providers[0].CRDs { // Cluster API's core, whose webhooks do not run here
+			crd.Spec.Conversion = nil
+			crds = append(crds, crd)
+		}
 		if err := kube.InstallCRDs(context.Background(), plane.Config(), crds); err != nil {
 			return err
 		}
+		restConfig = plane.Config()
 		scheme, err := manager.Scheme()
 		if err != nil {
 			return err

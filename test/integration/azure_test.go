@@ -37,7 +37,7 @@ func newAzure(dir string) (*azure, error) {
 	url := "https://" + listener.Addr().String()
 	a := &azure{
 		server: server, started: started, ended: make(chan error, 1),
-		endpoints: manager.Azure{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile()},
+		endpoints: manager.Azure{Endpoints: manager.Endpoints{AuthorityHost: url, ResourceManagerEndpoint: url}, CAFile: server.CAFile()},
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	a.stop = stop

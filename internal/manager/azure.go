@@ -1,0 +1,123 @@
+package manager
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"casement.dev/casement/internal/azure/identity"
+)
+
+// Azure says where Azure is, for a cloud that is not one of Microsoft's: a local
+// Azure or an Azure Stack. Empty fields leave what the cluster's azureEnvironment
+// says.
+type Azure struct {
+	// Endpoints are those of each cloud that Clouds does not name.
+	Endpoints
+	// Clouds has the endpoints of clouds by the name that a cluster's
+	// spec.azureEnvironment has for them; "" is AzurePublicCloud.
+	Clouds map[string]Endpoints
+	// CAFile has the certificate authorities, in PEM, to trust beside the
+	// system's, in every cloud.
+	CAFile string
+}
+
+// Endpoints are where one cloud is reached.
+type Endpoints struct {
+	// AuthorityHost issues tokens, such as https://login.microsoftonline.com/.
+	AuthorityHost string
+	// ResourceManagerEndpoint answers the calls.
+	ResourceManagerEndpoint string
+	// ResourceManagerAudience is what tokens are asked for; it defaults to the
+	// endpoint.
+	ResourceManagerAudience string
+}
+
+// Environment variables that set Azure's defaults.
+const (
+	envAuthorityHost           = "AZURE_AUTHORITY_HOST"
+	envResourceManagerEndpoint = "AZURE_RESOURCE_MANAGER_ENDPOINT"
+	envResourceManagerAudience = "AZURE_RESOURCE_MANAGER_AUDIENCE"
+	envCAFile                  = "AZURE_CA_FILE"
+)
+
+func (a *Azure) addFlags(flags *pflag.FlagSet, getenv func(string) string) {
+	flags.StringVar(&a.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
+	flags.StringVar(&a.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
+	flags.StringVar(&a.ResourceManagerAudience, "azure-resource-manager-audience", getenv(envResourceManagerAudience), "audience of tokens for the resource manager ("+envResourceManagerAudience+")")
+	flags.StringVar(&a.CAFile, "azure-ca-file", getenv(envCAFile), "certificate authorities to trust beside the system's, in PEM ("+envCAFile+")")
+	flags.Func("azure-cloud", "NAME=RESOURCE_MANAGER_URL,LOGIN_URL[,AUDIENCE] of the cloud that a cluster's azureEnvironment calls NAME, before the three flags above; once for each cloud", a.addCloud)
+}
+
+func (a *Azure) addCloud(value string) error {
+	name, rest, _ := strings.Cut(value, "=")
+	parts := strings.Split(rest, ",")
+	if name == "" || len(parts) < 2 || len(parts) > 3 {
+		return fmt.Errorf("%q is not NAME=RESOURCE_MANAGER_URL,LOGIN_URL or NAME=RESOURCE_MANAGER_URL,LOGIN_URL,AUDIENCE", value)
+	}
+	if _, twice := a.Clouds[name]; twice {
+		return fmt.Errorf("the cloud %s is given twice", name)
+	}
+	e := Endpoints{ResourceManagerEndpoint: parts[0], AuthorityHost: parts[1]}
+	if len(parts) == 3 {
+		e.ResourceManagerAudience = parts[2]
+	}
+	if a.Clouds == nil {
+		a.Clouds = map[string]Endpoints{}
+	}
+	a.Clouds[name] = e
+	return nil
+}
+
+func (a *Azure) validate() []error {
+	var errs []error
+	check := func(flag, value string) {
+		if parsed, err := url.Parse(value); err != nil || parsed.Scheme != "https" || parsed.Host == "" {
+			errs = append(errs, fmt.Errorf("--%s: %q is not an https URL", flag, value))
+		}
+	}
+	if a.AuthorityHost != "" {
+		check("azure-authority-host", a.AuthorityHost)
+	}
+	if a.ResourceManagerEndpoint != "" {
+		check("azure-resource-manager-endpoint", a.ResourceManagerEndpoint)
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Clouds)) {
+		check("azure-cloud: "+name, a.Clouds[name].ResourceManagerEndpoint)
+		check("azure-cloud: "+name, a.Clouds[name].AuthorityHost)
+	}
+	if a.CAFile != "" {
+		if _, err := os.Stat(a.CAFile); err != nil {
+			errs = append(errs, fmt.Errorf("--azure-ca-file: %w", err))
+		}
+	}
+	return errs
+}
+
+// clouds lays the overrides over each environment: whoever points the manager at an
+// Azure of his own and names no cloud has no other.
+func (a *Azure) clouds() map[string]identity.Cloud {
+	out := map[string]identity.Cloud{}
+	for _, name := range []string{identity.PublicCloud, "AzureChinaCloud", "AzureUSGovernmentCloud"} {
+		out[name] = a.Endpoints.cloud(a.CAFile)
+	}
+	for name, e := range a.Clouds {
+		out[cmp.Or(name, identity.PublicCloud)] = e.cloud(a.CAFile)
+	}
+	return out
+}
+
+func (e Endpoints) cloud(caFile string) identity.Cloud {
+	return identity.Cloud{
+		AuthorityHost:           e.AuthorityHost,
+		ResourceManagerEndpoint: e.ResourceManagerEndpoint, ResourceManagerAudience: e.ResourceManagerAudience,
+		CAFile:                   caFile,
+		DisableInstanceDiscovery: e.AuthorityHost != "",
+	}
+}

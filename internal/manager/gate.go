@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/component-base/featuregate"
+)
+
+// MachinePool serves AzureMachinePools. Cluster API has a gate of the same name for
+// its MachinePools: where one is off, the other may as well be.
+const MachinePool featuregate.Feature = "MachinePool"
+
+// idleGates are the gates of CAPZ v1.26 that change nothing here, and why. They are
+// known so that an operator's flags go on working.
+func idleGates() map[featuregate.Feature]string {
+	return map[featuregate.Feature]string{
+		"AKS":                                "there are no AKS kinds",
+		"AKSResourceHealth":                  "there are no AKS kinds",
+		"ASOAPI":                             "there is no Azure Service Operator",
+		"APIServerILB":                       "an internal load balancer is made where the API server's load balancer has a private frontend IP, and only there",
+		"EdgeZone":                           "edge zones are refused",
+		"SkipMachinePoolModelReconciliation": "a scale set's model always follows its AzureMachinePool",
+	}
+}
+
+// gates are all gates, as FeatureGates sets them.
+func (o *Options) gates() (featuregate.MutableVersionedFeatureGate, error) {
+	specs := map[featuregate.Feature]featuregate.FeatureSpec{MachinePool: {Default: true, PreRelease: featuregate.Beta}}
+	for gate := range idleGates() {
+		specs[gate] = featuregate.FeatureSpec{PreRelease: featuregate.Alpha}
+	}
+	gates := featuregate.NewFeatureGate()
+	if err := gates.Add(specs); err != nil {
+		return nil, err
+	}
+	if err := gates.SetFromMap(o.FeatureGates); err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w; known are %s", err, strings.Join(gates.KnownFeatures(), ", "))
+	}
+	return gates, nil
+}
+
+// tellIdleGates says of each gate that was set and changes nothing, that it does not.
+func tellIdleGates(gates featuregate.MutableVersionedFeatureGate, log logr.Logger) {
+	idle := idleGates()
+	for _, gate := range slices.Sorted(maps.Keys(idle)) {
+		if gates.ExplicitlySet(gate) {
+			log.Info("The feature gate changes nothing", "gate", gate, "value", gates.Enabled(gate), "reason", idle[gate])
+		}
+	}
+}
