@@ -162,12 +162,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, azureCluster *infrav1.AzureCluster, before []metav1.Condition) error {
 	condition.Summarise(azureCluster, table())
 	condition.Emit(r.Recorder, azureCluster, before)
-	cloud.BlockMove(azureCluster, azureCluster.Status.LongRunningOperationStates)
-	err := helper.Patch(ctx, azureCluster, patch.WithOwnedConditions{Conditions: table().Owned()})
-	if !azureCluster.DeletionTimestamp.IsZero() {
-		err = client.IgnoreNotFound(err)
-	}
-	return err
+	return cloud.Save(ctx, r.Client, helper, azureCluster, azureCluster.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
 }
 
 // table lists the conditions of an AzureCluster in the order in which they become

@@ -198,12 +198,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
 	condition.Summarise(m, table())
 	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, creating)
-	cloud.BlockMove(m, m.Status.LongRunningOperationStates)
-	err := helper.Patch(ctx, m, patch.WithOwnedConditions{Conditions: table().Owned()})
-	if !m.DeletionTimestamp.IsZero() {
-		err = client.IgnoreNotFound(err)
-	}
-	return err
+	return cloud.Save(ctx, r.Client, helper, m, m.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
 }
 
 // table lists the conditions of an AzureMachine in the order in which they become

@@ -257,12 +257,7 @@ func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePoo
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, p *infrav1.AzureMachinePool, before []metav1.Condition) error {
 	condition.Summarise(p, table())
 	condition.Emit(r.Recorder, p, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason, infrav1.UpdatingReason, scaling, rolling)
-	cloud.BlockMove(p, p.Status.LongRunningOperationStates)
-	err := helper.Patch(ctx, p, patch.WithOwnedConditions{Conditions: table().Owned()})
-	if !p.DeletionTimestamp.IsZero() {
-		err = client.IgnoreNotFound(err)
-	}
-	return err
+	return cloud.Save(ctx, r.Client, helper, p, p.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
 }
 
 // table lists the conditions of an AzureMachinePool in the order in which they become

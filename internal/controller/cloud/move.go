@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/cluster-api/util/patch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,27 @@ func BlockMove(o client.Object, states []infrav1.LongRunningOperationState) {
 	o.SetAnnotations(annotations)
 }
 
+// Save writes what changed of an object since its helper was made, with BlockMove of
+// its operations. An object that is being deleted may be gone.
+func Save(ctx context.Context, c client.Client, helper *patch.Helper, o client.Object, states []infrav1.LongRunningOperationState, options ...patch.Option) error {
+	_, held := o.GetAnnotations()[BlockMoveAnnotation]
+	// As the last annotation it has a patch of its own: the helper's would say that there
+	// are to be no annotations, and take away those that somebody adds meanwhile.
+	last := held && len(o.GetAnnotations()) == 1 && len(Underway(states)) == 0
+	if !last {
+		BlockMove(o, states)
+	}
+	err := helper.Patch(ctx, o, options...)
+	if err == nil && last {
+		unblock := []byte(`{"metadata":{"annotations":{"` + BlockMoveAnnotation + `":null}}}`)
+		err = c.Patch(ctx, o, client.RawPatch(types.MergePatchType, unblock))
+	}
+	if !o.GetDeletionTimestamp().IsZero() {
+		err = client.IgnoreNotFound(err)
+	}
+	return err
+}
+
 // settleEvery is how often the operations of a paused object are asked for.
 const settleEvery = 2 * time.Second
 
@@ -60,12 +82,11 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 		}
 		*states = session.settle(ctx, *states)
 	}
-	BlockMove(object, *states)
 	result := ctrl.Result{}
 	if len(Underway(*states)) > 0 {
 		result.RequeueAfter = settleEvery
 	}
-	return result, client.IgnoreNotFound(helper.Patch(ctx, object))
+	return result, client.IgnoreNotFound(Save(ctx, c, helper, object, *states))
 }
 
 // settle polls each operation once and keeps those that go on. Of an operation that

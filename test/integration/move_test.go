@@ -1,0 +1,39 @@
+package integration
+
+import (
+	"maps"
+	"testing"
+
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// TestBlockMoveEnds: the end of an operation takes one annotation away, and none that
+// somebody adds while the manager writes.
+func TestBlockMoveEnds(t *testing.T) {
+	b := newBed(t)
+	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
+	b.azureC.Annotations = map[string]string{cloud.BlockMoveAnnotation: ""}
+	b.azureC.OwnerReferences = nil // nobody else looks at it
+	b.create(b.azureC)
+	seen := &infrav1.AzureCluster{}
+	key := client.ObjectKeyFromObject(b.azureC)
+	if err := b.client.Get(t.Context(), key, seen); err != nil {
+		t.Fatal(err)
+	}
+	helper, err := patch.NewHelper(seen, b.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.change(b.azureC, func() { b.azureC.Annotations["team"] = "blue" })
+	if err := cloud.Save(t.Context(), b.client, helper, seen, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.get(b.azureC)
+	if want := map[string]string{"team": "blue"}; !maps.Equal(b.azureC.Annotations, want) {
+		t.Errorf("annotations %v, want %v", b.azureC.Annotations, want)
+	}
+}
