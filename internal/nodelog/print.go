@@ -37,6 +37,7 @@ type Log struct {
 	keep   int
 	kept   []string
 	live   bool
+	lines  redact.Lines
 }
 
 // Log begins a log under a title.
@@ -67,6 +68,7 @@ func (l *Log) Write(b []byte) (int, error) {
 }
 
 func (l *Log) line(line string) error {
+	line = l.lines.Text(line) // before lines are left out: a key may begin in one of them
 	if !l.filter.pass(line) {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (p *Printer) line(title, line string) error {
 		}
 		p.last, p.wrote = title, true
 	}
-	_, err := fmt.Fprintln(p.Out, redact.Text(line))
+	_, err := fmt.Fprintln(p.Out, line)
 	return err
 }
 

@@ -38,9 +38,10 @@ func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 // machine is the name of the Machine.
 func BootstrapFailure(console, machine string) (reason, message string, found bool) {
 	var lines []string
+	var clean redact.Lines
 	for line := range strings.Lines(console) {
 		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, redact.Text(line))
+			lines = append(lines, clean.Text(line))
 		}
 	}
 	lines = lines[max(0, len(lines)-consoleLines):]

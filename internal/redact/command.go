@@ -1,0 +1,104 @@
+package redact
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A value on a command line: quoted, even when the end is cut off, or up to a space.
+const value = `(?:"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|\S+)`
+
+// What PowerShell writes as a literal: no variable, expression or next parameter.
+const literal = `(?:"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|[^\s$(|@-]\S*)`
+
+// unlikePort is a value that is no port, port mapping, path or variable, which -p has
+// where it is no password.
+const unlikePort = `(?:"[^"\n]*"?|'[^'\n]*'?|[0-9.:-]*[^\s0-9.:/$"'-]\S*)`
+
+// rest are the arguments between a program and one of its flags.
+const rest = `[^\n|;&]*?`
+
+// secretFlags end the name of a flag whose value is a secret.
+const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|protected-settings|protected-parameters`
+
+// parameters are those of PowerShell, Java and Go, with one hyphen.
+const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
+
+// commands are the rules of what is a secret by its place on a command line. A short
+// flag is one of a program that is known, or of a user before it: -p has as many
+// meanings as there are programs.
+var commands = []rule{
+	command(`(--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)(?:\s+|=|["'],\s*["']))\S+`, "--"),
+	command(`("--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)",\s*)"[^"]*"`, `"--`),
+	// ConvertTo-SecureString's literal comes after it or through a pipe.
+	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
+	{regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), Mark + "${1}", holdsLower("convertto-securestring")},
+	command(`((?:pscredential|networkcredential)\]?(?:::new)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|\$[\w.:]+)\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "credential"),
+	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token", "secret", "key", "storepass", "connectionstring"),
+	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "setenvironmentvariable"),
+	command(`(\bsetx(?:\.exe)?\s+(?:/m\s+)?["']?[a-z0-9_]*(?:password|token|secret|key)["']?\s+)`+value, "setx"),
+	// -p of programs that mean a password by it.
+	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+`\s-p[\s=]*)`+value, "login"),
+	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass", "useradd", "usermod", "psexec", "winrs"),
+	{regexp.MustCompile(`((?:^|\s)-[uU][\s=:]+[^\s-]\S*\s+-[pP][\s=:]+)` + unlikePort), "${1}" + Mark, holds("-p", "-P")},
+	{regexp.MustCompile(`((?:^|\s)-p[\s=:]+)` + unlikePort + `(\s+-u[\s=:]+[^\s-])`), "${1}" + Mark + "${2}", holds("-p")},
+	// user:password in one argument.
+	command(`(\bcurl(?:\.exe)?\s`+rest+`(?:-u|--user)[\s=]*["']?[^\s:"']+:)`+value, "curl"),
+	command(`(\bctr(?:\.exe)?\s`+rest+`\b(?:pull|push)\s`+rest+`(?:-u|--user)[\s=]+["']?[^\s:"']+:)`+value, "ctr"),
+	command(`(\bcrictl(?:\.exe)?\s`+rest+`--auth[\s=]+)`+value, "crictl"),
+	command(`(\becho\s+["']?[\w.-]+:)[^|\n]+?(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`, "chpasswd"),
+	// Windows' own: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
+	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net"),
+	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net"),
+	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net"),
+	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
+	command(`(\s/pass(?:word)?:)`+value, "/pass"),
+	// The rest of Azure's and OpenSSL's.
+	command(`(\bkeyvault\s+secret\s+set\s`+rest+`--value[\s=]+)`+value, "keyvault"),
+	command(`(\s-pass(?:in|out)?\s+["']?pass:)`+value, "pass:"),
+}
+
+// command is a rule that keeps what its groups match, whatever the case, and that has
+// one of some texts in lower case.
+func command(pattern string, parts ...string) rule {
+	find := regexp.MustCompile(`(?i)` + pattern)
+	with := "${1}" + Mark
+	if find.NumSubexp() == 2 {
+		with += "${2}"
+	}
+	return rule{find, with, holdsLower(parts...)}
+}
+
+// arguments takes the secrets out of a list of texts, which may be arguments: each by
+// itself, and each as what follows those before it.
+func arguments(list []any) {
+	words := make([]string, len(list))
+	for i := range list {
+		text := Text(list[i].(string))
+		list[i], words[i] = text, quoted(text)
+	}
+	if line := strings.Join(words, " "); Text(line) == line {
+		return
+	}
+	before := ""
+	for i, word := range words {
+		if after, same := strings.CutPrefix(Text(before+word), before); !same || after != word {
+			list[i] = Mark
+			words[i] = Mark
+		}
+		before += words[i] + " "
+	}
+}
+
+func quoted(arg string) string {
+	if strings.ContainsAny(arg, " \t\n") {
+		return `"` + strings.ReplaceAll(arg, `"`, `\"`) + `"`
+	}
+	return arg
+}
+
+// allText says whether all of a list is text.
+func allText(list []any) bool {
+	return !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText })
+}

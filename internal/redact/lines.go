@@ -1,0 +1,36 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Lines takes the secrets out of a text that comes line by line. It remembers that a
+// private key has begun, of which each line by itself looks like nothing. The zero
+// value is ready; it is not safe for use from several goroutines.
+type Lines struct{ key bool }
+
+var (
+	begun = regexp.MustCompile(privateBegin)
+	ended = regexp.MustCompile(privateEnd)
+	// keyLine is a line of a private key, behind what a log puts before it: enough of
+	// the alphabet of base64, or nothing else.
+	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
+)
+
+// Text returns a line without secrets.
+func (l *Lines) Text(line string) string {
+	begins := begun.MatchString(line)
+	switch end := ended.FindStringIndex(line); {
+	case end != nil && l.key && !begins:
+		l.key = false
+		return Mark + Text(line[end[1]:])
+	case begins:
+		l.key = end == nil
+	case l.key:
+		if l.key = keyLine.MatchString(strings.TrimSpace(line)); l.key {
+			return Mark
+		}
+	}
+	return Text(line)
+}
