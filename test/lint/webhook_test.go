@@ -68,32 +68,13 @@ const (
 	plain  = "resources: {limits: {memory: 1Gi}}"
 )
 
-// warnings collects those of one request after the other.
-type warnings struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (w *warnings) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, text)
-}
-
-func (w *warnings) take() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	defer func() { w.list = nil }()
-	return strings.Join(w.list, "\n")
-}
-
 // TestWebhookAlone: a manager that serves the lint webhook and nothing else, in a
 // cluster without any kind of Cluster API: its warnings reach the client, it denies
 // where the namespace asks for it and only what Windows alone refuses, it counts, and
 // nothing is refused when it is gone.
 func TestWebhookAlone(t *testing.T) {
 	stop := startManager(t)
-	told := &warnings{}
+	told := &kubetest.Warnings{}
 	cfg := rest.CopyConfig(apiServer)
 	cfg.WarningHandler = told
 	c, err := client.New(cfg, client.Options{})
@@ -119,9 +100,9 @@ func TestWebhookAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		object.SetNamespace(namespace)
-		told.take()
+		told.Take()
 		err = client.NewDryRunClient(c).Create(t.Context(), object)
-		return told.take(), err
+		return strings.Join(told.Take(), "\n"), err
 	}
 	// The configuration, and a namespace's mode, take a moment to get around.
 	await(t, func() bool {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,35 +38,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// warnings collects what the API server warns of.
-type warnings struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (w *warnings) HandleWarningHeader(_ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, text)
-}
-
-func (w *warnings) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := w.list
-	w.list = nil
-	return out
-}
-
 // server is a client whose every creation is a dry run.
 type server struct {
 	client.Client
-	warned *warnings
+	warned *kubetest.Warnings
 }
 
 func newServer(t *testing.T) server {
 	t.Helper()
-	config, warned := rest.CopyConfig(apiServer), &warnings{}
+	config, warned := rest.CopyConfig(apiServer), &kubetest.Warnings{}
 	config.WarningHandler = warned
 	config.QPS = -1
 	c, err := client.New(config, client.Options{})
@@ -227,12 +206,12 @@ func TestWarnings(t *testing.T) {
 			for range variations {
 				for _, text := range []string{r.Bad, r.Good} {
 					object := vary(random, parse(t, text))
-					s.warned.take()
+					s.warned.Take()
 					if refused, err := s.refused(t.Context(), object, ""); err != nil || len(refused) > 0 {
 						t.Fatal(refused, err)
 					}
 					got := found(t, object, func(other lint.Rule) bool { return other.ID == r.ID })
-					if warned := s.warned.take(); (len(got) > 0) != (len(warned) > 0) {
+					if warned := s.warned.Take(); (len(got) > 0) != (len(warned) > 0) {
 						t.Fatalf("the rule names %q, the API server warns %q", got, warned)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"casement.dev/casement/internal/kube"
@@ -33,4 +34,26 @@ func Main(m *testing.M, use func(*kube.Plane) error) int {
 func fail(err error) int {
 	fmt.Fprintln(os.Stderr, "kubetest:", err)
 	return 1
+}
+
+// Warnings keeps what the API server warns a client of. Set it as the WarningHandler of
+// the client's configuration.
+type Warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *Warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, text)
+}
+
+// Take returns the warnings since the last call.
+func (w *Warnings) Take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() { w.list = nil }()
+	return w.list
 }
