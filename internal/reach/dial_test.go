@@ -6,10 +6,8 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +19,7 @@ import (
 
 	"casement.dev/casement/internal/reach"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/guest/guesttest"
 )
 
 // site is a control plane guest whose SSH server stands for the endpoint, and a
@@ -45,21 +44,13 @@ func newSite(t *testing.T) *site {
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 	dir := t.TempDir()
-	windows := bootGuest(t, guest.Windows, "w", line)
+	windows := guesttest.Boot(t, guest.Windows, "w", "10.1.0.5", line)
 	behind := map[string]string{
-		"10.1.0.5:22":   serve(t, func(ctx context.Context, l net.Listener) error { return windows.ServeSSH(ctx, l, nil) }),
-		"10.1.0.5:3389": serve(t, windows.ServeRDP),
+		"10.1.0.5:22":   guesttest.Serve(t, func(ctx context.Context, l net.Listener) error { return windows.ServeSSH(ctx, l, nil) }),
+		"10.1.0.5:3389": guesttest.Serve(t, windows.ServeRDP),
 	}
-	linux := bootGuest(t, guest.Linux, "cp", line)
-	jump := serve(t, func(ctx context.Context, l net.Listener) error {
-		return linux.ServeSSH(ctx, l, func(ctx context.Context, address string) (net.Conn, error) {
-			var d net.Dialer
-			if behind[address] == "" {
-				return nil, fmt.Errorf("no route to %s", address)
-			}
-			return d.DialContext(ctx, "tcp", behind[address])
-		})
-	})
+	linux := guesttest.Boot(t, guest.Linux, "cp", "10.0.0.4", line)
+	jump := guesttest.Jump(t, linux, behind)
 	s := &site{notes: &bytes.Buffer{}, key: private, windows: windows}
 	s.route = reach.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1", Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump, Door: "control-plane-c-1:22"}
 	s.access = reach.Access{User: reach.User, Keys: reach.Keys{Identity: writeKey(t, dir, private, "")}, KnownHosts: s.route.KnownHosts(dir), Notes: s.notes}
@@ -80,42 +71,6 @@ func writeKey(t *testing.T, dir string, key ed25519.PrivateKey, passphrase strin
 		t.Fatal(err)
 	}
 	return file
-}
-
-// bootGuest boots a guest whose bootstrap data gives user capi the key.
-func bootGuest(t *testing.T, system, name, key string) *guest.Guest {
-	t.Helper()
-	g, err := guest.New(guest.Config{Machine: guest.Machine{
-		ID: "/vm/" + name, InstanceID: name, Dir: t.TempDir(), OS: system, ComputerName: name, AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.5")},
-		CustomData: []byte("#cloud-config\nusers:\n- name: capi\n  ssh_authorized_keys:\n  - " + key + "\n"), Image: guest.Image{Name: system, KubernetesVersion: "v1.36.3"},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	if err := g.Boot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// serve runs a server until the test ends and returns its address.
-func serve(t *testing.T, run func(context.Context, net.Listener) error) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
 }
 
 // run runs a command on the machine and returns what it printed.
