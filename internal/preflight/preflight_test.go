@@ -3,45 +3,27 @@ package preflight
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
 	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/test/emulator"
 )
 
-// emulated is a client of a local Azure behind TLS.
+// emulated is a client of a local Azure with faults.
 func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	t.Helper()
 	set, err := fault.New(fault.File{Rules: faults})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := simarm.New(simarm.Config{Dir: t.TempDir(), Faults: set})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve(t.Context(), listener) }()
-	url := "https://" + listener.Addr().String()
-	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
-		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
-	}}})
-	client, err := pool.Client("", simarm.DefaultSubscription, identity.Source{Type: identity.ServicePrincipal, TenantID: simarm.DefaultTenant, ClientID: "test", ClientSecret: "good"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return emulator.Client(t, simarm.Config{Faults: set})
 }
 
 // network makes a virtual network with one subnet in group others.

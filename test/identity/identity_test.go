@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +33,7 @@ import (
 	"casement.dev/casement/internal/kube/kubetest"
 	"casement.dev/casement/internal/manager"
 	simarm "casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/test/emulator"
 )
 
 const (
@@ -79,24 +79,8 @@ func TestMain(m *testing.M) {
 // azure is one local Azure over HTTPS that lets in only the clients it knows.
 func azure(t *testing.T, tenant, subscription string, clients ...simarm.Client) (*simarm.Server, identity.Cloud) {
 	t.Helper()
-	server, err := simarm.New(simarm.Config{Dir: t.TempDir(), TenantID: tenant, Subscriptions: []string{subscription}, Clients: clients})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(ctx, listener) }()
-	t.Cleanup(func() {
-		stop()
-		<-ended
-		server.Close()
-	})
-	url := "https://" + listener.Addr().String()
-	return server, identity.Cloud{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true}
+	served := emulator.Serve(t, simarm.Config{TenantID: tenant, Subscriptions: []string{subscription}, Clients: clients})
+	return served.Server, served.Cloud
 }
 
 // keyPair is a certificate with its key, and the certificate alone, in PEM.

@@ -2,57 +2,31 @@ package integration
 
 import (
 	"context"
-	"net"
 	"strings"
 	"sync"
 
 	"casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/azure/identity"
-	"casement.dev/casement/internal/manager"
 	simarm "casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/test/emulator"
 )
 
-// azure is the local Azure behind a TLS listener, and what tests ask of it.
+// azure is the local Azure, and what tests ask of it.
 type azure struct {
-	server    *simarm.Server
-	endpoints manager.Azure
+	*emulator.Azure
 	// client is the test's own hand in Azure.
 	client *arm.Client
 	// started are the machines as their guests see them, by ID.
 	started *sync.Map
-	stop    context.CancelFunc
-	ended   chan error
 }
 
 func newAzure(dir string) (*azure, error) {
-	started := &sync.Map{}
-	server, err := simarm.New(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Machines: guests{started}})
-	if err != nil {
+	a := &azure{started: &sync.Map{}}
+	var err error
+	if a.Azure, err = emulator.Start(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Machines: guests{a.started}}); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	url := "https://" + listener.Addr().String()
-	a := &azure{
-		server: server, started: started, ended: make(chan error, 1),
-		endpoints: manager.Azure{Endpoints: manager.Endpoints{AuthorityHost: url, ResourceManagerEndpoint: url}, CAFile: server.CAFile()},
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	a.stop = stop
-	go func() { a.ended <- server.Serve(ctx, listener) }()
-	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
-		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
-	}}})
-	a.client, err = pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: "test", ClientSecret: "good"})
+	a.client, err = a.Client(tenant, subscription)
 	return a, err
-}
-
-func (a *azure) close() error {
-	a.stop()
-	<-a.ended
-	return a.server.Close()
 }
 
 // mark is a place in the log of calls.
@@ -61,7 +35,7 @@ func (a *azure) mark() int { return len(a.calls()) }
 // calls are the requests about resources; polls of operations are left out.
 func (a *azure) calls() []string {
 	var calls []string
-	for _, c := range a.server.CallLog().Recent {
+	for _, c := range a.CallLog().Recent {
 		if c.Type != "operations" && strings.HasPrefix(c.Path, "/subscriptions/") {
 			calls = append(calls, c.Method+" "+c.Path)
 		}
@@ -92,7 +66,7 @@ func (a *azure) writes(mark int, group string) map[string]int {
 // left are the resources of a group.
 func (a *azure) left(group string) []string {
 	var ids []string
-	for _, id := range a.server.Resources() {
+	for _, id := range a.Resources() {
 		if strings.Contains(strings.ToLower(id)+"/", "/resourcegroups/"+group+"/") {
 			ids = append(ids, id)
 		}

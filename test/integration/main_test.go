@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "manager:", err)
 			code = 1
 		}
-		shared.azure.close()
+		shared.azure.Close()
 	}
 	os.Exit(code)
 }
@@ -73,7 +73,11 @@ func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, 
 	}
 	o := manager.Defaults()
 	o.MetricsAddress, o.HealthAddress = "0", "0"
-	o.Azure, o.ReadTTL = azure.endpoints, readTTL
+	o.Azure = manager.Azure{
+		Endpoints: manager.Endpoints{AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint},
+		CAFile:    azure.Cloud.CAFile,
+	}
+	o.ReadTTL = readTTL
 	caBundle, err := webhookServer(dir, &o)
 	if err != nil {
 		return nil, err

@@ -140,7 +140,7 @@ func checkSecretless(t *testing.T, b *bed) {
 	t.Helper()
 	seen := map[string]string{}
 	for _, id := range b.azure.left(b.name) {
-		if live, ok := b.azure.server.Get(id); ok {
+		if live, ok := b.azure.Get(id); ok {
 			seen[id] = string(live)
 		}
 		if parts := strings.Split(id, "/"); parts[len(parts)-2] == "virtualMachines" {

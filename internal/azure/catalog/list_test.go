@@ -1,41 +1,17 @@
 package catalog_test
 
 import (
-	"net"
 	"slices"
 	"testing"
 
 	"casement.dev/casement/internal/azure/catalog"
-	"casement.dev/casement/internal/azure/identity"
 	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/windows"
+	"casement.dev/casement/test/emulator"
 )
 
-// emulated is the catalog of a local Azure behind TLS.
-func emulated(t *testing.T) *catalog.Catalog {
-	t.Helper()
-	server, err := simarm.New(simarm.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve(t.Context(), listener) }()
-	url := "https://" + listener.Addr().String()
-	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: {
-		AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true,
-	}}})
-	client, err := pool.Client("", simarm.DefaultSubscription, identity.Source{Type: identity.ServicePrincipal, TenantID: simarm.DefaultTenant, ClientID: "test", ClientSecret: "good"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return catalog.New(client, nil)
-}
-
 func TestVersions(t *testing.T) {
-	c := emulated(t)
+	c := catalog.New(emulator.Client(t, simarm.Config{}), nil)
 	for _, tc := range []struct {
 		name, publisher, offer, sku string
 		want                        []string
@@ -60,7 +36,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestGallery(t *testing.T) {
-	c := emulated(t)
+	c := catalog.New(emulator.Client(t, simarm.Config{}), nil)
 	list, err := c.Gallery(t.Context(), "westeurope", windows.CommunityGallery, "win-2022")
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d images, %v", len(list), err)

@@ -1,0 +1,82 @@
+// Package emulator serves a local Azure to tests, over TLS and with clients of the
+// provider's own. Only tests import it.
+package emulator
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/identity"
+	simarm "casement.dev/casement/internal/sim/arm"
+)
+
+// Azure is a local Azure that is served.
+type Azure struct {
+	*simarm.Server
+	// Cloud says where it is, and what vouches for it.
+	Cloud identity.Cloud
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// Start serves a local Azure until it is closed.
+func Start(cfg simarm.Config) (*Azure, error) {
+	server, err := simarm.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	url := "https://" + listener.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	a := &Azure{
+		Server: server, stop: stop, ended: make(chan error, 1),
+		Cloud: identity.Cloud{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true},
+	}
+	go func() { a.ended <- server.Serve(ctx, listener) }()
+	return a, nil
+}
+
+// Close ends it.
+func (a *Azure) Close() error {
+	a.stop()
+	<-a.ended
+	return a.Server.Close()
+}
+
+// Client is a client of one subscription, as some service principal.
+func (a *Azure) Client(tenant, subscription string) (*arm.Client, error) {
+	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: a.Cloud}})
+	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: "test", ClientSecret: "good"})
+}
+
+// Serve serves a local Azure in a directory of its own until the test ends.
+func Serve(t *testing.T, cfg simarm.Config) *Azure {
+	t.Helper()
+	cfg.Dir = t.TempDir()
+	a, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// Client is a client of the default subscription of a local Azure that is served until
+// the test ends.
+func Client(t *testing.T, cfg simarm.Config) *arm.Client {
+	t.Helper()
+	client, err := Serve(t, cfg).Client(simarm.DefaultTenant, simarm.DefaultSubscription)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
