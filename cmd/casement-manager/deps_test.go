@@ -1,17 +1,13 @@
 package main
 
 import (
-	"flag"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite deps.txt")
 
 // TestDeps holds the manager lean: every package that it links is in deps.txt, so
 // that a new one shows in review, and some must never be.
@@ -35,16 +31,5 @@ func TestDeps(t *testing.T) {
 	}
 	// Sorted, because the order of go list follows the imports of everything below.
 	have := slices.Sorted(strings.FieldsSeq(string(out)))
-	if *update {
-		if err := os.WriteFile("deps.txt", []byte(strings.Join(have, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("deps.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Fields(string(want)), have); diff != "" {
-		t.Errorf("the manager links other packages than deps.txt says; if that is meant, run the test with -update (-want +got):\n%s", diff)
-	}
+	golden.Compare(t, "deps.txt", []byte(strings.Join(have, "\n")+"\n"))
 }

@@ -2,14 +2,11 @@ package addons
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,9 +16,9 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/yaml"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"casement.dev/casement/internal/golden"
+)
 
 // decode reads a YAML stream strictly; what has no Go type here (Calico's own
 // objects) comes back in others.
@@ -59,19 +56,7 @@ func TestAddons(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", a.Name+".yaml")
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s differs (-want +got); go test -update writes it\n%s", path, diff)
-			}
+			golden.Compare(t, filepath.Join("testdata", a.Name+".yaml"), got)
 			typed, _ := decode(t, got)
 			for _, obj := range typed {
 				switch o := obj.(type) {

@@ -3,8 +3,6 @@ package flavors
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,26 +15,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); go test -update writes it\n%s", path, diff)
-	}
-}
 
 func values(extra ...string) func(string) (string, bool) {
 	m := map[string]string{
@@ -67,13 +47,13 @@ func TestFlavors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, FileName(name), template)
+			golden.Compare(t, filepath.Join("testdata", FileName(name)), template)
 			if Topology(name) {
 				class, err := Class()
 				if err != nil {
 					t.Fatal(err)
 				}
-				golden(t, ClassFileName, class)
+				golden.Compare(t, filepath.Join("testdata", ClassFileName), class)
 				if template, err = WithClass(name); err != nil {
 					t.Fatal(err)
 				}

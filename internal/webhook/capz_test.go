@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/golden"
 )
 
 // A crdField is what a schema says of one path.
@@ -76,7 +77,7 @@ casement's alone stand last. Status follows the v1beta2 contract of Cluster API,
 			}
 		}
 	}
-	compare(t, "../../docs/reference/capz-fields.md", []byte(page.String()))
+	golden.Compare(t, "../../docs/reference/capz-fields.md", []byte(page.String()))
 }
 
 // statusVerdict compares a field of the status, which is not the user's to write.

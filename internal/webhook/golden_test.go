@@ -3,13 +3,11 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,9 +23,8 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files and the documentation")
 
 // TestGolden admits whole manifests as the API server would: the CRD's defaults,
 // ours, our validation, the CRD's schema. The golden files show what is stored.
@@ -55,24 +52,8 @@ func TestGolden(t *testing.T) {
 				}
 				out.Write(text)
 			}
-			compare(t, strings.TrimSuffix(name, ".yaml")+".golden", out.Bytes())
+			golden.Compare(t, strings.TrimSuffix(name, ".yaml")+".golden", out.Bytes())
 		})
-	}
-}
-
-func compare(t *testing.T, name string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is stale; run with -update if this is meant (-want +got)\n%s", name, diff)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/golden"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -142,5 +143,5 @@ AzureCluster also holds for their templates.
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", n.Kind, n.Path, when, n.Text)
 	}
-	compare(t, "../../docs/reference/ignored-fields.md", []byte(b.String()))
+	golden.Compare(t, "../../docs/reference/ignored-fields.md", []byte(b.String()))
 }

@@ -1,21 +1,17 @@
 package integration
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // ledger keeps what each action wrote to Azure.
 type ledger struct {
@@ -63,19 +59,7 @@ func TestCalls(t *testing.T) {
 			}
 		})
 	}
-	const path = "testdata/calls.golden.txt"
-	if *update {
-		if err := os.WriteFile(path, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), all.String()); diff != "" {
-		t.Errorf("%s differs (-want +got); go test -update writes it\n%s", path, diff)
-	}
+	golden.Compare(t, "testdata/calls.golden.txt", []byte(all.String()))
 }
 
 func machineCalls(l *ledger) {

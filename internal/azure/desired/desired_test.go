@@ -3,20 +3,17 @@ package desired
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // machineFile is a machine's input as the files in testdata write it.
 type machineFile struct {
@@ -59,7 +56,7 @@ func TestClusterGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkOrder(t, resources)
-			golden(t, "cluster-"+test.name, resources)
+			compare(t, "cluster-"+test.name, resources)
 		})
 	}
 }
@@ -73,7 +70,7 @@ func TestMachineGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkOrder(t, resources)
-			golden(t, name, resources)
+			compare(t, name, resources)
 		})
 	}
 }
@@ -211,23 +208,11 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-func golden(t *testing.T, name string, resources []Resource) {
+func compare(t *testing.T, name string, resources []Resource) {
 	t.Helper()
 	got, err := json.MarshalIndent(resources, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join("testdata", strings.TrimSuffix(name, ".yaml")+".golden.json")
-	if *update {
-		if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got)+"\n", "\n")); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", file, diff)
-	}
+	golden.Compare(t, filepath.Join("testdata", strings.TrimSuffix(name, ".yaml")+".golden.json"), append(got, '\n'))
 }

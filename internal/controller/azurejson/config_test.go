@@ -1,18 +1,14 @@
 package azurejson
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func cluster() *infrav1.AzureCluster {
 	c := &infrav1.AzureCluster{}
@@ -54,19 +50,7 @@ func TestRenderGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", test.name+".golden.json")
-			if *update {
-				if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-				t.Errorf("differs (-want +got):\n%s", diff)
-			}
+			golden.Compare(t, filepath.Join("testdata", test.name+".golden.json"), append(got, '\n'))
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,10 +11,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/lint"
 )
-
-var update = flag.Bool("update", false, "write docs/rules anew")
 
 // TestDocumented keeps docs/rules, one page per rule, as the rules are.
 func TestDocumented(t *testing.T) {
@@ -24,18 +22,13 @@ func TestDocumented(t *testing.T) {
 	for _, r := range All() {
 		want[r.ID+".md"] = page(r)
 	}
-	if *update {
+	if golden.Update() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for name, text := range want {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+	}
+	for name, text := range want {
+		golden.Compare(t, filepath.Join(dir, name), []byte(text))
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -44,11 +37,6 @@ func TestDocumented(t *testing.T) {
 	for _, f := range files {
 		if _, ok := want[f.Name()]; !ok {
 			t.Errorf("%s is of no rule; run with -update", f.Name())
-		}
-	}
-	for name, text := range want {
-		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != text {
-			t.Errorf("%s is stale (%v); run with -update", name, err)
 		}
 	}
 }

@@ -1,16 +1,15 @@
 package arm
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the conformance table into docs/local-azure.md")
+	"casement.dev/casement/internal/golden"
+)
 
 const (
 	conformancePage = "../../../docs/local-azure.md"
@@ -34,15 +33,7 @@ func TestConformanceTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := before + "<!-- conformance -->\n" + conformanceTable(kinds(), proved) + "<!-- end -->" + after
-	if *update {
-		if err := os.WriteFile(conformancePage, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want != string(page) {
-		t.Error(conformancePage + " is stale: go test ./internal/sim/arm -run Conformance -update")
-	}
+	golden.Compare(t, conformancePage, []byte(want))
 }
 
 // readEvidence reads what az got answered: "type verb" in lower case.

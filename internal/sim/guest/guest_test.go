@@ -3,7 +3,6 @@ package guest_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -11,13 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	testclock "k8s.io/utils/clock/testing"
 
+	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/sim/guest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func linux(t testing.TB, data []byte) guest.Config {
 	return config(t, guest.Machine{OS: guest.Linux, ComputerName: "c1-md-0-abcde", CustomData: data,
@@ -96,26 +93,6 @@ func read(t testing.TB, g *guest.Guest, name string) string {
 	return string(data)
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s differs (-want +got):\n%s", file, d)
-	}
-}
-
 func document(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -155,7 +132,7 @@ func TestBootRealDocuments(t *testing.T) {
 			if got := strings.Join(heard, " "); got != "start stop start" {
 				t.Errorf("the host heard of kubelet: %s", got)
 			}
-			golden(t, c.name+".log", console)
+			golden.Compare(t, filepath.Join("testdata", "golden", c.name+".log"), []byte(console))
 		})
 	}
 }

@@ -1,0 +1,38 @@
+// Package golden compares what a test made with a file, and writes the file where the
+// test is run with -update. It knows nothing of what is in the files. Only tests import
+// it.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write golden files and generated pages")
+
+// Update says whether files are to be written.
+func Update() bool { return *update }
+
+// Compare fails the test where a file is not what the test got.
+func Compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not what the test got; go test -update writes it if that is meant (-want +got)\n%s", file, diff)
+	}
+}
