@@ -98,7 +98,8 @@ var texts = []rule{
 	{regexp.MustCompile(`\b[A-Za-z0-9_.~-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}`), Mark, holds("Q~")},
 	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)["']?\s*[:=]\s*)` + fieldValue), "${1}" + Mark, named},
 	// Names of one word: as an assignment, as a JSON member, or alone on a line of YAML.
-	{regexp.MustCompile(`(?i)(\b[a-z0-9_.-]*token=)` + fieldValue), "${1}" + Mark, holdsLower("token=")},
+	// A bootstrap token keeps its ID.
+	{regexp.MustCompile(`(?i)(\b[a-z0-9_.-]*token=[a-z0-9]{6}\.)\[redacted\]|(\b[a-z0-9_.-]*token=)` + fieldValue), "${1}${2}" + Mark, holdsLower("token=")},
 	{regexp.MustCompile(`(?i)(["'](?:token|secret)["']\s*:\s*)("[^"]*"|'[^']*')`), "${1}" + Mark, holdsLower(`token"`, `token'`, `secret"`, `secret'`)},
 	{regexp.MustCompile(`(?im)^([ \t]*(?:- +)?token:[ \t]+)[^\s"']+([ \t]*\r?)$`), "${1}" + Mark + "${2}", holdsLower("token:")},
 	{regexp.MustCompile(`(?i)(;\s*pwd\s*=\s*)` + fieldValue), "${1}" + Mark, holdsLower("pwd")},
