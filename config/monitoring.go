@@ -1,6 +1,11 @@
 package config
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
 
 // Monitoring returns the names of the files for Prometheus and Grafana.
 func Monitoring() []string { return []string{"dashboard.json", "rules.yaml"} }
@@ -12,4 +17,62 @@ func MonitoringFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("embedded monitoring file: %w", err)
 	}
 	return data, nil
+}
+
+// Rule is one of Prometheus' rules: it records a series or alerts.
+type Rule struct {
+	Record, Alert, Expr, For string
+	Labels, Annotations      map[string]string
+}
+
+// Rules are those of the file for Prometheus.
+func Rules() ([]Rule, error) {
+	data, err := MonitoringFile("rules.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []Rule
+		}
+	}
+	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+		return nil, fmt.Errorf("embedded monitoring/rules.yaml: %w", err)
+	}
+	var out []Rule
+	for _, g := range file.Groups {
+		out = append(out, g.Rules...)
+	}
+	return out, nil
+}
+
+// Queries are all that rules and dashboard ask Prometheus, in PromQL.
+func Queries() ([]string, error) {
+	rules, err := Rules()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, r := range rules {
+		out = append(out, r.Expr)
+	}
+	data, err := MonitoringFile("dashboard.json")
+	if err != nil {
+		return nil, err
+	}
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(data, &dashboard); err != nil {
+		return nil, fmt.Errorf("embedded monitoring/dashboard.json: %w", err)
+	}
+	for _, p := range dashboard.Panels {
+		for _, t := range p.Targets {
+			out = append(out, t.Expr)
+		}
+	}
+	return out, nil
 }

@@ -35,6 +35,8 @@ type world struct {
 	config *rest.Config
 	client client.Client
 	azure  *azure
+	// metrics is the host and port, and webhooks the URL, that the manager serves at.
+	metrics, webhooks string
 }
 
 var shared *world
@@ -72,7 +74,12 @@ func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, 
 		return nil, err
 	}
 	o := manager.Defaults()
-	o.MetricsAddress, o.HealthAddress = "0", "0"
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", port), "0"
+	o.LeaderElection, o.LeaderElectionNamespace = true, "default"
 	o.Azure = manager.Azure{
 		Endpoints: manager.Endpoints{AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint},
 		CAFile:    azure.Cloud.CAFile,
@@ -97,7 +104,7 @@ func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, 
 		return nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	return &world{config: cfg, client: c, azure: azure}, err
+	return &world{config: cfg, client: c, azure: azure, metrics: o.MetricsAddress, webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
 // webhookServer writes a serving certificate and picks a port.
@@ -111,14 +118,18 @@ func webhookServer(dir string, o *manager.Options) (caBundle []byte, err error) 
 			return nil, err
 		}
 	}
+	o.WebhookHost, o.WebhookCertDir = "127.0.0.1", dir
+	o.WebhookPort, err = freePort()
+	return certificate, err
+}
+
+func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer listener.Close()
-	o.WebhookHost, o.WebhookCertDir = "127.0.0.1", dir
-	o.WebhookPort = listener.Addr().(*net.TCPAddr).Port
-	return certificate, nil
+	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // install creates Cluster API's core kinds, ours, and our webhooks.
