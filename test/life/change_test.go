@@ -49,8 +49,7 @@ func (l *life) missingPods(release int) string {
 }
 
 func (l *life) scale(n int) {
-	kind, name, _ := l.group()
-	l.management("scale", kind, name, "--replicas", fmt.Sprint(n))
+	l.resize(n)
 	// It must not take the status of before for that of now.
 	l.p.Run(nil, "wait", "demo", "--timeout", "4m")
 	if missing := l.missing(true, n, anyNode); missing != "" {
@@ -89,7 +88,11 @@ func (l *life) upgradeKubernetes() {
 	patch := func(kind, name, path string) {
 		l.management("patch", kind, name, "--type", "merge", "-p", fmt.Sprintf(path, newer))
 	}
-	patch("kubeadmcontrolplane", "demo-control-plane", `{"spec":{"version":"%s"}}`)
+	if l.class {
+		patch("cluster", "demo", `{"spec":{"topology":{"version":"%s"}}}`)
+	} else {
+		patch("kubeadmcontrolplane", "demo-control-plane", `{"spec":{"version":"%s"}}`)
+	}
 	l.until("control plane", func() string {
 		l.checkSkew()
 		return l.missing(false, 5, func(n node) bool {
@@ -97,13 +100,11 @@ func (l *life) upgradeKubernetes() {
 			return !control || n.Status.NodeInfo.KubeletVersion == newer
 		})
 	})
-	group := `{"spec":{"template":{"spec":{"version":"%s"}}}}`
-	if l.pools {
-		patch("machinepool", "demo-mp-0", group)
-		patch("machinepool", "demo-mp-win", group)
-	} else {
-		patch("machinedeployment", "demo-md-0", group)
-		patch("machinedeployment", "demo-md-win", group)
+	if !l.class { // whose workers follow by themselves
+		kind, windows, _ := l.group()
+		for _, name := range []string{strings.TrimSuffix(windows, "win") + "0", windows} {
+			patch(kind, name, `{"spec":{"template":{"spec":{"version":"%s"}}}}`)
+		}
 	}
 	l.until("all nodes", func() string {
 		l.checkSkew()
@@ -117,9 +118,11 @@ func (l *life) upgradeKubernetes() {
 // a control plane machine comes with an API server of its own.
 func (l *life) checkSkew() {
 	l.t.Helper()
-	servers := strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[*].spec.version}"))
+	const control = "cluster.x-k8s.io/control-plane"
+	servers := strings.Fields(l.management("get", "machines", "-l", control, "-o", "jsonpath={.items[*].spec.version}"))
+	names := strings.Fields(l.management("get", "machines", "-l", control, "-o", "jsonpath={.items[*].metadata.name}"))
 	for _, n := range l.nodes(false) {
-		if strings.HasPrefix(n.Metadata.Name, "demo-control-plane") { // its label comes after it has joined
+		if slices.Contains(names, n.Metadata.Name) { // its label comes after it has joined
 			continue
 		}
 		if oldest := slices.Min(servers); len(servers) > 0 && minor(n.Status.NodeInfo.KubeletVersion) > minor(oldest) {
@@ -181,9 +184,14 @@ func buildOf(release string) string {
 func (l *life) upgradeWindows() {
 	was, next := builds[l.release], builds[l.release+1]
 	l.serve(l.release + 1)
-	if l.pools {
+	switch {
+	case l.class:
+		l.topology(func(topology map[string]any) {
+			l.named(topology["variables"], "windowsServerVersion")["value"] = "windows-" + next.release
+		})
+	case l.pools:
 		l.management("annotate", "azuremachinepool", "demo-mp-win", "windowsServerVersion=windows-"+next.release, "--overwrite")
-	} else {
+	default:
 		template := l.management("get", "azuremachinetemplate", "demo-md-win", "-o", "json")
 		var object map[string]any
 		if err := json.Unmarshal([]byte(template), &object); err != nil {

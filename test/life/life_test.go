@@ -39,6 +39,8 @@ type life struct {
 	p       *plane.Plane
 	kubectl func(args ...string) string
 	pools   bool
+	// class says that a ClusterClass describes the cluster.
+	class   bool
 	release int // index in builds
 	probe   *probe
 	rows    []row
@@ -76,7 +78,9 @@ func cells() []cell {
 			cell{name: kind.name + " repair", flavor: kind.flavor, release: 1, spot: true, full: true, through: (*life).repairs},
 			cell{name: kind.name + " drain", flavor: kind.flavor, release: 1, full: true, through: (*life).drains})
 	}
-	return all
+	return append(all,
+		cell{name: "class machines", flavor: "topology-windows", release: 1, full: true, through: (*life).changes},
+		cell{name: "class pools", flavor: "topology-machinepool-windows", release: 1, full: true, through: (*life).changes})
 }
 
 func TestLife(t *testing.T) {
@@ -87,7 +91,7 @@ func TestLife(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			l := &life{t: t, cell: c.name, pools: strings.HasPrefix(c.flavor, "machinepool"), release: c.release, spot: c.spot,
+			l := &life{t: t, cell: c.name, pools: strings.Contains(c.flavor, "machinepool"), class: strings.HasPrefix(c.flavor, "topology"), release: c.release, spot: c.spot,
 				p: plane.New(t, "WINDOWS_SERVER_VERSION=windows-"+builds[c.release].release)}
 			l.p.Run(nil, "up")
 			defer func() { rows = append(rows, l.rows...) }()

@@ -4,14 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // group names what holds the Windows machines.
 func (l *life) group() (kind, name, selector string) {
+	kind, name, owner := "machinedeployment", "demo-md-win", "deployment-name"
 	if l.pools {
-		return "machinepool", "demo-mp-win", "cluster.x-k8s.io/pool-name=demo-mp-win"
+		kind, name, owner = "machinepool", "demo-mp-win", "pool-name"
 	}
-	return "machinedeployment", "demo-md-win", "cluster.x-k8s.io/deployment-name=demo-md-win"
+	if l.class { // the ClusterClass makes the name
+		name = l.management("get", kind, "-l", "topology.cluster.x-k8s.io/"+owner+"="+strings.TrimPrefix(name, "demo-"), "-o", "jsonpath={.items[*].metadata.name}")
+	}
+	return kind, name, "cluster.x-k8s.io/" + owner + "=" + name
 }
 
 // nodes of the workload cluster, those of Windows or all.

@@ -111,9 +111,8 @@ func (l *life) vmType() string {
 // outgrow asks for a third Windows machine, of which something is said, gets one that
 // is whole, and goes back to two.
 func (l *life) outgrow(said string) {
-	kind, name, _ := l.group()
 	l.heard = l.sayings()
-	l.management("scale", kind, name, "--replicas", "3")
+	l.resize(3)
 	l.hear(said)
 	l.until("three Windows nodes", func() string { return l.missing(true, 3, anyNode) })
 	l.p.Run(nil, "azure", "faults", "clear")
