@@ -64,7 +64,7 @@ var causes = []Cause{
 	known("Throttled", `TooManyRequests|OperationNotAllowed.*rate|\b429\b`, "Azure throttles the subscription", "wait; see casement calls for who calls most"),
 	known("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look at the boot log: an image that is not generalized, a guest that restarts again and again, or no way to 168.63.129.16"),
 	known("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),
-	known("SpotEvicted", `evict`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
+	known("SpotEvicted", `\bspot\b.*evict|evict.*\bspot\b`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
 	// What the guest's agent chokes on (cloudbase-init, cloud-init).
 	known("BootstrapSecretUnread", `casement-bootstrap: cannot`, "the machine could not fetch its bootstrap script from the cluster's key vault", "look at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or set the annotation bootstrap-secrets to CustomData"),
 	known("UserDataCompressed", `gzip|unsupported user ?data|compressed`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),
@@ -92,6 +92,9 @@ var causes = []Cause{
 	known("RuntimeDown", `container runtime is down|PLEG is not healthy|containerd.*(stopped|not running)`, "the container runtime does not run", "start containerd; look into its config.toml"),
 	known("KubeletStopped", `Kubelet stopped posting node status|NodeStatusUnknown`, "the kubelet has stopped reporting", "casement logs MACHINE; start the kubelet, or replace the machine"),
 	known("ImagePull", `ImagePullBackOff|ErrImagePull|failed to pull`, "the container's image cannot be pulled", "check the image's name and the pull secret"),
+	known("ConfigMissing", `(configmap|secret) "[^"]*" not found|references non-existent (config|secret) key|couldn't find key .* in (ConfigMap|Secret)`, "a ConfigMap or Secret that the pod needs is not there", "create it in the pod's namespace, or mark it optional"),
+	known("ClaimMissing", `persistentvolumeclaim "[^"]*" not found|unbound immediate PersistentVolumeClaims`, "a volume that the pod claims is not there", "create the PersistentVolumeClaim, and a StorageClass whose driver runs on the node's operating system"),
+	known("EvictionBlocked", `violate the pod's disruption budget`, "a PodDisruptionBudget lets no pod go, so the node is not drained", "add replicas elsewhere, relax the budget, or set deletion.nodeDrainTimeoutSeconds of the Machine"),
 	known("CrashLoop", `CrashLoopBackOff`, "the container ends again and again", "kubectl logs POD --previous"),
 	known("Unschedulable", `nodes are available|Unschedulable`, "no node fits the pod", "compare nodeSelector, tolerations and requests with the nodes"),
 }

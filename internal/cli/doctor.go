@@ -21,7 +21,7 @@ func newDoctor(a *app) *cobra.Command {
 	var output string
 	var fix bool
 	c := &cobra.Command{
-		Use:   "doctor CLUSTER|POOL|NODE",
+		Use:   "doctor [CLUSTER|POOL|NODE]",
 		Short: "Look for the known failure patterns of Windows nodes",
 		Long: `Run every check over a cluster, or show what concerns one of its pools, machines or
 nodes: symptom, evidence, cause and fix. Windows nodes are looked into over SSH, the
@@ -29,17 +29,17 @@ one that is named or at most 10 of a cluster, those that are not Ready first. A 
 whose evidence was not seen is listed as NotExamined, with the command to run on the
 node. --fix runs on the nodes what mends them and does no other harm, such as to start
 a service or to give an adapter its MTU, says so, and looks again; without it nothing
-is changed. Of one machine, names that are taken twice are
-not seen. The exit code is 1 when a check fails. Output wide shows the checks that
-passed too.`,
+is changed. Of one machine, names that are taken twice are not seen. Without a name,
+the only cluster of the namespace is looked at. The exit code is 1 when a check fails.
+Output wide shows the checks that passed too.`,
 		Example: "  casement doctor demo\n  casement doctor demo -o wide\n  casement doctor demo-md-w-x7k2p --fix",
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client(t)
 			if err != nil {
 				return err
 			}
-			object, err := gather.Find(cmd.Context(), c, t.namespace, "", args[0])
+			object, err := patient(cmd.Context(), c, t.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -65,6 +65,22 @@ passed too.`,
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
 	c.Flags().BoolVar(&fix, "fix", false, "run on the nodes what mends them and does no other harm")
 	return c
+}
+
+// patient is whom doctor is asked about.
+func patient(ctx context.Context, c client.Client, namespace string, args []string) (gather.Object, error) {
+	if len(args) == 0 {
+		only, err := gather.Only(ctx, c, namespace)
+		if err != nil {
+			return only, fmt.Errorf("%w; name one, or another namespace: casement get clusters", err)
+		}
+		return only, nil
+	}
+	object, err := gather.Find(ctx, c, namespace, "", args[0])
+	if err == nil && object.Kind == "Pod" {
+		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a pod: casement why %[1]s", args[0])
+	}
+	return object, err
 }
 
 // examine gathers what there is of an object's cluster and runs the checks.

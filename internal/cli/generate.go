@@ -60,7 +60,7 @@ plane when one runs (subscription, tenant, identity), then from the template.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVarP(&o.flavor, "flavor", "f", "default", "flavor: "+strings.Join(flavors.List(), ", "))
+	f.StringVarP(&o.flavor, "flavor", "f", "default", "flavor; --list-flavors prints them")
 	f.StringVar(&o.from, "from", "", "template to fill instead of a flavor: a file, a URL, or - for standard input")
 	f.StringVarP(&o.namespace, "target-namespace", "n", "", "namespace of the objects (default $NAMESPACE, else default)")
 	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes version (default $KUBERNETES_VERSION, else "+defaultKubernetes+")")

@@ -230,6 +230,7 @@ func (a *app) checkImage(ctx context.Context, t account, shown *shownImage, imag
 
 func showImage(kubernetes, os, release, runtime string, now time.Time) (shownImage, windows.Image, error) {
 	annotations := map[string]string{}
+	release = strings.TrimPrefix(release, "windows-") // as in WINDOWS_SERVER_VERSION
 	if release != "" {
 		if r, ok := windows.ReleaseByName(release); !ok || !r.Node {
 			return shownImage{}, windows.Image{}, fmt.Errorf("no nodes are built of Windows Server %q: use one of %s", release, nodeReleases())
@@ -241,6 +242,11 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 	}
 	if runtime != "" {
 		annotations[windows.RuntimeAnnotation] = runtime
+	}
+	for _, one := range []string{windows.OSWindows, windows.OSLinux} {
+		if strings.EqualFold(one, os) {
+			os = one
+		}
 	}
 	image, err := windows.DefaultImage(kubernetes, os, annotations)
 	if err != nil {

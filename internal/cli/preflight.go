@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,6 +104,9 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 		return usagef("--output is %s, not %q", strings.Join(lint.Formats, ", "), o.output)
 	}
 	set, unread := lint.Read(args, lint.Options{Stdin: a.In})
+	if len(set.Objects) == 0 && len(unread) == 0 {
+		unread = append(unread, errors.New("there is no object in the input: nothing is checked"))
+	}
 	for _, err := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -56,8 +57,12 @@ func Main(args []string, streams Streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(streams, programName(args[0]))
-	root.SetArgs(pluginArgs(args))
-	err := root.ExecuteContext(ctx)
+	line := pluginArgs(args)
+	root.SetArgs(line)
+	ran, err := unknown(root, line)
+	if err == nil {
+		ran, err = root.ExecuteContextC(ctx)
+	}
 	var exit exitError
 	var usage usageError
 	switch {
@@ -66,7 +71,7 @@ func Main(args []string, streams Streams) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(streams.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, root.CommandPath())
+		fmt.Fprintf(streams.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, commandPath(root, ran))
 		return ExitUsage
 	case errors.Is(err, context.DeadlineExceeded):
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
@@ -75,6 +80,37 @@ func Main(args []string, streams Streams) int {
 		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
 		return ExitFailed
 	}
+}
+
+// unknown refuses a command that there is not, which cobra answers with a help and
+// success where it is one of a group.
+func unknown(root *cobra.Command, args []string) (*cobra.Command, error) {
+	if len(args) > 0 && strings.HasPrefix(args[0], "__") {
+		return nil, nil // completion
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	group, rest, err := root.Find(args)
+	if err != nil {
+		return root, usageError{err}
+	}
+	if group.Runnable() || group.ParseFlags(rest) != nil || group.Flags().NArg() == 0 {
+		return nil, nil
+	}
+	name, like := group.Flags().Arg(0), ""
+	group.SuggestionsMinimumDistance = 2
+	if near := group.SuggestionsFor(name); len(near) > 0 {
+		like = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return group, usagef("unknown command %q for %q%s", name, group.CommandPath(), like)
+}
+
+// commandPath is how the user called a command, as in its help.
+func commandPath(root, ran *cobra.Command) string {
+	if ran == nil {
+		ran = root
+	}
+	return ran.CommandPath()
 }
 
 // programName is how the user called us: as a kubectl plugin the name shown in
@@ -144,7 +180,7 @@ func strictArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usageError{err}
+				return usagef("%w: %s", err, c.UseLine())
 			}
 			return nil
 		}

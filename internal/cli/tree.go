@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,15 +46,17 @@ func newTree(a *app) *cobra.Command {
 			root.markFirst(facts.ForCluster())
 			return a.print(output, root, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
+				width := 0
 				if output != "wide" {
 					root.fold()
+					width = max(lineWidth-root.width(0)-len("  Unknown  "), leastDetail)
 				}
-				root.write(w, "", "")
+				root.write(w, "", "", width)
 			})
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all machines), json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all machines, whole messages), json or yaml")
 	return c
 }
 
@@ -225,22 +228,62 @@ func (b *branch) marked() bool {
 	return b.FirstWrong != "" || slices.ContainsFunc(b.Children, func(c branch) bool { return c.marked() })
 }
 
-// write prints the branch with tree lines; head is the prefix of its own line,
-// tail that of its children.
-func (b branch) write(w io.Writer, head, tail string) {
+// lineWidth is what a line of a table has room for, in characters; leastDetail is what
+// its last column has at least.
+const lineWidth, leastDetail = 100, 40
+
+// width is how many characters the first column takes, at a depth of the tree.
+func (b branch) width(depth int) int {
+	n := 2*depth + utf8.RuneCountInString(b.Kind+"/"+b.Name)
+	for _, child := range b.Children {
+		n = max(n, child.width(depth+1))
+	}
+	return n
+}
+
+// cut shortens text to a width in characters; 0 leaves it whole.
+func cut(text string, width int) string {
+	if runes := []rune(text); width > 0 && len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
+
+// sentence is a message of several lines and points in one.
+func sentence(message string) string {
+	var out string
+	for line := range strings.Lines(message) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "* ")
+		switch {
+		case line == "":
+		case out == "":
+			out = line
+		case strings.HasSuffix(out, ":"):
+			out += " " + line
+		default:
+			out += "; " + line
+		}
+	}
+	return out
+}
+
+// write prints the branch with tree lines; head is the prefix of its own line, tail
+// that of its children. Details are cut at a width, unless it is 0.
+func (b branch) write(w io.Writer, head, tail string, width int) {
 	detail := b.Detail
 	if b.Message != "" {
-		detail = b.Reason + ": " + strings.ReplaceAll(strings.TrimSpace(b.Message), "\n", "; ")
+		detail = b.Reason + ": " + sentence(b.Message)
 	}
 	if b.FirstWrong != "" {
 		detail = "◀ first wrong: " + b.FirstWrong + "  " + detail
 	}
+	detail = cut(detail, width)
 	fmt.Fprintf(w, "%s%s/%s\t%s\t%s\n", head, b.Kind, b.Name, b.Ready, detail)
 	for i, child := range b.Children {
 		if i == len(b.Children)-1 {
-			child.write(w, tail+"└─", tail+"  ")
+			child.write(w, tail+"└─", tail+"  ", width)
 		} else {
-			child.write(w, tail+"├─", tail+"│ ")
+			child.write(w, tail+"├─", tail+"│ ", width)
 		}
 	}
 }

@@ -97,6 +97,7 @@ func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
 		if f.Unreachable != "" {
 			return why.Answer{}, fmt.Errorf("ask cluster %s for its pods: %s", o.Cluster.Name, f.Unreachable)
 		}
+		return why.Answer{}, fmt.Errorf("there is no pod %s in namespace %s of cluster %s; name it as pod/NAMESPACE/NAME", o.Name, o.Namespace, o.Cluster.Name)
 	default:
 		return f.ForCluster(), nil
 	}

@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -39,7 +40,7 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	}
 	if kind == "" || kind == "cluster" {
 		key := client.ObjectKey{Namespace: namespace, Name: name}
-		err := c.Get(ctx, key, &clusterv1.Cluster{})
+		_, err := GetCluster(ctx, c, key)
 		if err == nil {
 			return Object{Cluster: key, Kind: "Cluster", Name: name}, nil
 		}
@@ -73,7 +74,8 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 		}
 	}
 	if found == nil {
-		return Object{}, fmt.Errorf("no cluster, machine, machine pool or node is called %q in namespace %s; name a pod as pod/NAME: casement get clusters", name, namespace)
+		hint := cmp.Or(elsewhere(ctx, c, name), "name a pod as pod/NAME: casement get clusters")
+		return Object{}, fmt.Errorf("no cluster, machine, machine pool or node is called %q in namespace %s; %s", name, namespace, hint)
 	}
 	return *found, nil
 }
@@ -83,17 +85,63 @@ func findPod(ctx context.Context, c client.Client, namespace, cluster, name stri
 	if !has {
 		podNamespace, pod = "default", name
 	}
+	key := client.ObjectKey{Namespace: namespace, Name: cluster}
 	if cluster == "" {
-		var clusters clusterv1.ClusterList
-		if err := c.List(ctx, &clusters, client.InNamespace(namespace)); err != nil {
-			return Object{}, err
+		only, err := Only(ctx, c, namespace)
+		if err != nil {
+			return Object{}, fmt.Errorf("%w; say which one the pod is in with --cluster", err)
 		}
-		if len(clusters.Items) != 1 {
-			return Object{}, fmt.Errorf("there are %d clusters in namespace %s: say which one the pod is in with --cluster", len(clusters.Items), namespace)
-		}
-		cluster = clusters.Items[0].Name
+		key = only.Cluster
 	}
-	return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, Kind: "Pod", Name: pod, Namespace: podNamespace}, nil
+	return Object{Cluster: key, Kind: "Pod", Name: pod, Namespace: podNamespace}, nil
+}
+
+// Only is the cluster of a namespace that has no other.
+func Only(ctx context.Context, c client.Client, namespace string) (Object, error) {
+	var all clusterv1.ClusterList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return Object{}, err
+	}
+	if len(all.Items) != 1 {
+		return Object{}, fmt.Errorf("there are %d clusters in namespace %s", len(all.Items), namespace)
+	}
+	key := client.ObjectKeyFromObject(&all.Items[0])
+	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, nil
+}
+
+// GetCluster reads a cluster. Its error where there is none is NotFound to
+// apierrors, and says where one of that name is.
+func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*clusterv1.Cluster, error) {
+	cluster := &clusterv1.Cluster{}
+	err := c.Get(ctx, key, cluster)
+	if apierrors.IsNotFound(err) {
+		return nil, missing{err, fmt.Sprintf("there is no cluster %s; %s", key, cmp.Or(elsewhere(ctx, c, key.Name), "there may be others: casement get clusters"))}
+	}
+	return cluster, err
+}
+
+// missing is a NotFound in words of ours.
+type missing struct {
+	error
+	says string
+}
+
+func (m missing) Error() string { return m.says }
+func (m missing) Unwrap() error { return m.error }
+
+// elsewhere says in which other namespaces a cluster of a name is; nothing where there
+// is none, or the user may not look.
+func elsewhere(ctx context.Context, c client.Client, name string) string {
+	var all clusterv1.ClusterList
+	if err := c.List(ctx, &all); err != nil {
+		return ""
+	}
+	for i := range all.Items {
+		if all.Items[i].Name == name {
+			return fmt.Sprintf("cluster %s is in namespace %s: -n %[2]s", name, all.Items[i].Namespace)
+		}
+	}
+	return ""
 }
 
 // findPool finds a machine pool by its own name or that of its AzureMachinePool.

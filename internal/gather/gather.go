@@ -39,11 +39,11 @@ const patience = 5 * time.Second
 // Cluster gathers the facts of one cluster. That its workload cluster does not
 // answer is a fact and no error.
 func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
-	f := newFacts()
-	if err := c.Get(ctx, key, f.Cluster); err != nil {
+	f, err := newFacts(ctx, c, key)
+	if err != nil {
 		return nil, err
 	}
-	err := together(
+	err = together(
 		func() error {
 			if err := owned(ctx, c, key, f); err != nil {
 				return err
@@ -64,9 +64,14 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*why.F
 	return f, nil
 }
 
-func newFacts() *why.Facts {
-	return &why.Facts{Cluster: &clusterv1.Cluster{}, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
-		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}
+// newFacts are the facts of a cluster before any but itself is read.
+func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
+	cluster, err := GetCluster(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	return &why.Facts{Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
 // configs reads the bootstrap configs that tell something: of the machines whose data

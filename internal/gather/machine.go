@@ -16,14 +16,14 @@ import (
 // network and the control plane, and the machine with its node and the pods there. The
 // cluster's other machines are not among them.
 func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*why.Facts, error) {
-	f := newFacts()
-	if err := c.Get(ctx, key, f.Cluster); err != nil {
+	f, err := newFacts(ctx, c, key)
+	if err != nil {
 		return nil, err
 	}
 	if err := machines(ctx, c, key, name, f); err != nil {
 		return nil, err
 	}
-	err := together(
+	err = together(
 		func() error { return cluster(ctx, c, key, f) },
 		func() error { return infrastructure(ctx, c, f) },
 		func() error { return configs(ctx, c, f) },

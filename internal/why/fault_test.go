@@ -118,6 +118,26 @@ var faults = []struct {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector"}}
 	}},
+	{"claim missing", "ClaimMissing", "pod", func(f *Facts) {
+		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
+		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `0/3 nodes are available: persistentvolumeclaim "data" not found.`}}
+	}},
+	{"config missing", "ConfigMissing", "pod", pod("CreateContainerConfigError", `configmap "settings" not found`)},
+	{"pod evicted", "DiskFull", "pod", func(f *Facts) {
+		f.Pods[0].Status.Phase, f.Pods[0].Status.Reason, f.Pods[0].Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
+	}},
+	{"deleting", "Deleting", "owner", func(f *Facts) {
+		f.Cluster.DeletionTimestamp, f.Unreachable, f.AzureCluster = new(metav1.Now()), "connection refused", nil
+	}},
+	{"deletion refused", "AuthorizationFailed", "infrastructure", func(f *Facts) {
+		network("ResourceGroupReady", "AuthorizationFailed", "The client does not have authorization to perform action")(f)
+		f.Cluster.DeletionTimestamp, f.AzureCluster.DeletionTimestamp = new(metav1.Now()), new(metav1.Now())
+	}},
+	{"drain held", "EvictionBlocked", "owner", func(f *Facts) {
+		f.Machines[0].DeletionTimestamp = new(metav1.Now())
+		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
+			Message: "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod default/p: cannot evict pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy pods"}}
+	}},
 	{"paused", "Paused", "owner", func(f *Facts) { f.Cluster.Spec.Paused = new(true) }},
 	{"api unreachable", "NoRouteToAPI", "workload", func(f *Facts) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }
@@ -142,6 +162,31 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	t.Logf("\n%s", table.String())
+}
+
+// A machine that goes, and a kubelet that starts before its own API server, are no
+// trouble.
+func TestWhatIsNoFault(t *testing.T) {
+	for name, change := range map[string]func(*Facts){
+		"a machine is deleted": func(f *Facts) { f.Machines[0].DeletionTimestamp = new(metav1.Now()) },
+		"a control plane boots": func(f *Facts) {
+			console("Unable to register node with API server: dial tcp 10.0.0.4:6443: connect: connection refused")(f)
+			f.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			change(f)
+			if a := f.ForCluster(); !a.Healthy && a.Cause != "NotRegistered" {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	f := healthy()
+	f.Machines[0].DeletionTimestamp = new(metav1.Now())
+	if a := f.ForMachine(&f.Machines[0]); a.Cause != deletionUnderWay || a.Next == "" {
+		t.Errorf("of the machine itself: %+v", a)
+	}
 }
 
 func TestEvidenceHoldsNoSecret(t *testing.T) {

@@ -24,6 +24,9 @@ func (f *Facts) cluster() *Answer {
 		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled",
 			Fix: "kubectl patch cluster " + f.Cluster.Name + " --type merge -p '{\"spec\":{\"paused\":false}}'", Next: "casement tree " + f.Cluster.Name}
 	}
+	if a := f.deleting(); a != nil {
+		return a
+	}
 	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
 		return &Answer{Step: "owner", At: at, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
 			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace}
@@ -59,6 +62,9 @@ func controlPlane(m *clusterv1.Machine) bool {
 
 // machine walks one machine from its bootstrap data to its node.
 func (f *Facts) machine(m *clusterv1.Machine) *Answer {
+	if !m.DeletionTimestamp.IsZero() {
+		return f.leaving(m)
+	}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		if a := f.instance(m); a != nil {
 			return a
@@ -123,6 +129,10 @@ func (f *Facts) guest(m *clusterv1.Machine) *Answer {
 	}
 	lines := strings.Split(f.Console(m), "\n")
 	for _, line := range slices.Backward(lines) {
+		// The kubelet of a control plane starts before the API server that it asks.
+		if controlPlane(m) && strings.Contains(line, "Unable to register node") {
+			continue
+		}
 		if c, l, ok := cause.Classify(line); ok {
 			return found("guest", "guest of Machine/"+m.Name, c.Name, l, "casement logs "+m.Name)
 		}

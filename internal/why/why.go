@@ -111,7 +111,9 @@ func (f *Facts) ForCluster() Answer {
 		if a != nil {
 			break
 		}
-		a = f.machine(&f.Machines[i])
+		if a = f.machine(&f.Machines[i]); a != nil && a.Cause == deletionUnderWay {
+			a = nil // an update and a scaling down delete machines
+		}
 	}
 	for i := range f.Pods {
 		if a != nil {

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestWrongCommandLines(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no such command":      {[]string{"nosuch"}, `unknown command "nosuch"`},
+		"none of a group":      {[]string{"images", "shw"}, `did you mean show?`},
+		"behind a flag":        {[]string{"--state", "/x", "images", "--state", "/y", "nosuch"}, `unknown command "nosuch" for "casement images"`},
+		"no argument":          {[]string{"why"}, "casement why OBJECT"},
+		"its own help":         {[]string{"why"}, "see 'casement why --help'"},
+		"flag":                 {[]string{"tree", "--nosuch", "x"}, "see 'casement tree --help'"},
+		"fetch has no cluster": {[]string{"fetch", "service/x"}, "--kubeconfig of the workload cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", "")
+			var out, err bytes.Buffer
+			if code := Main(append([]string{"casement"}, c.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &err}); code != ExitUsage || !strings.Contains(err.String(), c.says) {
+				t.Errorf("exit code %d: %s%s", code, out.String(), err.String())
+			}
+		})
+	}
+	for _, args := range [][]string{{"help", "why"}, {"images"}, {"images", "--help"}, {"completion", "bash"}, {"__complete", "im"}} {
+		if code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != ExitDone {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for in, want := range map[string]string{
+		"one": "one",
+		"* Deleting:\n  * Worker Machines: a\n* Other: b": "Deleting: Worker Machines: a; Other: b",
+		"": "",
+	} {
+		if got := sentence(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
