@@ -52,6 +52,20 @@ func TestLostNode(t *testing.T) {
 	})
 }
 
+// TestLostMachine deletes a machine that casement has just read: its lost node is reason
+// enough to read it again.
+func TestLostMachine(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	m := b.machine("worker-0", "Windows", false)
+	b.create(m)
+	b.running(m)
+	b.nodeIs("worker-0", metav1.ConditionTrue, clusterv1.MachineNodeReadyReason)
+	b.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
+	b.nodeIs("worker-0", metav1.ConditionUnknown, clusterv1.MachineNodeReadyUnknownReason)
+	b.givenUp(m, "UpdateError")
+}
+
 // TestFailedInstance lets Azure fail to make one of two instances. It is shown with
 // Azure's reason, and when a MachineHealthCheck has found it, the pool makes another.
 func TestFailedInstance(t *testing.T) {

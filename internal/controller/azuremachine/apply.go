@@ -112,7 +112,11 @@ func parseVM(live json.RawMessage) (*liveVM, error) {
 // look reads the virtual machine. One that somebody deleted is not made again: its
 // disk is gone and its bootstrap token used.
 func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
-	live, err := s.azure.Live(ctx, desired.VMID(s.azureCluster, s.vmName))
+	id := desired.VMID(s.azureCluster, s.vmName)
+	if cloud.NodeLost(s.machine) {
+		s.azure.Refresh(id) // what was read a while ago may be why
+	}
+	live, err := s.azure.Live(ctx, id)
 	if err != nil {
 		return s.retry(err, "read the virtual machine "+s.vmName)
 	}
