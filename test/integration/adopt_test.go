@@ -37,7 +37,7 @@ func TestAdopt(t *testing.T) {
 	m.Finalizers = []string{infrav1.MachineFinalizer}
 	b.create(m)
 	b.azureAsOfCAPZ(vm)
-	b.statusAsOfCAPZ(m)
+	b.statusAsOfCAPZ(m, nil)
 	operator := b.operatorAsOfCAPZ()
 	b.change(b.azureC, func() {
 		b.azureC.Finalizers = []string{infrav1.ClusterFinalizer}
@@ -135,9 +135,21 @@ func (b *bed) capz() *appsv1.Deployment {
 	return d
 }
 
-// statusAsOfCAPZ writes statuses of the v1beta1 contract. The kinds of casement would
-// refuse them, as they were written under CAPZ's.
-func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine) {
+// left is the status that CAPZ has left of an object.
+type left struct {
+	kind, name string
+	status     map[string]any
+}
+
+// trueAsOfCAPZ is a condition of the v1beta1 contract.
+func trueAsOfCAPZ(kind string) any {
+	return map[string]any{"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+}
+
+// statusAsOfCAPZ writes statuses of the v1beta1 contract: the cluster's, the machine's
+// when there is one, and more. The kinds of casement would refuse them, as they were
+// written under CAPZ's.
+func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	b.t.Helper()
 	ours, err := config.CRDs()
 	if err != nil {
@@ -163,28 +175,24 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine) {
 	if err := kube.InstallCRDs(ctx, b.config, theirs); err != nil {
 		b.t.Fatal(err)
 	}
-	condition := func(kind string) any {
-		return map[string]any{"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-	}
 	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
-	for kind, status := range map[string]map[string]any{
-		"AzureCluster": {"ready": true, "conditions": []any{condition("Ready"), condition("NetworkInfrastructureReady"), condition("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
-			"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}}},
-		"AzureMachine": {"ready": true, "vmState": "Succeeded", "conditions": []any{condition("Ready"), condition("VMRunning"), condition("DisksReady"), failed}},
-	} {
-		name := b.name
-		if kind == "AzureMachine" {
-			name = m.Name
-		}
-		data, err := json.Marshal(map[string]any{"status": status})
+	all := append([]left{{"AzureCluster", b.name, map[string]any{
+		"ready": true, "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NetworkInfrastructureReady"), trueAsOfCAPZ("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
+		"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}},
+	}}}, more...)
+	if m != nil {
+		all = append(all, left{"AzureMachine", m.Name, map[string]any{"ready": true, "vmState": "Succeeded", "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("VMRunning"), trueAsOfCAPZ("DisksReady"), failed}}})
+	}
+	for _, l := range all {
+		data, err := json.Marshal(map[string]any{"status": l.status})
 		if err != nil {
 			b.t.Fatal(err)
 		}
 		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(infrav1.GroupVersion.WithKind(kind))
+		o.SetGroupVersionKind(infrav1.GroupVersion.WithKind(l.kind))
 		o.SetNamespace(b.namespace)
-		o.SetName(name)
+		o.SetName(l.name)
 		if err := b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data)); err != nil {
 			b.t.Fatal(err)
 		}

@@ -80,6 +80,8 @@ func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, 
 	}
 	o.MetricsAddress, o.HealthAddress = fmt.Sprintf("127.0.0.1:%d", port), "0"
 	o.LeaderElection, o.LeaderElectionNamespace = true, "default"
+	// The API server ends first; that deposes no leader.
+	o.LeaseDuration, o.RenewDeadline = 5*time.Minute, 4*time.Minute
 	o.Azure = manager.Azure{
 		Endpoints: manager.Endpoints{AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint},
 		CAFile:    azure.Cloud.CAFile,

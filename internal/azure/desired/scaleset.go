@@ -225,28 +225,22 @@ func (b *scaleSetBuilder) scaleSetOSProfile() (*armcompute.VirtualMachineScaleSe
 	return p, nil
 }
 
+// scaleSetOSDisk leaves the option open whether disks are deleted with a Flexible set's
+// instances, which is on unless one says otherwise: so a set of CAPZ does not differ.
 func (b *scaleSetBuilder) scaleSetOSDisk() *armcompute.VirtualMachineScaleSetOSDisk {
 	vm := b.osDisk()
-	disk := &armcompute.VirtualMachineScaleSetOSDisk{
+	return &armcompute.VirtualMachineScaleSetOSDisk{
 		OSType: vm.OSType, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching,
 		DiffDiskSettings: vm.DiffDiskSettings, ManagedDisk: scaleSetDisk(vm.ManagedDisk),
 	}
-	if b.flexible() {
-		disk.DeleteOption = vm.DeleteOption
-	}
-	return disk
 }
 
 func (b *scaleSetBuilder) scaleSetDataDisks() []*armcompute.VirtualMachineScaleSetDataDisk {
 	var disks []*armcompute.VirtualMachineScaleSetDataDisk
 	for _, vm := range b.dataDisks() {
-		disk := &armcompute.VirtualMachineScaleSetDataDisk{
+		disks = append(disks, &armcompute.VirtualMachineScaleSetDataDisk{
 			Lun: vm.Lun, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching, ManagedDisk: scaleSetDisk(vm.ManagedDisk),
-		}
-		if b.flexible() {
-			disk.DeleteOption = vm.DeleteOption
-		}
-		disks = append(disks, disk)
+		})
 	}
 	return disks
 }
