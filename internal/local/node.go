@@ -174,16 +174,13 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Cloud:     kubelet.Cloud{ProviderID: standin.ProviderID(n.vm.ID), InstanceType: n.vm.Size, Region: n.vm.Location, Zone: standin.ZoneLabel(n.vm.Location, n.vm.Zone)},
 		Dial:      n.dial,
 		Processes: n,
-		Programs: func(image string) (kubelet.Program, bool) {
-			p, _, ok := n.cluster.Find(image)
-			return program{p}, ok
-		},
-		Exec:    n.exec,
-		Network: n.net.Cluster(n.origin.Cluster),
-		PodIPs:  n.podIPs,
-		Runtime: n.runtime,
-		Health:  n.health,
-		Log:     n.console,
+		Programs:  n.cluster.Find,
+		Exec:      n.exec,
+		Network:   n.net.Cluster(n.origin.Cluster),
+		PodIPs:    n.podIPs,
+		Runtime:   n.runtime,
+		Health:    n.health,
+		Log:       n.console,
 	}
 }
 
@@ -199,13 +196,6 @@ func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
 	}
 	defer c.Close()
 	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
-}
-
-// program lets a stand-in run in a kubelet's container.
-type program struct{ standin.Program }
-
-func (p program) Run(ctx context.Context, e kubelet.Env) error {
-	return p.Program.Run(ctx, standin.Env(e))
 }
 
 func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -207,7 +208,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	done, code := make(chan struct{}), 0
 	runCtx, stop := context.WithCancel(w.k.runtime.ctx)
 	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done }}
-	program, known := Program(nil), false
+	program, known := standin.Program(nil), false
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
 	}
@@ -287,8 +288,8 @@ func refuseImage(image, os, build string) (reason, message string) {
 	return "", ""
 }
 
-func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) Env {
-	return Env{
+func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) standin.Env {
+	return standin.Env{
 		Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.k.podConfig(pod), NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}

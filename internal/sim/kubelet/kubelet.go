@@ -28,8 +28,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/standin"
 )
 
 // Config is a machine as its kubelet finds it.
@@ -68,7 +69,7 @@ type Config struct {
 	// Processes runs static pods; nil refuses them.
 	Processes Processes
 	// Programs finds the stand-in for an image; nil knows none.
-	Programs func(image string) (Program, bool)
+	Programs func(image string) (standin.Program, bool)
 	// Exec runs a command in a simulated container and returns its exit code; nil
 	// refuses.
 	Exec func(ctx context.Context, spec ExecSpec) (int, error)
@@ -152,37 +153,6 @@ type Process interface {
 	// Stop asks the process to end, kills it when ctx is over, and returns when
 	// it is gone.
 	Stop(ctx context.Context) error
-}
-
-// Program stands in for a container that the cluster itself needs. Run returns
-// when ctx is over or the program has nothing left to do (exit 0) or failed
-// (exit 1).
-type Program interface {
-	Run(ctx context.Context, env Env) error
-}
-
-// Env is what a Program finds in its container.
-type Env struct {
-	Pod       *corev1.Pod
-	Container *corev1.Container
-	// Vars are the container's environment variables, resolved.
-	Vars     map[string]string
-	NodeName string
-	OS       string
-	// InternalIP is the node's address.
-	InternalIP netip.Addr
-	// Path maps a path of the node (as a hostPath would name it).
-	Path func(guest string) (string, error)
-	// Config connects as the pod's service account, by a token that is renewed;
-	// NodeConfig as the node itself. Both dial through the machine.
-	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
-	// Dial opens connections from inside the machine.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Touched tells the kubelet that files of the node have changed, so that it
-	// looks for a CNI configuration at once.
-	Touched func()
-	// Out is the container's log.
-	Out io.Writer
 }
 
 // Network carries connections to pods.

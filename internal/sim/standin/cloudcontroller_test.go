@@ -128,7 +128,7 @@ func TestCloudControllerManager(t *testing.T) {
 	}
 	container := corev1.Container{Args: []string{"--cluster-name=demo", "--cloud-config=/etc/kubernetes/azure.json"}}
 	env := Env{NodeName: "cp", OS: "linux", Path: path, Container: &container}
-	if program, _, _ := c.Find("azure-cloud-controller-manager:v1"); program.Run(ctx, env) == nil {
+	if program, _ := c.Find("azure-cloud-controller-manager:v1"); program.Run(ctx, env) == nil {
 		t.Error("it runs without azure.json")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "etc/kubernetes/azure.json"), data, 0o600); err != nil {

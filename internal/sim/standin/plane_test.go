@@ -80,7 +80,7 @@ func (l *log) String() string {
 // start runs the stand-in of an image; stop ends it and returns its error.
 func start(t *testing.T, c *Cluster, image string, env Env) (out *log, stop func() error) {
 	t.Helper()
-	program, _, ok := c.Find(image)
+	program, ok := c.Find(image)
 	if !ok {
 		t.Fatalf("no stand-in for %s", image)
 	}
@@ -267,7 +267,7 @@ func TestFlannelNeedsPodCIDR(t *testing.T) {
 	makeNode(t, "flannel-node")
 	env := Env{NodeName: "flannel-node", OS: "windows", InternalIP: netip.MustParseAddr("10.1.0.5")}
 	_, env.Path = guest(t)
-	program, _, _ := c.Find("sigwindowstools/flannel:v0.13.0-nanoserver")
+	program, _ := c.Find("sigwindowstools/flannel:v0.13.0-nanoserver")
 	env.Config = func(context.Context) (*rest.Config, error) { return shared.config, nil }
 	if err := program.Run(t.Context(), env); err == nil || !strings.Contains(err.Error(), "pod cidr not assigned") {
 		t.Errorf("without a pod CIDR: %v", err)

@@ -35,8 +35,7 @@ type Program interface {
 	Run(ctx context.Context, env Env) error
 }
 
-// Env is what a program finds in its container. Its fields are those of the
-// simulated kubelet's Env, in the same order, so that one converts to the other.
+// Env is what a program finds in its container.
 type Env struct {
 	Pod       *corev1.Pod
 	Container *corev1.Container
@@ -48,11 +47,13 @@ type Env struct {
 	InternalIP netip.Addr
 	// Path maps a path of the node (as a hostPath would name it).
 	Path func(guest string) (string, error)
-	// Config connects as the pod's service account, NodeConfig as the node itself.
+	// Config connects as the pod's service account, by a token that is renewed;
+	// NodeConfig as the node itself. Both dial through the machine.
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Touched tells the kubelet that files of the node have changed.
+	// Touched tells the kubelet that files of the node have changed, so that it
+	// looks for a CNI configuration at once.
 	Touched func()
 	// Out is the container's log.
 	Out io.Writer
@@ -182,17 +183,17 @@ type runFunc func(ctx context.Context, env Env) error
 
 func (f runFunc) Run(ctx context.Context, env Env) error { return f(ctx, env) }
 
-// Find returns the stand-in for an image and its name.
-func (c *Cluster) Find(image string) (Program, string, bool) {
+// Find returns the stand-in for an image.
+func (c *Cluster) Find(image string) (Program, bool) {
 	e, ok := find(image)
 	if !ok {
-		return nil, "", false
+		return nil, false
 	}
 	make := e.make(c)
 	return runFunc(func(ctx context.Context, env Env) error {
 		env.printf("casement: this is a simulated %s standing in for %s", e.Name, image)
 		return make.Run(ctx, env)
-	}), e.Name, true
+	}), true
 }
 
 func find(image string) (entry, bool) {
