@@ -36,15 +36,14 @@ func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+	clusters, err := connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(bootstrapName, 50, 100),
-	}, concurrency(workers))
+	})
 	if err != nil {
 		return nil, err
 	}
-	hasten(clusters)
 	configs := &kubeadmconfig.Reconciler{
 		Client:              mgr.GetClient(),
 		SecretCachingClient: secrets,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/featuregate"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/feature"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -122,14 +123,16 @@ func concurrency(n int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: n}
 }
 
-// hasten shortens the cluster cache's wait after a failed connection.
-func hasten(clusterCache any) {
-	if c, ok := clusterCache.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
+// connect keeps connections to workload clusters.
+func connect(ctx context.Context, mgr ctrl.Manager, o clustercache.Options) (clustercache.ClusterCache, error) {
+	clusters, err := clustercache.SetupWithManager(ctx, mgr, o, concurrency(workers))
+	if c, ok := clusters.(interface{ SetConnectionCreationRetryInterval(time.Duration) }); ok {
 		c.SetConnectionCreationRetryInterval(connectRetry)
 	}
+	return clusters, err
 }
 
-// scheme collects AddToScheme functions.
+// newScheme collects AddToScheme functions.
 func newScheme(adders ...func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range adders {

@@ -37,15 +37,14 @@ func newControlPlane(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+	clusters, err := connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(controlPlaneName, 50, 100),
-	}, concurrency(workers))
+	})
 	if err != nil {
 		return nil, err
 	}
-	hasten(clusters)
 	etcdLog, err := logutil.CreateDefaultZapLogger(zapcore.WarnLevel)
 	if err != nil {
 		return nil, err

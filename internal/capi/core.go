@@ -63,15 +63,14 @@ func newCore(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+	clusters, err := connect(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(coreName, 50, 100),
-	}, concurrency(workers))
+	})
 	if err != nil {
 		return nil, err
 	}
-	hasten(clusters)
 	if err := coreReconcilers(ctx, mgr, clusters); err != nil {
 		return nil, err
 	}
