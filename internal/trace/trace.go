@@ -4,7 +4,7 @@
 //
 // A span bears names, verbs, codes and times: no body, no header, no message of an
 // error, since any of these may hold a secret. internal/manager starts it, the
-// controllers wrap themselves.
+// controllers wrap themselves; that also ties calls to reconciles where no span is sent.
 package trace
 
 import (
@@ -21,6 +21,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"casement.dev/casement/internal/azure/arm"
 )
 
 // Name is the instrumentation scope of all spans.
@@ -48,14 +50,17 @@ func Start(ctx context.Context, endpoint string) (stop func() error, err error) 
 	}, nil
 }
 
-// Reconciler makes a span of each reconcile of a kind.
+// Reconciler makes a span of each reconcile of a kind. The reconcileID of its log lines
+// is the correlation ID of its calls in Azure's activity log.
 func Reconciler(kind string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		ctx, span := otel.Tracer(Name).Start(ctx, "reconcile "+kind)
 		defer span.End()
+		id := string(controller.ReconcileIDFromContext(ctx))
+		ctx = arm.WithCorrelationID(ctx, id)
 		if span.IsRecording() {
 			span.SetAttributes(attribute.String("k8s.kind", kind), attribute.String("k8s.namespace.name", request.Namespace),
-				attribute.String("k8s.object.name", request.Name), attribute.String("reconcile.id", string(controller.ReconcileIDFromContext(ctx))))
+				attribute.String("k8s.object.name", request.Name), attribute.String("reconcile.id", id))
 		}
 		result, err := r.Reconcile(ctx, request)
 		span.SetAttributes(attribute.Float64("reconcile.requeue_after_seconds", result.RequeueAfter.Seconds()))

@@ -19,7 +19,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protojson"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"casement.dev/casement/internal/azure/arm"
 )
@@ -120,5 +123,48 @@ func TestSpans(t *testing.T) {
 	}
 	if strings.Contains(got.text.String(), secret) {
 		t.Errorf("a secret in %s", got.text.String())
+	}
+}
+
+// seen keeps a header of what is sent to Azure.
+type seen struct{ id chan string }
+
+func (s seen) Do(r *http.Request) (*http.Response, error) {
+	s.id <- r.Header.Get("x-ms-correlation-request-id")
+	return transport{}.Do(r)
+}
+
+// TestCorrelation: a call bears the ID of the reconcile that makes it.
+func TestCorrelation(t *testing.T) {
+	calls, ids := seen{make(chan string, 1)}, make(chan string, 1)
+	azure, err := arm.New(arm.Config{SubscriptionID: "s", Credential: credential{}, Transport: calls, Log: logr.Discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := controller.NewUnmanaged("trace", controller.Options{SkipNameValidation: new(true), LogConstructor: func(*reconcile.Request) logr.Logger { return logr.Discard() },
+		Reconciler: Reconciler("AzureMachine", reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			ids <- string(controller.ReconcileIDFromContext(ctx))
+			_, err := azure.Get(ctx, "/subscriptions/s/resourceGroups/g", "2024-07-01")
+			return reconcile.Result{}, reconcile.TerminalError(err)
+		}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Watch(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{})
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	if got, want := <-calls.id, <-ids; got != want || want == "" {
+		t.Errorf("the call bears %q, the reconcile is %q", got, want)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

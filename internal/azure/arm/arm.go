@@ -122,11 +122,6 @@ func Query(name, value string) Option {
 	}
 }
 
-// Header sets a request header, such as If-Match.
-func Header(name, value string) Option {
-	return func(r *http.Request) { r.Header.Set(name, value) }
-}
-
 // Get reads one resource. The class of the error is NotFound when there is none.
 func (c *Client) Get(ctx context.Context, id, apiVersion string, options ...Option) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

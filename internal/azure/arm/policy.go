@@ -26,7 +26,7 @@ func (p sameHost) Do(req *policy.Request) (*http.Response, error) {
 type correlationKey struct{}
 
 // WithCorrelationID makes every call of the context carry an ID that Azure keeps
-// in its activity log. It has to be a UUID.
+// in its activity log. It has to be a UUID; "" is for none.
 func WithCorrelationID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, correlationKey{}, id)
 }
@@ -35,7 +35,7 @@ func WithCorrelationID(ctx context.Context, id string) context.Context {
 type correlate struct{}
 
 func (correlate) Do(req *policy.Request) (*http.Response, error) {
-	if id, ok := req.Raw().Context().Value(correlationKey{}).(string); ok {
+	if id, ok := req.Raw().Context().Value(correlationKey{}).(string); ok && id != "" {
 		req.Raw().Header.Set("x-ms-correlation-request-id", id)
 	}
 	return req.Next()
