@@ -250,13 +250,8 @@ func degraded(ctx context.Context, w client.Client) ([]why.Degraded, error) {
 	return out, nil
 }
 
-// Workload returns a client of the workload cluster by the admin kubeconfig that
+// connect returns a client of the workload cluster by the admin kubeconfig that
 // Cluster API keeps.
-func Workload(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, error) {
-	w, _, err := connect(ctx, c, key)
-	return w, err
-}
-
 func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
