@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -73,8 +74,11 @@ plane when one runs (subscription, tenant, identity), then from the template.`,
 
 func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	if o.listFlavors {
-		_, err := fmt.Fprintln(a.Out, strings.Join(flavors.List(), "\n"))
-		return err
+		w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+		for _, name := range flavors.List() {
+			fmt.Fprintf(w, "%s\t%s\n", name, flavors.Describe(name))
+		}
+		return w.Flush()
 	}
 	template, err := a.template(ctx, o)
 	if err != nil {
