@@ -38,12 +38,55 @@ func Components(image string) ([]byte, error) {
 // It has no variables, so that kubectl applies it.
 func SelfSignedComponents(image string) ([]byte, error) {
 	return components(image, func(object map[string]any) bool {
-		if object["kind"] == "Deployment" {
-			adaptContainers(object)
+		dropVariables(object)
+		return selfSigned(object)
+	}, selfSignedRights)
+}
+
+// selfSignedRights is what a manager may that makes the webhooks' certificate itself.
+const selfSignedRights = "selfsigned/rights.yaml"
+
+// selfSigned makes the manager keep the webhooks' certificate itself; of cert-manager's
+// objects none is wanted.
+func selfSigned(object map[string]any) (wanted bool) {
+	if object["kind"] == "Deployment" {
+		delete(podOf(object), "volumes")
+	}
+	for _, container := range containers(object) {
+		delete(container, "volumeMounts")
+		args, _ := container["args"].([]any)
+		container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret, "--webhook-service="+namespace+"/"+webhookService)
+	}
+	version, _ := object["apiVersion"].(string)
+	return !strings.HasPrefix(version, "cert-manager.io/")
+}
+
+// dropVariables leaves out the arguments with variables, whose defaults are the
+// manager's own.
+func dropVariables(object map[string]any) {
+	for _, container := range containers(object) {
+		args, _ := container["args"].([]any)
+		container["args"] = slices.DeleteFunc(args, func(a any) bool { return strings.Contains(fmt.Sprint(a), "${") })
+	}
+}
+
+func podOf(deployment map[string]any) map[string]any {
+	return child(child(child(deployment, "spec"), "template"), "spec")
+}
+
+// containers are those of a Deployment; other objects have none.
+func containers(object map[string]any) []map[string]any {
+	if object["kind"] != "Deployment" {
+		return nil
+	}
+	var out []map[string]any
+	list, _ := podOf(object)["containers"].([]any)
+	for _, c := range list {
+		if container, ok := c.(map[string]any); ok {
+			out = append(out, container)
 		}
-		version, _ := object["apiVersion"].(string)
-		return !strings.HasPrefix(version, "cert-manager.io/")
-	}, "selfsigned/rights.yaml")
+	}
+	return out
 }
 
 // components are the manifests, and those in more, each object as adapt leaves it and
@@ -101,22 +144,6 @@ func label(object map[string]any) {
 func injectCertificate(object map[string]any) {
 	if _, ok := object["webhooks"]; ok {
 		child(child(object, "metadata"), "annotations")["cert-manager.io/inject-ca-from"] = namespace + "/" + certificate
-	}
-}
-
-// adaptContainers makes the manager of a Deployment keep its certificate itself, and
-// leaves out the arguments with variables, whose defaults are the manager's own.
-func adaptContainers(deployment map[string]any) {
-	pod := child(child(child(deployment, "spec"), "template"), "spec")
-	delete(pod, "volumes")
-	containers, _ := pod["containers"].([]any)
-	for _, c := range containers {
-		if container, ok := c.(map[string]any); ok {
-			delete(container, "volumeMounts")
-			args, _ := container["args"].([]any)
-			args = slices.DeleteFunc(args, func(a any) bool { return strings.Contains(fmt.Sprint(a), "${") })
-			container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret, "--webhook-service="+namespace+"/"+webhookService)
-		}
 	}
 }
 

@@ -9,7 +9,12 @@ dir=dist/infrastructure-azure/$version
 name=${IMAGE:-ghcr.io/casement-dev/casement-manager}
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 rm -rf "$dir" && mkdir -p "$dir"
-go run ./hack/release --dir "$dir" --image "$name:$version"
+go run ./hack/release --dir "$dir" --image "$name:$version" --version "$version"
+
+pack() { # FILE DIR ROOT: an archive that is the same for the same files
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$time" -C "$2" -c "$3" | gzip -n > "$1"
+}
+pack "$dir/casement-${version#v}.tgz" "$dir" casement && rm -r "$dir/casement"
 
 build() { # PROGRAM ARCH [LDFLAGS]
   CGO_ENABLED=0 GOOS=linux GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= ${3:-}" -o "$dir/$1_linux_$2" "./cmd/$1"
@@ -27,7 +32,7 @@ digest=$(go run ./hack/image --name "$name:$version" --entry casement-manager "$
 echo "$name:$version@$digest" > "$dir/casement-manager-image.txt"
 man=$(mktemp -d)
 SOURCE_DATE_EPOCH=$time go run ./cmd/casement docs --format man "$man"
-tar --sort=name --owner=0 --group=0 --numeric-owner --mode=a=r --mtime="@$time" -C "$man" -c . | gzip -n > "$dir/casement-man.tar.gz"
+pack "$dir/casement-man.tar.gz" "$man" .
 rm -r "$man"
 (cd "$dir" && sha256sum -- * > SHA256SUMS)
 ls -l "$dir"

@@ -1,6 +1,6 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts), or with --sbom the bill of materials of a program.
+// dashboard, alerts, and a Helm chart as a directory), or with --sbom the bill of materials of a program.
 // hack/release.sh runs it.
 package main
 
@@ -31,7 +31,7 @@ func main() {
 	dir := flag.String("dir", "", "directory to write to")
 	image := flag.String("image", "", "image of casement-manager")
 	program := flag.String("sbom", "", "program whose bill of materials is printed; nothing else is done")
-	version := flag.String("version", "", "version of the program, with --sbom")
+	version := flag.String("version", "", "version of the release")
 	flag.Parse()
 	if err := run(*dir, *image, *program, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -41,7 +41,7 @@ func main() {
 
 func run(dir, image, program, version string) error {
 	if program == "" {
-		return write(dir, image)
+		return write(dir, image, version)
 	}
 	data, err := sbom(program, version)
 	if err != nil {
@@ -51,12 +51,9 @@ func run(dir, image, program, version string) error {
 	return err
 }
 
-func write(dir, image string) error {
-	if dir == "" || image == "" {
-		return fmt.Errorf("--dir and --image are needed")
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+func write(dir, image, version string) error {
+	if dir == "" || image == "" || version == "" {
+		return fmt.Errorf("--dir, --image and --version are needed")
 	}
 	components, err := config.Components(image)
 	if err != nil {
@@ -82,7 +79,17 @@ func write(dir, image string) error {
 			return err
 		}
 	}
+	chart, err := config.Chart(image, version)
+	if err != nil {
+		return err
+	}
+	for name, data := range chart {
+		files[filepath.Join(config.ChartName, name)] = data
+	}
 	for name, data := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return err
 		}
