@@ -219,9 +219,22 @@ func (l *life) until(what string, f func() string) {
 		}
 		select {
 		case <-deadline.C:
+			l.tell()
 			l.t.Fatalf("%s: after %s still: %s", what, patience, missing)
 		case <-tick.C:
 		}
+	}
+}
+
+// tell shows how the cluster stands.
+func (l *life) tell() {
+	l.t.Helper()
+	for _, args := range [][]string{
+		{"tree", "demo"}, {"why", "demo"}, {"kubectl", "describe", "machines"},
+		{"kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "get", "pods", "-A", "-o", "wide"},
+	} {
+		out, err := l.p.Try(nil, args...)
+		l.t.Logf("casement %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
