@@ -76,7 +76,7 @@ func (r repository) ours(version string) string {
 // release publishes a release of ours.
 func (r repository) release(t *testing.T, version string) {
 	t.Helper()
-	run(t, "../..", "go", "run", "./hack/release", "--dir", r.ours(version), "--image", ourImage+version)
+	run(t, "../..", "go", "run", "./hack/release", "--dir", r.ours(version), "--image", ourImage+version, "--version", version)
 }
 
 // config is a configuration of clusterctl with these providers and variables.

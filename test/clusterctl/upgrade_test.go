@@ -28,7 +28,7 @@ func TestUpgrade(t *testing.T) {
 	tree, programs := earlier(t), t.TempDir()
 	run(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
 	repository := newRepository(t)
-	run(t, tree, "go", "run", "./hack/release", "--dir", repository.ours(first), "--image", ourImage+first)
+	run(t, tree, "go", "run", "./hack/release", "--dir", repository.ours(first), "--image", ourImage+first, "--version", first)
 	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
 	o.plane.Run(nil, "up", "--bare")
 	o.config = repository.config(t, o.plane.Run(nil, "status", "-o", "clusterctl"))
