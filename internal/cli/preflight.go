@@ -88,11 +88,13 @@ func newPreflightRules(a *app) *cobra.Command {
 // preflightResult is what -o json prints.
 type preflightResult struct {
 	// Azure is who was asked; empty when nobody was, which NotAsked explains.
-	Azure    string         `json:"azure,omitempty"`
-	NotAsked string         `json:"notAsked,omitempty"`
-	Clusters int            `json:"clusters"`
-	Machines int            `json:"machines"`
-	Findings []lint.Finding `json:"findings"`
+	Azure    string `json:"azure,omitempty"`
+	NotAsked string `json:"notAsked,omitempty"`
+	// NotRendered are the clusters that a ClusterClass makes, whose machines are not known.
+	NotRendered []string       `json:"notRendered,omitempty"`
+	Clusters    int            `json:"clusters"`
+	Machines    int            `json:"machines"`
+	Findings    []lint.Finding `json:"findings"`
 }
 
 func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) error {
@@ -110,6 +112,9 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 	for _, err := range unread {
 		fmt.Fprintf(a.Err, "casement: %v\n", err)
 	}
+	if i := slices.IndexFunc(set.Objects, func(o *lint.Object) bool { return strings.Contains(o.Name, "${") }); i >= 0 {
+		fmt.Fprintf(a.Err, "casement: %s is a template whose variables are not filled in: casement generate cluster NAME --from FILE | casement preflight -\n", set.Objects[i].File)
+	}
 	plan, err := preflight.Read(set)
 	if err != nil {
 		return err
@@ -123,6 +128,9 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 		result.Azure = facts.Name
 	}
 	for _, c := range plan.Clusters {
+		if class := c.Class(); class != "" {
+			result.NotRendered = append(result.NotRendered, fmt.Sprintf("cluster %s of ClusterClass %s", c.Object.Name, class))
+		}
 		for _, m := range c.Machines {
 			result.Machines += m.Replicas
 		}
@@ -178,6 +186,9 @@ func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule
 		count[f.Severity]++
 	}
 	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"), counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
+	for _, one := range r.NotRendered {
+		fmt.Fprintf(&out, "not rendered: %s\nits templates are checked as they stand, and its machines are not counted\n", one)
+	}
 	if r.Azure != "" {
 		fmt.Fprintf(&out, "asked: %s\n", r.Azure)
 	} else {

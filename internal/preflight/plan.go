@@ -40,6 +40,13 @@ type Cluster struct {
 	Machines []*Machines
 }
 
+// Class is the ClusterClass that makes the rest of the cluster; empty where none does. A
+// class is not rendered here, so that its infrastructure and machines are not known.
+func (c *Cluster) Class() string {
+	topology := c.Object.Root.At("spec", "topology")
+	return cmp.Or(topology.At("classRef", "name").Str(), topology.At("class").Str())
+}
+
 // Machines are those that one object makes.
 type Machines struct {
 	// Owner is a KubeadmControlPlane, MachineDeployment, MachineSet, MachinePool or

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -86,7 +87,10 @@ func (t *Timeline) virtualMachine(f *why.Facts, m *clusterv1.Machine) {
 	}
 	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark("VM provisioned, agent ready", since(conditions, infrav1.VMRunningCondition), "AzureMachine")
-	t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
+	// Where nothing watches the bootstrap, and it did not fail, there is no such condition.
+	if meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition) != nil {
+		t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
+	}
 }
 
 // node marks what the workload cluster says.

@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 	if want := []float64{0, 40, 20, 20, 10}; !slices.Equal(took, want) {
 		t.Errorf("took %v, want %v", took, want)
 	}
-	if want := []string{"bootstrap data rendered", "network interface", "bootstrap succeeded"}; !slices.Equal(got.Missing, want) {
+	if want := []string{"bootstrap data rendered", "network interface"}; !slices.Equal(got.Missing, want) {
 		t.Errorf("missing %q, want %q", got.Missing, want)
 	}
 	if !got.Stages[0].At.Equal(time.Unix(1000, 0)) {

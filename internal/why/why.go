@@ -88,7 +88,7 @@ func found(step, at, reason, text, next string) *Answer {
 			line = text
 		}
 	}
-	if line = redact.Line(line, maxEvidence); line != "" {
+	if line = strings.TrimPrefix(redact.Line(line, maxEvidence), "* "); line != "" {
 		a.Evidence = []string{line}
 	}
 	if a.Says == "" {
