@@ -19,18 +19,9 @@ import (
 )
 
 const (
-	creating = "Creating"
-	vmFailed = "VMProvisionFailed"
-	// vmStopped says that somebody else than casement stopped or deallocated it.
-	vmStopped = "VMStopped"
-
 	// Values of status.failureReason, as CAPZ has them.
 	createError = "CreateError"
 	updateError = "UpdateError"
-
-	stateSucceeded = "Succeeded"
-	stateFailed    = "Failed"
-	stateDeleted   = "Deleted"
 
 	deleteWithVM = "Delete"
 
@@ -125,7 +116,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 	}
 	switch {
 	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil:
-		s.azureMachine.Status.VMState = new(infrav1.ProvisioningState(stateDeleted))
+		s.azureMachine.Status.VMState = new(infrav1.Deleted)
 		s.azureMachine.Status.Ready = false
 		s.fail(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
 	case s.vm != nil && !desired.IsOwned(s.vm.Tags, s.cluster.Name):
@@ -150,20 +141,12 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.lookAtPower(ctx, s)
 	look := r.lookAtBootstrap(ctx, s, time.Now())
 	if s.machine.Status.NodeRef.IsDefined() {
-		look = sooner(look, r.unhide(ctx, s))
+		look = cloud.Sooner(look, r.unhide(ctx, s))
 	}
 	if outcome.State == plan.Done {
-		return ctrl.Result{RequeueAfter: sooner(s.again(), look)}, nil
+		return ctrl.Result{RequeueAfter: cloud.Sooner(s.again(), look)}, nil
 	}
-	return ctrl.Result{RequeueAfter: sooner(cloud.Requeue(outcome, r.Resync), look)}, nil
-}
-
-// sooner is the shorter of two pauses, 0 standing for none.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
+	return ctrl.Result{RequeueAfter: cloud.Sooner(cloud.Requeue(outcome, r.Resync), look)}, nil
 }
 
 // again is when a machine that is done has something left to do: a VM's own
@@ -239,8 +222,8 @@ func (s *scope) report(outcome plan.Outcome) error {
 		return err
 	}
 	status := &s.azureMachine.Status
-	state := vm.Properties.ProvisioningState
-	status.VMState = new(infrav1.ProvisioningState(state))
+	state := infrav1.ProvisioningState(vm.Properties.ProvisioningState)
+	status.VMState = &state
 	s.azureMachine.Spec.ProviderID = new(desired.ProviderID(id))
 	if status.Addresses, err = addresses(s, outcome); err != nil {
 		return err
@@ -249,14 +232,14 @@ func (s *scope) report(outcome plan.Outcome) error {
 		status.FailureDomain = vm.Zones[0]
 	}
 	switch state {
-	case stateSucceeded:
+	case infrav1.Succeeded:
 		status.Initialization.Provisioned = new(true)
 		status.Ready = true
 		condition.True(s.azureMachine, infrav1.VMRunningCondition, condition.Provisioned)
-	case stateFailed:
+	case infrav1.Failed:
 		s.reportFailed(outcome, id)
 	default:
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, creating, fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.CreatingReason, fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
 	}
 	return nil
 }
@@ -272,7 +255,7 @@ func (s *scope) reportFailed(outcome plan.Outcome, id string) {
 	}
 	s.azureMachine.Status.Ready = false
 	if p := s.azureMachine.Status.Initialization.Provisioned; p != nil && *p {
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, vmFailed, message)
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.VMProvisionFailedReason, message)
 		return
 	}
 	s.fail(createError, message)

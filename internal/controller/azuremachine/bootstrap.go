@@ -26,7 +26,7 @@ func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope, now time.Tim
 		return 0
 	}
 	since := conditions.Get(m, infrav1.VMRunningCondition)
-	if s.vm == nil || since == nil || since.Status == metav1.ConditionFalse && since.Reason != creating {
+	if s.vm == nil || since == nil || since.Status == metav1.ConditionFalse && since.Reason != infrav1.CreatingReason {
 		return 0
 	}
 	due, again := cloud.BootstrapLook(now.Sub(since.LastTransitionTime.Time))
@@ -57,6 +57,6 @@ func (r *Reconciler) lookAtPower(ctx context.Context, s *scope) {
 		return
 	}
 	if off := view.Off("virtual machine "+s.vmName, m.Spec.SpotVMOptions != nil); off != "" {
-		condition.False(m, infrav1.VMRunningCondition, vmStopped, off)
+		condition.False(m, infrav1.VMRunningCondition, cloud.VMStopped, off)
 	}
 }

@@ -197,7 +197,7 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 // save summarises and writes what the pass changed, and tells of transitions.
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
 	condition.Summarise(m, table())
-	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, creating)
+	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason)
 	return cloud.Save(ctx, r.Client, helper, m, m.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
 }
 

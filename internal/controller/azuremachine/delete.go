@@ -20,11 +20,7 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-const (
-	deleting = "Deleting"
-
-	hourly = time.Hour
-)
+const hourly = time.Hour
 
 // delete removes from Azure what was made for the machine, then the finalizer.
 // The virtual machine takes its interfaces and disks along.
@@ -57,7 +53,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
 	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
-		reason, message := cloud.Explain(outcome, deleting)
+		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
 		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}

@@ -14,8 +14,8 @@ import (
 
 // Reasons of VMRunning while the virtual machine is not there.
 const (
-	waitingForInfrastructure = "WaitingForClusterInfrastructure"
-	waitingForBootstrapData  = "WaitingForBootstrapData"
+	waitingForInfrastructure = infrav1.WaitingForClusterInfraReason
+	waitingForBootstrapData  = infrav1.WaitingForBootstrapDataReason
 )
 
 // wait ends the pass until the cluster's network is there and the bootstrap

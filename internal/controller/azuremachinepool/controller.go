@@ -202,11 +202,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			return result, err
 		}
 	}
-	again := cloud.Jitter(r.Resync, string(s.pool.UID))
-	if s.again > 0 {
-		again = min(again, s.again)
-	}
-	return ctrl.Result{RequeueAfter: again}, nil
+	return ctrl.Result{RequeueAfter: cloud.Sooner(cloud.Jitter(r.Resync, string(s.pool.UID)), s.again)}, nil
 }
 
 // load reads the pool and what it hangs on. It returns nil when there is nothing to

@@ -22,6 +22,8 @@ import (
 type instance struct {
 	// id is its ARM ID, and number what the scale set's actions call it.
 	id, number string
+	// set is the ID of the scale set of a Flexible one.
+	set string
 	// computer is the name of the guest, state Azure's provisioning state.
 	computer, state, zone string
 	created               time.Time
@@ -73,11 +75,9 @@ func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
 		if err != nil {
 			return nil, err
 		}
-		var owner liveInstance
-		if s.flexible() && (json.Unmarshal(raw, &owner) != nil || !strings.EqualFold(owner.Properties.VirtualMachineScaleSet.ID, s.setID())) {
-			continue
+		if !s.flexible() || strings.EqualFold(i.set, s.setID()) {
+			out = append(out, i)
 		}
-		out = append(out, i)
 	}
 	slices.SortFunc(out, func(a, b instance) int {
 		return cmp.Or(len(a.number)-len(b.number), strings.Compare(a.number, b.number))
@@ -91,7 +91,7 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 		return instance{}, fmt.Errorf("read an instance of the scale set: %w", err)
 	}
 	i := instance{
-		id: live.ID, number: cmp.Or(live.InstanceID, live.Name), computer: live.Properties.OSProfile.ComputerName,
+		id: live.ID, number: cmp.Or(live.InstanceID, live.Name), set: live.Properties.VirtualMachineScaleSet.ID, computer: live.Properties.OSProfile.ComputerName,
 		state: live.Properties.ProvisioningState, created: live.Properties.TimeCreated, latest: live.Properties.LatestModelApplied, raw: raw,
 	}
 	if len(live.Zones) > 0 {
@@ -182,7 +182,7 @@ func (r *Reconciler) lookAtInstances(ctx context.Context, s *scope, fresh bool) 
 	return ctrl.Result{}, err
 }
 
-// state of an instance as a status shows it.
+// provisioningState is the state as a status shows it.
 func (i *instance) provisioningState() *infrav1.ProvisioningState {
 	return new(infrav1.ProvisioningState(i.state))
 }

@@ -14,9 +14,6 @@ import (
 	"casement.dev/casement/internal/controller/condition"
 )
 
-// vmStopped says that somebody else than casement stopped or deallocated an instance.
-const vmStopped = "VMStopped"
-
 // lookAtLost asks Azure, with one list for all, what has become of instances whose
 // nodes are lost or that it failed to provision.
 func (r *Reconciler) lookAtLost(ctx context.Context, s *scope) (ctrl.Result, error) {
@@ -47,9 +44,7 @@ func (r *Reconciler) lookAtBootstrap(ctx context.Context, s *scope) (ctrl.Result
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if again > 0 && (s.again == 0 || again < s.again) {
-			s.again = again
-		}
+		s.again = cloud.Sooner(s.again, again)
 	}
 	return ctrl.Result{}, nil
 }

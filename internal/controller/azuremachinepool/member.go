@@ -134,7 +134,7 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	off := view.Off("instance "+m.instance.number, s.spec.SpotVMOptions != nil)
 	switch state := infrav1.ProvisioningState(m.instance.state); {
 	case off != "":
-		condition.False(m.shown, clusterv1.ReadyCondition, vmStopped, off)
+		condition.False(m.shown, clusterv1.ReadyCondition, cloud.VMStopped, off)
 	case state == infrav1.Succeeded, state == infrav1.Updating:
 		status.Ready, status.Initialization.Provisioned = true, new(true)
 		condition.True(m.shown, clusterv1.ReadyCondition, condition.Provisioned)

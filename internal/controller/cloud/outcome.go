@@ -30,6 +30,14 @@ func States(tokens []plan.Token) []infrav1.LongRunningOperationState {
 	return states
 }
 
+// Sooner is the shorter of two pauses, 0 standing for none.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // Tokens reads what States wrote. What cannot be read is left out, and Azure is
 // asked instead.
 func Tokens(states []infrav1.LongRunningOperationState) []plan.Token {

@@ -10,6 +10,10 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
+// VMStopped is the reason of machines and instances that somebody else than casement
+// stopped or deallocated.
+const VMStopped = "VMStopped"
+
 // View is what Azure knows of a virtual machine beyond its model. It changes without a
 // write, is not part of the shared reads, and is asked for only where a node is lost or
 // a machine failed.
