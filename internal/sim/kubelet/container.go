@@ -83,9 +83,14 @@ func (c *container) collect(now time.Time) {
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
 		c.pause = 0 // the kubelet forgets after a good run
 	}
+	c.run = nil
+	c.backOff(now)
+}
+
+// backOff makes the next run wait, longer each time.
+func (c *container) backOff(now time.Time) {
 	c.pause = backoff(c.pause)
 	c.notBefore = now.Add(c.pause)
-	c.run = nil
 }
 
 // done says whether the container is not to run (again).
@@ -151,11 +156,11 @@ func (c *container) view() corev1.ContainerStatus {
 }
 
 // stop ends a run within the grace period.
-func (c *container) stop(ctx context.Context, _ clock.Clock, grace time.Duration) {
+func (c *container) stop(ctx context.Context, clock clock.Clock, grace time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	c.run.stop(ctx)
-	c.collect(time.Now())
+	c.collect(clock.Now())
 }
 
 // start begins a run of a container, or notes why it cannot.
@@ -168,8 +173,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	if reason, message := refuseImage(c.spec.Image, w.k.c.OS, w.k.c.Release.Build); reason != "" {
 		w.event(ctx, corev1.EventTypeWarning, "Failed", message, c.fieldPath())
 		c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
-		c.pause = backoff(c.pause)
-		c.notBefore = now.Add(c.pause)
+		c.backOff(now)
 		return
 	}
 	if !w.k.pods.pull(c.spec.Image) {
@@ -179,8 +183,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: err.Error()}
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
-		c.pause = backoff(c.pause)
-		c.notBefore = now.Add(c.pause)
+		c.backOff(now)
 		return
 	}
 	run.started = metav1.NewTime(now)
