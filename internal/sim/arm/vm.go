@@ -125,21 +125,13 @@ func checkOSProfile(d *doc) *Error {
 		name = d.id.name()
 		profile["computerName"] = name
 	}
-	limit := 64
-	if windows {
-		limit = 15
-	}
 	switch {
-	case len(name) > limit && windows:
-		return invalid("osProfile.computerName", "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
-	case len(name) > limit:
+	case !windows && len(name) > 64:
 		return invalid("osProfile.computerName", "Linux host name cannot exceed 64 characters in length or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / ?.")
-	case windows && (strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?")):
+	case windows && (len(name) > 15 || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?")):
 		return invalid("osProfile.computerName", "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
 	}
-	if data, err := base64.StdEncoding.DecodeString(str(profile, "customData")); err != nil {
-		return invalid("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
-	} else if len(data) > maxCustomData {
+	if data, err := base64.StdEncoding.DecodeString(str(profile, "customData")); err != nil || len(data) > maxCustomData {
 		return invalid("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
 	}
 	linux := sub(profile, "linuxConfiguration")

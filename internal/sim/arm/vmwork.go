@@ -148,7 +148,7 @@ func runScript(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	return object{"value": []any{status("StdOut", out), status("StdErr", errOut)}}, nil
 }
 
-// actions are the POST actions of a VM and their operations.
+// vmActions are the POST actions of a VM that are operations.
 var vmActions = map[string]struct {
 	action string
 	takes  time.Duration
@@ -191,21 +191,26 @@ func (c *call) serveAction() (bool, *Error) {
 	if c.r.Method == http.MethodPost && tail == "retrievebootdiagnosticsdata" {
 		return true, c.serveBootDiagnostics(parent)
 	}
-	action, ok := vmActions[tail]
-	if c.r.Method != http.MethodPost || !ok {
-		return false, nil
+	if _, ok := vmActions[tail]; ok && c.r.Method == http.MethodPost {
+		return true, c.act(parent, tail)
 	}
+	return false, nil
+}
+
+// act begins the operation of a POST action.
+func (c *call) act(vm resourceID, tail string) *Error {
+	action := vmActions[tail]
 	args, e := c.body()
 	if e != nil {
-		return true, e
+		return e
 	}
 	var op *operation
 	err := c.s.update(func(t *tx) error {
-		d := t.edit(parent.key())
+		d := t.edit(vm.key())
 		if d == nil {
-			return errNotFound(parent)
+			return errNotFound(vm)
 		}
-		if e := t.writable(parent, parent.key(), ""); e != nil {
+		if e := t.writable(vm, vm.key(), ""); e != nil {
 			return e
 		}
 		if boolean(d.Hidden, "generalized") && (tail == "start" || tail == "restart") {
@@ -223,7 +228,7 @@ func (c *call) serveAction() (bool, *Error) {
 			Namespace: c.id.Namespace, Location: d.location(), APIVersion: c.version, Args: args}, action.takes)
 		return nil
 	})
-	return true, c.accepted(op, err)
+	return c.accepted(op, err)
 }
 
 // prepareExtension files an extension; its protected settings are never shown.
