@@ -3,13 +3,10 @@ package local
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -18,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -26,7 +22,6 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/guest"
-	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
 )
@@ -56,19 +51,6 @@ type machines struct {
 	byID     map[string]*machine
 	clusters map[string]*standin.Cluster
 	pools    map[string]*podPool
-}
-
-// machine is one VM that has a guest.
-type machine struct {
-	vm       arm.VM
-	guest    *guest.Guest
-	node     *node
-	loopback netip.Addr
-	cancel   context.CancelFunc
-	done     chan struct{}
-	err      error
-	// ailing holds the fault rules that have struck the guest.
-	ailing map[string]bool
 }
 
 func newMachines(dir Dir, log logr.Logger) *machines {
@@ -104,10 +86,23 @@ func (m *machines) home(id string) string {
 	return m.dir.Path("vms", parts[3], name)
 }
 
-func (m *machines) has(id string) bool {
+// find is the machine of a VM, nil for none.
+func (m *machines) find(id string) *machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byID[machineKey(id)] != nil
+	return m.byID[machineKey(id)]
+}
+
+func (m *machines) has(id string) bool { return m.find(id) != nil }
+
+// body is the guest of a VM that has one by now.
+func (m *machines) body(id string) (*guest.Guest, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.byID[machineKey(id)]; g != nil && g.guest != nil {
+		return g.guest, nil
+	}
+	return nil, fmt.Errorf("the VM has no running guest")
 }
 
 // Start implements arm.Machines.
@@ -135,122 +130,6 @@ func (m *machines) Start(vm arm.VM) {
 	})
 }
 
-// run boots a guest and serves its SSH port until ctx ends.
-func (m *machines) run(ctx context.Context, g *machine) error {
-	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
-		return err
-	}
-	spec, err := m.spec(g.vm)
-	if err != nil {
-		return err
-	}
-	ailments := m.spoilers(g)
-	for _, a := range ailments {
-		spec.CustomData = a.Spoil(spec.CustomData)
-	}
-	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
-	loopback, err := m.fabric.Loopback(vnet, spec.IPs[0])
-	if err != nil {
-		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
-	}
-	console, err := os.OpenFile(filepath.Join(m.home(g.vm.ID), "console.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer console.Close()
-	name := clusterName(g.vm)
-	n := &node{
-		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[string]*staticProcess{},
-		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
-	}
-	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: spoiling{m.web(n.origin), ailments},
-		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
-	})
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Path)
-	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		n.close(end)
-	}()
-	m.mu.Lock()
-	g.guest, g.node, g.loopback = body, n, loopback
-	m.mu.Unlock()
-	m.afflict(g, m.faults.List()...)
-	listener, err := m.fabric.Listen(vnet, spec.IPs[0], 22, "ssh "+g.vm.Name)
-	if err != nil {
-		return err
-	}
-	var services sync.WaitGroup
-	defer services.Wait()
-	if g.vm.OS == guest.Windows {
-		desktop, err := m.fabric.Listen(vnet, spec.IPs[0], 3389, "rdp "+g.vm.Name)
-		if err != nil {
-			return err
-		}
-		services.Go(func() {
-			if err := body.ServeRDP(ctx, desktop); err != nil && ctx.Err() == nil {
-				m.log.Error(err, "Remote Desktop ended", "vm", g.vm.Name)
-			}
-		})
-	}
-	services.Go(func() {
-		dial := func(ctx context.Context, address string) (net.Conn, error) {
-			return m.fabric.Dial(ctx, n.origin, "tcp", address)
-		}
-		if err := body.ServeSSH(ctx, listener, dial); err != nil && ctx.Err() == nil {
-			m.log.Error(err, "sshd ended", "vm", g.vm.Name)
-		}
-	})
-	services.Go(func() {
-		if err := n.serveEgress(ctx); err != nil && ctx.Err() == nil {
-			m.log.Error(err, "the egress socket ended", "vm", g.vm.Name)
-		}
-	})
-	if err := body.Boot(ctx); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
-}
-
-// web carries what a guest asks by HTTP.
-func (m *machines) web(from fabric.Origin) http.RoundTripper {
-	return &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return m.fabric.Dial(ctx, from, network, address)
-		},
-		TLSClientConfig:   &tls.Config{RootCAs: m.roots, MinVersion: tls.VersionTLS12},
-		DisableKeepAlives: true,
-	}
-}
-
-// stopTimeout bounds the end of a VM's processes.
-const stopTimeout = 10 * time.Second
-
-// clusterName is the cluster that a VM belongs to, by the tag that its provider
-// marks it with.
-func clusterName(vm arm.VM) string {
-	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
-	for name := range vm.Tags {
-		if cluster, ok := strings.CutPrefix(name, tag); ok {
-			return cluster
-		}
-	}
-	return vm.ResourceGroup
-}
-
-// socket is the egress socket of a VM; its path must be short.
-func (m *machines) socket(id string) string {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)
-	return m.dir.Path("egress", fmt.Sprintf("%016x.sock", h.Sum64()))
-}
-
 // pool returns the pod addresses of a cluster.
 func (m *machines) pool(key string) *podPool {
 	m.mu.Lock()
@@ -271,61 +150,9 @@ func (m *machines) cluster(key, vnet string) *standin.Cluster {
 	return m.clusters[key]
 }
 
-func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
-	contents, known := windows.ParseImage(imageName(vm.Image))
-	if !known {
-		if contents, known = plainContents(vm); known && contents.OS == windows.OSWindows {
-			vm.CustomData = nil // no cloudbase-init on it: Windows only writes it to a file
-		}
-	}
-	if !known {
-		return guest.Machine{}, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
-	}
-	spec := guest.Machine{
-		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
-		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys,
-		Image: guest.Image{
-			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
-			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
-		},
-	}
-	if contents.Release.Name != "" {
-		spec.Image.Release = contents.Release.Name
-	}
-	if contents.KubeletService {
-		spec.Image.ServiceManager = guest.WindowsService
-	}
-	for _, nic := range vm.NICs {
-		for _, text := range nic.PrivateIPs {
-			ip, err := netip.ParseAddr(text)
-			if err != nil {
-				return spec, fmt.Errorf("VM %s: address of %s: %w", vm.Name, nic.ID, err)
-			}
-			spec.IPs = append(spec.IPs, ip)
-		}
-	}
-	for _, d := range vm.DataDisks {
-		spec.DataDisks = append(spec.DataDisks, guest.DataDisk{LUN: d.LUN, SizeGB: d.SizeGiB})
-	}
-	return spec, nil
-}
-
-func imageName(i arm.Image) string {
-	if i.Source != "" {
-		return i.Source
-	}
-	if i.ID != "" {
-		return i.ID
-	}
-	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
-}
-
 // Stop implements arm.Machines.
 func (m *machines) Stop(id string) {
-	m.mu.Lock()
-	g := m.byID[machineKey(id)]
-	m.mu.Unlock()
-	if g != nil {
+	if g := m.find(id); g != nil {
 		g.cancel()
 		<-g.done
 	}
@@ -333,10 +160,7 @@ func (m *machines) Stop(id string) {
 
 // Delete implements arm.Machines.
 func (m *machines) Delete(ctx context.Context, id string) error {
-	m.mu.Lock()
-	g := m.byID[machineKey(id)]
-	m.mu.Unlock()
-	if g != nil {
+	if g := m.find(id); g != nil {
 		g.cancel()
 		select {
 		case <-g.done:
@@ -376,32 +200,28 @@ func (m *machines) View(id string) arm.View {
 
 // Run implements arm.Machines.
 func (m *machines) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
-	m.mu.Lock()
-	g := m.byID[machineKey(id)]
-	m.mu.Unlock()
-	if g == nil || g.guest == nil {
-		return 0, "", "", fmt.Errorf("the VM has no running guest")
+	body, err := m.body(id)
+	if err != nil {
+		return 0, "", "", err
 	}
 	var out, errOut bytes.Buffer
-	code = g.guest.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
 	return code, out.String(), errOut.String(), nil
 }
 
 // SetPassword implements arm.PasswordSetter. What it says on the console is who
 // had a password set, and not which.
 func (m *machines) SetPassword(_ context.Context, id, user, password string) error {
-	m.mu.Lock()
-	g := m.byID[machineKey(id)]
-	m.mu.Unlock()
-	if g == nil || g.guest == nil {
-		return fmt.Errorf("the VM has no running guest")
-	}
-	if err := g.guest.Machine().SetPassword(user, password); err != nil {
+	body, err := m.body(id)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.guest.Machine().Console, "guest: VMAccess set the password of user %s\n", user)
-	if row, ok := g.guest.Services().Get("TermService"); ok && !row.Running {
-		return g.guest.Services().Start("TermService")
+	if err := body.Machine().SetPassword(user, password); err != nil {
+		return err
+	}
+	fmt.Fprintf(body.Machine().Console, "guest: VMAccess set the password of user %s\n", user)
+	if row, ok := body.Services().Get("TermService"); ok && !row.Running {
+		return body.Services().Start("TermService")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,17 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
-	"casement.dev/casement/internal/sim/kubeadm"
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/standin"
-	"casement.dev/casement/internal/sim/staticpod"
 )
 
 // node is what makes a VM a Kubernetes node: its kubelet service, the static
@@ -208,193 +202,6 @@ func (n *node) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
 	}
 	return n.net.Dial(ctx, n.origin, network, address)
-}
-
-// kubeadm is the guest's kubeadm command.
-func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
-	if len(p.Args) < 2 {
-		return p.Fail(1, "kubeadm: name a command: init or join")
-	}
-	config := flagValue(p.Args, "config")
-	var err error
-	switch p.Args[1] {
-	case "init":
-		err = n.boot(ctx, "init", config, p.Stdout)
-	case "join":
-		err = n.kubeadmJoin(ctx, config, p.Stdout)
-	default:
-		return p.Fail(1, "kubeadm: unknown command %q", p.Args[1])
-	}
-	if err != nil {
-		return p.Fail(1, "error: %v", err)
-	}
-	return 0
-}
-
-func flagValue(args []string, name string) string {
-	for i, a := range args {
-		if v, ok := strings.CutPrefix(a, "--"+name+"="); ok {
-			return v
-		}
-		if a == "--"+name && i+1 < len(args) {
-			return args[i+1]
-		}
-	}
-	return ""
-}
-
-// boot runs a part of casement-kube's boot on this machine, while its kubelet runs
-// the static pods that boot writes.
-func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
-	binary, err := kube.Find()
-	if err != nil {
-		return err
-	}
-	root, err := n.body.Path("/")
-	if err != nil {
-		return err
-	}
-	log := filepath.Join(n.home, "kubeadm.log")
-	p, err := process.Start(process.Spec{
-		Name: "kubeadm", Path: binary, Log: log,
-		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
-			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
-	})
-	if err != nil {
-		return err
-	}
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	for running := true; running; {
-		select {
-		case <-ctx.Done():
-			p.Kill()
-			return ctx.Err()
-		case <-poll.C:
-			n.startKubelet() // once boot has written its configuration
-		case <-p.Done():
-			running = false
-		}
-	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		return err
-	}
-	// kubeadm's packages print some paths of this machine.
-	if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
-		return err
-	}
-	if code := p.State().ExitCode; code != 0 {
-		return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
-	}
-	return nil
-}
-
-func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) error {
-	path, err := n.body.Path(config)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	m := n.body.Machine()
-	socket := "unix:///var/run/containerd/containerd.sock"
-	if n.vm.OS == "Windows" {
-		socket = "npipe:////./pipe/containerd-containerd"
-	}
-	join, _, err := kubeadm.ParseJoin(data, n.vm.ComputerName)
-	if err != nil {
-		return err
-	}
-	err = kubeadm.Join(ctx, kubeadm.Options{
-		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
-		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out,
-		StartKubelet: func(context.Context) error {
-			n.stopKubelet()
-			n.startKubelet()
-			return nil
-		},
-	})
-	if err != nil || join.ControlPlane == nil {
-		return err
-	}
-	return n.boot(ctx, "join", config, out)
-}
-
-// StartProcess implements kubelet.Processes: a static pod's container becomes a
-// process of casement-kube on this machine.
-func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubelet.Process, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if p := n.processes[spec.ID]; p != nil && p.hash == spec.Hash && p.State().Running {
-		return p, nil
-	}
-	binary, err := kube.Find()
-	if err != nil {
-		return nil, err
-	}
-	root, err := n.body.Path("/")
-	if err != nil {
-		return nil, err
-	}
-	argv, dropped, err := staticpod.Translate(spec.Container.Command, staticpod.Mapping{
-		Root: root, Address: n.origin.IP.String(), Loopback: n.loopback.String(), EgressConfig: filepath.Join(n.home, "egress.yaml"),
-		Version: n.body.Machine().Image.KubernetesVersion})
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range dropped {
-		fmt.Fprintf(n.console, "casement: warning: dropped %s, which the embedded Kubernetes no longer has\n", d)
-	}
-	p, err := process.Start(process.Spec{Name: argv[0], Path: binary, Argv: argv, Log: spec.LogFile})
-	if err != nil {
-		return nil, err
-	}
-	s := &staticProcess{Process: p, hash: spec.Hash}
-	n.processes[spec.ID] = s
-	if file, inTree := cloudConfig(spec.Container.Command); inTree {
-		n.work.Go(func() { n.runInTree(s, spec.Container.Command, file) })
-	}
-	return s, nil
-}
-
-// runs says which Kubernetes the control plane of this machine really is, and
-// nothing on a machine that has none.
-func (n *node) runs() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for id, p := range n.processes {
-		if !strings.HasSuffix(id, "/kube-apiserver") || !p.State().Running {
-			continue
-		}
-		asked := n.body.Machine().Image.KubernetesVersion
-		release, exact := staticpod.Emulated(asked)
-		switch {
-		case release == staticpod.Embedded && exact:
-			return kubernetesVersion()
-		case exact:
-			return kubernetesVersion() + " as " + release
-		}
-		return kubernetesVersion() + " as " + release + ", the oldest it can be"
-	}
-	return ""
-}
-
-// staticProcess is a process as a kubelet sees it.
-type staticProcess struct {
-	*process.Process
-	hash string
-}
-
-// ExitCode implements kubelet.Process.
-func (p *staticProcess) ExitCode() int { return p.State().ExitCode }
-
-// Stop implements kubelet.Process.
-func (p *staticProcess) Stop(ctx context.Context) error {
-	p.Process.Stop(ctx)
-	return nil
 }
 
 // serveEgress lets the API server of this machine reach nodes, pods and services.
