@@ -28,6 +28,7 @@ and subscription IDs stay. An existing file is not overwritten.`,
 		Example: "  casement support demo\n  casement support demo --file demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			hurry()
 			c, err := a.client(t)
 			if err != nil {
 				return err

@@ -49,14 +49,20 @@ var commands = []rule{
 	command(`(\bcrictl(?:\.exe)?\s`+rest+`--auth[\s=]+)`+value, "crictl"),
 	command(`(\becho\s+["']?[\w.-]+:)[^|\n]+?(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`, "chpasswd"),
 	// Windows' own: net user NAME PASSWORD, net use PATH PASSWORD, /p:PASSWORD.
-	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net"),
-	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net"),
-	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net"),
+	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net").and("use"),
+	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net").and("use"),
+	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net").and("use"),
 	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
 	command(`(\s/pass(?:word)?:)`+value, "/pass"),
 	// The rest of Azure's and OpenSSL's.
 	command(`(\bkeyvault\s+secret\s+set\s`+rest+`--value[\s=]+)`+value, "keyvault"),
 	command(`(\s-pass(?:in|out)?\s+["']?pass:)`+value, "pass:"),
+}
+
+// commandLike says whether a text may be a command line with a value, or a part of one:
+// most texts in objects are a name, a path or a number.
+func commandLike(s string) bool {
+	return strings.HasPrefix(s, "-") || strings.ContainsAny(s, " \t\r\n\f\v\"'(")
 }
 
 // command is a rule that keeps what its groups match, whatever the case, and that has
@@ -68,6 +74,13 @@ func command(pattern string, parts ...string) rule {
 		with += "${2}"
 	}
 	return rule{find, with, holdsLower(parts...)}
+}
+
+// and is the rule for texts that have another text in lower case as well.
+func (r rule) and(part string) rule {
+	may := r.may
+	r.may = func(s, lower string) bool { return strings.Contains(lower, part) && may(s, lower) }
+	return r
 }
 
 // arguments takes the secrets out of a list of texts, which may be arguments: each by

@@ -17,12 +17,9 @@ func Text(s string) string {
 		return s // a word alone
 	}
 	lower := strings.ToLower(s)
-	for _, rules := range [][]rule{texts, commands} {
-		for _, r := range rules {
-			if r.may(s, lower) {
-				s = r.find.ReplaceAllString(s, r.with)
-			}
-		}
+	s = apply(texts, s, lower)
+	if commandLike(s) {
+		s = apply(commands, s, lower)
 	}
 	return s
 }

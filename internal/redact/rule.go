@@ -14,6 +14,17 @@ type rule struct {
 	may  func(s, lower string) bool
 }
 
+// apply replaces what the rules find. lower is the lower case of s, of which earlier
+// rules may have taken something.
+func apply(rules []rule, s, lower string) string {
+	for _, r := range rules {
+		if r.may(s, lower) {
+			s = r.find.ReplaceAllString(s, r.with)
+		}
+	}
+	return s
+}
+
 // holds and holdsLower are texts of which a match has one.
 func holds(parts ...string) func(string, string) bool {
 	return func(s, _ string) bool { return hasAny(s, parts) }
