@@ -49,16 +49,16 @@ func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 	for _, p := range providers {
 		base := fmt.Sprintf("https://%s:%d", host, byName[p.Name])
 		for _, crd := range p.CRDs {
-			PointConversion(crd, base, caBundle)
+			pointConversion(crd, base, caBundle)
 		}
 		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
 	}
 	return providers, nil
 }
 
-// PointConversion makes crd convert through the webhook server at base and
+// pointConversion makes crd convert through the webhook server at base and
 // labels it with the contract versions that Cluster API looks for.
-func PointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string, caBundle []byte) {
+func pointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string, caBundle []byte) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{

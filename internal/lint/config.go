@@ -46,9 +46,9 @@ type Suppression struct {
 	Reason string `json:"reason"`
 }
 
-// FindConfig looks for a configuration file in a directory and those above it; empty
+// findConfig looks for a configuration file in a directory and those above it; empty
 // when there is none.
-func FindConfig(dir string) string {
+func findConfig(dir string) string {
 	for {
 		name := filepath.Join(dir, ConfigFile)
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
@@ -62,9 +62,9 @@ func FindConfig(dir string) string {
 	}
 }
 
-// ReadConfig reads a configuration file. A key that it does not know is an error, as it
+// readConfig reads a configuration file. A key that it does not know is an error, as it
 // would be silence about something else than was meant.
-func ReadConfig(name string) (Config, error) {
+func readConfig(name string) (Config, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return Config{}, err
@@ -206,11 +206,11 @@ func LoadConfig(name string) (Config, error) {
 		if err != nil {
 			return Config{}, err
 		}
-		if name = FindConfig(dir); name == "" {
+		if name = findConfig(dir); name == "" {
 			return Config{}, nil
 		}
 	}
-	c, err := ReadConfig(name)
+	c, err := readConfig(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("read the configuration: %w", err)
 	}

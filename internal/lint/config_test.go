@@ -22,10 +22,10 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	write("kubernetesVersion: 1.34.2\nwindowsReleases: ['2022']\nmixedCluster: true\nignore:\n- {rule: WIN201, path: a/, reason: old}\n- {rule: WIN202, reason: all}\n")
-	if found := FindConfig(below); found != name {
+	if found := findConfig(below); found != name {
 		t.Fatalf("found %q, not %q", found, name)
 	}
-	c, err := ReadConfig(name)
+	c, err := readConfig(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestConfig(t *testing.T) {
 		"windowsReleases: [\n":          "line",
 	} {
 		write(text)
-		if _, err := ReadConfig(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readConfig(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, which does not name %s", text, err, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestExamples(t *testing.T) {
 		if err := os.WriteFile(name, []byte(key+": "+examples[key]+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c, err := ReadConfig(name)
+		c, err := readConfig(name)
 		if err == nil {
 			_, err = c.Resolve()
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrLocked is returned by a second plane on the same state directory.
-var ErrLocked = errors.New("another casement holds the state directory")
+// errLocked is returned by a second plane on the same state directory.
+var errLocked = errors.New("another casement holds the state directory")
 
 // lock takes the state directory for this process. The kernel lets it go when
 // the process ends, however it ends.
@@ -24,7 +24,7 @@ func (d Dir) lock() (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", d, ErrLocked)
+		return nil, fmt.Errorf("%s: %w", d, errLocked)
 	}
 	if err := f.Truncate(0); err != nil {
 		return nil, err

@@ -39,15 +39,15 @@ type Spec struct {
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
 	// Restart makes the process start again when it ends by itself, at first at
-	// once and then with a growing pause up to MaxBackoff.
+	// once and then with a growing pause up to maxBackoff.
 	Restart bool
 	// OnChange, when set, is told when the process runs and when it has ended.
 	OnChange func(State)
 }
 
-// MaxBackoff is the longest pause between two starts of a process that fails,
+// maxBackoff is the longest pause between two starts of a process that fails,
 // shorter than a kubelet's five minutes because a person waits.
-const MaxBackoff = 10 * time.Second
+const maxBackoff = 10 * time.Second
 
 // State is how a process stands.
 type State struct {
@@ -120,7 +120,7 @@ func (p *Process) supervise(started chan<- error) {
 			timer.Stop()
 			return
 		}
-		pause = min(2*pause, MaxBackoff)
+		pause = min(2*pause, maxBackoff)
 	}
 }
 

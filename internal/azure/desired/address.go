@@ -68,9 +68,9 @@ func (b *clusterBuilder) publicIP(ip infrav1.PublicIPSpec, zones []string, field
 	}, infrav1.PublicIPsReadyCondition, field, b.group.ID())
 }
 
-// APIServerDNSLabel is the domain name label of the API server's public IP. The
+// apiServerDNSLabel is the domain name label of the API server's public IP. The
 // hash keeps it free of other people's clusters of the same name in the region.
-func APIServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
+func apiServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%s/%s", c.Spec.SubscriptionID, c.Spec.ResourceGroup, ipName)
 	return fmt.Sprintf("%s-%x", strings.ToLower(clusterName), h.Sum32())

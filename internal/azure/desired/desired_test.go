@@ -126,7 +126,7 @@ func TestAPIServerDNSLabel(t *testing.T) {
 	c := &infrav1.AzureCluster{}
 	c.Spec.SubscriptionID = "00000000-0000-0000-0000-000000000001"
 	c.Spec.ResourceGroup = "my-cluster"
-	if got, want := APIServerDNSLabel(c, "my-cluster", "pip-my-cluster-apiserver"), "my-cluster-1f7e7d94"; got != want {
+	if got, want := apiServerDNSLabel(c, "my-cluster", "pip-my-cluster-apiserver"), "my-cluster-1f7e7d94"; got != want {
 		t.Errorf("label %q, want %q", got, want)
 	}
 }

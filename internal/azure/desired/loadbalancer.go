@@ -56,7 +56,7 @@ func (b *clusterBuilder) publicAPIServerLB(lb *infrav1.LoadBalancerSpec) {
 	for i, f := range public {
 		ip := *f.PublicIP
 		if ip.DNSName == "" {
-			ip.DNSName = APIServerDNSLabel(b.Cluster, b.ClusterName, ip.Name)
+			ip.DNSName = apiServerDNSLabel(b.Cluster, b.ClusterName, ip.Name)
 		}
 		b.publicIP(ip, b.zones(lb), fmt.Sprintf("%s.frontendIPs[%d].publicIP", field, i))
 		needs = append(needs, b.publicIPID(ip.Name))
@@ -72,7 +72,7 @@ func (b *clusterBuilder) publicAPIServerLB(lb *infrav1.LoadBalancerSpec) {
 
 func (b *clusterBuilder) internalLB(name, pool string, lb *infrav1.LoadBalancerSpec, frontends []infrav1.FrontendIP) {
 	id := b.loadBalancerID(name)
-	subnet := b.subnetID(SubnetOf(b.Cluster, infrav1.SubnetControlPlane))
+	subnet := b.subnetID(subnetOf(b.Cluster, infrav1.SubnetControlPlane))
 	role := roleAPIServer
 	if name != lb.Name {
 		role = roleAPIServer + "-internal"
@@ -227,8 +227,8 @@ func outboundPoolName(lb *infrav1.LoadBalancerSpec) string {
 	return cmp.Or(lb.BackendPool.Name, lb.Name+"-outboundBackendPool")
 }
 
-// SubnetOf is the name of the first subnet that serves a role, and "" if none does.
-func SubnetOf(c *infrav1.AzureCluster, role infrav1.SubnetRole) string {
+// subnetOf is the name of the first subnet that serves a role, and "" if none does.
+func subnetOf(c *infrav1.AzureCluster, role infrav1.SubnetRole) string {
 	for _, s := range c.Spec.NetworkSpec.Subnets {
 		if hasRole(s, role) {
 			return s.Name

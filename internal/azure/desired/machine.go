@@ -192,7 +192,7 @@ func (b *machineBuilder) roleAssignment(owner string) {
 		APIVersion: AuthorizationAPIVersion,
 		Body: armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
 			PrincipalID:      &b.PrincipalID,
-			RoleDefinitionID: new(cmp.Or(role.DefinitionID, ContributorRole(subscription))),
+			RoleDefinitionID: new(cmp.Or(role.DefinitionID, contributorRole(subscription))),
 			PrincipalType:    new(armauthorization.PrincipalTypeServicePrincipal),
 		}},
 		Policy: CreateOnly, Condition: infrav1.RoleAssignmentReadyCondition, Field: "spec.systemAssignedIdentityRole",
@@ -200,9 +200,9 @@ func (b *machineBuilder) roleAssignment(owner string) {
 	})
 }
 
-// ContributorRole is the ID of Azure's built-in Contributor role.
+// contributorRole is the ID of Azure's built-in Contributor role.
 // Source: Azure built-in roles, https://learn.microsoft.com/azure/role-based-access-control/built-in-roles.
-func ContributorRole(subscription string) string {
+func contributorRole(subscription string) string {
 	return fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c", subscription)
 }
 

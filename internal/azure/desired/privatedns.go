@@ -19,9 +19,9 @@ func PrivateZone(c *infrav1.AzureCluster, clusterName string) string {
 	return cmp.Or(c.Spec.NetworkSpec.PrivateDNSZoneName, clusterName+".capz.io")
 }
 
-// HasPrivateZone says whether casement makes the zone: for an internal API
+// hasPrivateZone says whether casement makes the zone: for an internal API
 // server load balancer unless the spec says None.
-func HasPrivateZone(c *infrav1.AzureCluster) bool {
+func hasPrivateZone(c *infrav1.AzureCluster) bool {
 	network := &c.Spec.NetworkSpec
 	none := network.PrivateDNSZone != nil && *network.PrivateDNSZone == infrav1.PrivateDNSZoneModeNone
 	return c.Spec.ControlPlaneEnabled && network.APIServerLB != nil && network.APIServerLB.Type == infrav1.Internal && !none
@@ -30,7 +30,7 @@ func HasPrivateZone(c *infrav1.AzureCluster) bool {
 // privateDNS adds the zone, a link for the virtual network and each of its peers,
 // and the record of the API server.
 func (b *clusterBuilder) privateDNS() {
-	if !HasPrivateZone(b.Cluster) {
+	if !hasPrivateZone(b.Cluster) {
 		return
 	}
 	group := Group{Subscription: b.spec.SubscriptionID, Name: cmp.Or(b.spec.NetworkSpec.PrivateDNSZoneResourceGroup, b.spec.ResourceGroup)}

@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// MaxSecret is the most characters that the value of a Key Vault secret may have.
+// maxSecret is the most characters that the value of a Key Vault secret may have.
 // Source: https://learn.microsoft.com/azure/key-vault/secrets/about-secrets (25k bytes).
-const MaxSecret = 25600
+const maxSecret = 25600
 
 // Input is the bootstrap data of one machine or pool, and where its script will lie.
 type Input struct {
@@ -92,8 +92,8 @@ func pack(script string) (string, error) {
 		return "", err
 	}
 	out := base64.URLEncoding.EncodeToString(b.Bytes())
-	if len(out) > MaxSecret {
-		return "", &Error{"the bootstrap data", fmt.Sprintf("it has %d characters when compressed, and a Key Vault secret takes %d", len(out), MaxSecret), "move large files into the image, or keep this machine's bootstrap data in its custom data"}
+	if len(out) > maxSecret {
+		return "", &Error{"the bootstrap data", fmt.Sprintf("it has %d characters when compressed, and a Key Vault secret takes %d", len(out), maxSecret), "move large files into the image, or keep this machine's bootstrap data in its custom data"}
 	}
 	return out, nil
 }

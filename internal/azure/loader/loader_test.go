@@ -151,7 +151,7 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte(cloudConfig), false)
 	f.Fuzz(func(t *testing.T, data []byte, windows bool) {
 		in := input(windows, string(data))
-		if out, err := Make(in); err == nil && len(out.Secret) > MaxSecret {
+		if out, err := Make(in); err == nil && len(out.Secret) > maxSecret {
 			t.Errorf("a secret of %d characters", len(out.Secret))
 		}
 	})

@@ -169,7 +169,7 @@ func (v VM) ResetPassword(ctx context.Context, user string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	password, err := NewPassword()
+	password, err := newPassword()
 	if err != nil {
 		return "", err
 	}
@@ -232,8 +232,8 @@ var classes = [...]string{"abcdefghijkmnpqrstuvwxyz", "ABCDEFGHJKLMNPQRSTUVWXYZ"
 // passwordLength is between Azure's 12 and 123, with more than 100 bits of chance.
 const passwordLength = 20
 
-// NewPassword is a random password of all four classes.
-func NewPassword() (string, error) {
+// newPassword is a random password of all four classes.
+func newPassword() (string, error) {
 	all := strings.Join(classes[:], "")
 	for {
 		out := make([]byte, passwordLength)

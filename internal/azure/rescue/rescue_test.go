@@ -184,7 +184,7 @@ func TestResetPasswordTakesTheExtensionThatIsThere(t *testing.T) {
 func TestNewPassword(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
-		p, err := NewPassword()
+		p, err := newPassword()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 )
 
-// APIVersion is of Key Vault's data plane.
-const APIVersion = "7.4"
+// apiVersion is of Key Vault's data plane.
+const apiVersion = "7.4"
 
 const callTimeout = 30 * time.Second
 
@@ -94,7 +94,7 @@ func (c *Client) do(ctx context.Context, method, secretURL string, body any) err
 		return err
 	}
 	query := req.Raw().URL.Query()
-	query.Set("api-version", APIVersion)
+	query.Set("api-version", apiVersion)
 	req.Raw().URL.RawQuery = query.Encode()
 	if body != nil {
 		if err := runtime.MarshalAsJSON(req, body); err != nil {

@@ -26,9 +26,9 @@ func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
 	return slices.DeleteFunc(Tokens(states), func(t plan.Token) bool { return t.Resume == "" })
 }
 
-// BlockMove keeps an object where it is as long as Azure is at work for it: a status,
+// blockMove keeps an object where it is as long as Azure is at work for it: a status,
 // and so the way to ask for the end of an operation, is not moved.
-func BlockMove(o client.Object, states []infrav1.LongRunningOperationState) {
+func blockMove(o client.Object, states []infrav1.LongRunningOperationState) {
 	annotations := o.GetAnnotations()
 	if len(Underway(states)) == 0 {
 		delete(annotations, BlockMoveAnnotation)
@@ -41,7 +41,7 @@ func BlockMove(o client.Object, states []infrav1.LongRunningOperationState) {
 	o.SetAnnotations(annotations)
 }
 
-// Save writes what changed of an object since its helper was made, with BlockMove of
+// Save writes what changed of an object since its helper was made, with blockMove of
 // its operations. An object that is being deleted may be gone.
 func Save(ctx context.Context, c client.Client, helper *patch.Helper, o client.Object, states []infrav1.LongRunningOperationState, options ...patch.Option) error {
 	_, held := o.GetAnnotations()[BlockMoveAnnotation]
@@ -49,7 +49,7 @@ func Save(ctx context.Context, c client.Client, helper *patch.Helper, o client.O
 	// are to be no annotations, and take away those that somebody adds meanwhile.
 	last := held && len(o.GetAnnotations()) == 1 && len(Underway(states)) == 0
 	if !last {
-		BlockMove(o, states)
+		blockMove(o, states)
 	}
 	err := helper.Patch(ctx, o, options...)
 	if err == nil && last {

@@ -34,7 +34,7 @@ func TestBlockMove(t *testing.T) {
 				m.Annotations[BlockMoveAnnotation] = ""
 			}
 			before := m.DeepCopy()
-			BlockMove(m, test.states)
+			blockMove(m, test.states)
 			if diff := cmp.Diff(test.want, m.Annotations); diff != "" {
 				t.Error(diff)
 			}

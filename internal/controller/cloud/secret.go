@@ -230,9 +230,9 @@ func (s *Session) vaultError(err error, doing string) *BootstrapError {
 	return e
 }
 
-// HasSecret says whether a machine or pool has a secret in the vault, or an identity
+// hasSecret says whether a machine or pool has a secret in the vault, or an identity
 // and a right for one.
-func HasSecret(o condition.Object) bool {
+func hasSecret(o condition.Object) bool {
 	c := conditions.Get(o, infrav1.BootstrapSecretReadyCondition)
 	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
 }
@@ -248,7 +248,7 @@ func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret
 // *BootstrapError where it has to be tried again.
 func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterName string, o condition.Object) error {
 	secret, ok := SecretOf(c, o)
-	if !ok || !HasSecret(o) {
+	if !ok || !hasSecret(o) {
 		return nil
 	}
 	live, err := s.Live(ctx, desired.VaultID(c, secret.Vault))

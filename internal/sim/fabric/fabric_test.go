@@ -324,8 +324,8 @@ func TestPrivilegedPortFallsBack(t *testing.T) {
 	if got := read(f.Dial(t.Context(), Origin{VNetID: vnetID, IP: ip("10.213.0.4")}, "tcp", "10.213.0.5:22")); got != "fallback" {
 		t.Errorf("Dial through the fallback: %s", got)
 	}
-	if FallbackPort(80) != 8080 || FallbackPort(443) != 8443 {
-		t.Error("FallbackPort is not as documented")
+	if fallbackPort(80) != 8080 || fallbackPort(443) != 8443 {
+		t.Error("fallbackPort is not as documented")
 	}
 }
 

@@ -13,16 +13,16 @@ type Listener struct {
 	// What is served there, for people.
 	What string
 	// Address is the one that was asked for; Actual where the socket is. They
-	// differ where a port below 1024 is denied (see FallbackPort). Actual is empty
+	// differ where a port below 1024 is denied (see fallbackPort). Actual is empty
 	// while nothing listens, and Reason says why.
 	Address, Actual, Reason string
 	// Backends and Healthy count the machines behind a load balancer's port.
 	Backends, Healthy int
 }
 
-// FallbackPort is the port that stands in for a well-known one which cannot be
+// fallbackPort is the port that stands in for a well-known one which cannot be
 // bound without privilege: 2222 for 22, else 8000 more (8080 for 80, 8443 for 443).
-func FallbackPort(port uint16) uint16 {
+func fallbackPort(port uint16) uint16 {
 	if port == 22 {
 		return 2222
 	}
@@ -54,7 +54,7 @@ func (l *openListener) closeLocked() error {
 }
 
 // Listen opens a port of a machine. A port below 1024 that the system denies moves
-// to its FallbackPort, where Dial and Listeners find it. The listener ends with
+// to its fallbackPort, where Dial and Listeners find it. The listener ends with
 // the fabric at the latest.
 func (f *Fabric) Listen(vnetID string, ip netip.Addr, port uint16, what string) (net.Listener, error) {
 	at, err := f.Loopback(vnetID, ip)
@@ -73,7 +73,7 @@ func (f *Fabric) openLocked(at netip.AddrPort, what string, node bool) (*openLis
 	l, err := f.c.Listen(at.String())
 	if err != nil && at.Port() < 1024 {
 		var again error
-		if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), FallbackPort(at.Port())).String()); again != nil {
+		if l, again = f.c.Listen(netip.AddrPortFrom(at.Addr(), fallbackPort(at.Port())).String()); again != nil {
 			return nil, fmt.Errorf("%s: %w; and on the fallback port: %w", what, err, again)
 		}
 	} else if err != nil {

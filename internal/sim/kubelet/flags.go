@@ -70,9 +70,9 @@ var boolFlags = map[string]bool{
 	"rotate-server-certificates": true, "seccomp-default": true, "enable-controller-attach-detach": true,
 }
 
-// ParseFlags reads a kubelet's arguments. The version decides which flags exist;
+// parseFlags reads a kubelet's arguments. The version decides which flags exist;
 // an unknown version has all of them.
-func ParseFlags(args []string, kubeletVersion string) (Flags, error) {
+func parseFlags(args []string, kubeletVersion string) (Flags, error) {
 	f := Flags{RegisterNode: true, Labels: map[string]string{}}
 	minor := minorOf(kubeletVersion)
 	for i := 0; i < len(args); i++ {
@@ -110,7 +110,7 @@ func (f *Flags) set(name, value string) (err error) {
 	case "node-labels":
 		f.Labels, err = parseLabels(value)
 	case "register-with-taints":
-		f.RegisterWithTaints, err = ParseTaints(value)
+		f.RegisterWithTaints, err = parseTaints(value)
 	case "register-node":
 		f.RegisterNode = value != "false"
 	case "max-pods":
@@ -152,9 +152,9 @@ func parseLabels(s string) (map[string]string, error) {
 	return labels, nil
 }
 
-// ParseTaints reads "key=value:Effect,key:Effect", the form of
+// parseTaints reads "key=value:Effect,key:Effect", the form of
 // --register-with-taints. A repeated taint is kept: the API server refuses it.
-func ParseTaints(s string) ([]corev1.Taint, error) {
+func parseTaints(s string) ([]corev1.Taint, error) {
 	var taints []corev1.Taint
 	for spec := range strings.SplitSeq(s, ",") {
 		if spec == "" {

@@ -209,7 +209,7 @@ func New(c Config) (*Kubelet, error) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("network is unreachable")}
 		}
 	}
-	flags, err := ParseFlags(c.Args, c.Version)
+	flags, err := parseFlags(c.Args, c.Version)
 	if err != nil {
 		return nil, err
 	}

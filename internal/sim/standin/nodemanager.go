@@ -80,7 +80,7 @@ func initialise(ctx context.Context, name string, env Env) error {
 	if err != nil {
 		return fmt.Errorf("ask the metadata service: %w", err)
 	}
-	if err := InitialiseNode(ctx, core, node, instance); err != nil {
+	if err := initialiseNode(ctx, core, node, instance); err != nil {
 		return err
 	}
 	env.printf("Successfully initialized node %s with cloud provider", name)
@@ -89,9 +89,9 @@ func initialise(ctx context.Context, name string, env Env) error {
 
 func isCloudTaint(t corev1.Taint) bool { return t.Key == cloudTaint }
 
-// InitialiseNode writes what the cloud knows of a machine into its node: addresses
+// initialiseNode writes what the cloud knows of a machine into its node: addresses
 // first, then provider ID and labels, and takes the cloud taint away.
-func InitialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
+func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
 	addresses, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": mergeAddresses(node, instance.Addresses)}})
 	if err != nil {
 		return err

@@ -35,10 +35,10 @@ type journalData struct {
 
 func journalFile(dir string) string { return filepath.Join(dir, "journal.json") }
 
-// OpenJournal reads the journal in dir. When the last boot of the instance did
+// openJournal reads the journal in dir. When the last boot of the instance did
 // not come to its end, the process that simulated it has died, not the VM: what
 // it left in dir is removed, so that the boot is replayed from the start.
-func OpenJournal(dir, instance string) (*Journal, error) {
+func openJournal(dir, instance string) (*Journal, error) {
 	j := &Journal{file: journalFile(dir), data: journalData{Instance: instance, Done: map[string]bool{}}}
 	raw, err := os.ReadFile(j.file)
 	if errors.Is(err, fs.ErrNotExist) {

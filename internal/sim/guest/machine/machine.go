@@ -107,7 +107,7 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the guest's directory: %w", err)
 	}
-	journal, err := OpenJournal(spec.Dir, spec.InstanceID)
+	journal, err := openJournal(spec.Dir, spec.InstanceID)
 	if err != nil {
 		return nil, err
 	}
