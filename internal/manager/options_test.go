@@ -78,6 +78,17 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	}
 }
 
+// TestRunRefuses: what cannot be used is told at once, without a management cluster.
+func TestRunRefuses(t *testing.T) {
+	for flag, value := range map[string]string{"--feature-gates": "Unknown=true", "--azure-cloud": "Stack=http://arm,https://login", "--resync": "0s"} {
+		var told strings.Builder
+		err := Run(t.Context(), []string{flag + "=" + value}, func(string) string { return "" }, &told)
+		if err == nil || !strings.Contains(told.String(), flag) {
+			t.Errorf("%s=%s: %v, told %q", flag, value, err, told.String())
+		}
+	}
+}
+
 // TestClouds: a cloud with endpoints of its own has them, and another those of all.
 func TestClouds(t *testing.T) {
 	o, err := parse("--azure-cloud=AzureChinaCloud=https://arm.cn,https://login.cn", "--azure-cloud=Stack=https://arm.stack,https://login.stack,https://audience.stack",

@@ -30,6 +30,9 @@ func Run(ctx context.Context, args []string, getenv func(string) string, stderr 
 		return nil
 	}
 	if err == nil {
+		err = o.Validate() // before the management cluster is waited for
+	}
+	if err == nil {
 		err = run(ctx, o, logging)
 	}
 	if err != nil {
