@@ -47,13 +47,38 @@ func tunnel(f *fabric.Fabric) arm.Tunnel {
 
 // startAzure opens the state, takes its guests up and listens.
 func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
-	dir := c.opts.Dir
-	guests := newMachines(dir, c.log.WithName("guest"))
-	net, err := fabric.New(fabric.Config{Dir: dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.external, Settle: probeSettle})
+	guests := newMachines(c.opts.Dir, c.log.WithName("guest"))
+	network, err := fabric.New(fabric.Config{Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.external, Settle: probeSettle})
 	if err != nil {
 		return nil, err
 	}
-	guests.fabric = net
+	guests.fabric = network
+	a := &azure{fabric: network, machines: guests}
+	end := func(context.Context) { a.close(c.log) }
+	l, err := c.openAzure(ctx, a)
+	if err != nil {
+		return end, err
+	}
+	a.follow(ctx)
+	a.machines.open(a.server.GuestChanged)
+	go func() {
+		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
+			failed <- err
+		}
+	}()
+	if err := c.serveProxy(ctx, a, failed); err != nil {
+		return end, err
+	}
+	c.mu.Lock()
+	c.azure = a
+	c.mu.Unlock()
+	return end, nil
+}
+
+// openAzure opens the server and tells the guests of it. The listener is where it is
+// to be served.
+func (c *conductor) openAzure(ctx context.Context, a *azure) (net.Listener, error) {
+	dir := c.opts.Dir
 	if err := os.MkdirAll(dir.Path("egress"), 0o700); err != nil {
 		return nil, err
 	}
@@ -61,37 +86,39 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	gateway, err := c.openGateway(ctx, net)
-	if err != nil {
+	a.endpoint = "https://" + l.Addr().String()
+	if a.gateway, err = c.openGateway(ctx, a.fabric); err != nil {
 		return nil, err
 	}
-	a := &azure{fabric: net, gateway: gateway, machines: guests, endpoint: "https://" + l.Addr().String()}
 	if a.sshKey, err = dir.sshPublicKey(); err != nil {
 		return nil, err
 	}
-	ca := x509.NewCertPool()
-	guests.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	faults, err := fault.New(c.opts.Faults)
 	if err != nil {
-		net.Close()
 		return nil, err
 	}
-	guests.faults = faults
+	ca := x509.NewCertPool()
+	a.machines.faults, a.machines.roots = faults, ca
+	a.machines.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = arm.New(arm.Config{
 		Faults: faults, Clients: c.opts.Clients,
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: net.PublicIP, Latency: arm.Latency(c.opts.Latency), Throttle: arm.Throttle(c.opts.Throttle),
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: a.fabric.PublicIP, Latency: arm.Latency(c.opts.Latency), Throttle: arm.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN:   func(_, _, ip string) string { return ip },
-		Tunnel: tunnel(net),
+		Tunnel: tunnel(a.fabric),
 	})
 	if err != nil {
-		net.Close()
 		return nil, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
-	guests.identity, guests.roots = a.server.ServeIdentity, ca
-	sync := func() { net.Sync(fabric.Read(a.server.List)) }
+	a.machines.identity = a.server.ServeIdentity
+	return l, nil
+}
+
+// follow lets the network be what the resources say, from now on.
+func (a *azure) follow(ctx context.Context) {
+	sync := func() { a.fabric.Sync(fabric.Read(a.server.List)) }
 	sync()
 	stale := make(chan struct{}, 1)
 	a.server.Subscribe(func(change arm.Change) {
@@ -112,29 +139,19 @@ func (c *conductor) startAzure(ctx context.Context, failed chan<- error) (func(c
 			}
 		}
 	}()
-	a.machines.open(a.server.GuestChanged)
-	go func() {
-		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
-			failed <- err
-		}
-	}()
-	if err := c.serveProxy(ctx, a, failed); err != nil {
-		a.server.Close()
-		net.Close()
-		return nil, err
-	}
-	c.mu.Lock()
-	c.azure = a
-	c.mu.Unlock()
-	return func(context.Context) {
-		a.machines.close()
+}
+
+// close ends the guests, the server and the network, as far as they stand.
+func (a *azure) close(log logr.Logger) {
+	a.machines.close()
+	if a.server != nil {
 		if err := a.server.Close(); err != nil {
-			c.log.Error(err, "close the local Azure")
+			log.Error(err, "close the local Azure")
 		}
-		if err := net.Close(); err != nil {
-			c.log.Error(err, "close the local network")
-		}
-	}, nil
+	}
+	if err := a.fabric.Close(); err != nil {
+		log.Error(err, "close the local network")
+	}
 }
 
 func (c *conductor) listenAzure() (net.Listener, error) {

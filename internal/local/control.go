@@ -150,11 +150,7 @@ func (c *Client) Calls(ctx context.Context) (json.RawMessage, error) {
 
 // Stop asks the plane to end. It returns when the plane accepted.
 func (c *Client) Stop(ctx context.Context) error {
-	body, err := c.do(ctx, http.MethodPost, "/stop", nil)
-	if err != nil {
-		return err
-	}
-	return body.Close()
+	return c.send(ctx, http.MethodPost, "/stop", nil)
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
@@ -175,8 +171,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 		return nil, err
 	}
 	resp, err := c.http.Do(req)
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && !errors.Is(err, os.ErrPermission) {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && !errors.Is(err, os.ErrPermission) {
 		return nil, ErrNotRunning
 	}
 	if err != nil {
