@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// A value on a command line: quoted, even when the end is cut off, or up to a space.
-const value = `(?:"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|\S+)`
+// A value on a command line: quoted, even when the end is cut off, or up to a space. A
+// single quote is doubled where the command stands in YAML.
+const value = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|\S+)`
 
 // What PowerShell writes as a literal: no variable, expression or next parameter.
-const literal = `(?:"(?:\\.|[^"\\\n])*"?|'[^'\n]*'?|[^\s$(|@-]\S*)`
+const literal = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|[^\s$(|@-]\S*)`
 
 // unlikePort is a value that is no port, port mapping, path or variable, which -p has
 // where it is no password.

@@ -49,6 +49,8 @@ var commandsWithSecrets = map[string]string{
 	"PowerShell parameter, name": `Add-Computer -AdminPassword '%s' -Verbose`,
 	"secure string":              "$p = ConvertTo-SecureString '%s' -AsPlainText -Force",
 	"secure string, named":       `ConvertTo-SecureString -AsPlainText -Force -String "%s"`,
+	"secure string, in YAML":     `- 'powershell ConvertTo-SecureString ''%s'' -AsPlainText'`,
+	"quoted in YAML":             `- 'docker login -u u -p ''%s'' r.example'`,
 	"secure string, piped":       `"%s" | ConvertTo-SecureString -AsPlainText -Force`,
 	"secure string, parameter":   "New-LocalUser x -Password (ConvertTo-SecureString '%s' -AsPlainText -Force)",
 	"credential":                 `[System.Net.NetworkCredential]::new('capi', '%s')`,

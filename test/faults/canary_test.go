@@ -29,6 +29,10 @@ var planted = map[string]string{
 	"registry password":        "c4n4ry-registry-p4ss",
 	"bearer token":             "c4n4ry-bearer-0123456789abcdef",
 	"account key":              "c4n4ryAccountKeyQ2FzZW1lbnQ==",
+	"password of a short flag": "c4n4ry-sh0rt-flag",
+	"password of net user":     "C4n4ry.net.us3r",
+	"literal of PowerShell":    "C4n4ry.secure.str1ng",
+	"password of an address":   "c4n4ry-in-an-url",
 }
 
 // bootstrapPatch puts secrets where users put them in bootstrap data: a file, a
@@ -48,6 +52,10 @@ func bootstrapPatch(t *testing.T) string {
 			"docker login r.example -u u --password " + planted["registry password"],
 			`curl.exe -H "Authorization: Bearer ` + planted["bearer token"] + `" https://r.example/`,
 			"az storage blob download --account-key " + planted["account key"],
+			"docker login r.example -u u -p " + planted["password of a short flag"],
+			"net user extra " + planted["password of net user"] + " /add",
+			"powershell -Command New-LocalUser -Name other -Password (ConvertTo-SecureString '" + planted["literal of PowerShell"] + "' -AsPlainText -Force)",
+			"git clone https://someone:" + planted["password of an address"] + "@git.example/x.git",
 		}),
 	})
 	if err != nil {
@@ -124,7 +132,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 	file := filepath.Join(p.Home, "planted.yaml")
 	template := s.manage("get", "kubeadmconfigtemplate", s.set, "-o", "yaml")
-	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token"} {
+	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token", "password of net user", "literal of PowerShell"} {
 		if !strings.Contains(template, planted[one]) {
 			t.Fatalf("the %s is not planted", one)
 		}

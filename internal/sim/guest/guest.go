@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/cloudbase"
 	"casement.dev/casement/internal/sim/guest/cloudinit"
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -279,7 +280,7 @@ func (g *Guest) finish(again bool) error {
 	if again && !failed {
 		fmt.Fprintf(g.m.Console, "guest: %s is up\n", g.m.ComputerName)
 	}
-	return g.m.Journal.Finish(string(s.Provisioned), s.ExitCode, machine.Redact(s.Message))
+	return g.m.Journal.Finish(string(s.Provisioned), s.ExitCode, redact.Text(s.Message))
 }
 
 // Exec runs a script in the guest's shell, bash or PowerShell, as Run Command, an

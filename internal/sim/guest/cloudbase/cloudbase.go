@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
 )
@@ -146,7 +147,7 @@ func (a *agent) problemf(module, format string, args ...any) {
 }
 
 func (a *agent) line(level, module, format string, args ...any) {
-	text := machine.Redact(fmt.Sprintf(format, args...))
+	text := redact.Text(fmt.Sprintf(format, args...))
 	stamp := a.m.Clock.Now().UTC().Format("2006-01-02 15:04:05.000")
 	fmt.Fprintf(a.log, "%s 2024 %s %s [-] %s\r\n", stamp, level, module, text)
 }

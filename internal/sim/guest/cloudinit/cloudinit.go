@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
 	"casement.dev/casement/internal/sim/guest/userdata"
@@ -136,7 +137,7 @@ func (a *agent) problemf(format string, args ...any) {
 
 // line writes to the log and the console. Neither can fail the boot.
 func (a *agent) line(level, format string, args ...any) {
-	text := machine.Redact(fmt.Sprintf(format, args...))
+	text := redact.Text(fmt.Sprintf(format, args...))
 	fmt.Fprintf(a.log, "%s - cloudinit[%s]: %s\n", a.m.Clock.Now().UTC().Format("2006-01-02 15:04:05,000"), level, text)
 	fmt.Fprintf(a.m.Console, "cloud-init[%s]: %s\n", level, text)
 }

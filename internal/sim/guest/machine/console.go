@@ -3,9 +3,10 @@ package machine
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"sync"
+
+	"casement.dev/casement/internal/redact"
 )
 
 // keptLines is how many of the console's last lines are held for a status.
@@ -19,6 +20,8 @@ type Console struct {
 	out  io.Writer
 	part []byte
 	last []string
+	// clean remembers what a line began.
+	clean redact.Lines
 }
 
 // NewConsole writes lines to out, which may be nil.
@@ -27,22 +30,6 @@ func NewConsole(out io.Writer) *Console {
 		out = io.Discard
 	}
 	return &Console{out: out}
-}
-
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`\b([a-z0-9]{6}\.)[a-z0-9]{16}\b`), // bootstrap tokens
-	regexp.MustCompile(`(?i)((?:--token|--certificate-key|--discovery-token)[= ]+)\S+`),
-	regexp.MustCompile(`(?i)((?:pass(?:word|wd)?|secret|client_?secret|account_?key|sas_?token)["']?\s*[:=]\s*)\S+`),
-	regexp.MustCompile(`(?i)(-(?:password|asplaintext)\s+)\S+`),
-	regexp.MustCompile(`(?i)(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}`),
-}
-
-// Redact blots out what looks like a secret.
-func Redact(line string) string {
-	for _, re := range secrets {
-		line = re.ReplaceAllString(line, "${1}<redacted>")
-	}
-	return line
 }
 
 // Write passes whole lines on. It never fails: a console nobody reads stops no
@@ -76,7 +63,7 @@ func (c *Console) Flush() {
 }
 
 func (c *Console) emit(line string) {
-	line = Redact(line)
+	line = c.clean.Text(line)
 	_, _ = io.WriteString(c.out, line+"\n") // see Write
 	c.last = append(c.last, line)
 	if len(c.last) > keptLines {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/redact"
 )
 
 func open(t *testing.T, dir, osType string, hook func(string, Action)) *Machine {
@@ -121,7 +123,7 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if strings.Contains(out.String(), c.secret) || strings.Contains(strings.Join(con.Last(), ""), c.secret) || !strings.Contains(out.String(), "<redacted>") {
+		if strings.Contains(out.String(), c.secret) || strings.Contains(strings.Join(con.Last(), ""), c.secret) || !strings.Contains(out.String(), redact.Mark) {
 			t.Errorf("%s: %s", c.name, out.String())
 		}
 	}
