@@ -36,7 +36,7 @@ var commands = []rule{
 	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
 	{regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), Mark + "${1}", holdsLower("convertto-securestring")},
 	command(`((?:pscredential|networkcredential)\]?(?:::new)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|\$[\w.:]+)\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "credential"),
-	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token", "secret", "key", "storepass", "connectionstring"),
+	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token", "secret", "key", "storepass", "connectionstring").and(" -", "\t-", "\n-", "\r-", "\f-", "\v-", `"-`, "'-", "(-", "^-"),
 	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "setenvironmentvariable"),
 	command(`(\bsetx(?:\.exe)?\s+(?:/m\s+)?["']?[a-z0-9_]*(?:password|token|secret|key)["']?\s+)`+value, "setx"),
 	// -p of programs that mean a password by it.
@@ -77,10 +77,16 @@ func command(pattern string, parts ...string) rule {
 	return rule{find, with, holdsLower(parts...)}
 }
 
-// and is the rule for texts that have another text in lower case as well.
-func (r rule) and(part string) rule {
+// and is the rule for texts that have one of other texts in lower case as well; one with
+// ^ is at their beginning.
+func (r rule) and(parts ...string) rule {
 	may := r.may
-	r.may = func(s, lower string) bool { return strings.Contains(lower, part) && may(s, lower) }
+	r.may = func(s, lower string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool {
+			begin, at := strings.CutPrefix(part, "^")
+			return at && strings.HasPrefix(lower, begin) || !at && strings.Contains(lower, part)
+		}) && may(s, lower)
+	}
 	return r
 }
 
