@@ -65,10 +65,19 @@ func TestUpgrade(t *testing.T) {
 	if diff := cmp.Diff(machines, now); diff != "" || added != 1 {
 		t.Errorf("machines changed, and %d were added (-before +after):\n%s", added, diff)
 	}
-	// One new machine: its network interface and its virtual machine.
+	// One new machine: its network interface and its virtual machine, and its bootstrap
+	// secret with the identity that may read it.
 	want := maps.Clone(asked)
-	want["PUT Microsoft.Network/networkInterfaces"]++
-	want["PUT Microsoft.Compute/virtualMachines"]++
+	for _, write := range []string{
+		"PUT Microsoft.Network/networkInterfaces", "PUT Microsoft.Compute/virtualMachines", "PUT Microsoft.ManagedIdentity/userAssignedIdentities",
+		"PUT Microsoft.Authorization/roleAssignments", "PUT Microsoft.KeyVault/vaults/secrets",
+		"DELETE Microsoft.Authorization/roleAssignments", "DELETE Microsoft.KeyVault/vaults/secrets",
+	} {
+		want[write]++
+	}
+	eventually(t, "the new machine has no bootstrap secret any more", func() bool {
+		return writes(o.plane)["DELETE Microsoft.KeyVault/vaults/secrets"] >= want["DELETE Microsoft.KeyVault/vaults/secrets"]
+	})
 	if diff := cmp.Diff(want, writes(o.plane)); diff != "" {
 		t.Errorf("Azure was asked to change more than one machine needs (-want +got):\n%s", diff)
 	}
