@@ -61,9 +61,9 @@ func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 	for _, v := range pod.Spec.Volumes {
 		var err error
 		switch {
-		case v.ConfigMap != nil && (v.ConfigMap.Optional == nil || !*v.ConfigMap.Optional):
+		case v.ConfigMap != nil && !isTrue(v.ConfigMap.Optional):
 			_, err = core.ConfigMaps(pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
-		case v.Secret != nil && (v.Secret.Optional == nil || !*v.Secret.Optional):
+		case v.Secret != nil && !isTrue(v.Secret.Optional):
 			_, err = core.Secrets(pod.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
 		}
 		if apierrors.IsNotFound(err) {
@@ -71,28 +71,6 @@ func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 		}
 	}
 	return nil
-}
-
-// variables are a container's plain environment variables.
-func (k *Kubelet) variables(pod *corev1.Pod, c *container) map[string]string {
-	vars := map[string]string{}
-	for _, e := range c.spec.Env {
-		vars[e.Name] = e.Value
-		if e.ValueFrom == nil || e.ValueFrom.FieldRef == nil {
-			continue
-		}
-		switch e.ValueFrom.FieldRef.FieldPath {
-		case "spec.nodeName":
-			vars[e.Name] = k.nodeName
-		case "metadata.name":
-			vars[e.Name] = pod.Name
-		case "metadata.namespace":
-			vars[e.Name] = pod.Namespace
-		case "status.hostIP", "status.podIP":
-			vars[e.Name] = k.c.InternalIP.String()
-		}
-	}
-	return vars
 }
 
 // expose makes a pod's ports reachable.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,10 @@ type container struct {
 	// sidecar is an init container that keeps running.
 	sidecar bool
 
-	run       *execution
+	run *execution
+	// vars are the environment of the newest run; commands beside it, which other
+	// goroutines run, have the same.
+	vars      atomic.Pointer[map[string]string]
 	last      *corev1.ContainerStateTerminated // of the run before
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
 	waiting   corev1.ContainerStateWaiting
@@ -40,6 +44,13 @@ type execution struct {
 	done    <-chan struct{}
 	code    func() int
 	stop    func(ctx context.Context)
+}
+
+func (c *container) environment() map[string]string {
+	if vars := c.vars.Load(); vars != nil {
+		return *vars
+	}
+	return nil
 }
 
 func sidecar(c *corev1.Container) bool {
@@ -179,6 +190,14 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	if !w.k.pods.pull(c.spec.Image) {
 		w.event(ctx, corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Successfully pulled image %q (simulated)", c.spec.Image), c.fieldPath())
 	}
+	vars, err := w.environment(ctx, pod, &c.spec)
+	if err != nil {
+		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
+		c.backOff(now)
+		return
+	}
+	c.vars.Store(&vars)
 	run, err := w.execute(ctx, pod, c)
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: err.Error()}
@@ -293,7 +312,7 @@ func refuseImage(image, os, build string) (reason, message string) {
 
 func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) standin.Env {
 	return standin.Env{
-		Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
+		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.k.podConfig(pod), NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}
 }

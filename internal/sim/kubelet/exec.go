@@ -142,7 +142,7 @@ func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (Exec
 	if err != nil {
 		return ExecSpec{}, err
 	}
-	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: w.k.variables(pod, c), Dir: dir, Command: command, Stdout: io.Discard, Stderr: io.Discard}
+	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Dir: dir, Command: command, Stdout: io.Discard, Stderr: io.Discard}
 	for _, ip := range w.shown.Load().status.PodIPs {
 		if a, err := netip.ParseAddr(ip.IP); err == nil {
 			spec.IPs = append(spec.IPs, a)
