@@ -30,12 +30,17 @@ func newAzure(dir string) (*azure, error) {
 }
 
 // mark is a place in the log of calls.
-func (a *azure) mark() int { return len(a.calls()) }
+func (a *azure) mark() uint64 {
+	if recent := a.CallLog().Recent; len(recent) > 0 {
+		return recent[len(recent)-1].Number
+	}
+	return 0
+}
 
-// calls are the requests about resources; polls of operations are left out.
-func (a *azure) calls() []string {
+// since are the requests about resources after a mark; polls of operations are left out.
+func (a *azure) since(mark uint64) []string {
 	var calls []string
-	for _, c := range a.CallLog().Recent {
+	for _, c := range a.CallsAfter(mark) {
 		if c.Type != "operations" && strings.HasPrefix(c.Path, "/subscriptions/") {
 			calls = append(calls, c.Method+" "+c.Path)
 		}
@@ -43,10 +48,8 @@ func (a *azure) calls() []string {
 	return calls
 }
 
-func (a *azure) since(mark int) []string { return a.calls()[mark:] }
-
 // writes counts what changed a group, by verb and type.
-func (a *azure) writes(mark int, group string) map[string]int {
+func (a *azure) writes(mark uint64, group string) map[string]int {
 	counts := map[string]int{}
 	for _, call := range a.since(mark) {
 		verb, path, _ := strings.Cut(call, " ")

@@ -16,7 +16,7 @@ import (
 // ledger keeps what each action wrote to Azure.
 type ledger struct {
 	*bed
-	mark int
+	mark uint64
 	text strings.Builder
 }
 
