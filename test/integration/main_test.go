@@ -46,9 +46,14 @@ func TestMain(m *testing.M) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	started := false
+	dir, err := os.MkdirTemp("", "casement-integration-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := kubetest.Main(m, func(plane *kube.Plane) error {
 		var err error
-		shared, err = begin(ctx, plane, ended)
+		shared, err = begin(ctx, plane, dir, ended)
 		started = err == nil
 		return err
 	})
@@ -60,15 +65,15 @@ func TestMain(m *testing.M) {
 		}
 		shared.azure.Close()
 	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	os.Exit(code)
 }
 
-// begin installs the kinds and starts Azure and the manager.
-func begin(ctx context.Context, plane *kube.Plane, ended chan<- error) (*world, error) {
-	dir, err := os.MkdirTemp("", "casement-integration-")
-	if err != nil {
-		return nil, err
-	}
+// begin installs the kinds and starts Azure and the manager, whose files are in dir.
+func begin(ctx context.Context, plane *kube.Plane, dir string, ended chan<- error) (*world, error) {
 	azure, err := newAzure(dir)
 	if err != nil {
 		return nil, err
