@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,10 +152,23 @@ func trueAsOfCAPZ(kind string) any {
 // written under CAPZ's.
 func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	b.t.Helper()
+	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
+	all := append([]left{{"AzureCluster", b.name, map[string]any{
+		"ready": true, "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NetworkInfrastructureReady"), trueAsOfCAPZ("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
+		"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}},
+	}}}, more...)
+	if m != nil {
+		all = append(all, left{"AzureMachine", m.Name, map[string]any{"ready": true, "vmState": "Succeeded", "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("VMRunning"), trueAsOfCAPZ("DisksReady"), failed}}})
+	}
 	ours, err := config.CRDs()
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	// A kind that changes ends the watches of it: the others are left alone.
+	ours = slices.DeleteFunc(ours, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return !slices.ContainsFunc(all, func(l left) bool { return l.kind == crd.Spec.Names.Kind })
+	})
 	theirs := make([]*apiextensionsv1.CustomResourceDefinition, len(ours))
 	for i, crd := range ours {
 		theirs[i] = crd.DeepCopy()
@@ -174,15 +188,6 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	ctx := b.t.Context()
 	if err := kube.InstallCRDs(ctx, b.config, theirs); err != nil {
 		b.t.Fatal(err)
-	}
-	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
-	all := append([]left{{"AzureCluster", b.name, map[string]any{
-		"ready": true, "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NetworkInfrastructureReady"), trueAsOfCAPZ("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
-		"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}},
-	}}}, more...)
-	if m != nil {
-		all = append(all, left{"AzureMachine", m.Name, map[string]any{"ready": true, "vmState": "Succeeded", "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("VMRunning"), trueAsOfCAPZ("DisksReady"), failed}}})
 	}
 	for _, l := range all {
 		data, err := json.Marshal(map[string]any{"status": l.status})
