@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -198,8 +200,14 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 		o.SetGroupVersionKind(infrav1.GroupVersion.WithKind(l.kind))
 		o.SetNamespace(b.namespace)
 		o.SetName(l.name)
-		if err := b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data)); err != nil {
-			b.t.Fatal(err)
+		// The API server serves a changed kind a moment after it is established.
+		var refused error
+		err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+			refused = b.client.Status().Patch(ctx, o, client.RawPatch("application/merge-patch+json", data))
+			return refused == nil, nil
+		})
+		if err != nil {
+			b.t.Fatal(refused)
 		}
 	}
 	if err := kube.InstallCRDs(context.WithoutCancel(ctx), b.config, ours); err != nil {

@@ -99,10 +99,20 @@ func (p *pool) shown() []infrav1.AzureMachinePoolMachine {
 func (p *pool) play() {
 	p.t.Helper()
 	machines, shown := p.machines(), p.shown()
-	for i := range shown {
-		if m := &shown[i]; machines[m.Name] == nil && m.Status.InstanceName != "" {
-			p.join(m)
+	isNew := func(m infrav1.AzureMachinePoolMachine) bool {
+		return machines[m.Name] == nil && m.Status.InstanceName != ""
+	}
+	if slices.ContainsFunc(shown, isNew) {
+		// The pool shows its instances one by one; when it holds it has shown all of them,
+		// and all join before it looks again.
+		p.hold(true)
+		shown = p.shown()
+		for i := range shown {
+			if isNew(shown[i]) {
+				p.join(&shown[i])
+			}
 		}
+		p.hold(false)
 	}
 	if len(p.draining()) > 0 {
 		// The pool marks what goes one by one; when it holds it has marked all of it.
