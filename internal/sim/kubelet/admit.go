@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // verdict is why a pod is rejected; empty admits it.
@@ -61,9 +62,9 @@ func (k *Kubelet) checkVolumes(ctx context.Context, pod *corev1.Pod) error {
 	for _, v := range pod.Spec.Volumes {
 		var err error
 		switch {
-		case v.ConfigMap != nil && !isTrue(v.ConfigMap.Optional):
+		case v.ConfigMap != nil && !ptr.Deref(v.ConfigMap.Optional, false):
 			_, err = core.ConfigMaps(pod.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
-		case v.Secret != nil && !isTrue(v.Secret.Optional):
+		case v.Secret != nil && !ptr.Deref(v.Secret.Optional, false):
 			_, err = core.Secrets(pod.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
 		}
 		if apierrors.IsNotFound(err) {

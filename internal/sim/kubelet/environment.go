@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // environment is what a container is started with. The error is one for which a kubelet
@@ -84,40 +85,40 @@ func (w *worker) field(pod *corev1.Pod, path string) string {
 
 func chosen(data map[string]string, err error, kind, name, key string, optional *bool) (string, bool, error) {
 	value, found := data[key]
-	if err == nil && !found && !isTrue(optional) {
+	if err == nil && !found && !ptr.Deref(optional, false) {
 		err = fmt.Errorf("couldn't find key %s in %s %s", key, kind, name)
 	}
 	return value, found, err
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
 func (w *worker) configMap(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
 	o, err := w.k.api.Load().core.ConfigMaps(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) && isTrue(optional):
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("configmap %q not found", name)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, absent(err, "configmap", name, optional)
 	}
 	return o.Data, nil
 }
 
 func (w *worker) secret(ctx context.Context, pod *corev1.Pod, name string, optional *bool) (map[string]string, error) {
 	o, err := w.k.api.Load().core.Secrets(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) && isTrue(optional):
-		return nil, nil
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("secret %q not found", name)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, absent(err, "secret", name, optional)
 	}
 	data := map[string]string{}
 	for key, value := range o.Data {
 		data[key] = string(value)
 	}
 	return data, nil
+}
+
+// absent is what a kubelet says of an object that it could not read; nothing, where it
+// is not there and need not be.
+func absent(err error, kind, name string, optional *bool) error {
+	switch {
+	case !apierrors.IsNotFound(err):
+		return err
+	case ptr.Deref(optional, false):
+		return nil
+	}
+	return fmt.Errorf("%s %q not found", kind, name)
 }
