@@ -3,11 +3,10 @@ package support
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"runtime"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
@@ -64,18 +63,15 @@ func clean(v any) ([]byte, error) {
 
 // each replaces every item by what do makes of it, on all cores.
 func each(items [][]byte, do func(int, []byte) ([]byte, error)) error {
-	workers := runtime.GOMAXPROCS(0)
-	errs := make([]error, workers)
-	var work sync.WaitGroup
-	for w := range workers {
-		work.Go(func() {
-			for i := w; i < len(items) && errs[w] == nil; i += workers {
-				items[i], errs[w] = do(i, items[i])
-			}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range items {
+		group.Go(func() (err error) {
+			items[i], err = do(i, items[i])
+			return err
 		})
 	}
-	work.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 func length(items [][]byte) (n int) {
