@@ -110,6 +110,12 @@ func poolCalls(l *ledger, mode infrav1.OrchestrationMode) {
 	l.provision()
 	l.action("create the cluster")
 	p := l.pool("workers", "Windows", mode, 3)
+	// One is replaced after the other unless the strategy allows more. It is set long before
+	// the upgrade, as the manager sees the two kinds in no particular order.
+	p.change(p.azure, func() {
+		p.azure.Spec.Strategy.Type = infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType
+		p.azure.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(3))}
+	})
 	p.settled()
 	l.action("create a pool of 3")
 	p.scale(8)
@@ -118,11 +124,6 @@ func poolCalls(l *ledger, mode infrav1.OrchestrationMode) {
 	p.scale(3)
 	p.settled()
 	l.action("scale down by 5")
-	// One is replaced after the other unless the strategy allows more.
-	p.change(p.azure, func() {
-		p.azure.Spec.Strategy.Type = infrav1.RollingUpdateAzureMachinePoolDeploymentStrategyType
-		p.azure.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(3))}
-	})
 	p.upgrade(version)
 	p.settled()
 	l.action("upgrade 3, all of them at a time")
