@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 )
@@ -108,7 +109,7 @@ func validateSecurity(s *infrav1.AzureMachineSpec, path *field.Path) field.Error
 	}
 	secureBoot, vTPM := false, false
 	if uefi := profile.UefiSettings; uefi != nil {
-		secureBoot, vTPM = isTrue(uefi.SecureBootEnabled), isTrue(uefi.VTpmEnabled)
+		secureBoot, vTPM = ptr.Deref(uefi.SecureBootEnabled, false), ptr.Deref(uefi.VTpmEnabled, false)
 	}
 	at := path.Child("securityProfile")
 	var errs field.ErrorList
@@ -135,12 +136,10 @@ func validateSecurity(s *infrav1.AzureMachineSpec, path *field.Path) field.Error
 	if encryption == diskWithGuestState && !secureBoot {
 		errs = append(errs, field.Invalid(at.Child("uefiSettings", "secureBootEnabled"), secureBoot, fmt.Sprintf("securityEncryptionType %s needs it", encryption)))
 	}
-	if encryption == diskWithGuestState && isTrue(profile.EncryptionAtHost) {
+	if encryption == diskWithGuestState && ptr.Deref(profile.EncryptionAtHost, false) {
 		errs = append(errs, field.Invalid(at.Child("encryptionAtHost"), true, fmt.Sprintf("not with securityEncryptionType %s", encryption)))
 	}
 	return errs
 }
 
 const diskWithGuestState infrav1.SecurityEncryptionType = "DiskWithVMGuestState"
-
-func isTrue(b *bool) bool { return b != nil && *b }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
@@ -117,22 +118,20 @@ func VM(location string, spec *infrav1.AzureMachineSpec, zone string) catalog.VM
 		EncryptedOSDisk: spec.OSDisk.ManagedDisk != nil && spec.OSDisk.ManagedDisk.SecurityProfile != nil,
 	}
 	if a := spec.AdditionalCapabilities; a != nil {
-		vm.UltraSSD = isTrue(a.UltraSSDEnabled)
+		vm.UltraSSD = ptr.Deref(a.UltraSSDEnabled, false)
 	}
 	for _, d := range spec.DataDisks {
 		vm.UltraSSD = vm.UltraSSD || d.ManagedDisk != nil && d.ManagedDisk.StorageAccountType == "UltraSSD_LRS"
 	}
 	if p := spec.SecurityProfile; p != nil {
-		vm.EncryptionAtHost = isTrue(p.EncryptionAtHost)
+		vm.EncryptionAtHost = ptr.Deref(p.EncryptionAtHost, false)
 		vm.SecurityType = string(p.SecurityType)
 		if u := p.UefiSettings; u != nil {
-			vm.SecureBoot, vm.VTPM = isTrue(u.SecureBootEnabled), isTrue(u.VTpmEnabled)
+			vm.SecureBoot, vm.VTPM = ptr.Deref(u.SecureBootEnabled, false), ptr.Deref(u.VTpmEnabled, false)
 		}
 	}
 	return vm
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // invalid joins problems; the first names the field.
 func invalid(problems []catalog.Problem) error {

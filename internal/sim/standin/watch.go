@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"casement.dev/casement/internal/sim/fabric"
 )
@@ -209,7 +210,7 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 			}
 			for _, e := range s.Endpoints {
 				ready := e.Conditions.Ready == nil || *e.Conditions.Ready
-				ending := isTrue(e.Conditions.Serving) && isTrue(e.Conditions.Terminating)
+				ending := ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false)
 				if !ready && !ending {
 					continue
 				}
@@ -226,8 +227,6 @@ func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpo
 	slices.SortFunc(out, func(a, b fabric.Endpoint) int { return a.Addr.Compare(b.Addr) })
 	return slices.Compact(out)
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // names maps "service.namespace" to the cluster address, or for a headless service
 // to its first endpoint.
