@@ -14,10 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"casement.dev/casement/internal/azure/arm"
 )
@@ -46,31 +43,20 @@ const (
 
 // Catalog is of one subscription. It is safe for concurrent use.
 type Catalog struct {
-	client Client
-	now    func() time.Time
-	flight singleflight.Group
-
-	mu        sync.Mutex
-	locations map[string]location
-	images    map[string]verdict
+	client    Client
+	locations *cache[location]
+	images    *cache[bool] // whether they exist
 }
 
-type location struct {
-	at   time.Time
-	skus map[string]SKU // by name in lower case
-}
-
-type verdict struct {
-	until  time.Time
-	exists bool
-}
+// location is the VM sizes that one has, by name in lower case.
+type location map[string]SKU
 
 // New makes a catalog. now may be nil for time.Now.
 func New(c Client, now func() time.Time) *Catalog {
 	if now == nil {
 		now = time.Now
 	}
-	return &Catalog{client: c, now: now, locations: map[string]location{}, images: map[string]verdict{}}
+	return &Catalog{client: c, locations: newCache[location](now), images: newCache[bool](now)}
 }
 
 // SKU finds a VM size in a location; case does not matter. It is not ok when the
@@ -80,7 +66,7 @@ func (c *Catalog) SKU(ctx context.Context, locationName, size string) (SKU, bool
 	if err != nil {
 		return SKU{}, false, err
 	}
-	sku, ok := l.skus[strings.ToLower(size)]
+	sku, ok := l[strings.ToLower(size)]
 	return sku, ok, nil
 }
 
@@ -90,7 +76,7 @@ func (c *Catalog) SKUs(ctx context.Context, locationName string) ([]SKU, error) 
 	if err != nil {
 		return nil, err
 	}
-	return slices.SortedFunc(maps.Values(l.skus), func(a, b SKU) int { return strings.Compare(a.Name, b.Name) }), nil
+	return slices.SortedFunc(maps.Values(l), func(a, b SKU) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // Zones are the availability zones of a location in which the subscription may
@@ -101,7 +87,7 @@ func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, err
 		return nil, err
 	}
 	zones := map[string]bool{}
-	for _, sku := range l.skus {
+	for _, sku := range l {
 		for _, z := range sku.Zones {
 			zones[z] = true
 		}
@@ -109,52 +95,34 @@ func (c *Catalog) Zones(ctx context.Context, locationName string) ([]string, err
 	return slices.Sorted(maps.Keys(zones)), nil
 }
 
-// location returns what is known, and reads it when that is a day old. One reads,
-// the others wait. When Azure cannot be asked, what was known goes on being so.
+// location returns what is known, and reads it when that is a day old. When Azure cannot
+// be asked, what was known goes on being so.
 func (c *Catalog) location(ctx context.Context, name string) (location, error) {
 	key := normal(name)
-	known, ok := c.known(key)
-	if ok && c.now().Sub(known.at) < skusFor {
-		return known, nil
+	l, err := c.locations.get(ctx, key, func(ctx context.Context) (location, time.Duration, error) {
+		l, err := c.readSKUs(ctx, key)
+		return l, skusFor, err
+	})
+	if err == nil {
+		return l, nil
 	}
-	// The one that reads does so for all: its own end is no reason to stop.
-	done := c.flight.DoChan("skus "+key, func() (any, error) { return c.readSKUs(context.WithoutCancel(ctx), key) })
-	select {
-	case <-ctx.Done():
-		return location{}, ctx.Err()
-	case r := <-done:
-		if r.Err != nil && ok {
-			return known, nil
-		}
-		if r.Err != nil {
-			return location{}, fmt.Errorf("read the VM sizes of %s: %w", name, r.Err)
-		}
-		read, _ := r.Val.(location)
-		return read, nil
+	if known, ok := c.locations.last(key); ok && ctx.Err() == nil {
+		return known.value, nil
 	}
-}
-
-func (c *Catalog) known(key string) (location, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l, ok := c.locations[key]
-	return l, ok
+	return nil, fmt.Errorf("read the VM sizes of %s: %w", name, err)
 }
 
 func (c *Catalog) readSKUs(ctx context.Context, key string) (location, error) {
-	l := location{at: c.now(), skus: map[string]SKU{}}
+	l := location{}
 	path := "/subscriptions/" + c.client.SubscriptionID() + "/providers/Microsoft.Compute/skus"
 	for item, err := range c.client.List(ctx, path, skusAPIVersion, arm.Query("$filter", "location eq '"+key+"'")) {
 		if err != nil {
-			return location{}, err
+			return nil, err
 		}
 		if sku, ok := parseSKU(item, key); ok {
-			l.skus[strings.ToLower(sku.Name)] = sku
+			l[strings.ToLower(sku.Name)] = sku
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.locations[key] = l
 	return l, nil
 }
 

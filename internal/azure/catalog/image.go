@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"casement.dev/casement/internal/azure/arm"
 )
@@ -26,24 +27,16 @@ type Image struct {
 // identity may not look (arm.Denied), the VM itself may still work.
 func (c *Catalog) Exists(ctx context.Context, locationName string, image Image) (bool, error) {
 	path, version := c.imagePath(locationName, image)
-	c.mu.Lock()
-	known, ok := c.images[path]
-	c.mu.Unlock()
-	if ok && c.now().Before(known.until) {
-		return known.exists, nil
-	}
-	result, err, _ := c.flight.Do("image "+path, func() (any, error) { return c.look(ctx, path, version) })
+	exists, err := c.images.get(ctx, path, func(ctx context.Context) (bool, time.Duration, error) {
+		exists, err := c.look(ctx, path, version)
+		if exists {
+			return true, imageFor, err
+		}
+		return false, missingFor, err
+	})
 	if err != nil {
 		return false, fmt.Errorf("look up the image: %w", err)
 	}
-	exists, _ := result.(bool)
-	v := verdict{until: c.now().Add(missingFor), exists: exists}
-	if exists {
-		v.until = c.now().Add(imageFor)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.images[path] = v
 	return exists, nil
 }
 

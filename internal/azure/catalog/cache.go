@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// cache keeps answers of Azure for as long as they are good. Of those who miss an answer
+// at the same time one reads it, and the others wait for it.
+type cache[T any] struct {
+	now    func() time.Time
+	flight singleflight.Group
+
+	mu   sync.Mutex
+	kept map[string]answer[T]
+}
+
+type answer[T any] struct {
+	value T
+	until time.Time
+}
+
+func newCache[T any](now func() time.Time) *cache[T] {
+	return &cache[T]{now: now, kept: map[string]answer[T]{}}
+}
+
+// get returns what is kept under a key; where nothing good is, read fetches it and says
+// how long it is good.
+func (c *cache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Duration, error)) (T, error) {
+	if a, ok := c.last(key); ok && c.now().Before(a.until) {
+		return a.value, nil
+	}
+	// The one that reads does so for all: its own end is no reason to stop.
+	done := c.flight.DoChan(key, func() (any, error) {
+		// Another may have read it between the look above and here.
+		if a, ok := c.last(key); ok && c.now().Before(a.until) {
+			return a.value, nil
+		}
+		value, good, err := read(context.WithoutCancel(ctx))
+		if err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.kept[key] = answer[T]{value, c.now().Add(good)}
+		}
+		return value, err
+	})
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case r := <-done:
+		value, _ := r.Val.(T)
+		return value, r.Err
+	}
+}
+
+// last is what was read last under a key, however long ago.
+func (c *cache[T]) last(key string) (answer[T], bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, ok := c.kept[key]
+	return a, ok
+}
