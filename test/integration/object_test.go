@@ -31,7 +31,7 @@ const (
 
 	// patience is how long the slowest of machines may need; a test that passes
 	// does not wait for it.
-	patience = 60 * time.Second
+	patience = 2 * time.Minute
 )
 
 // bed is one cluster's objects in a namespace of their own. The test plays the

@@ -203,7 +203,7 @@ func TestUnreachable(t *testing.T) {
 			all = append(all, host+image)
 		}
 	}
-	images, notes := Ask(t.Context(), all, Options{Keychain: anonymous, Timeout: 300 * time.Millisecond, Parallel: 1})
+	images, notes := Ask(t.Context(), all, Options{Keychain: anonymous, Timeout: 2 * time.Second, Parallel: 1})
 	if len(images) != 1 || len(notes) != 3 {
 		t.Fatalf("%v\n%s", images, strings.Join(notes, "\n"))
 	}
