@@ -59,8 +59,7 @@ func (p progress) String() string {
 }
 
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
-	start, tick := time.Now(), time.NewTicker(250*time.Millisecond)
-	defer tick.Stop()
+	start := time.Now()
 	terminal := a.Terminal()
 	if terminal {
 		defer fmt.Fprintln(a.Out)
@@ -68,7 +67,10 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 	var last progress
 	var problem string
 	for {
+		began := time.Now()
 		p, done, why, err := look(ctx, c, key)
+		// A cluster of a thousand machines takes long to read; it is read less often.
+		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
 			if terminal {
@@ -96,7 +98,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("cluster %s after %s: %w\n%s", key.Name, time.Since(start).Round(time.Second), ctx.Err(), problem)
-		case <-tick.C:
+		case <-time.After(next):
 		}
 	}
 }
