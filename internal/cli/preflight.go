@@ -30,8 +30,9 @@ func newPreflight(a *app) *cobra.Command {
 		Short: "Tell what Azure, Kubernetes or Windows will refuse of a cluster's manifests",
 		Long: `Read the manifests of a cluster and check them before anything is created: the
 subscription, quota per VM family, sizes and zones, images, ranges of addresses, names,
-versions, what admission refuses, bootstrap data, and the rules of casement lint.
-Nothing is changed.
+versions, what admission refuses, bootstrap data, and the rules of casement lint. A
+Cluster with a topology is rendered first, where its ClusterClass is in the input. Nothing
+is changed.
 
 ` + accountHelp + `
 Where there is no Azure to ask, or with --offline, the checks that need it are left out.
@@ -90,7 +91,7 @@ type preflightResult struct {
 	// Azure is who was asked; empty when nobody was, which NotAsked explains.
 	Azure    string `json:"azure,omitempty"`
 	NotAsked string `json:"notAsked,omitempty"`
-	// NotRendered are the clusters that a ClusterClass makes, whose machines are not known.
+	// NotRendered are the clusters of which it is not known what their ClusterClass makes, and why.
 	NotRendered []string       `json:"notRendered,omitempty"`
 	Clusters    int            `json:"clusters"`
 	Machines    int            `json:"machines"`
@@ -115,22 +116,24 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 	if i := slices.IndexFunc(set.Objects, func(o *lint.Object) bool { return strings.Contains(o.Name, "${") }); i >= 0 {
 		fmt.Fprintf(a.Err, "casement: %s is a template whose variables are not filled in: casement generate cluster NAME --from FILE | casement preflight -\n", set.Objects[i].File)
 	}
-	plan, err := preflight.Read(set)
+	rendered, err := renderTopologies(ctx, set)
 	if err != nil {
 		return err
 	}
+	plan, err := preflight.Read(rendered.created)
+	if err != nil {
+		return err
+	}
+	plan.Refused = rendered.refused
 	facts, why, err := a.askFacts(ctx, plan, o)
 	if err != nil {
 		return err
 	}
-	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, Findings: preflight.Run(set, plan, facts)}
+	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown, Findings: preflight.Run(rendered.set, plan, facts)}
 	if facts != nil {
 		result.Azure = facts.Name
 	}
 	for _, c := range plan.Clusters {
-		if class := c.Class(); class != "" {
-			result.NotRendered = append(result.NotRendered, fmt.Sprintf("cluster %s of ClusterClass %s", c.Object.Name, class))
-		}
 		for _, m := range c.Machines {
 			result.Machines += m.Replicas
 		}
@@ -187,7 +190,7 @@ func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule
 	}
 	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"), counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
 	for _, one := range r.NotRendered {
-		fmt.Fprintf(&out, "not rendered: %s\nits templates are checked as they stand, and its machines are not counted\n", one)
+		fmt.Fprintf(&out, "not rendered: %s\nits class's templates are checked as they stand, and its machines are not counted\n", one)
 	}
 	if r.Azure != "" {
 		fmt.Fprintf(&out, "asked: %s\n", r.Azure)

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,7 +47,8 @@ func (d Decoder) Problems(o *Object) []Problem {
 }
 
 // Find follows a path as the API server writes it: spec.containers[0].image, and
-// metadata.annotations[key]. It stops where there is nothing more.
+// metadata.annotations[key], and an item of a list by its name: variables[location]. It
+// stops where there is nothing more.
 func (v Value) Find(path string) Value {
 	for part := range strings.SplitSeq(path, ".") {
 		name, rest, _ := strings.Cut(part, "[")
@@ -61,7 +63,11 @@ func (v Value) Find(path string) Value {
 			case err != nil && v.IsMap():
 				v = v.At(key)
 			default:
-				return v
+				item := slices.IndexFunc(v.Items(), func(item Value) bool { return item.At("name").Str() == key })
+				if item < 0 {
+					return v
+				}
+				v = v.Items()[item]
 			}
 			rest = strings.TrimPrefix(after, "[")
 		}

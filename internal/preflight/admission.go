@@ -6,13 +6,12 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// admission are the checks of casement's own webhooks, made without a server.
+// admission are the checks of casement's own webhooks, and of Cluster API's where a
+// ClusterClass decides, made without a server.
 func (c checker) admission() []lint.Rule {
-	each := func(p *lint.Pass, check func(o *lint.Object, a admitted)) {
-		for _, o := range p.Set.Objects {
-			if a, ok := c.plan.admitted[o]; ok {
-				check(o, a)
-			}
+	each := func(check func(o *lint.Object, a admitted)) {
+		for _, o := range c.plan.created {
+			check(o, c.plan.admitted[o])
 		}
 	}
 	return []lint.Rule{
@@ -20,7 +19,7 @@ func (c checker) admission() []lint.Rule {
 			ID: "PRE501", Severity: lint.Error, Title: "An object that admission refuses", Oracle: lint.Unit,
 			Doc: "What the webhooks of casement's kinds refuse when the object is created, after filling in defaults: names, ranges and subnets, load balancers, disks, images, identities, security.",
 			Check: func(p *lint.Pass) {
-				each(p, func(o *lint.Object, a admitted) {
+				each(func(o *lint.Object, a admitted) {
 					if a.err != nil {
 						p.Report(o, o.Root, a.err.Error(), say("fields of the kind's own types"))
 					}
@@ -34,11 +33,22 @@ func (c checker) admission() []lint.Rule {
 			ID: "PRE502", Severity: lint.Info, Title: "A field without effect", Oracle: lint.Unit,
 			Doc: "What the webhooks of casement's kinds warn of: fields that are accepted and not acted on.",
 			Check: func(p *lint.Pass) {
-				each(p, func(o *lint.Object, a admitted) {
+				each(func(o *lint.Object, a admitted) {
 					for _, w := range a.Warnings {
 						p.Report(o, o.Root, w, say("take it out, or know that it does nothing"))
 					}
 				})
+			},
+		},
+		{
+			ID: "PRE503", Severity: lint.Error, Title: "A topology that its ClusterClass does not allow", Oracle: lint.Unit,
+			Doc: "What Cluster API's webhook refuses of a Cluster's topology: variables that the class does not define or whose values it does not allow, groups of classes that it does not have, versions that it does not list. Nothing more is said of such a cluster, as it cannot be rendered.",
+			Check: func(p *lint.Pass) {
+				for _, o := range p.Set.Objects {
+					for _, e := range c.plan.Refused[o] {
+						p.Report(o, in(o, e.Field), fmt.Sprintf("admission refuses it: %s: %s", e.Field, e.ErrorBody()), say("as it says, or change the ClusterClass"))
+					}
+				}
 			},
 		},
 	}

@@ -17,9 +17,12 @@ import (
 // Plan is what manifests will make.
 type Plan struct {
 	Clusters []*Cluster
+	// Refused is what Cluster API's admission has against the topologies of Clusters.
+	Refused map[*lint.Object]field.ErrorList
 	// objects are those of Cluster API, by kind, namespace and name.
 	objects map[string]*lint.Object
-	// admitted is what admission makes of casement's own kinds.
+	// admitted is what admission makes of casement's own kinds, created the order of these.
+	created  []*lint.Object
 	admitted map[*lint.Object]admitted
 }
 
@@ -38,13 +41,6 @@ type Cluster struct {
 	Azure *infrav1.AzureCluster
 	// Machines are its groups of machines.
 	Machines []*Machines
-}
-
-// Class is the ClusterClass that makes the rest of the cluster; empty where none does. A
-// class is not rendered here, so that its infrastructure and machines are not known.
-func (c *Cluster) Class() string {
-	topology := c.Object.Root.At("spec", "topology")
-	return cmp.Or(topology.At("classRef", "name").Str(), topology.At("class").Str())
 }
 
 // Machines are those that one object makes.
@@ -166,6 +162,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 		}
 	}
 	p.admitted[o] = a
+	p.created = append(p.created, o)
 }
 
 // place is a part of what the schema filled in.

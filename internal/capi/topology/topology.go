@@ -1,0 +1,290 @@
+// Package topology renders what Cluster API makes of a Cluster with a ClusterClass, from
+// manifests alone. The computation is Cluster API's own; what is new is that no API
+// server is asked.
+//
+// It refuses what it cannot know: a class that is not among the manifests, and patches
+// that come from a runtime extension. Only internal/cli imports it.
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	"sigs.k8s.io/cluster-api/core/webhooks/admission"
+	"sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	"sigs.k8s.io/cluster-api/exp/topology/desiredstate"
+	"sigs.k8s.io/cluster-api/exp/topology/scope"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Defined says whether a Cluster has a topology.
+func Defined(cluster *unstructured.Unstructured) bool {
+	_, found, _ := unstructured.NestedMap(cluster.Object, "spec", "topology")
+	return found
+}
+
+// Rendered is what a Cluster with a topology comes to.
+type Rendered struct {
+	// Class is the name of the ClusterClass.
+	Class string
+	// Objects are the Cluster with its references, and what they name: infrastructure,
+	// control plane, groups of machines and their templates. Where Cluster API makes up the
+	// last five characters of a name, they are xx000, xx001 and so on.
+	Objects []*unstructured.Unstructured
+	// Refused is what admission has against the topology; there are no Objects then.
+	Refused field.ErrorList
+}
+
+// Render renders a Cluster of API version v1beta1 or v1beta2 that is to be created. The
+// class and its templates are among all. The error says why that cannot be done, and is
+// for people.
+func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unstructured.Unstructured) (Rendered, error) {
+	ctx = ctrl.LoggerInto(ctx, logr.Discard())
+	r := renderer{all: all}
+	typed, err := readCluster(ctx, cluster)
+	if err != nil {
+		return Rendered{}, err
+	}
+	// Admission takes the v as said.
+	typed.Spec.Topology.Version = "v" + strings.TrimPrefix(typed.Spec.Topology.Version, "v")
+	key := typed.GetClassKey()
+	out := Rendered{Class: key.Name}
+	class, err := r.class(ctx, key)
+	if err != nil {
+		return out, err
+	}
+	out.Refused = slices.Concat((&admission.Cluster{}).DefaultAndValidateVariables(ctx, typed, nil, class), admission.ValidateClusterForClusterClass(typed, class))
+	if len(out.Refused) > 0 {
+		return out, nil
+	}
+	first, err := r.objects(ctx, typed, class)
+	if err != nil {
+		return out, err
+	}
+	second, err := r.objects(ctx, typed, class)
+	if err != nil {
+		return out, err
+	}
+	out.Objects, err = placeholders(first, second)
+	return out, err
+}
+
+// readCluster reads a Cluster of either version.
+func readCluster(ctx context.Context, o *unstructured.Unstructured) (*clusterv1.Cluster, error) {
+	out := &clusterv1.Cluster{}
+	if o.GroupVersionKind().Version != clusterv1beta1.GroupVersion.Version {
+		return out, decode(o, out)
+	}
+	old := &clusterv1beta1.Cluster{}
+	if err := decode(o, old); err != nil {
+		return nil, err
+	}
+	return out, conversion.ConvertClusterV1Beta1ToHub(ctx, old, out)
+}
+
+func decode(o *unstructured.Unstructured, into client.Object) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// renderer renders from a set of manifests.
+type renderer struct{ all []*unstructured.Unstructured }
+
+// class finds a ClusterClass and does what its controller does with it: the variables
+// that it defines become those of its status.
+func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.ClusterClass, error) {
+	found, err := r.find(clusterv1.GroupVersion.Group, "ClusterClass", key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	class := &clusterv1.ClusterClass{}
+	if found.GroupVersionKind().Version == clusterv1beta1.GroupVersion.Version {
+		old := &clusterv1beta1.ClusterClass{}
+		if err := decode(found, old); err != nil {
+			return nil, err
+		}
+		err = conversion.ConvertClusterClassV1Beta1ToHub(ctx, old, class)
+	} else {
+		err = decode(found, class)
+	}
+	if err != nil {
+		return nil, err
+	}
+	class.Namespace = key.Namespace // which a manifest may leave to kubectl
+	class.Status.Variables = nil
+	for _, v := range class.Spec.Variables {
+		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{Name: v.Name, Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
+			From: clusterv1.VariableDefinitionFromInline, Required: v.Required, Schema: v.Schema, DeprecatedV1Beta1Metadata: v.DeprecatedV1Beta1Metadata,
+		}}})
+	}
+	for _, p := range class.Spec.Patches {
+		if p.External != nil {
+			return nil, fmt.Errorf("patch %s of ClusterClass %s comes from a runtime extension, which is not asked", p.Name, class.Name)
+		}
+	}
+	return class, nil
+}
+
+// find looks for a manifest. One without a namespace is of the one that is looked in:
+// kubectl applies all of a file to the same.
+func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	for _, o := range r.all {
+		if o.GetKind() == kind && o.GetName() == name && o.GroupVersionKind().Group == group && (o.GetNamespace() == namespace || o.GetNamespace() == "" || namespace == "") {
+			o = o.DeepCopy()
+			o.SetNamespace(namespace)
+			return o, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s is not in the input", kind, name)
+}
+
+// objects computes the desired state of a cluster of which nothing is there yet.
+func (r renderer) objects(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
+	s := scope.New(cluster.DeepCopy())
+	s.Current.ControlPlane = &scope.ControlPlaneState{}
+	var err error
+	if s.Blueprint, err = r.blueprint(cluster, class); err != nil {
+		return nil, err
+	}
+	generator, err := desiredstate.NewGenerator(contractReader{}, noClusters{}, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	state, err := generator.Generate(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("ClusterClass %s: %w", class.Name, err)
+	}
+	return flatten(state)
+}
+
+// blueprint gathers a class's templates.
+func (r renderer) blueprint(cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) (*scope.ClusterBlueprint, error) {
+	var missing []error
+	template := func(ref clusterv1.ClusterClassTemplateReference) *unstructured.Unstructured {
+		o, err := r.find(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, ref.Kind, class.Namespace, ref.Name)
+		if err != nil {
+			missing = append(missing, err)
+		}
+		return o
+	}
+	b := &scope.ClusterBlueprint{
+		Topology: cluster.Spec.Topology, ClusterClass: class, InfrastructureClusterTemplate: template(class.Spec.Infrastructure.TemplateRef),
+		ControlPlane:       &scope.ControlPlaneBlueprint{Template: template(class.Spec.ControlPlane.TemplateRef), HealthCheck: class.Spec.ControlPlane.HealthCheck},
+		MachineDeployments: map[string]*scope.MachineDeploymentBlueprint{}, MachinePools: map[string]*scope.MachinePoolBlueprint{},
+	}
+	if b.HasControlPlaneInfrastructureMachine() {
+		b.ControlPlane.InfrastructureMachineTemplate = template(class.Spec.ControlPlane.MachineInfrastructure.TemplateRef)
+	}
+	for _, c := range class.Spec.Workers.MachineDeployments {
+		b.MachineDeployments[c.Class] = &scope.MachineDeploymentBlueprint{Metadata: c.Metadata, HealthCheck: c.HealthCheck,
+			BootstrapTemplate: template(c.Bootstrap.TemplateRef), InfrastructureMachineTemplate: template(c.Infrastructure.TemplateRef)}
+	}
+	for _, c := range class.Spec.Workers.MachinePools {
+		b.MachinePools[c.Class] = &scope.MachinePoolBlueprint{Metadata: c.Metadata,
+			BootstrapTemplate: template(c.Bootstrap.TemplateRef), InfrastructureMachinePoolTemplate: template(c.Infrastructure.TemplateRef)}
+	}
+	return b, errors.Join(missing...)
+}
+
+// flatten lists the objects of a state, always in the same order.
+func flatten(state *scope.ClusterState) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	var failed []error
+	add := func(o client.Object, kind string) {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			if u != nil {
+				out = append(out, u)
+			}
+			return
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			failed = append(failed, err)
+			return
+		}
+		u := &unstructured.Unstructured{Object: content}
+		u.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
+		unstructured.RemoveNestedField(u.Object, "status")
+		out = append(out, u)
+	}
+	add(state.Cluster, "Cluster")
+	add(state.InfrastructureCluster, "")
+	add(state.ControlPlane.Object, "")
+	add(state.ControlPlane.InfrastructureMachineTemplate, "")
+	for _, name := range slices.Sorted(maps.Keys(state.MachineDeployments)) {
+		d := state.MachineDeployments[name]
+		add(d.Object, "MachineDeployment")
+		add(d.BootstrapTemplate, "")
+		add(d.InfrastructureMachineTemplate, "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(state.MachinePools)) {
+		p := state.MachinePools[name]
+		add(p.Object, "MachinePool")
+		add(p.BootstrapObject, "")
+		add(p.InfrastructureMachinePoolObject, "")
+	}
+	return out, errors.Join(failed...)
+}
+
+// placeholders puts ends that are always the same where two renderings have names with
+// different ones. No two are alike, as those that Cluster API makes up are not either.
+func placeholders(one, other []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var names []string
+	for i, o := range one {
+		end := fmt.Sprintf("xx%03d", i)
+		if name := o.GetName(); name != other[i].GetName() && len(name) > len(end) {
+			names = append(names, name, name[:len(name)-len(end)]+end)
+		}
+	}
+	replace := strings.NewReplacer(names...)
+	out := make([]*unstructured.Unstructured, 0, len(one))
+	for _, o := range one {
+		text, err := o.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON([]byte(replace.Replace(string(text)))); err != nil {
+			return nil, err
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// contractReader answers the one question that the computation has for an API server:
+// which contract a version of the control plane's kind follows.
+type contractReader struct{ client.Client }
+
+// Get answers for every kind of Cluster API alike: the contracts are named after the
+// versions of its API (Cluster API book, "Contract version").
+func (contractReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	crd, ok := into.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return fmt.Errorf("%T %s is not among the manifests", into, key)
+	}
+	crd.Labels = map[string]string{}
+	for _, version := range []string{clusterv1beta1.GroupVersion.Version, clusterv1.GroupVersion.Version} {
+		crd.Labels[clusterv1.GroupVersion.Group+"/"+version] = version
+	}
+	return nil
+}
+
+// noClusters is never asked: a cluster that is yet to be has no nodes.
+type noClusters struct{ clustercache.ClusterCache }

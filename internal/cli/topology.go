@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/capi/topology"
+	"casement.dev/casement/internal/lint"
+)
+
+// topologies is a set of manifests in which what Cluster API makes of them stands in the
+// place of Clusters with a ClusterClass.
+type topologies struct {
+	// created is all that is to be created; set is without the class's templates that are
+	// used, of which only what was made of them counts.
+	created, set *lint.Set
+	// refused is what Cluster API's admission has against those that stayed.
+	refused map[*lint.Object]field.ErrorList
+	// unknown says of the others that stayed why they could not be rendered.
+	unknown []string
+}
+
+// renderTopologies renders what it can. The error is one of reading what was rendered.
+func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
+	out := topologies{created: in, set: in, refused: map[*lint.Object]field.ErrorList{}}
+	var all []*unstructured.Unstructured
+	clusters := map[*lint.Object]*unstructured.Unstructured{}
+	for _, o := range in.Objects {
+		group, _, _ := strings.Cut(o.APIVersion, "/")
+		if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {
+			continue
+		}
+		u := &unstructured.Unstructured{}
+		raw, err := o.Root.JSON()
+		if err != nil || u.UnmarshalJSON(raw) != nil {
+			continue // the checks of its fields tell
+		}
+		all = append(all, u)
+		if o.Kind == "Cluster" && topology.Defined(u) {
+			clusters[o] = u
+		}
+	}
+	if len(clusters) == 0 {
+		return out, nil
+	}
+	out.created = &lint.Set{Pods: in.Pods}
+	used := map[string]bool{}
+	for _, o := range in.Objects {
+		cluster, ok := clusters[o]
+		if !ok {
+			out.created.Objects = append(out.created.Objects, o)
+			continue
+		}
+		made, err := topology.Render(ctx, cluster, all)
+		name := "cluster " + o.Name
+		if made.Class != "" {
+			name += " of ClusterClass " + made.Class
+		}
+		switch {
+		case err != nil:
+			out.unknown = append(out.unknown, fmt.Sprintf("%s: %v", name, err))
+			out.created.Objects = append(out.created.Objects, o)
+		case len(made.Refused) > 0:
+			out.refused[o] = made.Refused
+			out.created.Objects = append(out.created.Objects, o)
+		default:
+			objects, err := asManifests(name, made.Objects)
+			if err != nil {
+				return out, err
+			}
+			out.created.Objects = slices.Concat(out.created.Objects, objects)
+			for _, o := range made.Objects {
+				from := o.GetAnnotations()
+				used[from[clusterv1.TemplateClonedFromGroupKindAnnotation]+" "+from[clusterv1.TemplateClonedFromNameAnnotation]] = true
+			}
+		}
+	}
+	out.set = &lint.Set{Pods: in.Pods, Objects: slices.DeleteFunc(slices.Clone(out.created.Objects), func(o *lint.Object) bool {
+		kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind().String()
+		return used[kind+" "+o.Name]
+	})}
+	return out, nil
+}
+
+// asManifests reads objects as if they stood in a file of some name, so that findings
+// show their lines.
+func asManifests(name string, objects []*unstructured.Unstructured) ([]*lint.Object, error) {
+	var text bytes.Buffer
+	for _, o := range objects {
+		data, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		text.WriteString("---\n")
+		text.Write(data)
+	}
+	set, errs := lint.Parse(name, text.Bytes(), lint.Options{})
+	return set.Objects, errors.Join(errs...)
+}
