@@ -50,27 +50,42 @@ func (d Decoder) Problems(o *Object) []Problem {
 // metadata.annotations[key], and an item of a list by its name: variables[location]. It
 // stops where there is nothing more.
 func (v Value) Find(path string) Value {
-	for part := range strings.SplitSeq(path, ".") {
-		name, rest, _ := strings.Cut(part, "[")
-		if name != "" {
-			v = v.At(name)
-		}
-		for rest != "" {
-			key, after, _ := strings.Cut(rest, "]")
-			switch i, err := strconv.Atoi(key); {
-			case err == nil && i >= 0 && i < len(v.Items()):
-				v = v.Items()[i]
-			case err != nil && v.IsMap():
-				v = v.At(key)
-			default:
-				item := slices.IndexFunc(v.Items(), func(item Value) bool { return item.At("name").Str() == key })
-				if item < 0 {
-					return v
-				}
-				v = v.Items()[item]
+	for path != "" {
+		switch path[0] {
+		case '.':
+			path = path[1:]
+		case '[':
+			var key string
+			key, path, _ = strings.Cut(path[1:], "]")
+			below, ok := v.item(key)
+			if !ok {
+				return v
 			}
-			rest = strings.TrimPrefix(after, "[")
+			v = below
+		default:
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			v, path = v.At(path[:end]), path[end:]
 		}
 	}
 	return v
+}
+
+// item is what a bracket names: the value of a key, or the item of a list by its number
+// or its name.
+func (v Value) item(key string) (Value, bool) {
+	if v.IsMap() {
+		return v.At(key), true
+	}
+	items := v.Items()
+	i, err := strconv.Atoi(key)
+	if err != nil {
+		i = slices.IndexFunc(items, func(item Value) bool { return item.At("name").Str() == key })
+	}
+	if i < 0 || i >= len(items) {
+		return v, false
+	}
+	return items[i], true
 }

@@ -306,12 +306,12 @@ func TestReadDirectory(t *testing.T) {
 
 // TestFind follows paths as API servers and Cluster API's webhooks write them.
 func TestFind(t *testing.T) {
-	set, errs := Parse("a.yaml", []byte("apiVersion: v1\nkind: Thing\nmetadata: {annotations: {a/b: one}}\nspec: {variables: [{name: size, value: two}], containers: [{image: three}]}\n"), Options{})
+	set, errs := Parse("a.yaml", []byte("apiVersion: v1\nkind: Thing\nmetadata: {annotations: {example.com/a: one}}\nspec: {variables: [{name: size, value: two}], containers: [{image: three}]}\n"), Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	for path, want := range map[string]string{
-		"metadata.annotations[a/b]": "one", "spec.variables[size].value": "two", "spec.containers[0].image": "three", "spec.variables[other].value": "", "spec.containers[7].image": "",
+		"metadata.annotations[example.com/a]": "one", "spec.variables[size].value": "two", "spec.containers[0].image": "three", "spec.variables[other].value": "", "spec.containers[7].image": "",
 	} {
 		if got := set.Objects[0].Root.Find(path).Str(); got != want {
 			t.Errorf("%s is %q, want %q", path, got, want)
