@@ -39,7 +39,9 @@ func TestMoveWaits(t *testing.T) {
 		return source.blocked() && slices.Equal(bastions(source.plane), []string{"Updating"})
 	})
 	moved := make(chan string, 1)
-	go func() { moved <- source.clusterctl("move", "--to-kubeconfig", filepath.Join(target.plane.Home, "kubeconfig")) }()
+	go func() {
+		moved <- source.clusterctl("move", "--to-kubeconfig", filepath.Join(target.plane.Home, "kubeconfig"))
+	}()
 	early := 0
 	eventually(t, "the bastion is made", func() bool {
 		// Azure is asked last: what is moved now was moved before.

@@ -207,20 +207,34 @@ func (a *azure) rest(id string) (int, map[string]any) {
 	}
 }
 
-// resources lists the IDs of all resources.
+// resources lists the IDs of all resources, page by page.
 func (a *azure) resources() (ids []string) {
 	_, page := a.get(subscription + "/resources")
-	list, _ := page["value"].([]any)
-	for _, e := range list {
-		if o, ok := e.(map[string]any); ok {
-			id, _ := o["id"].(string)
-			ids = append(ids, id)
+	for {
+		list, _ := page["value"].([]any)
+		for _, e := range list {
+			if o, ok := e.(map[string]any); ok {
+				id, _ := o["id"].(string)
+				ids = append(ids, id)
+			}
+		}
+		next, _ := page["nextLink"].(string)
+		if next == "" {
+			return ids
+		}
+		page = nil
+		req, err := runtime.NewRequest(a.t.Context(), http.MethodGet, next)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		resp, err := a.pipeline.Do(req)
+		if err != nil {
+			a.t.Fatalf("the next page of resources: %v", err)
+		}
+		if err := runtime.UnmarshalAsJSON(resp, &page); err != nil || resp.StatusCode != http.StatusOK {
+			a.t.Fatalf("the next page of resources: %d, %v", resp.StatusCode, err)
 		}
 	}
-	if page["nextLink"] != nil {
-		a.t.Error("there is more than one page of resources")
-	}
-	return ids
 }
 
 // state is the provisioning state, "Succeeded" where a type shows none.
