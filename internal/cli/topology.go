@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,8 +35,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 	var all []*unstructured.Unstructured
 	clusters := map[*lint.Object]*unstructured.Unstructured{}
 	for _, o := range in.Objects {
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {
+		if !o.OfClusterAPI() {
 			continue
 		}
 		u := &unstructured.Unstructured{}

@@ -29,6 +29,18 @@ func (o *Object) String() string {
 	return o.Kind + "/" + o.Name
 }
 
+// OfClusterAPI says whether the object is of Cluster API or a provider of it; other
+// projects have kinds of the same names.
+func (o *Object) OfClusterAPI() bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	return OfClusterAPI(group)
+}
+
+// OfClusterAPI says whether an API group is one of Cluster API or a provider of it.
+func OfClusterAPI(group string) bool {
+	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
+}
+
 // Level is how sure it is that a pod is meant for Windows.
 type Level int
 

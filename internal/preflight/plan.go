@@ -101,12 +101,11 @@ func Read(set *lint.Set) (*Plan, error) {
 	}
 	p := &Plan{objects: map[string]*lint.Object{}, admitted: map[*lint.Object]admitted{}}
 	for _, o := range set.Objects {
-		group, _, _ := strings.Cut(o.APIVersion, "/")
-		if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {
+		if !o.OfClusterAPI() {
 			continue
 		}
 		p.objects[key(o.Kind, o.Namespace, o.Name)] = o
-		if group == infrav1.GroupVersion.Group {
+		if strings.HasPrefix(o.APIVersion, infrav1.GroupVersion.Group+"/") {
 			p.admit(o, known[o.Kind])
 		}
 	}

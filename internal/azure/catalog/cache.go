@@ -30,13 +30,13 @@ func newCache[T any](now func() time.Time) *cache[T] {
 // get returns what is kept under a key; where nothing good is, read fetches it and says
 // how long it is good.
 func (c *cache[T]) get(ctx context.Context, key string, read func(context.Context) (T, time.Duration, error)) (T, error) {
-	if a, ok := c.last(key); ok && c.now().Before(a.until) {
+	if a, ok := c.good(key); ok {
 		return a.value, nil
 	}
 	// The one that reads does so for all: its own end is no reason to stop.
 	done := c.flight.DoChan(key, func() (any, error) {
 		// Another may have read it between the look above and here.
-		if a, ok := c.last(key); ok && c.now().Before(a.until) {
+		if a, ok := c.good(key); ok {
 			return a.value, nil
 		}
 		value, good, err := read(context.WithoutCancel(ctx))
@@ -55,6 +55,12 @@ func (c *cache[T]) get(ctx context.Context, key string, read func(context.Contex
 		value, _ := r.Val.(T)
 		return value, r.Err
 	}
+}
+
+// good is what is kept under a key and not too old.
+func (c *cache[T]) good(key string) (answer[T], bool) {
+	a, ok := c.last(key)
+	return a, ok && c.now().Before(a.until)
 }
 
 // last is what was read last under a key, however long ago.

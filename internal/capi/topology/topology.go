@@ -55,7 +55,7 @@ type Rendered struct {
 func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unstructured.Unstructured) (Rendered, error) {
 	ctx = ctrl.LoggerInto(ctx, logr.Discard())
 	r := renderer{all: all}
-	typed, err := readCluster(ctx, cluster)
+	typed, err := read(ctx, cluster, &clusterv1beta1.Cluster{}, &clusterv1.Cluster{}, conversion.ConvertClusterV1Beta1ToHub)
 	if err != nil {
 		return Rendered{}, err
 	}
@@ -83,17 +83,15 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 	return out, err
 }
 
-// readCluster reads a Cluster of either version.
-func readCluster(ctx context.Context, o *unstructured.Unstructured) (*clusterv1.Cluster, error) {
-	out := &clusterv1.Cluster{}
+// read reads an object of either version into that of v1beta2.
+func read[Old, Hub client.Object](ctx context.Context, o *unstructured.Unstructured, old Old, hub Hub, convert func(context.Context, Old, Hub) error) (Hub, error) {
 	if o.GroupVersionKind().Version != clusterv1beta1.GroupVersion.Version {
-		return out, decode(o, out)
+		return hub, decode(o, hub)
 	}
-	old := &clusterv1beta1.Cluster{}
 	if err := decode(o, old); err != nil {
-		return nil, err
+		return hub, err
 	}
-	return out, conversion.ConvertClusterV1Beta1ToHub(ctx, old, out)
+	return hub, convert(ctx, old, hub)
 }
 
 func decode(o *unstructured.Unstructured, into client.Object) error {
@@ -113,16 +111,7 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 	if err != nil {
 		return nil, err
 	}
-	class := &clusterv1.ClusterClass{}
-	if found.GroupVersionKind().Version == clusterv1beta1.GroupVersion.Version {
-		old := &clusterv1beta1.ClusterClass{}
-		if err := decode(found, old); err != nil {
-			return nil, err
-		}
-		err = conversion.ConvertClusterClassV1Beta1ToHub(ctx, old, class)
-	} else {
-		err = decode(found, class)
-	}
+	class, err := read(ctx, found, &clusterv1beta1.ClusterClass{}, &clusterv1.ClusterClass{}, conversion.ConvertClusterClassV1Beta1ToHub)
 	if err != nil {
 		return nil, err
 	}

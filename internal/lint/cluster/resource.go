@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"casement.dev/casement/internal/lint"
 )
 
 // resource is a kind to list.
@@ -34,9 +35,6 @@ var workloads = []schema.GroupResource{
 	{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, {Group: "storage.k8s.io", Resource: "storageclasses"},
 }
 
-// clusterAPI is the group of Cluster API, and the end of its providers' ones.
-const clusterAPI = "cluster.x-k8s.io"
-
 // machineOwners are the kinds of Cluster API that make others, owners first.
 var machineOwners = []string{"clusters", "kubeadmcontrolplanes", "machinedeployments", "machinesets", "machinepools", "machines"}
 
@@ -57,7 +55,7 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 			one := resource{version.WithResource(r.Name), r.Namespaced}
 			known[one.GroupResource()] = one
 			kinds[r.Kind] = append(kinds[r.Kind], one)
-			if ofClusterAPI(version.Group) {
+			if lint.OfClusterAPI(version.Group) {
 				machines = append(machines, one)
 			}
 		}
@@ -85,13 +83,9 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 	return unique(append(chosen, machines...)), absent
 }
 
-func ofClusterAPI(group string) bool {
-	return group == clusterAPI || strings.HasSuffix(group, "."+clusterAPI)
-}
-
 // concerns says whether a group has kinds that are read.
 func concerns(group string) bool {
-	return ofClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads), func(r schema.GroupResource) bool { return r.Group == group })
+	return lint.OfClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads), func(r schema.GroupResource) bool { return r.Group == group })
 }
 
 // rank puts the owners of machines first.

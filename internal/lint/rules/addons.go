@@ -111,7 +111,7 @@ func eachCalico(check func(p *lint.Pass, o *lint.Object, spec lint.Value, at fun
 	return func(p *lint.Pass) {
 		var found []*lint.Object
 		for _, o := range p.Set.Kind("Installation", "HelmChartProxy", "IPAMConfig", "IPAMConfiguration") {
-			if o.Kind == "Installation" && strings.HasPrefix(o.APIVersion, "operator.tigera.io/") || o.Kind == "HelmChartProxy" && clusterAPI(o) || strings.HasPrefix(o.Kind, "IPAMConfig") && strings.Contains(o.APIVersion, "projectcalico.org/") {
+			if o.Kind == "Installation" && strings.HasPrefix(o.APIVersion, "operator.tigera.io/") || o.Kind == "HelmChartProxy" && o.OfClusterAPI() || strings.HasPrefix(o.Kind, "IPAMConfig") && strings.Contains(o.APIVersion, "projectcalico.org/") {
 				found = append(found, o)
 			}
 		}

@@ -74,7 +74,7 @@ func claims() []lint.Rule {
 					return
 				}
 				deployed := slices.ContainsFunc(p.Set.Kind("DaemonSet", "Cluster"), func(o *lint.Object) bool {
-					return o.Kind == "DaemonSet" && strings.Contains(o.Name, "csi-proxy") || clusterAPI(o) && o.Root.At("metadata", "labels", "csi-proxy").Str() == "enabled"
+					return o.Kind == "DaemonSet" && strings.Contains(o.Name, "csi-proxy") || o.OfClusterAPI() && o.Root.At("metadata", "labels", "csi-proxy").Str() == "enabled"
 				})
 				if !deployed {
 					p.Report(pod.Object, v, "nothing here deploys csi-proxy, which this pipe belongs to", say("deploy csi-proxy, or run the plugin as a HostProcess pod"))

@@ -40,18 +40,11 @@ var machineKinds = []string{
 	"AzureMachineTemplate", "AzureMachine", "AzureMachinePool", "AzureManagedMachinePool",
 }
 
-// clusterAPI says whether an object is of Cluster API or a provider of it; other
-// projects have kinds of the same names.
-func clusterAPI(o *lint.Object) bool {
-	group, _, _ := strings.Cut(o.APIVersion, "/")
-	return group == "cluster.x-k8s.io" || strings.HasSuffix(group, ".cluster.x-k8s.io")
-}
-
 // ofKind are the Cluster API objects of some kinds.
 func ofKind(s *lint.Set, kinds ...string) []*lint.Object {
 	var out []*lint.Object
 	for _, o := range s.Kind(kinds...) {
-		if clusterAPI(o) {
+		if o.OfClusterAPI() {
 			out = append(out, o)
 		}
 	}
