@@ -46,9 +46,12 @@ func newNode(f nodeFacts) *corev1.Node {
 	}}
 	n.Spec.Taints = slices.Clone(f.settings.RegisterWithTaints)
 	if f.flags.CloudProvider == "external" {
-		// Not merged with a taint of the same key: the API server refuses the
-		// duplicate, as it does for a real kubelet.
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		// Templates of CAPZ v1.26 set the taint by register-with-taints too, and on
+		// the images in use such a node registers with it once
+		// (kubernetes-sigs/cluster-api-provider-azure#6293).
+		if !registersCloudTaint(f.settings) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: cloudTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		}
 		if f.flags.NodeIP.IsValid() {
 			n.Annotations[providedIP] = f.flags.NodeIP.String()
 		}
@@ -59,6 +62,14 @@ func newNode(f nodeFacts) *corev1.Node {
 	}
 	n.Status = nodeStatus(f, corev1.NodeStatus{})
 	return n
+}
+
+// registersCloudTaint says whether the settings already contain the taint that an
+// external cloud provider waits for.
+func registersCloudTaint(s *settings) bool {
+	return slices.ContainsFunc(s.RegisterWithTaints, func(t corev1.Taint) bool {
+		return t.Key == cloudTaint && t.Effect == corev1.TaintEffectNoSchedule
+	})
 }
 
 // inTree says whether the kubelet's own Azure provider is on.

@@ -113,6 +113,9 @@ func (k *Kubelet) lookAtNetwork(ctx context.Context) {
 // register creates the Node, or adopts one of the same name: its default labels
 // are written again, its taints are not.
 func (k *Kubelet) register(ctx context.Context) error {
+	if f := k.facts(); f.flags.CloudProvider == "external" && registersCloudTaint(f.settings) {
+		k.log.Info("simulated: the taint of cloud-provider=external is in register-with-taints too; the node registers with it once", "taint", cloudTaint)
+	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, registerPeriod) {
 		node, err := k.tryRegister(ctx)
 		if err == nil {

@@ -9,9 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// cloudTaint is what cloud-provider-azure takes off a node that it has seen.
-const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
-
 // kubeadm checks the configuration that kubeadm will be called with.
 func (c *checker) kubeadm(field string, content *yaml.Node, text string, commands []string) {
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -72,10 +69,6 @@ func (c *checker) kubeletArguments(field string, line int, node *yaml.Node, comm
 	arguments := argumentsOf(node)
 	if len(arguments) == 0 {
 		return
-	}
-	if arguments["cloud-provider"] == "external" && strings.Contains(arguments["register-with-taints"], cloudTaint) {
-		c.warn(field+" kubeletExtraArgs", line, "the taint "+cloudTaint+" is given in register-with-taints and added by cloud-provider=external: kubelets that honour both register a node with it twice, which the API server may refuse",
-			"leave it to one of the two")
 	}
 	mentions := func(word string) bool {
 		return slices.ContainsFunc(commands, func(s string) bool { return strings.Contains(strings.ToLower(s), word) })
