@@ -60,6 +60,9 @@ e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe,
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
 
+e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
+	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences) | grep -v -e '^=== ' -e '^ *--- PASS'
+
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	go test -race -timeout 60m -count=1 ./internal/sim/arm -run TestLoad -lives 12
 	hack/e2e-az.sh -evidence test/az/evidence.tsv
@@ -83,4 +86,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE

@@ -1,0 +1,119 @@
+package recordings
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"casement.dev/casement/internal/sim/arm"
+)
+
+var (
+	full = flag.Bool("full", false, "replay every recording, not the representative part")
+	only = flag.String("only", "", "replay the recordings whose names match")
+	all  = flag.Bool("differences", false, "print every difference")
+)
+
+// representative are the recordings that everyday tests replay.
+var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
+	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
+
+// The application that replays, and the recordings' own tenant and subscription.
+const (
+	zero   = "00000000-0000-0000-0000-000000000000"
+	secret = "the replayer's own"
+)
+
+// TestRecordings holds the local Azure to what Azure was recorded to answer.
+func TestRecordings(t *testing.T) {
+	dir, err := download()
+	if err != nil {
+		t.Skipf("the recordings cannot be had: %v", err)
+	}
+	list, err := names(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := representative
+	switch {
+	case *only != "":
+		wanted = regexp.MustCompile(*only)
+	case *full:
+		wanted = regexp.MustCompile("")
+	}
+	accepted, err := readBaseline("baseline.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := newReport()
+	for _, name := range list {
+		if !wanted.MatchString(name) {
+			continue
+		}
+		rec, err := load(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { replay(t, rec, accepted, result) })
+		})
+	}
+	var out strings.Builder
+	result.print(&out)
+	if *all {
+		result.printDifferences(&out)
+	}
+	fmt.Fprintln(os.Stdout, out.String())
+}
+
+// replay plays one recording against a local Azure of its own.
+func replay(t *testing.T, rec recording, accepted baseline, result *report) {
+	server, err := arm.New(arm.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: arm.Azure,
+		Clients: []arm.Client{{ID: zero, Secret: secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r := &replayer{azure: server, login: func(audience string) (string, error) { return login(server, audience) }}
+	if err := r.play(rec, func(c call, got answer) { result.add(rec.name, judge(c, got, accepted.allow)) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// login returns a token as a service principal gets one.
+func login(server azure, audience string) (string, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {zero}, "client_secret": {secret}, "scope": {audience + "/.default"}}
+	req, err := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/"+zero+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := server.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal(data, &token); err != nil || token.AccessToken == "" {
+		return "", fmt.Errorf("the local Azure gives no token: %s: %s", resp.Status, data)
+	}
+	return token.AccessToken, nil
+}

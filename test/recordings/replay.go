@@ -1,0 +1,176 @@
+package recordings
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// azure answers requests in process.
+type azure interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// answer is what the local Azure said to a call.
+type answer struct {
+	status  int
+	headers http.Header
+	body    []byte
+}
+
+// replayer plays one recording against one local Azure. It runs inside a bubble of
+// testing/synctest, so that a pause ends as soon as nothing else is left to do.
+type replayer struct {
+	azure azure
+	// login makes the token of an audience.
+	login  func(audience string) (string, error)
+	tokens map[string]string
+	until  time.Time // the tokens are good
+	// open are our addresses of the operations that a recording has under way, by
+	// the path under which the recording polls them.
+	open map[string]string
+}
+
+// maxPolls bounds the polls of one operation: four hours of Azure's time.
+const maxPolls = 4 * 60 * 12
+
+// play sends every call of a recording and hands each answer to seen. Recorded polls
+// are not sent: an operation of ours ends when the recorded one does.
+func (r *replayer) play(rec recording, seen func(call, answer)) error {
+	r.open = map[string]string{}
+	for i, c := range rec.calls {
+		if c.polls() {
+			if ended(c) {
+				if err := r.finish(path(c.Request.URL)); err != nil {
+					return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
+				}
+			}
+			continue
+		}
+		if !r.polledLater(rec.calls[i:]) {
+			if err := r.finishAll(); err != nil {
+				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
+			}
+		}
+		got, err := r.send(c.Request.Method, c.Request.URL, c.Request.Body)
+		if err != nil {
+			return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
+		}
+		seen(c, got)
+		if ours := address(got.headers); c.writes() && ours != "" {
+			theirs := address(c.Response.Headers)
+			if theirs == "" {
+				theirs = "call " + strconv.Itoa(i)
+			}
+			r.open[path(theirs)] = ours
+		}
+	}
+	return nil
+}
+
+// polledLater says whether the calls still poll an operation that is open.
+func (r *replayer) polledLater(calls []call) bool {
+	for _, c := range calls {
+		if c.polls() && r.open[path(c.Request.URL)] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ended says whether a recorded poll saw the operation's end.
+func ended(poll call) bool {
+	var body struct{ Status string }
+	_ = json.Unmarshal([]byte(poll.Response.Body), &body) // a Location has no body
+	switch {
+	case poll.Response.Code == http.StatusAccepted:
+		return false
+	case strings.EqualFold(body.Status, "InProgress"), strings.EqualFold(body.Status, "Running"), strings.EqualFold(body.Status, "Pending"):
+		return false
+	}
+	return true
+}
+
+// address is where an answer says that its operation is polled, "" for none.
+func address(h http.Header) string {
+	if at := h.Get("Azure-AsyncOperation"); at != "" {
+		return at
+	}
+	if at := h.Get("Location"); polling.MatchString(path(at)) {
+		return at
+	}
+	return ""
+}
+
+func (r *replayer) finishAll() error {
+	for at := range r.open {
+		if err := r.finish(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish waits for the end of our counterpart of a recorded operation.
+func (r *replayer) finish(recorded string) error {
+	ours := r.open[recorded]
+	if ours == "" {
+		return nil
+	}
+	delete(r.open, recorded)
+	for range maxPolls {
+		got, err := r.send(http.MethodGet, ours, "")
+		if err != nil {
+			return err
+		}
+		var c call
+		c.Response.Code, c.Response.Body = got.status, string(got.body)
+		if ended(c) {
+			return nil
+		}
+		time.Sleep(5 * time.Second)
+	}
+	return fmt.Errorf("the operation %s does not end", ours)
+}
+
+func (r *replayer) send(method, address, body string) (answer, error) {
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	token, err := r.token(req.URL)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := r.azure.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return answer{status: resp.StatusCode, headers: resp.Header, body: data}, err
+}
+
+// token returns a token for the service at an address.
+func (r *replayer) token(at *url.URL) (string, error) {
+	if time.Now().After(r.until) {
+		r.tokens, r.until = map[string]string{}, time.Now().Add(30*time.Minute)
+	}
+	audience := "https://management.azure.com/"
+	if strings.Contains(at.Host, "vault.azure.net") {
+		audience = "https://vault.azure.net"
+	}
+	if t := r.tokens[audience]; t != "" {
+		return t, nil
+	}
+	t, err := r.login(audience)
+	r.tokens[audience] = t
+	return t, err
+}
