@@ -42,7 +42,7 @@ func addons() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "WIN820", Severity: lint.Error, Title: "Calico without Windows", Oracle: lint.Unit,
-			Doc: "For Windows nodes Calico needs `windowsDataplane: HNS`, the cluster's `serviceCIDRs`, VXLAN without CrossSubnet and without BGP (Windows has no IP in IP), and strict affinity of its IP blocks. Source: templates/addons/windows/calico of kubernetes-sigs/cluster-api-provider-azure; docs.tigera.io, limitations of Calico for Windows.",
+			Doc: "For Windows nodes Calico needs `windowsDataplane: HNS`, the cluster's `serviceCIDRs`, VXLAN without CrossSubnet and without BGP (Windows has no IP in IP), and strict affinity of its IP blocks. A ClusterResourceSet that installs Calico for Windows apart needs none of the first two. Source: templates/addons/windows/calico of kubernetes-sigs/cluster-api-provider-azure; docs.tigera.io, limitations of Calico for Windows.",
 			Bad: ours + installation("    windowsDataplane: Disabled\n"), Good: ours + installation("    windowsDataplane: HNS\n  serviceCIDRs: [10.96.0.0/12]\n"),
 			Check: eachCalico(calico),
 		},
@@ -137,12 +137,13 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 		}
 		return
 	}
-	network := spec.At("calicoNetwork")
-	if v := network.At("windowsDataplane"); v.Str() != "HNS" {
+	network, apart := spec.At("calicoNetwork"), windowsApart(p.Set)
+	if v := network.At("windowsDataplane"); v.Str() != "HNS" && !apart {
 		p.Report(o, at(v), "Calico has no data plane for Windows", say("windowsDataplane: HNS"))
 	}
 	services := serviceRanges(p.Set)
 	switch v := spec.At("serviceCIDRs"); {
+	case len(v.Items()) == 0 && apart:
 	case len(v.Items()) == 0:
 		p.Report(o, at(v), "Calico on Windows has to know the range of Services", say("serviceCIDRs: ["+strings.Join(services, ", ")+"]"))
 	case len(services) > 0 && !slices.ContainsFunc(v.Strings(), func(s string) bool { return slices.Contains(services, s) || strings.Contains(s, "TEMPLATE") }):
@@ -159,6 +160,14 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 	if v := network.At("bgp"); v.Str() == "Enabled" && overlay {
 		p.Report(o, at(v), "Calico on Windows has either VXLAN or BGP", say("bgp: Disabled"))
 	}
+}
+
+// windowsApart says whether a ClusterResourceSet installs the network of Windows
+// nodes, so that the Installation is for Linux alone.
+func windowsApart(s *lint.Set) bool {
+	return slices.ContainsFunc(ofKind(s, "ClusterResourceSet"), func(addon *lint.Object) bool {
+		return windowsNetwork(addon) && slices.ContainsFunc(ofKind(s, "Cluster"), func(c *lint.Object) bool { return selects(addon, c) })
+	})
 }
 
 // overlay says whether the network of the input is VXLAN.

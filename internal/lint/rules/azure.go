@@ -104,17 +104,17 @@ func azure() []lint.Rule {
 		},
 		{
 			ID: "WIN810", Severity: lint.Error, Title: "The annotation windowsServerVersion", Oracle: lint.Unit,
-			Doc: "It is `windows-` and a year: windows-2019, windows-2022 or windows-2025; anything else has no image. Without it and without an image of your own the machines get Server 2022, which is an info. Source: kubernetes-sigs/cluster-api-provider-azure azure/services/virtualmachineimages/images.go.",
+			Doc: "It is `windows-` and a year: windows-2019, windows-2022 or windows-2025; anything else has no image. Without it, or with it empty, and without an image of your own the machines get Server 2022, or 2019 from the images of before the community gallery, which is an info. Source: kubernetes-sigs/cluster-api-provider-azure azure/services/virtualmachineimages/images.go.",
 			Bad: strings.Replace(windowsTemplate(""), "windows-2022", "ltsc2022", 1), Good: windowsTemplate(""),
 			Check: eachWindows(func(p *lint.Pass, m machines) {
 				v := m.annotation("windowsServerVersion")
-				if m.infra.Kind == "AzureManagedMachinePool" || m.vm().At("image").Exists() {
+				if m.managed() || m.vm().At("image").Exists() || unfilled(v.Str()) {
 					return
 				}
 				year := serverVersion.FindStringSubmatch(v.Str())
 				switch {
-				case !v.Exists():
-					p.ReportAs(lint.Info, m.infra, v, "the machines get Windows Server 2022, as nothing says otherwise", say("windowsServerVersion: windows-2022"))
+				case v.Str() == "":
+					p.ReportAs(lint.Info, m.infra, v, fmt.Sprintf("the machines get Windows Server %s, as nothing says otherwise", m.defaultRelease()), say("windowsServerVersion: windows-2022"))
 				case year == nil:
 					p.Report(m.infra, v, fmt.Sprintf("%q is no version that has an image", v.Str()), say("windows-2019, windows-2022 or windows-2025"))
 				default:
@@ -214,6 +214,18 @@ func managedPool(name, mode string) string {
 
 func azureCluster(name string) string {
 	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureCluster\nmetadata:\n  name: " + name + "\nspec:\n  location: westeurope\n"
+}
+
+// defaultRelease is the Windows Server that machines get which name none.
+func (m machines) defaultRelease() string {
+	image, err := windows.DefaultImage(m.version.Str(), windows.OSWindows, map[string]string{windows.RuntimeAnnotation: m.annotation(windows.RuntimeAnnotation).Str()})
+	if err != nil {
+		return windows.DefaultRelease
+	}
+	if on, ok := windows.ParseImage(image.Reference()); ok {
+		return on.Release.Name
+	}
+	return windows.DefaultRelease
 }
 
 // unfilled says whether a text has variables of a template left in it.

@@ -66,16 +66,19 @@ func bootstrap() []lint.Rule {
 		},
 		{
 			ID: "WIN812", Severity: lint.Error, Title: "A kubelet flag that is gone", Oracle: lint.Unit,
-			Doc: "kubelet does not start with a flag it does not know, and the node never joins. The flags of dockershim and CNI went with 1.24, container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes external or nothing. Source: kubernetes CHANGELOG-1.24 (106907), kubernetes/kubeadm issue 2742, kubernetes 133779.",
+			Doc: "kubelet does not start with a flag it does not know, and the node never joins. The flags of dockershim and CNI went with 1.24, container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes external or nothing. Where the version is a variable that is not filled in, this is a warning. Source: kubernetes CHANGELOG-1.24 (106907), kubernetes/kubeadm issue 2742, kubernetes 133779.",
 			Bad: workers("v1.36.3", kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")), Good: workers("v1.36.3", kubelet("v: '2'")),
 			Check: eachBootstrap(func(p *lint.Pass, m machines, k lint.Value) {
-				t := m.target(p.Target)
+				t, severity := m.target(p.Target), lint.Error
+				if unfilled(m.version.Str()) {
+					severity = lint.Warning // of the newest release: the machines may get an older one
+				}
 				for _, f := range kubeletFlags(k) {
 					switch gone := goneFlags[f.name]; {
 					case gone > 0 && t.AtLeast(gone):
-						p.Report(m.config, f.at, fmt.Sprintf("kubelet has no --%s since 1.%d and does not start with it", f.name, gone), f.drop("take it out"))
+						p.ReportAs(severity, m.config, f.at, fmt.Sprintf("kubelet has no --%s since 1.%d and does not start with it", f.name, gone), f.drop("take it out"))
 					case f.name == "cloud-provider" && f.value != "external" && f.value != "" && t.AtLeast(31):
-						p.Report(m.config, f.at, fmt.Sprintf("kubelet knows no cloud provider %q any more", f.value), say("external"))
+						p.ReportAs(severity, m.config, f.at, fmt.Sprintf("kubelet knows no cloud provider %q any more", f.value), say("external"))
 					}
 				}
 			}),

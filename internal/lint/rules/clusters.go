@@ -35,7 +35,7 @@ func clusters() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "WIN808", Severity: lint.Error, Title: "No network for Windows nodes", Oracle: lint.Unit,
-			Doc: "Nodes stay NotReady until a CNI and a kube-proxy for Windows run on them. ClusterResourceSets and Helm chart proxies install them by the cluster's labels: `windows: enabled` with `cni: calico` or `cni-windows: calico`, or whatever label selects the add-on in your set. Without `csi-proxy: enabled` there are no volumes on Windows, which is a warning. If something else installs them, silence the rule on the Cluster. Source: kubernetes-sigs/cluster-api-provider-azure templates/addons.",
+			Doc: "Nodes stay NotReady until a CNI and a kube-proxy for Windows run on them. ClusterResourceSets and Helm chart proxies install them by the cluster's labels: `windows: enabled` with `cni: calico` or `cni-windows: calico`, or whatever label selects the add-on in your set. Without `csi-proxy: enabled` there are no volumes on Windows, which is a warning. If something else installs them, silence the rule on the Cluster. AKS brings its own. Source: kubernetes-sigs/cluster-api-provider-azure templates/addons.",
 			Bad: strings.Replace(cluster(pods+"10.0.0.0/16"+services), "    windows: enabled\n    cni: calico\n", "", 1) + workers("v1.36.3", "users: []\n"), Good: cluster(pods+"10.0.0.0/16"+services) + workers("v1.36.3", "users: []\n"),
 			Check: eachCluster(func(p *lint.Pass, o *lint.Object) {
 				labels := o.Root.At("metadata", "labels")
@@ -118,7 +118,7 @@ func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		seen := map[*lint.Object]bool{nil: true}
 		for _, m := range groups(p.Set) {
-			if m.windows() && !seen[m.cluster] {
+			if m.windows() && !m.managed() && !seen[m.cluster] {
 				seen[m.cluster] = true
 				check(p, m.cluster)
 			}

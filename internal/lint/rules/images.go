@@ -12,7 +12,7 @@ import (
 var base = regexp.MustCompile(`^mcr\.microsoft\.com/windows(/(nanoserver|servercore|server))?(:latest)?$`)
 
 // linuxImage are images that have no Windows platform.
-var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(alpine|ubuntu|debian|centos|busybox)(:|$)|gcr\.io/distroless/|.*:.*-?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
+var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(alpine|ubuntu|debian|centos|busybox)(:|$)|gcr\.io/distroless/|.*:([^/]*[-._])?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
 
 // ended are releases that get no more security updates.
 var ended = regexp.MustCompile(`(:|-)(1607|1709|1803|1903|1909|2004|20H2|ltsc2016)([-_]|$)`)

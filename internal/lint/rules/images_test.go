@@ -68,3 +68,21 @@ func TestAskFor(t *testing.T) {
 		t.Errorf("asks for %v, not %v", got, want)
 	}
 }
+
+// TestImageNames: what is said of an image by its name alone.
+func TestImageNames(t *testing.T) {
+	for image, linux := range map[string]bool{
+		"alpine:3.20":                         true,
+		"python:3.12-slim-bookworm":           true,
+		"node:20-alpine3.20":                  true,
+		"registry:5000/app":                   false,
+		"registry:5000/slim":                  false,
+		"registry.example:5000/noble/app:1.0": false,
+		"registry:5000/app:1-slim":            true,
+		"contoso.example/app:unslim":          false,
+	} {
+		if got := notForWindows(&lint.Set{}, image); got != linux {
+			t.Errorf("%s is for Linux alone: %t, want %t", image, got, linux)
+		}
+	}
+}

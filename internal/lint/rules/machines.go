@@ -122,8 +122,11 @@ func (m machines) vm() lint.Value {
 
 // windows says whether the machines are ones with Windows.
 func (m machines) windows() bool {
-	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.infra != nil && m.infra.Kind == "AzureManagedMachinePool" && m.vm().At("osType").Str() == "Windows"
+	return m.vm().At("osDisk", "osType").Str() == "Windows" || m.managed() && m.vm().At("osType").Str() == "Windows"
 }
+
+// managed says whether Azure Kubernetes Service runs the machines, network included.
+func (m machines) managed() bool { return m.infra != nil && m.infra.Kind == "AzureManagedMachinePool" }
 
 // kubeadm is the kubeadm configuration of the machines' bootstrap.
 func (m machines) kubeadm() lint.Value {

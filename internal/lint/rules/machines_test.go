@@ -21,6 +21,7 @@ func TestMachines(t *testing.T) {
 		return "---\napiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmChartProxy\nmetadata:\n  name: calico\nspec:\n  clusterSelector:\n    matchExpressions:\n    - {key: network, operator: In, values: [ours]}\n  valuesTemplate: |\n" + indent(values, 4)
 	}
 	calicoValues := "installation:\n  {{- if .Cluster }}\n  serviceCIDRs: [10.96.0.0/12]\n  {{- end }}\n  calicoNetwork:\n    bgp: Disabled\n    mtu: 1350\n    ipPools:\n    - cidr: {{ index .Cluster.spec.clusterNetwork.pods.cidrBlocks 0 }}\n      encapsulation: VXLAN\n    windowsDataplane: HNS\n"
+	const windowsSet = "---\napiVersion: addons.cluster.x-k8s.io/v1beta1\nkind: ClusterResourceSet\nmetadata:\n  name: calico-windows\nspec:\n  clusterSelector:\n    matchLabels: {windows: enabled}\n  resources: [{kind: ConfigMap, name: calico-windows}]\n"
 	for name, c := range map[string]struct {
 		rule, text string
 		want       []string
@@ -41,6 +42,11 @@ func TestMachines(t *testing.T) {
 		"dockershim before 1.24":             {"WIN809", strings.Replace(workers("v1.23.17", "users: []\n"), "windowsServerVersion", "runtime: dockershim\n        windowsServerVersion", 1), nil},
 		"image with Docker":                  {"WIN809", windowsTemplate("      image:\n        marketplace:\n          sku: windows-2019-dockershim\n"), []string{"error spec.template.spec.image.marketplace.sku"}},
 		"no version":                         {"WIN810", strings.Replace(windowsTemplate(""), "        windowsServerVersion: windows-2022\n", "        a: b\n", 1), []string{"info spec.template.metadata.annotations.windowsServerVersion"}},
+		"an empty version":                   {"WIN810", strings.Replace(windowsTemplate(""), "windows-2022", `""`, 1), []string{"info spec.template.metadata.annotations.windowsServerVersion"}},
+		"a version still to be filled in":    {"WIN810", strings.Replace(windowsTemplate(""), "windows-2022", `${WINDOWS_SERVER_VERSION:=""}`, 1), nil},
+		"pools of AKS":                       {"WIN808", bare + "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata:\n  name: w\nspec:\n  clusterName: demo\n  template:\n    spec:\n      clusterName: demo\n      infrastructureRef: {kind: AzureManagedMachinePool, name: w}\n---\n" + managedPool("w", "User"), nil},
+		"old flag, version not filled in":    {"WIN812", workers("'${KUBERNETES_VERSION}'", kubelet("pod-infra-container-image: x")), []string{"warning " + args + ".pod-infra-container-image"}},
+		"Calico for Windows apart":           {"WIN820", demo + workers("v1.36.3", "users: []\n") + chart(strings.Replace(strings.Replace(calicoValues, "HNS", "Disabled", 1), "serviceCIDRs", "x", 1)) + windowsSet, nil},
 		"own image":                          {"WIN810", strings.Replace(windowsTemplate("      image: {id: x}\n"), "        windowsServerVersion: windows-2022\n", "        a: b\n", 1), nil},
 		"unknown year":                       {"WIN810", strings.Replace(windowsTemplate(""), "windows-2022", "windows-2016", 1), []string{"info spec.template.metadata.annotations.windowsServerVersion"}},
 		"gate among others":                  {"WIN811", workers("v1.36.3", kubelet("feature-gates: A=true,WinDSR=false")), []string{"error " + args + ".feature-gates"}},
