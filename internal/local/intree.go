@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/staticpod"
 )
 
 // cloudConfig returns the file that a controller manager of old reads its cloud
@@ -61,11 +61,8 @@ func (n *node) runInTree(process *staticProcess, command []string, file string) 
 }
 
 func (n *node) cloudController(ctx context.Context, command []string, file string) error {
-	path, err := n.body.Path(file)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(path)
+	files := n.body.Machine().Root
+	data, err := files.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("--cloud-config names %s, which is not on the machine: write it with the bootstrap data", file)
 	}
@@ -73,11 +70,16 @@ func (n *node) cloudController(ctx context.Context, command []string, file strin
 	if err != nil {
 		return err
 	}
-	root, err := n.body.Path("/")
+	const admin = "/etc/kubernetes/admin.conf"
+	theirs, err := files.ReadFile(admin)
 	if err != nil {
 		return err
 	}
-	kubernetes, err := clientcmd.BuildConfigFromFlags("", filepath.Join(root, "etc/kubernetes/admin.conf"))
+	ours, err := staticpod.Remake(theirs, filepath.Dir(admin), files.ReadFile)
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", admin, err)
+	}
+	kubernetes, err := clientcmd.RESTConfigFromKubeConfig(ours)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[string]*staticProcess{},
+		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
 	}
 	body, err := guest.New(guest.Config{

@@ -42,7 +42,7 @@ type node struct {
 	kubelet   *kubelet.Kubelet
 	stop      context.CancelFunc // of the kubelet that runs
 	ended     chan struct{}
-	processes map[string]*staticProcess
+	processes map[processKey]*staticProcess
 }
 
 // Guest paths that tell whether kubeadm has set the kubelet up.
@@ -127,24 +127,11 @@ func (n *node) stopKubelet() {
 	}
 }
 
-// close ends the kubelet, the containers and the static pods: controller manager and scheduler
-// first, then the API server, etcd last.
+// close ends the kubelet, the containers and the static pods.
 func (n *node) close(ctx context.Context) {
 	n.stopKubelet()
 	n.runtime.Close()
-	for _, component := range []string{"kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd"} {
-		n.mu.Lock()
-		var stop []*staticProcess
-		for id, p := range n.processes {
-			if strings.HasSuffix(id, "/"+component) {
-				stop = append(stop, p)
-			}
-		}
-		n.mu.Unlock()
-		for _, p := range stop {
-			_ = p.Stop(ctx) // Stop kills in the end
-		}
-	}
+	n.stopProcesses(ctx)
 	n.work.Wait()
 }
 

@@ -2,9 +2,14 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"casement.dev/casement/internal/kube"
 	"casement.dev/casement/internal/process"
@@ -13,40 +18,93 @@ import (
 )
 
 // StartProcess implements kubelet.Processes: a static pod's container becomes a
-// process of casement-kube on this machine.
+// process of casement-kube on this machine, which reads and writes inside the guest
+// alone and starts no program.
 func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubelet.Process, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if p := n.processes[spec.ID]; p != nil && p.hash == spec.Hash && p.State().Running {
+	if n.processes == nil {
+		return nil, errors.New("the machine is being stopped")
+	}
+	maps.DeleteFunc(n.processes, func(_ processKey, p *staticProcess) bool { return !p.State().Running })
+	key := processKey{spec.ID, spec.Hash}
+	if p := n.processes[key]; p != nil {
 		return p, nil
 	}
 	binary, err := kube.Find()
 	if err != nil {
 		return nil, err
 	}
+	args := slices.Concat(spec.Container.Command, spec.Container.Args)
+	private := filepath.Join(n.home, "static", processFolder(spec.ID))
+	command, err := staticpod.Translate(args, staticpod.Mapping{
+		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
+		EgressConfig: filepath.Join(n.home, "egress.yaml"), Version: n.body.Machine().Image.KubernetesVersion})
+	if err != nil {
+		fmt.Fprintf(n.console, "casement: the static pod %s does not run: %v\n", spec.ID, err)
+		return nil, err
+	}
+	for _, d := range command.Dropped {
+		fmt.Fprintf(n.console, "casement: warning: dropped %s\n", d)
+	}
+	if err := n.keepPrivate(private, command.Made); err != nil {
+		return nil, err
+	}
 	root, err := n.body.Path("/")
 	if err != nil {
 		return nil, err
 	}
-	argv, dropped, err := staticpod.Translate(spec.Container.Command, staticpod.Mapping{
-		Root: root, Address: n.origin.IP.String(), Loopback: n.loopback.String(), EgressConfig: filepath.Join(n.home, "egress.yaml"),
-		Version: n.body.Machine().Image.KubernetesVersion})
+	p, err := process.Start(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Dir: root, Log: spec.LogFile})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range dropped {
-		fmt.Fprintf(n.console, "casement: warning: dropped %s, which the embedded Kubernetes no longer has\n", d)
-	}
-	p, err := process.Start(process.Spec{Name: argv[0], Path: binary, Argv: argv, Log: spec.LogFile})
-	if err != nil {
-		return nil, err
-	}
-	s := &staticProcess{Process: p, hash: spec.Hash}
-	n.processes[spec.ID] = s
-	if file, inTree := cloudConfig(spec.Container.Command); inTree {
-		n.work.Go(func() { n.runInTree(s, spec.Container.Command, file) })
+	s := &staticProcess{Process: p, program: command.Argv[0]}
+	n.processes[key] = s
+	if file, inTree := cloudConfig(args); inTree {
+		n.work.Go(func() { n.runInTree(s, args, file) })
 	}
 	return s, nil
+}
+
+// processFolder names the folder of a process's own files. Parts of an ID are names
+// of Kubernetes objects, so that no two of them get one folder.
+func processFolder(id string) string { return strings.ReplaceAll(id, "/", "_") }
+
+// keepPrivate writes what a process reads beside the guest's files.
+func (n *node) keepPrivate(dir string, made map[string][]byte) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, data := range made {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopProcesses ends the static pods of this machine, all of them, and lets none
+// start any more: those of which others need nothing first, then the API server,
+// etcd last.
+func (n *node) stopProcesses(ctx context.Context) {
+	n.mu.Lock()
+	left := n.processes
+	n.processes = nil
+	n.mu.Unlock()
+	for _, last := range []string{"", "kube-apiserver", "etcd"} {
+		var group sync.WaitGroup
+		for key, p := range left {
+			if last == "" && (p.program == "kube-apiserver" || p.program == "etcd") || last != "" && p.program != last {
+				continue
+			}
+			delete(left, key)
+			group.Go(func() { _ = p.Stop(ctx) }) // Stop kills in the end
+		}
+		group.Wait()
+	}
 }
 
 // runs says which Kubernetes the control plane of this machine really is, and
@@ -54,8 +112,8 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 func (n *node) runs() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for id, p := range n.processes {
-		if !strings.HasSuffix(id, "/kube-apiserver") || !p.State().Running {
+	for _, p := range n.processes {
+		if p.program != "kube-apiserver" || !p.State().Running {
 			continue
 		}
 		asked := n.body.Machine().Image.KubernetesVersion
@@ -74,8 +132,12 @@ func (n *node) runs() string {
 // staticProcess is a process as a kubelet sees it.
 type staticProcess struct {
 	*process.Process
-	hash string
+	program string
 }
+
+// processKey is a container of a static pod and the manifest that it is of: while
+// a manifest changes, the old process may still be ending.
+type processKey struct{ id, hash string }
 
 // ExitCode implements kubelet.Process.
 func (p *staticProcess) ExitCode() int { return p.State().ExitCode }

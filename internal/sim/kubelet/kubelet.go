@@ -184,8 +184,9 @@ type Kubelet struct {
 	api      atomic.Pointer[client] // nil until the TLS bootstrap is done
 	node     *nodeState
 	pods     *podManager
-	ready    chan struct{} // closed when the node is registered
-	poke     chan struct{} // the node's files may have changed
+	ready    chan struct{}     // closed when the node is registered
+	poke     chan struct{}     // the node's files may have changed
+	refused  map[string]string // why a manifest of a static pod is refused, by its name
 }
 
 // New reads the kubelet's own configuration from the machine's files. It fails
@@ -216,7 +217,7 @@ func New(c Config) (*Kubelet, error) {
 	k := &Kubelet{
 		c: c, flags: flags,
 		log:   slog.New(slog.NewTextHandler(c.Log, nil)),
-		ready: make(chan struct{}), poke: make(chan struct{}, 1),
+		ready: make(chan struct{}), poke: make(chan struct{}, 1), refused: map[string]string{},
 	}
 	if k.settings, err = k.readSettings(); err != nil {
 		return nil, err

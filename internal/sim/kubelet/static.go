@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -77,12 +80,35 @@ func (k *Kubelet) manifests() map[string]*corev1.Pod {
 		if err := yaml.Unmarshal(data, pod); err != nil || pod.Name == "" {
 			continue // half-written: the next look sees it whole
 		}
+		if err := checkNames(pod); err != nil {
+			if k.refused[e.Name()] != err.Error() {
+				k.refused[e.Name()] = err.Error()
+				k.log.Error("Could not process manifest file", "path", e.Name(), "err", err)
+			}
+			continue
+		}
 		sum := sha256.Sum256(data)
 		hash := hex.EncodeToString(sum[:16])
 		k.completeStatic(pod, hash)
 		found[pod.Namespace+"/"+pod.Name+"/"+hash] = pod
 	}
 	return found
+}
+
+// checkNames refuses names that the API server would refuse: no API server has seen
+// the manifest, and files are named by them.
+func checkNames(pod *corev1.Pod) error {
+	problems := validation.IsDNS1123Subdomain(pod.Name)
+	if pod.Namespace != "" {
+		problems = append(problems, validation.IsDNS1123Label(pod.Namespace)...)
+	}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		problems = append(problems, validation.IsDNS1123Label(c.Name)...)
+	}
+	if len(problems) > 0 {
+		return errors.New(problems[0])
+	}
+	return nil
 }
 
 // completeStatic gives a static pod what the kubelet adds: the node in its name,

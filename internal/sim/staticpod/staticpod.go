@@ -3,8 +3,12 @@
 // its addresses the loopback address that stands for it, and what only older
 // Kubernetes understood is left out and named.
 //
-// It is pure and runs nothing. The simulator (internal/sim, internal/controlplane,
-// internal/local) may import it; the provider may not.
+// What may run is a closed table: four programs, and for each flag that names a
+// file what becomes of it (see flags.go). A configuration that could name further
+// files, or a program to run, is read here and written anew from the parts that
+// are known; anything else is refused by name. The package reads the guest's files
+// through Mapping alone and runs nothing. The simulator (internal/sim,
+// internal/controlplane, internal/local) may import it; the provider may not.
 package staticpod
 
 import (
@@ -13,7 +17,6 @@ import (
 	"net"
 	"net/url"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -26,10 +29,22 @@ const (
 	scheduler         = "kube-scheduler"
 )
 
+// Files is the guest's file tree. Paths are the guest's; none leads out of it.
+type Files interface {
+	// Host returns the path of a guest's file on this machine. A link that leads
+	// out of the guest is an error.
+	Host(guest string) (string, error)
+	// ReadFile returns the content of a guest's file.
+	ReadFile(guest string) ([]byte, error)
+}
+
 // Mapping says where a guest's things are on this machine.
 type Mapping struct {
-	// Root is the directory that holds the guest's files.
-	Root string
+	// Files is the guest's file tree.
+	Files Files
+	// Private is a directory on this machine that the guest cannot reach, for the
+	// files that are made of the guest's.
+	Private string
 	// Address is the guest's address in its network, Loopback the one of
 	// 127.0.0.0/8 that its sockets are on.
 	Address, Loopback string
@@ -41,40 +56,77 @@ type Mapping struct {
 	Version string
 }
 
-// Translate returns the command line of a static pod's container, program first.
-// dropped says what was left out because the embedded Kubernetes has lost it.
-// Any other flag that the program does not know stays, so that it fails as it
-// would in a real cluster.
-func Translate(command []string, m Mapping) (argv, dropped []string, err error) {
+// Command is a static pod's container as it runs on this machine.
+type Command struct {
+	// Argv is the command line, program first.
+	Argv []string
+	// Dropped says what was left out because the embedded Kubernetes has lost it,
+	// or because it has no meaning on this machine.
+	Dropped []string
+	// Made are the files that the command line names and that have to be written
+	// before it runs, by path on this machine. They hold keys and tokens.
+	Made map[string][]byte
+}
+
+// Translate returns the command of a static pod's container. Any flag that the
+// program does not know and that names no file stays, so that it fails as it would
+// in a real cluster. An error names the program or the flag that is refused.
+func Translate(command []string, m Mapping) (Command, error) {
 	if len(command) == 0 {
-		return nil, nil, errors.New("the static pod's container has no command")
+		return Command{}, errors.New("the static pod's container has no command")
 	}
 	program := path.Base(command[0])
-	argv = []string{program}
+	if rules[program] == nil {
+		return Command{}, fmt.Errorf("command %q of a static pod does not run here: only %s, %s, %s and %s do, as processes of this machine",
+			command[0], etcd, apiServer, controllerManager, scheduler)
+	}
+	t := &translation{Mapping: m, program: program, command: Command{Argv: []string{program}, Made: map[string][]byte{}}}
+	flags, err := t.parse(command[1:])
+	if err != nil {
+		return Command{}, err
+	}
 	has := map[string]bool{}
-	for _, arg := range command[1:] {
-		f, isFlag := parseFlag(arg)
-		if !isFlag {
-			argv = append(argv, m.path(arg))
-			continue
+	for _, f := range flags {
+		if err := t.add(f, has); err != nil {
+			return Command{}, fmt.Errorf("%s of %s: %w", "--"+f.name, program, err)
 		}
-		f, gone := withoutLost(program, f)
-		if gone != "" {
-			dropped = append(dropped, fmt.Sprintf("%s of %s", gone, program))
-		}
-		if f.name == "" {
-			continue
-		}
-		has[f.name] = true
-		f.value = m.value(program, f)
-		argv = append(argv, f.String())
 	}
-	for _, f := range m.additions(program) {
+	for _, f := range t.additions() {
 		if !has[f.name] {
-			argv = append(argv, f.String())
+			t.command.Argv = append(t.command.Argv, f.String())
 		}
 	}
-	return argv, dropped, nil
+	return t.command, nil
+}
+
+// translation is one run of Translate.
+type translation struct {
+	Mapping
+	program string
+	command Command
+}
+
+// add translates one flag.
+func (t *translation) add(f flag, has map[string]bool) error {
+	if f.name == "" { // an argument that is no flag
+		t.command.Argv = append(t.command.Argv, f.value)
+		return nil
+	}
+	f, gone := withoutLost(t.program, f)
+	if gone != "" {
+		t.command.Dropped = append(t.command.Dropped, fmt.Sprintf("%s of %s, which the embedded Kubernetes no longer has", gone, t.program))
+	}
+	if f.name == "" {
+		return nil
+	}
+	value, keep, err := t.value(f)
+	if err != nil || !keep {
+		return err
+	}
+	has[f.name] = true
+	f.value = value
+	t.command.Argv = append(t.command.Argv, f.String())
+	return nil
 }
 
 // flag is one --name=value; bare has no value, as in --help.
@@ -83,14 +135,33 @@ type flag struct {
 	bare        bool
 }
 
-func parseFlag(arg string) (flag, bool) {
-	rest, ok := strings.CutPrefix(arg, "--")
-	if !ok || rest == "" {
-		return flag{}, false
+// parse reads a command line. A flag that names a file may have its value in the
+// next argument.
+func (t *translation) parse(args []string) ([]flag, error) {
+	var out []flag
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if !strings.HasPrefix(arg, "-") || arg == "-" || arg == "--" {
+			out = append(out, flag{value: arg})
+			continue
+		}
+		name, value, found := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !strings.HasPrefix(arg, "--") && t.program != etcd {
+			if name[:min(1, len(name))] != "v" || strings.ContainsAny(arg, "/.") { // klog's verbosity is their only short flag
+				return nil, fmt.Errorf("%s of %s is no flag: flags begin with two dashes", arg, t.program)
+			}
+			out = append(out, flag{value: arg})
+			continue
+		}
+		// Kubernetes takes an underscore for a dash (component-base/cli/flag).
+		f := flag{name: strings.ReplaceAll(name, "_", "-"), value: value, bare: !found}
+		if f.bare && rules[t.program][f.name].how != plain && i+1 < len(args) {
+			i++
+			f.value, f.bare = args[i], false
+		}
+		out = append(out, f)
 	}
-	name, value, found := strings.Cut(rest, "=")
-	// Kubernetes takes an underscore for a dash (component-base/cli/flag).
-	return flag{name: strings.ReplaceAll(name, "_", "-"), value: value, bare: !found}, true
+	return out, nil
 }
 
 func (f flag) String() string {
@@ -100,71 +171,51 @@ func (f flag) String() string {
 	return "--" + f.name + "=" + f.value
 }
 
-// value translates what a flag carries.
-func (m Mapping) value(program string, f flag) string {
-	switch {
-	case f.name == "advertise-address":
-		return f.value // objects carry the guest's address
-	case f.name == "bind-address" && program != etcd:
-		return m.Loopback
-	case f.name == "egress-selector-config-file" && m.EgressConfig != "":
-		return m.EgressConfig // a guest's own network would lead out of the simulation
-	case f.name == "etcd-servers", program == etcd && strings.HasSuffix(f.name, "-urls"):
-		return m.urls(f.value)
-	case program == etcd && f.name == "initial-cluster":
-		return m.members(f.value)
-	case slices.Contains(strings.Fields(urlPathFlags), f.name):
-		return f.value
-	}
-	return m.path(f.value)
-}
-
-// urlPathFlags are those whose value begins with a slash and is no file.
-const urlPathFlags = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer service-account-jwks-uri oidc-username-prefix oidc-groups-prefix"
-
-// path moves an absolute path, or a list of them, below the root.
-func (m Mapping) path(value string) string {
-	if !strings.HasPrefix(value, "/") {
-		return value
-	}
-	items := strings.Split(value, ",")
-	for i, item := range items {
-		if strings.HasPrefix(item, "/") {
-			items[i] = filepath.Join(m.Root, path.Clean(item)) // Clean, so that dots do not lead out
-		}
-	}
-	return strings.Join(items, ",")
-}
-
 // urls puts the loopback address into URLs and drops those that become equal:
 // etcd refuses to listen twice on one socket.
-func (m Mapping) urls(value string) string {
+func (m Mapping) urls(value string) (string, error) {
 	var out []string
 	for item := range strings.SplitSeq(value, ",") {
-		if item = m.url(item); !slices.Contains(out, item) {
+		item, err := m.url(item)
+		if err != nil {
+			return "", err
+		}
+		if !slices.Contains(out, item) {
 			out = append(out, item)
 		}
 	}
-	return strings.Join(out, ",")
+	return strings.Join(out, ","), nil
 }
 
 // members translates the NAME=URL pairs of etcd's initial cluster.
-func (m Mapping) members(value string) string {
+func (m Mapping) members(value string) (string, error) {
 	items := strings.Split(value, ",")
 	for i, item := range items {
-		if name, peer, ok := strings.Cut(item, "="); ok {
-			items[i] = name + "=" + m.url(peer)
+		name, peer, ok := strings.Cut(item, "=")
+		if !ok {
+			continue
 		}
+		peer, err := m.url(peer)
+		if err != nil {
+			return "", err
+		}
+		items[i] = name + "=" + peer
 	}
-	return strings.Join(items, ",")
+	return strings.Join(items, ","), nil
 }
 
 // url replaces the host of a URL when it means this guest. All interfaces would
-// be those of this machine, so they become the loopback address too.
-func (m Mapping) url(value string) string {
+// be those of this machine, so they become the loopback address too. A socket in
+// the file system would be one of this machine.
+func (m Mapping) url(value string) (string, error) {
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		return m.path(value)
+	switch {
+	case value == "" || value == "*":
+		return value, nil
+	case err != nil:
+		return "", fmt.Errorf("%q is no URL", value)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", fmt.Errorf("%q is refused: only http and https addresses are inside the guest", value)
 	}
 	switch u.Hostname() {
 	case m.Address, "127.0.0.1", "0.0.0.0", "::1", "::", "localhost":
@@ -174,32 +225,33 @@ func (m Mapping) url(value string) string {
 			u.Host = net.JoinHostPort(m.Loopback, u.Port())
 		}
 	}
-	return u.String()
+	return u.String(), nil
 }
 
-// additions are flags that a guest on this machine needs.
-func (m Mapping) additions(program string) []flag {
-	bind := flag{name: "bind-address", value: m.Loopback}
-	var emulate []flag
-	if release, _ := Emulated(m.Version); release != Embedded {
-		emulate = []flag{{name: "emulated-version", value: release}}
-	}
-	switch program {
+// additions are flags that a guest on this machine needs where it does not have
+// them itself.
+func (t *translation) additions() []flag {
+	add := []flag{{name: "bind-address", value: t.Loopback}}
+	switch t.program {
 	case etcd:
-		// No disk that could lose power is behind it.
-		return []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"}}
+		// No disk that could lose power is behind it. Its default data directory is
+		// made of its name, which may lead anywhere.
+		return []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"}, {name: "data-dir", value: t.inside("/default.etcd")}}
 	case apiServer:
-		add := append([]flag{bind}, emulate...)
-		if m.EgressConfig != "" {
-			add = append(add, flag{name: "egress-selector-config-file", value: m.EgressConfig})
+		if release, _ := Emulated(t.Version); release != Embedded {
+			add = append(add, flag{name: "emulated-version", value: release})
 		}
-		return add
+		if t.EgressConfig != "" {
+			add = append(add, flag{name: "egress-selector-config-file", value: t.EgressConfig})
+		}
+		return append(add, flag{name: "cert-dir", value: t.inside("/var/run/kubernetes")})
 	case controllerManager:
 		// Its dozens of controllers start behind one rate limit, which on a machine
 		// that shares its disk with the API server is most of a cluster's start.
-		return append([]flag{bind, {name: "kube-api-qps", value: "200"}, {name: "kube-api-burst", value: "400"}}, emulate...)
-	case scheduler:
-		return append([]flag{bind}, emulate...)
+		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"}, flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})
 	}
-	return nil
+	if release, _ := Emulated(t.Version); release != Embedded {
+		add = append(add, flag{name: "emulated-version", value: release})
+	}
+	return add
 }

@@ -115,6 +115,11 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 	if err != nil {
 		return nil, fmt.Errorf("make the guest's file tree: %w", err)
 	}
+	if !spec.Image.Container { // whose tree is a part of its machine's
+		if err := root.dropEscapes(); err != nil {
+			return nil, err
+		}
+	}
 	services, err := loadServices(filepath.Join(spec.Dir, "services.json"), imageServices(spec), onService)
 	if err != nil {
 		return nil, err

@@ -311,38 +311,6 @@ func (r *Root) RemoveAll(p string) error {
 	return rename(root.RemoveAll(rel), p)
 }
 
-// Rename moves from to to, on one drive.
-func (r *Root) Rename(from, to string) error {
-	a, relA, err := r.locate(from)
-	if err != nil {
-		return err
-	}
-	b, relB, err := r.locate(to)
-	if err != nil {
-		return err
-	}
-	if a != b {
-		return &fs.PathError{Op: "rename", Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
-	}
-	return rename(a.Rename(relA, relB), from)
-}
-
-// Symlink makes the link p, whose target must not be absolute.
-func (r *Root) Symlink(target, p string) error {
-	root, rel, err := r.locate(p)
-	if err != nil {
-		return err
-	}
-	if path.IsAbs(target) {
-		at, err := filepath.Rel(path.Join("/", path.Dir(rel)), target)
-		if err != nil {
-			return err
-		}
-		target = at
-	}
-	return rename(root.Symlink(target, rel), p)
-}
-
 // Chmod sets permission bits. The file stays readable and writable by the
 // simulator; on Windows only the read-only bit matters.
 func (r *Root) Chmod(p string, mode fs.FileMode) error {

@@ -1,0 +1,169 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// No link in a guest's tree leads out of it: the target of each is relative, climbs
+// first and descends then, and climbs no higher than the root. So a program of the
+// host that is given a path below the root stays below it, whatever the guest does
+// meanwhile. Symlink and Rename are all that could change this; they run one at a
+// time, as the tree of a container is a part of its machine's.
+var linking sync.Mutex
+
+// maxLinks is how many links a path may lead through, as on Linux.
+const maxLinks = 40
+
+// Symlink makes the link p. A target that climbs above the root ends there, as it
+// does for a process whose root it is.
+func (r *Root) Symlink(target, p string) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	linking.Lock()
+	defer linking.Unlock()
+	folder, err := physical(root, path.Dir(rel))
+	if err != nil {
+		return rename(err, p)
+	}
+	if target, err = confined(folder, target); err != nil {
+		return &fs.PathError{Op: "symlink", Path: p, Err: err}
+	}
+	return rename(root.Symlink(target, path.Join(folder, path.Base(rel))), p)
+}
+
+// confined is a link's target as seen from its folder.
+func confined(folder, target string) (string, error) {
+	if !path.IsAbs(target) {
+		target = path.Join("/", folder, target)
+	}
+	return filepath.Rel(path.Join("/", folder), path.Clean(target))
+}
+
+// physical resolves the links of a path; what does not exist resolves to itself.
+func physical(root *os.Root, rel string) (string, error) {
+	at, rest := ".", strings.Split(rel, "/")
+	for links := 0; len(rest) > 0; {
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
+		if next == ".." || strings.HasPrefix(next, "../") {
+			return "", &fs.PathError{Op: "open", Path: rel, Err: ErrEscape}
+		}
+		target, err := root.Readlink(next)
+		if err != nil { // no link
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "open", Path: rel, Err: syscall.ELOOP}
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return at, nil
+}
+
+// Rename moves from to to, on one drive. It refuses a move after which a link in
+// what is moved would lead out of the guest.
+func (r *Root) Rename(from, to string) error {
+	a, relA, err := r.locate(from)
+	if err != nil {
+		return err
+	}
+	b, relB, err := r.locate(to)
+	if err != nil {
+		return err
+	}
+	if a != b {
+		return &fs.PathError{Op: "rename", Path: to, Err: errors.New("the system cannot move the file to a different disk drive")}
+	}
+	linking.Lock()
+	defer linking.Unlock()
+	folderA, err := physical(a, path.Dir(relA))
+	if err != nil {
+		return rename(err, from)
+	}
+	folderB, err := physical(a, path.Dir(relB))
+	if err != nil {
+		return rename(err, to)
+	}
+	realA, realB := path.Join(folderA, path.Base(relA)), path.Join(folderB, path.Base(relB))
+	if depth(folderB) < depth(folderA) {
+		if link := escaping(a, realA, realB); link != "" {
+			return &fs.PathError{Op: "rename", Path: from, Err: fmt.Errorf("%w by the link %s", ErrEscape, path.Base(link))}
+		}
+	}
+	return rename(a.Rename(realA, realB), from)
+}
+
+func depth(folder string) int {
+	if folder == "." {
+		return 0
+	}
+	return strings.Count(folder, "/") + 1
+}
+
+// escaping returns a link at or below a path that would lead out of the tree if
+// the path were another, or nothing.
+func escaping(root *os.Root, at, moved string) string {
+	leads := func(p string) bool {
+		target, err := root.Readlink(p)
+		return err == nil && climbs(target) > depth(path.Dir(path.Join(moved, strings.TrimPrefix(p, at))))
+	}
+	if leads(at) { // WalkDir would follow it
+		return at
+	}
+	if info, err := root.Lstat(at); err != nil || !info.IsDir() {
+		return ""
+	}
+	found := ""
+	_ = fs.WalkDir(root.FS(), at, func(p string, e fs.DirEntry, err error) error { // what cannot be read is no link
+		if err == nil && e.Type()&fs.ModeSymlink != 0 && leads(p) {
+			found = p
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}
+
+// climbs is how many folders up a link's target begins; for one that Symlink would
+// not have made it is more than any folder has.
+func climbs(target string) int {
+	parts := strings.Split(target, "/")
+	up := 0
+	for up < len(parts) && parts[up] == ".." {
+		up++
+	}
+	for _, part := range parts[up:] {
+		if part == ".." || part == "" {
+			return 1 << 20
+		}
+	}
+	return up
+}
+
+// dropEscapes removes links that lead out, which a tree of an earlier version may
+// have.
+func (r *Root) dropEscapes() error {
+	for _, root := range r.drives {
+		for {
+			link := escaping(root, ".", ".")
+			if link == "" {
+				break
+			}
+			if err := root.Remove(link); err != nil {
+				return fmt.Errorf("remove the link %s, which leads out of the guest: %w", link, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package staticpod
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// documents read a configuration file and rewrite in place what it names.
+var documents = map[string]func(t *translation, folder string, d map[string]any) error{
+	"config":                        (*translation).schedulerConfig,
+	"admission-control-config-file": (*translation).admission,
+	"authorization-config":          (*translation).authorization,
+	"encryption-provider-config":    (*translation).encryption,
+}
+
+// remake reads a configuration and returns the path of what it made of it, so that
+// what was checked is what the program reads.
+func (t *translation) remake(flag, guest string) (string, error) {
+	guest = guestPath(guest)
+	data, err := t.Files.ReadFile(guest)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", guest, err)
+	}
+	d := map[string]any{}
+	if err := yaml.Unmarshal(data, &d); err != nil {
+		return "", fmt.Errorf("%s is not YAML", guest) // the error could quote a key
+	}
+	if err := spelled(d); err != nil {
+		return "", fmt.Errorf("%s: %w", guest, err)
+	}
+	if err := documents[flag](t, path.Dir(guest), d); err != nil {
+		return "", fmt.Errorf("%s: %w", guest, err)
+	}
+	made, err := yaml.Marshal(d)
+	if err != nil {
+		return "", err
+	}
+	return t.keep(flag+".yaml", made), nil
+}
+
+// naming are the fields that are looked for here. A program that takes a field in
+// another spelling would read what was not checked.
+var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile", "plugins", "name", "path",
+	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
+
+// spelled refuses fields that differ from those of naming in case alone.
+func spelled(v any) error {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			known := slices.Contains(naming, key)
+			if !known && slices.ContainsFunc(naming, func(n string) bool { return strings.EqualFold(n, key) }) {
+				return fmt.Errorf("field %q is not spelled as Kubernetes does", key)
+			}
+			if err := spelled(value); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := spelled(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keep notes a file to write and returns its path.
+func (t *translation) keep(name string, data []byte) string {
+	p := filepath.Join(t.Private, fmt.Sprintf("%d-%s", len(t.command.Made), name))
+	t.command.Made[p] = data
+	return p
+}
+
+// schedulerConfig is a KubeSchedulerConfiguration.
+func (t *translation) schedulerConfig(folder string, d map[string]any) error {
+	connection := object(d, "clientConnection")
+	if err := t.field(folder, connection, "kubeconfig"); err != nil {
+		return fmt.Errorf("clientConnection.%w", err)
+	}
+	for i, e := range list(d, "extenders") {
+		for _, name := range []string{"certFile", "keyFile", "caFile"} {
+			files := object(e, "tlsConfig")
+			named := text(files, name)
+			if named == "" {
+				continue
+			}
+			host, err := t.path(against(folder, named))
+			if err != nil {
+				return fmt.Errorf("extenders[%d].tlsConfig.%s: %w", i, name, err)
+			}
+			files[name] = host
+		}
+	}
+	return nil
+}
+
+// admissionPlugins are those whose configuration names no file.
+var admissionPlugins = []string{"EventRateLimit", "PodNodeSelector", "PodSecurity", "PodTolerationRestriction", "ResourceQuota"}
+
+// admission is an AdmissionConfiguration; the files of its plugins go into it.
+func (t *translation) admission(folder string, d map[string]any) error {
+	for i, p := range list(d, "plugins") {
+		if name := text(p, "name"); !slices.Contains(admissionPlugins, name) {
+			return fmt.Errorf("plugins[%d].name: %q is refused here: its configuration could name files of the real machine", i, name)
+		}
+		named := text(p, "path")
+		if named == "" {
+			continue
+		}
+		data, err := t.Files.ReadFile(against(folder, named))
+		if err != nil {
+			return fmt.Errorf("plugins[%d].path: %w", i, err)
+		}
+		var inner any
+		if err := yaml.Unmarshal(data, &inner); err != nil {
+			return fmt.Errorf("plugins[%d].path: %s is not YAML", i, named)
+		}
+		delete(p, "path")
+		p["configuration"] = inner
+	}
+	return nil
+}
+
+// authorization is an AuthorizationConfiguration.
+func (t *translation) authorization(folder string, d map[string]any) error {
+	for i, a := range list(d, "authorizers") {
+		if err := t.field(folder, object(object(a, "webhook"), "connectionInfo"), "kubeConfigFile"); err != nil {
+			return fmt.Errorf("authorizers[%d].webhook.connectionInfo.%w", i, err)
+		}
+	}
+	return nil
+}
+
+// encryption is an EncryptionConfiguration.
+func (t *translation) encryption(_ string, d map[string]any) error {
+	for i, r := range list(d, "resources") {
+		for j, p := range list(r, "providers") {
+			if _, kms := p["kms"]; kms {
+				return fmt.Errorf("resources[%d].providers[%d].kms is refused: it names a socket of the real machine", i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// field puts a kubeconfig of ours where a document names the guest's.
+func (t *translation) field(folder string, d map[string]any, name string) error {
+	value, some := d[name]
+	if !some || value == "" {
+		return nil
+	}
+	named, isText := value.(string)
+	if !isText {
+		return fmt.Errorf("%s: %w", name, errors.New("a path is expected"))
+	}
+	made, err := t.remakeKubeconfig(name, against(folder, named))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	d[name] = made
+	return nil
+}
+
+func against(folder, p string) string {
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return guestPath(path.Join(folder, p))
+}
+
+// object returns a field that is an object, or an empty one.
+func object(d map[string]any, name string) map[string]any {
+	o, _ := d[name].(map[string]any)
+	return o
+}
+
+func list(d map[string]any, name string) []map[string]any {
+	var out []map[string]any
+	items, _ := d[name].([]any)
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func text(d map[string]any, name string) string {
+	s, _ := d[name].(string)
+	return s
+}

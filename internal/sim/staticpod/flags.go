@@ -1,0 +1,262 @@
+package staticpod
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// how says what becomes of a flag's value.
+type how int
+
+const (
+	// plain names no file: it stays as it is.
+	plain how = iota
+	// file is a file or a list of files that is read.
+	file
+	// output is a file that is written; "-" is standard output.
+	output
+	// folder is a directory that is written to.
+	folder
+	// kubeconfig is a kubeconfig, made anew of what is known in it.
+	kubeconfig
+	// document is a configuration file with a reader of its own in documents.
+	document
+	// sni is CERT,KEY or CERT,KEY:DOMAINS.
+	sni
+	// addresses are URLs, members NAME=URL pairs.
+	addresses
+	members
+	// ours has a value of this machine's, whatever the guest's is.
+	ours
+	// logs names where etcd logs to.
+	logs
+	// token is etcd's --auth-token.
+	token
+	// refused does not run; the rule says why.
+	refused
+)
+
+// rule is the decision on one flag.
+type rule struct {
+	how how
+	why string
+}
+
+// slashes are the flags whose value may begin with a slash and names no file.
+const slashes = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer service-account-jwks-uri oidc-username-prefix oidc-groups-prefix " +
+	"etcd-servers-overrides pprof-path"
+
+// Flags of several programs.
+const (
+	servingFiles  = "client-ca-file requestheader-client-ca-file tls-cert-file tls-private-key-file allow-metric-labels-manifest"
+	componentUser = "kubeconfig authentication-kubeconfig authorization-kubeconfig"
+)
+
+// rules are the flags of each program that name a file, a socket or a program.
+// A test beside casement-kube fails when one of its flags is missing here.
+var rules = map[string]map[string]rule{
+	etcd: table(
+		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file peer-cert-file peer-key-file peer-client-cert-file peer-client-key-file " +
+			"peer-crl-file peer-trusted-ca-file discovery-cert discovery-key discovery-cacert"},
+		kind{folder, "data-dir wal-dir"},
+		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls"},
+		kind{members, "initial-cluster"},
+		kind{logs, "log-outputs"},
+		kind{token, "auth-token"},
+	).with("config-file", refused, "it could name any other flag: write the flags into the manifest").
+		with("log-rotation-config-json", refused, "logs go to the container's log"),
+	apiServer: table(
+		kind{file, servingFiles + " audit-policy-file authentication-config authorization-policy-file etcd-cafile etcd-certfile etcd-keyfile kubelet-certificate-authority " +
+			"kubelet-client-certificate kubelet-client-key oidc-ca-file peer-ca-file proxy-client-cert-file proxy-client-key-file service-account-key-file " +
+			"service-account-signing-key-file token-auth-file"},
+		kind{output, "audit-log-path"},
+		kind{folder, "cert-dir"},
+		kind{kubeconfig, "authentication-token-webhook-config-file authorization-webhook-config-file audit-webhook-config-file"},
+		kind{document, "admission-control-config-file authorization-config encryption-provider-config"},
+		kind{sni, "tls-sni-cert-key"},
+		kind{addresses, "etcd-servers"},
+		kind{ours, "bind-address egress-selector-config-file"},
+	).with("tracing-config-file", refused, "it would send traces from the real machine").
+		with("service-account-signing-endpoint", refused, "it names a socket of the real machine").
+		with("debug-socket-path", refused, "it would open a socket on the real machine"),
+	controllerManager: table(
+		kind{file, servingFiles + " cloud-config cluster-signing-cert-file cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file " +
+			"cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file " +
+			"cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file " +
+			"cluster-signing-legacy-unknown-key-file pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs root-ca-file " +
+			"service-account-private-key-file"},
+		kind{folder, "cert-dir"},
+		kind{kubeconfig, componentUser},
+		kind{sni, "tls-sni-cert-key"},
+		kind{ours, "bind-address flex-volume-plugin-dir"},
+	).with("enable-hostpath-provisioner", refused, "it would make directories on the real machine").
+		with("debug-socket-path", refused, "it would open a socket on the real machine"),
+	scheduler: table(
+		kind{file, servingFiles},
+		kind{output, "write-config-to"},
+		kind{folder, "cert-dir"},
+		kind{kubeconfig, componentUser},
+		kind{document, "config"},
+		kind{sni, "tls-sni-cert-key"},
+		kind{ours, "bind-address"},
+	).with("debug-socket-path", refused, "it would open a socket on the real machine"),
+}
+
+type kind struct {
+	how   how
+	flags string
+}
+
+type ruleTable map[string]rule
+
+func table(kinds ...kind) ruleTable {
+	t := ruleTable{}
+	for _, k := range kinds {
+		for name := range strings.FieldsSeq(k.flags) {
+			t[name] = rule{how: k.how}
+		}
+	}
+	return t
+}
+
+func (t ruleTable) with(name string, how how, why string) ruleTable {
+	t[name] = rule{how, why}
+	return t
+}
+
+// Decided says whether the table of a program decides on a flag; of every other
+// flag nothing is known but that its value must not look like a path.
+func Decided(program, flag string) bool {
+	_, known := rules[program][flag]
+	return known
+}
+
+// value translates what a flag carries; keep is false for a flag that is left out.
+func (t *translation) value(f flag) (value string, keep bool, err error) {
+	r := rules[t.program][f.name]
+	if r.how == refused {
+		if f.name == "enable-hostpath-provisioner" && f.value == "false" {
+			return f.value, true, nil
+		}
+		return "", false, fmt.Errorf("it is refused here, because %s", r.why)
+	}
+	if r.how != plain && r.how != ours && f.value == "" {
+		return "", false, nil // as if it were not there
+	}
+	switch r.how {
+	case file:
+		value, err = t.files(f.value)
+	case output:
+		if value = f.value; value != "-" {
+			value, err = t.path(f.value)
+		}
+	case folder:
+		value, err = t.path(f.value)
+	case kubeconfig:
+		value, err = t.remakeKubeconfig(f.name, f.value)
+	case document:
+		value, err = t.remake(f.name, f.value)
+	case sni:
+		pair, domains, some := strings.Cut(f.value, ":")
+		if value, err = t.files(pair); some {
+			value += ":" + domains
+		}
+	case addresses:
+		value, err = t.urls(f.value)
+	case members:
+		value, err = t.members(f.value)
+	case logs:
+		value, err = logOutputs(f.value)
+	case token:
+		value, err = f.value, nil
+		if f.value != "simple" {
+			err = errors.New("only the value simple is known here: others name key files")
+		}
+	case ours:
+		return t.own(f)
+	default:
+		value, err = t.plainValue(f)
+	}
+	return value, true, err
+}
+
+// own is the value of a flag that this machine decides.
+func (t *translation) own(f flag) (value string, keep bool, err error) {
+	switch f.name {
+	case "flex-volume-plugin-dir":
+		return t.noPlugins(), true, nil // what is in it would run on the real machine
+	case "egress-selector-config-file":
+		return t.EgressConfig, t.EgressConfig != "", nil // a guest's own network would lead out of the simulation
+	}
+	return t.Loopback, true, nil
+}
+
+// noPlugins is a directory that the guest cannot write to and that has no plugins.
+func (t *translation) noPlugins() string { return filepath.Join(t.Private, "no-plugins") }
+
+// plainValue refuses a path where none is known.
+func (t *translation) plainValue(f flag) (string, error) {
+	v := f.value
+	socket := strings.Contains(v, "unix:") || strings.Contains(v, "unixs:")
+	isPath := strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.Contains(v, "../") || strings.HasPrefix(v, "file:")
+	if socket || isPath && !slices.Contains(strings.Fields(slashes), f.name) {
+		return "", errors.New("it names a file or a socket, and what the program would do with it is not known here")
+	}
+	return v, nil
+}
+
+// files translates a list of paths.
+func (t *translation) files(value string) (string, error) {
+	items := strings.Split(value, ",")
+	for i, item := range items {
+		var err error
+		if items[i], err = t.path(item); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(items, ","), nil
+}
+
+// path moves a guest's path below its root; a relative one is against the root,
+// where the program runs. The root itself is refused.
+func (t *translation) path(guest string) (string, error) {
+	guest = guestPath(guest)
+	host, err := t.Files.Host(guest)
+	if err != nil {
+		return "", fmt.Errorf("%s is not inside the guest: %w", guest, err)
+	}
+	root, err := t.Files.Host("/")
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(root, host); err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", fmt.Errorf("%s is not strictly inside the guest", guest)
+	}
+	return host, nil
+}
+
+// guestPath makes a path absolute; dots cannot lead above the guest's root.
+func guestPath(p string) string { return path.Clean("/" + p) }
+
+// inside is the place of a directory of this package's own choice. One that leads
+// out fails when the program starts: nothing can be made below it.
+func (t *translation) inside(guest string) string {
+	host, err := t.path(guest)
+	if err != nil {
+		return filepath.Join(t.Private, "refused")
+	}
+	return host
+}
+
+func logOutputs(value string) (string, error) {
+	for item := range strings.SplitSeq(value, ",") {
+		if !slices.Contains([]string{"default", "stdout", "stderr"}, item) {
+			return "", fmt.Errorf("%q is refused: logs go to stdout, stderr or default", item)
+		}
+	}
+	return value, nil
+}
