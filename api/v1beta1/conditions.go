@@ -26,6 +26,7 @@ const (
 	ScaleSetRunningCondition            = "ScaleSetRunning"
 	SecurityGroupsReadyCondition        = "SecurityGroupsReady"
 	SubnetsReadyCondition               = "SubnetsReady"
+	SyncedCondition                     = "Synced"
 	VaultReadyCondition                 = "VaultReady"
 	VMIdentitiesReadyCondition          = "VMIdentitiesReady"
 	VMRunningCondition                  = "VMRunning"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -166,6 +167,12 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	}
 	capi.PointWebhooks("casement", fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort), caBundle,
 		[]*admissionv1.MutatingWebhookConfiguration{mutating}, []*admissionv1.ValidatingWebhookConfiguration{validating})
+	for i := range mutating.Webhooks {
+		mutating.Webhooks[i].NamespaceSelector = admitted()
+	}
+	for i := range validating.Webhooks {
+		validating.Webhooks[i].NamespaceSelector = admitted()
+	}
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return err
@@ -174,4 +181,12 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 		return err
 	}
 	return c.Create(ctx, validating)
+}
+
+// unadmitted is the label of namespaces without admission, as where the webhooks are off.
+const unadmitted = "integration.casement.dev/unadmitted"
+
+// admitted selects all other namespaces.
+func admitted() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: unadmitted, Operator: metav1.LabelSelectorOpDoesNotExist}}}
 }

@@ -49,10 +49,16 @@ type bed struct {
 // objects without creating the AzureCluster.
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	return newBedIn(t, nil)
+}
+
+// newBedIn is newBed with labels of the namespace.
+func newBedIn(t *testing.T, labels map[string]string) *bed {
+	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	b := &bed{world: shared, t: t, namespace: name, name: name}
-	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 	b.create(&corev1.Secret{ObjectMeta: b.meta("sp"), Data: map[string][]byte{"clientSecret": []byte("good")}})
 	b.create(&infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
 		Type: infrav1.ServicePrincipal, ClientID: "client-" + name, TenantID: tenant,

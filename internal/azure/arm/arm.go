@@ -235,7 +235,10 @@ func (c *Client) do(ctx context.Context, method, target, apiVersion string, body
 }
 
 func (c *Client) request(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*policy.Request, error) {
-	if strings.HasPrefix(target, "/") {
+	if !strings.HasPrefix(target, "https://") {
+		if !Nameable(target) {
+			return nil, &Error{Class: Invalid, Method: method, ID: target, Code: CodeBadName, Message: "no resource can have a name like this: change it"}
+		}
 		target = strings.TrimSuffix(c.endpoint.String(), "/") + (&url.URL{Path: target}).EscapedPath()
 	}
 	req, err := runtime.NewRequest(ctx, method, target)

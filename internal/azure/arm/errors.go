@@ -18,6 +18,19 @@ import (
 // CodeBadToken is the code of an error about a resume token that is of no use.
 const CodeBadToken = "ResumeTokenUnusable"
 
+// CodeBadName is the code of an error about an ID that no resource can have.
+const CodeBadName = "InvalidResourceName"
+
+// Unnamable says whether Azure, or the client before asking it, refuses an ID as one
+// that no resource can have: there is nothing to find or to delete there.
+func Unnamable(err error) bool {
+	switch CodeOf(err) {
+	case CodeBadName, "InvalidSubscriptionId", "InvalidResourceGroup":
+		return ClassOf(err) == Invalid
+	}
+	return false
+}
+
 // maxMessage bounds what Azure's message may add to conditions and events.
 const maxMessage = 1024
 

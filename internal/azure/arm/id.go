@@ -3,6 +3,7 @@ package arm
 import (
 	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // TypeOf is the resource type of a resource ID, collection path or action path,
@@ -47,6 +48,25 @@ func ParentOf(id string) string {
 	}
 	return "/" + strings.Join(segments[:len(segments)-2], "/")
 }
+
+// Nameable says whether a resource can have an ID or path: each segment is a name by
+// ARM's general rules. A name with another path in it leads elsewhere.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+func Nameable(id string) bool {
+	if !strings.HasPrefix(id, "/") {
+		return false
+	}
+	for _, name := range strings.Split(id[1:], "/") {
+		odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`<>%&\?#`, r) }
+		if name == "" || name == "." || name == ".." || len(name) > longestName || strings.ContainsFunc(name, odd) || !utf8.ValidString(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// longestName is more than any resource type allows.
+const longestName = 512
 
 // Key folds a resource ID for comparison: Azure does not tell case apart.
 func Key(id string) string { return strings.ToLower(strings.TrimSuffix(id, "/")) }

@@ -46,6 +46,19 @@ func Cluster(in ClusterInput) ([]Resource, error) {
 	if err := checkCluster(in); err != nil {
 		return nil, err
 	}
+	return clusterResources(in), nil
+}
+
+// ClusterToDelete returns what may be in Azure of a cluster. It has no error: what
+// cannot be named was never made.
+func ClusterToDelete(in ClusterInput) []Resource {
+	if in.Cluster.Spec.SubscriptionID == "" || in.Cluster.Spec.ResourceGroup == "" {
+		return nil
+	}
+	return clusterResources(in)
+}
+
+func clusterResources(in ClusterInput) []Resource {
 	b := newClusterBuilder(in)
 	b.resourceGroups()
 	if !in.ForeignVNet {
@@ -61,7 +74,7 @@ func Cluster(in ClusterInput) ([]Resource, error) {
 	b.privateEndpoints()
 	b.bastion()
 	b.vault()
-	return b.resources, nil
+	return b.resources
 }
 
 func checkCluster(in ClusterInput) error {

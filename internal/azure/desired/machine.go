@@ -188,7 +188,7 @@ func (b *machineBuilder) roleAssignment(owner string) {
 	subscription := b.Cluster.Spec.SubscriptionID
 	scope := cmp.Or(role.Scope, "/subscriptions/"+subscription+"/")
 	b.add(Resource{
-		ID:         trimSlash(scope) + "/providers/Microsoft.Authorization/roleAssignments/" + role.Name,
+		ID:         RoleAssignmentID(scope, role.Name),
 		APIVersion: AuthorizationAPIVersion,
 		Body: armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
 			PrincipalID:      &b.PrincipalID,

@@ -67,8 +67,9 @@ func ScaleSet(in ScaleSetInput) ([]Resource, error) {
 	return b.resources, nil
 }
 
-// DoomedScaleSet is ScaleSet for a pool that goes: only names and tags matter.
-func DoomedScaleSet(in ScaleSetInput) []Resource {
+// ScaleSetToDelete is ScaleSet for a pool that goes: only names and tags matter, and no
+// spec is wrong.
+func ScaleSetToDelete(in ScaleSetInput) []Resource {
 	b := newScaleSetBuilder(in)
 	b.add(Resource{
 		ID: ScaleSetID(in.Cluster, in.Name), APIVersion: ComputeAPIVersion, Body: armcompute.VirtualMachineScaleSet{Tags: b.allTags()},

@@ -132,16 +132,13 @@ func mergedTags(have, want map[string]any) map[string]any {
 }
 
 // mend puts a resource again that Azure failed to provision. A virtual machine is
-// put again only if the reason passes; its guest would not start anew.
+// created anew, and only if the reason passes.
 func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any) {
-	compute := strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.compute/")
-	retry := it.token.Class != "" && !terminal(it.token.Class)
-	if compute && it.Policy == desired.CreateOnly && !retry {
-		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")),
-			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its state; its activity log has one", describe(it.ID))))
-		it.status.Class, it.status.Terminal = arm.Failed, true
+	if it.Policy == desired.CreateOnly && strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.compute/") {
+		p.mendMachine(ctx, it, have, want)
 		return
 	}
+	retry := it.token.Class != "" && !terminal(it.token.Class)
 	if it.Policy == desired.CreateOnly && retry && p.now().Before(it.token.NotBefore) {
 		// The body is another one now that the resource is there, and the failure
 		// is still that of what cannot be changed in it.
@@ -158,11 +155,49 @@ func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any)
 	p.begin(ctx, it, Put, body)
 }
 
+// mendMachine deletes a virtual machine that Azure could not create for a reason that
+// passes, so that it is created again: what a VM is made of cannot be written twice,
+// and Azure's own remedy, the resilient create of scale sets, does the same. One that
+// was created once is not touched but for its tags.
+// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/resilient-vm-create-delete.
+func (p *Planner) mendMachine(ctx context.Context, it *item, have, want map[string]any) {
+	passes := it.token.Class != "" && !terminal(it.token.Class)
+	switch {
+	case passes && it.token.Verb == Patch && len(it.status.Diff) > 0:
+		p.update(ctx, it, have, want)
+	case passes && it.token.Verb != Patch && p.now().Before(it.token.NotBefore):
+		it.report(p.now())
+	case passes && it.token.Verb != Patch:
+		p.remake(ctx, it)
+	default:
+		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")),
+			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its state; its activity log has one", describe(it.ID))))
+		it.status.Class, it.status.Terminal = arm.Failed, true
+	}
+}
+
+// remake begins to delete what is to be created again.
+func (p *Planner) remake(ctx context.Context, it *item) {
+	it.token.Again = true
+	p.begin(ctx, it, Delete, nil)
+}
+
+// remade takes in that what is to be created again is gone.
+func (p *Planner) remade(it *item, failure Token) {
+	p.gone(it)
+	it.token = Token{
+		ID: it.ID, Verb: Put, Begun: p.now(), NotBefore: p.now(), Attempts: failure.Attempts, Since: failure.Since,
+		Class: failure.Class, Code: failure.Code, Message: failure.Message,
+	}
+	it.set(Waiting, reason(cmp.Or(failure.Code, string(failure.Class))), fmt.Sprintf("%s is created again, as Azure failed: %s", describe(it.ID), failure.Message))
+	it.status.Class, it.status.RetryAfter = failure.Class, shortestPoll
+}
+
 // begin sends a write and takes in what came of it.
 func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
 	hash := hashOf(it.Body)
-	if it.token.Hash != hash {
-		it.token = Token{}
+	if it.token.Hash != hash || it.token.Verb != verb {
+		it.token = it.token.carried(verb)
 	}
 	it.writes++
 	p.reader.forget(it.ID)
@@ -254,11 +289,14 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessage) {
 	before := it.token
 	it.token = Token{}
-	switch verb {
-	case Delete:
+	switch {
+	case verb == Delete && before.Again:
+		p.remade(it, before)
+		return
+	case verb == Delete:
 		p.gone(it)
 		return
-	case Post:
+	case verb == Post:
 		p.acted(it)
 		return
 	}

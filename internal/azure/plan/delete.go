@@ -24,6 +24,7 @@ func (p *Planner) deleteOne(ctx context.Context, it *item) {
 		it.token = Token{}
 		p.reader.forget(it.ID)
 	}
+	it.token.Again = false
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -19,8 +20,8 @@ const (
 	slowPause       = time.Minute
 	settlePause     = 10 * time.Minute
 	longestPause    = 15 * time.Minute
-	// patience is how many failures of a passing kind are called waiting.
-	patience = 8
+	// patience is for how long failures of a passing kind are called waiting.
+	patience = 10 * time.Minute
 )
 
 // backoff doubles a pause with each attempt.
@@ -34,9 +35,9 @@ func backoff(attempts int, first, longest time.Duration) time.Duration {
 	return pause
 }
 
-// verdict says what a failure means: whether to wait or to call it failed, and
-// when to try again (0: only with another spec).
-func verdict(class arm.Class, attempts int) (State, time.Duration) {
+// verdict says what a failure means that lasts: whether to wait or to call it failed,
+// and when to try again (0: only with another spec).
+func verdict(class arm.Class, attempts int, lasts time.Duration) (State, time.Duration) {
 	switch class {
 	case arm.Throttled:
 		return Waiting, longestPoll
@@ -49,7 +50,7 @@ func verdict(class arm.Class, attempts int) (State, time.Duration) {
 		return Failed, 0
 	}
 	state := Waiting
-	if attempts >= patience {
+	if lasts >= patience {
 		state = Failed
 	}
 	return state, backoff(attempts, firstPause, longestPause)
@@ -62,14 +63,18 @@ func terminal(class arm.Class) bool {
 
 // failed takes in a write that came to nothing and remembers it.
 func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
-	class, attempts := arm.ClassOf(err), 1
-	if it.token.Hash == hash && it.token.Verb == verb {
-		attempts += it.token.Attempts
+	class, attempts, since := arm.ClassOf(err), it.token.Attempts+1, it.token.Since
+	if since.IsZero() {
+		since = p.now()
 	}
 	if class == arm.Throttled {
 		attempts--
 	}
-	_, wait := verdict(class, attempts)
+	_, wait := verdict(class, attempts, 0)
+	if verb == Delete && wait == 0 {
+		// What has to go goes in the end: nothing that Azure says once is the last word.
+		wait = backoff(attempts, slowPause, longestPause)
+	}
 	if wait > 0 {
 		wait = max(wait, arm.RetryAfter(err))
 	}
@@ -77,7 +82,7 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 		wait = arm.RetryAfter(err)
 	}
 	it.token = Token{
-		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts,
+		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts, Since: since,
 		Class: class, Code: arm.CodeOf(err), Message: err.Error(),
 	}
 	it.report(p.now())
@@ -90,19 +95,27 @@ func (p *Planner) heldBack(it *item, verb Verb, hash string) bool {
 	if t.Class == "" || t.Verb != verb || t.Hash != hash {
 		return false
 	}
-	if !terminal(t.Class) && !p.now().Before(t.NotBefore) {
+	if !t.final() && !p.now().Before(t.NotBefore) {
 		return false
 	}
 	it.report(p.now())
 	return true
 }
 
+// final says that the remembered failure is the end of it. A delete has none.
+func (t Token) final() bool { return terminal(t.Class) && t.Verb != Delete }
+
 // report sets the status from the remembered failure.
 func (it *item) report(now time.Time) {
 	t := it.token
-	state, _ := verdict(t.Class, t.Attempts)
-	it.set(state, reason(cmp.Or(t.Code, string(t.Class))), t.Message)
-	it.status.Class, it.status.Terminal = t.Class, terminal(t.Class)
+	lasts := now.Sub(t.Since)
+	state, _ := verdict(t.Class, t.Attempts, lasts)
+	message := t.Message
+	if !t.final() && lasts >= patience {
+		message += fmt.Sprintf(" (tried %d times since %s; it is tried again at least every %.0f minutes)", t.Attempts, t.Since.UTC().Format(time.RFC3339), longestPause.Minutes())
+	}
+	it.set(state, reason(cmp.Or(t.Code, string(t.Class))), message)
+	it.status.Class, it.status.Terminal = t.Class, t.final()
 	if !it.status.Terminal {
 		it.status.RetryAfter = max(t.NotBefore.Sub(now), shortestPoll)
 	}
@@ -112,7 +125,7 @@ func (it *item) report(now time.Time) {
 // read is repeated at no risk.
 func (it *item) unread(err error) {
 	class := arm.ClassOf(err)
-	state, wait := verdict(class, 1)
+	state, wait := verdict(class, 1, 0)
 	it.set(state, reason(cmp.Or(arm.CodeOf(err), string(class))), err.Error())
 	it.status.Class = class
 	it.status.RetryAfter = cmp.Or(arm.RetryAfter(err), wait, slowPause)
@@ -121,7 +134,7 @@ func (it *item) unread(err error) {
 // pollLater keeps an operation whose state could not be asked for.
 func (it *item) pollLater(now time.Time, err error) {
 	class := arm.ClassOf(err)
-	state, wait := verdict(class, 1)
+	state, wait := verdict(class, 1, 0)
 	wait = cmp.Or(arm.RetryAfter(err), wait, slowPause)
 	it.token.NotBefore = now.Add(wait)
 	it.set(state, reason(cmp.Or(arm.CodeOf(err), string(class))), err.Error())

@@ -237,16 +237,24 @@ func TestPassingFailuresAreNotWaitedForForever(t *testing.T) {
 		a := newAzure()
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"natGateways/n", nil)}}
-		for range patience {
+		const tries = 9
+		for range tries {
 			a.refuse["PUT n"] = append(a.refuse["PUT n"], refusal(503, "ServerTimeout", "later"))
 		}
+		begun := time.Now()
 		var out Outcome
-		for range patience {
+		for range tries {
 			out = p.Apply(t.Context(), in)
 			in.Tokens = out.Tokens
+			if lasts := time.Since(begun); (out.State == Failed) != (lasts >= patience) {
+				t.Errorf("after %s: %s", lasts, states(out))
+			}
 			later(out.RequeueAfter)
 		}
 		expect(t, "after many tries", states(out), "n Failed ServerTimeout")
+		if r := out.Resources[0]; !strings.Contains(r.Message, "tried 9 times since "+begun.UTC().Format(time.RFC3339)) || r.Terminal {
+			t.Errorf("the bound is not told: %+v", r)
+		}
 		expect(t, "mended", states(p.Apply(t.Context(), in)), "n Done")
 	})
 }
@@ -345,9 +353,105 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 		}
 		delete(a.ends, "m")
 		again(r.RetryAfter + time.Second)
-		if calls := a.took(); !strings.Contains(calls, "PUT m") {
-			t.Errorf("it is not tried again: %s", calls)
+		if calls := a.took(); !strings.Contains(calls, "DELETE m") {
+			t.Errorf("it is not made again: %s", calls)
 		}
+	})
+}
+
+// TestAMachineThatAzureSpoiledIsCreatedAgain: a create that failed for a reason that
+// passes leaves a virtual machine in state Failed, which is deleted and created anew.
+func TestAMachineThatAzureSpoiledIsCreatedAgain(t *testing.T) {
+	for _, lasts := range []int{0, 1} {
+		inBubble(t, func(t *testing.T) {
+			a := newAzure()
+			a.lasts = 1
+			failure := answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
+			p := newPlanner(t, a)
+			in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", map[string]any{"size": "big"}))}}
+			var out Outcome
+			pass := func() {
+				out = p.Apply(t.Context(), in)
+				in.Tokens = out.Tokens
+				if out.Resources[0].Terminal || out.State == Failed {
+					t.Fatalf("given up: %+v", out.Resources[0])
+				}
+				later(out.RequeueAfter)
+			}
+			for range 2 { // it fails twice
+				a.ends["m"] = failure
+				a.lasts = 1
+				pass()
+				a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+				pass()
+				a.lasts = lasts
+				for a.docs[arm.Key(vms+"m")] != nil {
+					pass()
+				}
+				for ; !in.Tokens[0].Retried() || in.Tokens[0].Again; pass() {
+				}
+			}
+			if got := in.Tokens[0].Attempts; got != 2 {
+				t.Errorf("%d attempts are remembered", got)
+			}
+			for i := 0; out.State != Done && i < 9; i++ {
+				pass()
+			}
+			expect(t, "in the end", states(out), "m Done")
+			if calls := a.took(); strings.Count(calls, "PUT m") != 3 || strings.Count(calls, "DELETE m") != 2 {
+				t.Errorf("calls: %s", calls)
+			}
+			if len(out.Tokens) != 0 {
+				t.Errorf("tokens are left: %+v", out.Tokens)
+			}
+		})
+	}
+}
+
+// TestAMachineThatRanIsNotCreatedAgain: a write of its tags that fails is no reason to
+// delete it, whatever state Azure shows.
+func TestAMachineThatRanIsNotCreatedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		id := vms + "m"
+		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Succeeded"}}
+		vm := createOnly(managed(id, nil))
+		vm.Body.(map[string]any)["tags"] = map[string]any{"cluster": "owned", "new": "1"}
+		a.refuse["PATCH m"] = []answer{refusal(500, "InternalExecutionError", "later")}
+		in := Input{Owner: owner, Resources: []desired.Resource{vm}}
+		out := p.Apply(t.Context(), in)
+		a.docs[arm.Key(id)]["properties"] = map[string]any{"provisioningState": "Failed"}
+		p.Forget(id)
+		for range 5 {
+			in.Tokens = out.Tokens
+			later(time.Minute)
+			out = p.Apply(t.Context(), in)
+		}
+		if calls := a.took(); strings.Contains(calls, "DELETE") || strings.Contains(calls, "PUT") || strings.Count(calls, "PATCH") != 2 {
+			t.Errorf("calls: %s", calls)
+		}
+	})
+}
+
+// TestADeleteIsTriedUntilItSucceeds: nothing that Azure answers once ends it.
+func TestADeleteIsTriedUntilItSucceeds(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"natGateways/n", nil)}}
+		p.Apply(t.Context(), in)
+		a.refuse["DELETE n"] = []answer{refusal(400, "InvalidParameter", "not like this"), refusal(400, "InvalidParameter", "not like this")}
+		var out Outcome
+		for range 3 {
+			out = p.Delete(t.Context(), in)
+			in.Tokens = out.Tokens
+			if out.State != Done && (out.RequeueAfter == 0 || out.Resources[0].Terminal || !strings.Contains(out.Resources[0].Message, "not like this")) {
+				t.Fatalf("it waits for nothing: %+v", out.Resources[0])
+			}
+			later(out.RequeueAfter)
+		}
+		expect(t, "in the end", states(out), "n Done Deleted")
 	})
 }
 

@@ -79,7 +79,7 @@ func (r *reader) fresh(id string) (entry, bool) {
 
 func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) {
 	body, err := r.client.Get(ctx, id, apiVersion)
-	if arm.ClassOf(err) == arm.NotFound {
+	if nothing(err) {
 		body, err = nil, nil
 	}
 	if err != nil {
@@ -87,6 +87,9 @@ func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) 
 	}
 	return r.store(id, body), nil
 }
+
+// nothing says that an error of a read means that there is nothing to read.
+func nothing(err error) bool { return arm.ClassOf(err) == arm.NotFound || arm.Unnamable(err) }
 
 func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, error) {
 	l := r.listing(collectionOf(id))
@@ -116,7 +119,7 @@ func (r *reader) listing(collection string) *listing {
 func (r *reader) list(ctx context.Context, collection, apiVersion string) (map[string]json.RawMessage, error) {
 	items := map[string]json.RawMessage{}
 	for item, err := range r.client.List(ctx, collection, apiVersion) {
-		if arm.ClassOf(err) == arm.NotFound {
+		if nothing(err) {
 			// Neither the group nor the parent is there.
 			return map[string]json.RawMessage{}, nil
 		}

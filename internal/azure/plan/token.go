@@ -35,8 +35,11 @@ type Token struct {
 	NotBefore time.Time `json:"notBefore"`
 	// Hash is of what was sent, so that another spec is tried at once.
 	Hash string `json:"hash,omitempty"`
-	// Attempts counts tries that failed one after the other.
-	Attempts int `json:"attempts,omitempty"`
+	// Attempts counts tries that failed one after the other, since Since.
+	Attempts int       `json:"attempts,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	// Again says that what is deleted is to be created again.
+	Again bool `json:"again,omitempty"`
 	// Class, Code and Message are of the last failure.
 	Class   arm.Class `json:"class,omitempty"`
 	Code    string    `json:"code,omitempty"`
@@ -48,6 +51,25 @@ type Token struct {
 const forgetAfter = 24 * time.Hour
 
 func (t Token) empty() bool { return t.Verb == "" }
+
+// Retried says that the resource could not be created for a reason that passes, and
+// that it is tried again: it may be missing meanwhile.
+func (t Token) Retried() bool {
+	return t.Again || t.Verb == Put && t.Class != "" && t.Resume == "" && !terminal(t.Class)
+}
+
+// carried is what another write of the same resource has to know of the ones before:
+// how often and since when Azure has failed for reasons that pass, and, where the write
+// is a delete that begins anew, for which.
+func (t Token) carried(verb Verb) Token {
+	switch {
+	case t.Class == "" || terminal(t.Class):
+		return Token{}
+	case t.Again && verb == Delete:
+		return Token{Attempts: t.Attempts, Since: t.Since, Again: true, Class: t.Class, Code: t.Code, Message: t.Message}
+	}
+	return Token{Attempts: t.Attempts, Since: t.Since}
+}
 
 func compareTokens(a, b Token) int { return cmp.Compare(arm.Key(a.ID), arm.Key(b.ID)) }
 

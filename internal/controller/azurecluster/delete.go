@@ -50,7 +50,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		return ctrl.Result{}, err
 	}
 	s.azure = session
-	resources, result, err := s.doomed(ctx)
+	resources, result, err := s.toDelete(ctx)
 	if err != nil || !result.IsZero() {
 		return result, err
 	}
@@ -64,11 +64,17 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	return ctrl.Result{}, r.forget(ctx, s)
 }
 
-// machines counts the AzureMachines of the cluster.
+// machines counts the AzureMachines of the cluster that casement has worked on.
 func (r *Reconciler) machines(ctx context.Context, s *scope) (int, error) {
 	var all infrav1.AzureMachineList
 	err := r.Client.List(ctx, &all, client.InNamespace(s.azureCluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.cluster.Name})
-	return len(all.Items), err
+	n := 0
+	for i := range all.Items {
+		if controllerutil.ContainsFinalizer(&all.Items[i], infrav1.MachineFinalizer) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // deleteWithoutIdentity handles a cluster whose credentials are gone: with
@@ -92,13 +98,14 @@ func (r *Reconciler) forget(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// doomed are the resources to delete: each resource group of the cluster's own at
-// one blow, and one by one what lies elsewhere.
-func (s *scope) doomed(ctx context.Context) ([]desired.Resource, ctrl.Result, error) {
-	resources, result, err := s.resources(ctx)
+// toDelete are the resources to delete: each resource group of the cluster's own in one
+// call, and one by one what is elsewhere.
+func (s *scope) toDelete(ctx context.Context) ([]desired.Resource, ctrl.Result, error) {
+	in, result, err := s.input(ctx, desired.Vault{Name: s.azureCluster.Annotations[infrav1.BootstrapVaultAnnotation]})
 	if err != nil || !result.IsZero() {
 		return nil, result, err
 	}
+	resources := desired.ClusterToDelete(in)
 	var groups []desired.Resource
 	for _, r := range resources {
 		if !isGroup(r) {

@@ -84,37 +84,46 @@ func (r *Reconciler) network(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 }
 
-// resources are the desired ones. Whose the virtual network is decides on them,
-// and only Azure knows.
+// resources are the desired ones.
 func (s *scope) resources(ctx context.Context) ([]desired.Resource, ctrl.Result, error) {
-	vault := desired.Vault{Name: s.azureCluster.Annotations[infrav1.BootstrapVaultAnnotation]}
-	if s.azureCluster.DeletionTimestamp.IsZero() {
-		var err error
-		if vault, err = s.azure.Vault(ctx, s.client, s.azureCluster); err != nil {
-			condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.InvalidSpec, err.Error())
-			return nil, ctrl.Result{RequeueAfter: hourly}, nil
-		}
+	vault, err := s.azure.Vault(ctx, s.client, s.azureCluster)
+	if err != nil {
+		return s.invalid(err)
 	}
+	in, result, err := s.input(ctx, vault)
+	if err != nil || !result.IsZero() {
+		return nil, result, err
+	}
+	resources, err := desired.Cluster(in)
+	if err != nil {
+		return s.invalid(err)
+	}
+	return resources, ctrl.Result{}, nil
+}
+
+// invalid ends the pass: a change of the spec is an event, and nothing else helps.
+func (s *scope) invalid(err error) ([]desired.Resource, ctrl.Result, error) {
+	condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.InvalidSpec, err.Error())
+	return nil, ctrl.Result{RequeueAfter: hourly}, nil
+}
+
+// input is what the resources depend on. Whose the virtual network is decides on them,
+// and only Azure knows.
+func (s *scope) input(ctx context.Context, vault desired.Vault) (desired.ClusterInput, ctrl.Result, error) {
 	live, err := s.azure.Live(ctx, desired.VNetID(s.azureCluster))
 	if err != nil {
 		result, err := s.waitFor(err, infrav1.VNetReadyCondition, "read spec.networkSpec.vnet")
-		return nil, result, err
+		return desired.ClusterInput{}, result, err
 	}
 	s.foreignVNet = live != nil && !desired.IsOwned(tagsOf(live), s.cluster.Name)
-	resources, err := desired.Cluster(desired.ClusterInput{
+	return desired.ClusterInput{
 		Cluster:       s.azureCluster,
 		ClusterName:   s.cluster.Name,
 		APIServerPort: s.cluster.Spec.ClusterNetwork.APIServerPort,
 		Zones:         zonesOf(s.azureCluster),
 		ForeignVNet:   s.foreignVNet,
 		Vault:         vault,
-	})
-	if err != nil {
-		// A change of the spec is an event; nothing else helps.
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.InvalidSpec, err.Error())
-		return nil, ctrl.Result{RequeueAfter: hourly}, nil
-	}
-	return resources, ctrl.Result{}, nil
+	}, ctrl.Result{}, nil
 }
 
 func zonesOf(c *infrav1.AzureCluster) []string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -115,7 +116,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	switch {
-	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil:
+	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Retried(s.azureMachine.Status.LongRunningOperationStates, id):
 		s.azureMachine.Status.VMState = new(infrav1.Deleted)
 		s.azureMachine.Status.Ready = false
 		s.fail(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
@@ -137,6 +138,11 @@ func (r *Reconciler) apply(ctx context.Context, s *scope) (ctrl.Result, error) {
 	condition.Fold(s.azureMachine, outcome)
 	if err := s.report(outcome); err != nil {
 		return ctrl.Result{}, err
+	}
+	s.synced()
+	if outcome.State == plan.Failed && conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition) {
+		reason, message := cloud.Explain(outcome, infrav1.UpdatingReason)
+		s.unsynced(reason, message, time.Now())
 	}
 	r.lookAtPower(ctx, s)
 	look := r.lookAtBootstrap(ctx, s, time.Now())
@@ -244,21 +250,22 @@ func (s *scope) report(outcome plan.Outcome) error {
 	return nil
 }
 
-// reportFailed gives up a machine that never ran. One that did is only reported:
-// somebody may mend it by hand.
+// reportFailed gives up a machine that never ran and cannot be created again. One that
+// did run is only reported: somebody may mend it by hand.
 func (s *scope) reportFailed(outcome plan.Outcome, id string) {
-	message := "Azure failed to provision virtual machine " + s.vmName
+	message, final := "Azure failed to provision virtual machine "+s.vmName, true
 	for _, r := range outcome.Resources {
 		if strings.EqualFold(r.ID, id) && r.Message != "" {
-			message = r.Message
+			message, final = r.Message, r.Terminal
 		}
 	}
 	s.azureMachine.Status.Ready = false
-	if p := s.azureMachine.Status.Initialization.Provisioned; p != nil && *p {
+	switch p := s.azureMachine.Status.Initialization.Provisioned; {
+	case p != nil && *p:
 		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.VMProvisionFailedReason, message)
-		return
+	case final:
+		s.fail(createError, message)
 	}
-	s.fail(createError, message)
 }
 
 // liveOf finds a resource by its ID, in any case of letters.

@@ -46,7 +46,8 @@ func TestReport(t *testing.T) {
 	}{
 		{"creating", `{"properties":{"provisioningState":"Creating"}}`, false, plan.ResourceStatus{}, false, "", ""},
 		{"running", `{"zones":["2"],"properties":{"provisioningState":"Succeeded"}}`, false, plan.ResourceStatus{}, true, "", ""},
-		{"never came up", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "OSProvisioningClientError: no agent"}, false, createError, "OSProvisioningClientError: no agent"},
+		{"never came up", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "OSProvisioningClientError: no agent", Terminal: true}, false, createError, "OSProvisioningClientError: no agent"},
+		{"created again", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "deleting", State: plan.Waiting}, false, "", ""},
 		{"failed later", `{"properties":{"provisioningState":"Failed"}}`, true, plan.ResourceStatus{}, false, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -173,18 +174,11 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	var err error
-	if s.machine, err = util.GetOwnerMachine(ctx, r.Client, s.azureMachine.ObjectMeta); err != nil {
-		return nil, fmt.Errorf("get the owner of AzureMachine %s: %w", request, err)
-	}
-	if s.machine == nil {
-		return nil, nil
-	}
-	if s.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, s.machine.ObjectMeta); err != nil {
-		return nil, fmt.Errorf("get the cluster of AzureMachine %s: %w", request, err)
+	if owned, err := r.owners(ctx, s); err != nil || !owned {
+		return nil, err
 	}
 	key := client.ObjectKey{Namespace: s.azureMachine.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-	err = r.Client.Get(ctx, key, s.azureCluster)
+	err := r.Client.Get(ctx, key, s.azureCluster)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("get the AzureCluster of AzureMachine %s: %w", request, err)
 	}
@@ -194,9 +188,29 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	return s, nil
 }
 
+// owners finds the Machine and the Cluster, and says whether there is something to do.
+// A machine that is being deleted goes on without its Machine.
+func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
+	m := s.azureMachine
+	var err error
+	s.machine, err = util.GetOwnerMachine(ctx, r.Client, m.ObjectMeta)
+	gone := s.machine == nil && (err == nil || apierrors.IsNotFound(err))
+	switch {
+	case gone && m.DeletionTimestamp.IsZero():
+		return false, nil // the Machine controller sets the owner, and that is an event
+	case gone:
+		s.machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels}}
+	case err != nil:
+		return false, fmt.Errorf("get the owner of AzureMachine %s: %w", m.Name, err)
+	}
+	s.cluster, err = cloud.ClusterOf(ctx, r.Client, m, s.machine)
+	return err == nil && s.cluster != nil, err
+}
+
 // save summarises and writes what the pass changed, and tells of transitions.
 func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
 	condition.Summarise(m, table())
+	logSync(ctx, m, before)
 	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason)
 	return cloud.Save(ctx, r.Client, helper, m, m.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
 }
@@ -215,6 +229,7 @@ func table() condition.Table {
 			infrav1.BootstrapSecretReadyCondition,
 			infrav1.BootstrapSucceededCondition,
 		},
+		Beside: []string{infrav1.SyncedCondition},
 	}
 }
 
@@ -227,11 +242,13 @@ func (s *scope) fail(reason, message string) {
 	condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 }
 
-// hold ends the pass with a condition that says what has to change first.
+// hold ends the pass with a condition that says what has to change first: VMRunning
+// or, of a machine that runs, Synced.
 func (s *scope) hold(reason, message string, again time.Duration) (ctrl.Result, error) {
 	if conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition) {
-		return ctrl.Result{RequeueAfter: again}, nil // the machine runs; what waits is not about it
+		s.unsynced(reason, message, time.Now())
+	} else {
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 	}
-	condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 	return ctrl.Result{RequeueAfter: again}, nil
 }

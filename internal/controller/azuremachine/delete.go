@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -39,16 +41,15 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if result, err := r.name(ctx, s); err != nil || !result.IsZero() {
 		return result, err
 	}
-	resources, err := s.doomed(ctx)
+	resources, err := s.toDelete(ctx)
 	if err != nil {
 		after, reason := cloud.RetryOf(err)
 		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
+	var later time.Duration
 	if !s.groupGoes {
-		if after := r.unhide(ctx, s); after > 0 {
-			return ctrl.Result{RequeueAfter: after}, nil
-		}
+		later = r.unhide(ctx, s) // what the vault refuses keeps no machine running
 	}
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
 	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
@@ -57,6 +58,9 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
+	if later > 0 {
+		return ctrl.Result{RequeueAfter: later}, nil
+	}
 	return s.forget()
 }
 
@@ -64,7 +68,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 // with nothing ever made there is nothing to call, otherwise somebody has to bring
 // them back or give the resources up.
 func (r *Reconciler) deleteWithoutIdentity(s *scope, refused *cloud.IdentityError) (ctrl.Result, error) {
-	if s.azureMachine.Spec.ProviderID == nil && len(s.azureMachine.Status.LongRunningOperationStates) == 0 {
+	if s.nothingMade() {
 		return s.forget()
 	}
 	condition.False(s.azureMachine, infrav1.VMRunningCondition, refused.Reason, refused.Message+
@@ -77,28 +81,16 @@ func (s *scope) forget() (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// doomed are the resources to delete. When the whole cluster goes, with a resource
-// group of its own, only what lies outside of the group does: the group takes the
-// rest along.
-func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
+// toDelete are the resources to delete, by what is recorded of them. When the whole
+// cluster goes, with a resource group of its own, only what lies outside of the group
+// does: the group takes the rest along.
+func (s *scope) toDelete(ctx context.Context) ([]desired.Resource, error) {
 	live, err := s.azure.Live(ctx, desired.VMID(s.azureCluster, s.vmName))
 	if err != nil {
 		return nil, err
 	}
 	if s.vm, err = parseVM(live); err != nil {
 		return nil, err
-	}
-	port, err := s.sshPort(ctx)
-	if err != nil {
-		return nil, err
-	}
-	in := desired.MachineInput{
-		Cluster: s.azureCluster, Machine: s.azureMachine, ClusterName: s.cluster.Name,
-		VMName: s.vmName, ControlPlane: util.IsControlPlaneMachine(s.machine), SSHPort: port,
-		Exists: true, // only names matter
-	}
-	if s.vm != nil {
-		in.PrincipalID = s.vm.Identity.PrincipalID
 	}
 	if s.vm == nil {
 		// It took its interfaces along, as a rule, and what was known of them is
@@ -107,14 +99,11 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 			s.azure.Refresh(id)
 		}
 	}
-	if in.AvailabilitySet, err = s.lastOfSet(ctx); err != nil {
-		return nil, err
-	}
-	resources, err := desired.Machine(in)
+	made, err := s.made(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resources = s.addDisks(resources)
+	resources := s.addDisks(desired.MachineToDelete(s.azureCluster, s.azureMachine, s.cluster.Name, s.vmName, made))
 	if secret, ok := cloud.SecretOf(s.azureCluster, s.azureMachine); ok {
 		reader := secret.Reader(s.azureCluster, s.cluster.Name, s.azureMachine.Spec.AdditionalTags)
 		resources = append([]desired.Resource{reader}, s.needing(resources, reader.ID)...)
@@ -126,8 +115,41 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 	s.groupGoes = whole
 	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
 		// Extensions go with their machine, and so do most interfaces.
-		return whole && cloud.InGroup(s.azureCluster, r.ID) || s.vm.takesAlong(r.ID) || strings.Contains(strings.ToLower(r.ID), "/extensions/")
+		return whole && cloud.InGroup(s.azureCluster, r.ID) || s.vm.takesAlong(r.ID)
 	}), nil
+}
+
+// made gathers what is recorded of the machine's resources.
+func (s *scope) made(ctx context.Context) (desired.Made, error) {
+	m := s.azureMachine
+	made := desired.Made{
+		NICs:     desired.NICIDs(s.azureCluster, m, s.vmName),
+		PublicIP: m.Spec.AllocatePublicIP || conditions.Has(m, infrav1.PublicIPsReadyCondition),
+		NATRule:  util.IsControlPlaneMachine(s.machine) || conditions.Has(m, infrav1.InboundNATRulesReadyCondition),
+		Role:     conditions.IsTrue(m, infrav1.RoleAssignmentReadyCondition),
+	}
+	if s.vm != nil {
+		made.Role = made.Role || s.vm.Identity.PrincipalID != ""
+		for _, nic := range s.vm.Properties.NetworkProfile.NetworkInterfaces {
+			if !slices.ContainsFunc(made.NICs, func(id string) bool { return strings.EqualFold(id, nic.ID) }) {
+				made.NICs = append(made.NICs, nic.ID)
+			}
+		}
+	}
+	set, err := s.lastOfSet(ctx)
+	if set != nil {
+		made.AvailabilitySet = set.Name
+	}
+	return made, err
+}
+
+// nothingMade says whether nothing was ever asked of Azure for the machine, as far as is
+// recorded. A status is not moved to another management cluster, a provider ID is.
+func (s *scope) nothingMade() bool {
+	m := s.azureMachine
+	id := ptr.Deref(m.Spec.ProviderID, "")
+	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.VMID(s.azureCluster, desired.LastSegment(id))))
+	return !recorded && m.Status.VMState == nil && len(m.Status.LongRunningOperationStates) == 0 && !conditions.Has(m, infrav1.NetworkInterfaceReadyCondition)
 }
 
 // addDisks adds the disks that have to be deleted after the virtual machine, which

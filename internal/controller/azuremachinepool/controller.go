@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -90,6 +91,11 @@ func ofMachinePool(_ context.Context, o client.Object) []reconcile.Request {
 // ofMachine finds the pools of a machine's MachinePool.
 func (r *Reconciler) ofMachine(ctx context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.MachinePoolNameLabel]
+	for _, ref := range o.GetOwnerReferences() {
+		if ref.Kind == "AzureMachinePool" {
+			return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}}}
+		}
+	}
 	if name == "" {
 		return nil
 	}
@@ -209,15 +215,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 // do yet; each missing link is an event when it comes.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
 	s := &scope{pool: &infrav1.AzureMachinePool{}, azureCluster: &infrav1.AzureCluster{}}
-	if err := r.Client.Get(ctx, request.NamespacedName, s.pool); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	err := r.Client.Get(ctx, request.NamespacedName, s.pool)
+	if apierrors.IsNotFound(err) {
+		return nil, r.releaseOrphans(ctx, request)
 	}
-	var err error
-	if s.machinePool, err = ownerOf(ctx, r.Client, s.pool); err != nil || s.machinePool == nil {
+	if err != nil {
 		return nil, err
 	}
-	if s.cluster, err = util.GetClusterFromMetadata(ctx, r.Client, s.machinePool.ObjectMeta); err != nil {
-		return nil, fmt.Errorf("get the cluster of AzureMachinePool %s: %w", request, err)
+	if s.machinePool, err = ownerOf(ctx, r.Client, s.pool); err != nil {
+		return nil, err
+	}
+	if s.machinePool == nil && s.pool.DeletionTimestamp.IsZero() {
+		return nil, nil // Cluster API sets the owner, and that is an event
+	}
+	if s.machinePool == nil {
+		// What is being deleted goes on without its MachinePool.
+		s.machinePool = &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.pool.Name, Labels: s.pool.Labels}}
+	}
+	if s.cluster, err = cloud.ClusterOf(ctx, r.Client, s.pool, s.machinePool); err != nil {
+		return nil, err
 	}
 	s.spec = s.pool.MachineSpec()
 	key := client.ObjectKey{Namespace: s.pool.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}

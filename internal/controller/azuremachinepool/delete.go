@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -77,7 +79,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	}
 	session, err := r.Opener.Open(ctx, s.azureCluster)
 	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
-		if s.pool.Spec.ProviderID == "" && len(s.pool.Status.LongRunningOperationStates) == 0 {
+		if s.nothingMade() {
 			return r.forget(ctx, s)
 		}
 		condition.False(s.pool, infrav1.ScaleSetRunningCondition, refused.Reason, refused.Message+
@@ -91,17 +93,18 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if result, err := r.chooseName(ctx, s); err != nil || !result.IsZero() {
 		return result, err
 	}
-	resources, err := s.doomed(ctx)
+	resources, err := s.toDelete(ctx)
 	if err != nil {
 		after, reason := cloud.RetryOf(err)
 		condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
+	var later time.Duration
 	if !s.groupGoes {
 		err := s.azure.Unhide(ctx, s.azureCluster, s.cluster.Name, s.pool)
 		if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
 			condition.False(s.pool, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
-			return ctrl.Result{RequeueAfter: cmp.Or(refused.After, r.Resync)}, nil
+			later = cmp.Or(refused.After, r.Resync) // what the vault refuses keeps no scale set running
 		}
 	}
 	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.pool.Status.LongRunningOperationStates)
@@ -111,12 +114,23 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 		condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, message)
 		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
 	}
+	if later > 0 {
+		return ctrl.Result{RequeueAfter: later}, nil
+	}
 	return r.forget(ctx, s)
 }
 
-// doomed are the resources to delete: none that the cluster's own resource group
+// nothingMade says whether nothing was ever asked of Azure for the pool, as far as is
+// recorded.
+func (s *scope) nothingMade() bool {
+	id := s.pool.Spec.ProviderID
+	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.ScaleSetID(s.azureCluster, desired.LastSegment(id))))
+	return !recorded && s.pool.Status.ProvisioningState == nil && len(s.pool.Status.LongRunningOperationStates) == 0
+}
+
+// toDelete are the resources to delete: none that the cluster's own resource group
 // takes along.
-func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
+func (s *scope) toDelete(ctx context.Context) ([]desired.Resource, error) {
 	raw, err := s.azure.Live(ctx, s.setID())
 	if err != nil {
 		return nil, err
@@ -133,7 +147,7 @@ func (s *scope) doomed(ctx context.Context) ([]desired.Resource, error) {
 		return nil, err
 	}
 	s.groupGoes = whole
-	resources := desired.DoomedScaleSet(in)
+	resources := desired.ScaleSetToDelete(in)
 	if secret, ok := cloud.SecretOf(s.azureCluster, s.pool); ok {
 		reader := secret.Reader(s.azureCluster, s.cluster.Name, s.spec.AdditionalTags)
 		resources[0].Needs = append(resources[0].Needs, reader.ID)

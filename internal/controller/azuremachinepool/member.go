@@ -209,3 +209,21 @@ func (r *Reconciler) release(ctx context.Context, shown *infrav1.AzureMachinePoo
 	}
 	return nil
 }
+
+// releaseOrphans lets the objects go that showed the instances of a pool that is gone,
+// and that are being deleted for that.
+func (r *Reconciler) releaseOrphans(ctx context.Context, request ctrl.Request) error {
+	var all infrav1.AzureMachinePoolMachineList
+	if err := r.Client.List(ctx, &all, client.InNamespace(request.Namespace)); err != nil {
+		return fmt.Errorf("list the machines of AzureMachinePool %s, which is gone: %w", request, err)
+	}
+	for i := range all.Items {
+		shown := &all.Items[i]
+		if !shown.DeletionTimestamp.IsZero() && slices.ContainsFunc(shown.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "AzureMachinePool" && o.Name == request.Name }) {
+			if err := r.release(ctx, shown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

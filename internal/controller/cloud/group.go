@@ -6,11 +6,40 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 )
+
+// ClusterOf is the Cluster of an object, by the labels of the object's owner. What is
+// being deleted outlives its Cluster: of one that is gone it is given what the labels
+// say, which is enough to delete what was made for it.
+func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*clusterv1.Cluster, error) {
+	name, deleted := owner.GetLabels()[clusterv1.ClusterNameLabel], !o.GetDeletionTimestamp().IsZero()
+	cluster := &clusterv1.Cluster{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: name}, cluster)
+	switch {
+	case err == nil && name != "":
+		return cluster, nil
+	case name != "" && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("get the Cluster of %s: %w", o.GetName(), err)
+	case !deleted:
+		return nil, fmt.Errorf("%s names no Cluster that exists in its label %s (%q)", owner.GetName(), clusterv1.ClusterNameLabel, name)
+	}
+	cluster = &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = owner.GetNamespace(), name
+	var all infrav1.AzureClusterList
+	if err := c.List(ctx, &all, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil, fmt.Errorf("find the AzureCluster of %s: %w", o.GetName(), err)
+	}
+	for _, found := range all.Items {
+		cluster.Spec.InfrastructureRef.Name = found.Name
+	}
+	return cluster, nil
+}
 
 // GroupGoes says whether the cluster is being deleted and its resource group is
 // the cluster's own, which then takes everything in it along.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
 )
 
@@ -61,12 +62,15 @@ type Naming[T client.Object] struct {
 	Short func(objectName string, taken func(name string) bool) string
 }
 
-// given is the name that an object has for good, and "" while none is fixed.
+// given is the name that an object has for good, and "" while none is fixed. What no
+// resource can be called was not written by casement.
 func (n Naming[T]) given(o T) string {
-	if id := n.ProviderID(o); id != "" {
-		return desired.LastSegment(id)
+	for _, name := range []string{desired.LastSegment(n.ProviderID(o)), o.GetAnnotations()[NameAnnotation]} {
+		if arm.Nameable("/" + name) {
+			return name
+		}
 	}
-	return o.GetAnnotations()[NameAnnotation]
+	return ""
 }
 
 // usual is the name that an object has when no other one stands in its way.

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/condition"
 )
@@ -63,6 +65,12 @@ func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.
 	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
 }
 
+// Retried says whether Azure could not create a resource for a reason that passes, and
+// it is being created again.
+func Retried(states []infrav1.LongRunningOperationState, id string) bool {
+	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Retried() })
+}
+
 // Forget drops all that is remembered of a resource or action: what it was to do is
 // seen to be done.
 func Forget(states []infrav1.LongRunningOperationState, id string) []infrav1.LongRunningOperationState {
@@ -105,11 +113,18 @@ func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 const (
 	transientWait = 15 * time.Second
 	deniedWait    = 2 * time.Minute
+	invalidWait   = time.Hour
 )
+
+// azureUnreachable is the reason of errors that are not Azure's own.
+const azureUnreachable = "AzureUnreachable"
 
 // RetryOf says when to ask again after a read failed, and the reason for a
 // condition.
 func RetryOf(err error) (time.Duration, string) {
+	if _, invalid := errors.AsType[*desired.InvalidError](err); invalid {
+		return invalidWait, InvalidConfiguration
+	}
 	class := arm.ClassOf(err)
 	wait := arm.RetryAfter(err)
 	switch {
@@ -120,10 +135,22 @@ func RetryOf(err error) (time.Duration, string) {
 		wait = transientWait
 	}
 	if class == arm.Unknown {
-		return wait, "AzureUnreachable"
+		return wait, azureUnreachable
 	}
 	return wait, string(class)
 }
+
+// Passes says whether a reason of RetryOf is one that passes by itself.
+func Passes(reason string) bool {
+	switch arm.Class(reason) {
+	case arm.Transient, arm.Throttled, arm.Busy, arm.Conflict, azureUnreachable:
+		return true
+	}
+	return false
+}
+
+// Patience is for how long what passes by itself is called waiting.
+const Patience = 10 * time.Minute
 
 // Jitter spreads the resync of many objects over time: the same object always has
 // the same share, up to a tenth more than the period.

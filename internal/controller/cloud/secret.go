@@ -237,11 +237,19 @@ func hasSecret(o condition.Object) bool {
 	return o.GetAnnotations()[secretNameAnnotation] != "" && (c == nil || c.Reason != SecretRemoved)
 }
 
-// SecretOf is the secret of a machine or pool, as its annotation names it.
+// SecretOf is the secret of a machine or pool, as its annotation names it. A name that
+// Key Vault does not allow names none.
 func SecretOf(c *infrav1.AzureCluster, o client.Object) (desired.BootstrapSecret, bool) {
 	s := desired.BootstrapSecret{Vault: c.Annotations[infrav1.BootstrapVaultAnnotation], Secret: o.GetAnnotations()[secretNameAnnotation]}
-	return s, s.Vault != "" && s.Secret != ""
+	return s, vaultPattern.MatchString(s.Vault) && secretPattern.MatchString(s.Secret)
 }
+
+// What a vault and a secret can be called.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftkeyvault.
+var (
+	vaultPattern  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{2,23}$`)
+	secretPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,127}$`)
+)
 
 // Unhide deletes the secret of a machine or pool and the right to it: the node has
 // joined, or goes. The reader stays for as long as a machine has it. The error is a

@@ -41,15 +41,17 @@ type Object interface {
 }
 
 // Table lists the condition types of a kind in the order in which they become
-// true. The first ones are required; those of Optional may be missing.
+// true. The first ones are required; those of Optional may be missing. Those of Beside
+// are no part of Ready: the object does its work whatever they say.
 type Table struct {
 	Required []string
 	Optional []string
+	Beside   []string
 }
 
 // Owned are all types that the kind's controller writes, Ready included.
 func (t Table) Owned() []string {
-	return slices.Concat(t.Required, t.Optional, []string{clusterv1.ReadyCondition})
+	return slices.Concat(t.Required, t.Optional, t.Beside, []string{clusterv1.ReadyCondition})
 }
 
 // False sets a condition that does not hold: message says what, why and what to do.
@@ -60,6 +62,11 @@ func False(obj Object, conditionType, reason, message string) {
 // TrueWith sets a condition that holds, with a message.
 func TrueWith(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: Short(message)})
+}
+
+// Unknown sets a condition that cannot be told: message says why.
+func Unknown(obj Object, conditionType, reason, message string) {
+	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason, Message: Short(message)})
 }
 
 // True sets a condition that holds.
