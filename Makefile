@@ -1,5 +1,7 @@
 # Every target is one line of shell; what is longer is Go or a script in hack/.
 KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
+# What needs the Kubernetes programs: these tests start an API server.
+NEEDS_KUBE := kubetest|test/plane|internal/kube
 OWN := $$(go list ./... | grep -v -e /cmd/casement-kube -e /internal/controlplane)
 TOOL := go tool -modfile=hack/tools/go.mod
 
@@ -32,10 +34,18 @@ demo: build ## From nothing to a Windows cluster that serves a page
 down: ## End the local plane and delete its state
 	bin/casement down --purge
 
-test: build ## Vet, lint, and every test with the race detector
+unit: ## The tests that need no Kubernetes build, without the race detector
+	go test $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}} {{.Imports}}' $(OWN) | grep -vE '$(NEEDS_KUBE)' | cut -d' ' -f1)
+
+ifdef PKG
+test:
+	go test -race -timeout 30m $(PKG) -run '$(RUN)'
+else
+test: build ## Vet, lint, and every test with the race detector; PKG=./internal/x RUN=TestY for some
 	go vet $(OWN)
 	$(MAKE) lint
 	go test -race -timeout 30m $(OWN)
+endif
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
 	go test -timeout 60m -count=1 -v ./test/matrix -full -templates "$(TEMPLATES)"
@@ -86,4 +96,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE

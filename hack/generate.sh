@@ -12,6 +12,7 @@ go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -upda
 go test ./internal/lint/rules -run TestDocumented -update
 go tool -modfile=hack/tools/go.mod crd-ref-docs --log-level=ERROR --source-path=api/v1beta1 \
   --config=hack/crd-ref-docs.yaml --renderer=markdown --output-path=docs/reference/api.md
+go run ./hack/packages > docs/reference/packages.md
 # Built first: a tree that does not build keeps its pages.
 go build -o bin/casement ./cmd/casement
 rm -f docs/cli/*.md

@@ -106,8 +106,7 @@ func TestRepository(t *testing.T) {
 // TestOperator is the life of a provider and a cluster in an operator's hands.
 func TestOperator(t *testing.T) {
 	if !*full {
-		t.Log("only with -full")
-		return
+		t.Skip("only with -full")
 	}
 	repository := newRepository(t)
 	source := operator{t: t, plane: plane.New(t)}

@@ -29,8 +29,7 @@ var leaderFlags = []string{"--leader-elect-lease-duration=4s", "--leader-elect-r
 // virtual machine may be made twice or left behind, and no object lost.
 func TestLeader(t *testing.T) {
 	if !*full {
-		t.Log("only with -full")
-		return
+		t.Skip("only with -full")
 	}
 	random := rand.New(rand.NewPCG(*seed, 0))
 	repository := newRepository(t)

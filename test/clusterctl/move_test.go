@@ -19,8 +19,7 @@ const slow = "0.1"
 // blocks the move, clusterctl waits, and nothing is moved or begun twice.
 func TestMoveWaits(t *testing.T) {
 	if !*full {
-		t.Log("only with -full")
-		return
+		t.Skip("only with -full")
 	}
 	repository := newRepository(t)
 	source := operator{t: t, plane: plane.New(t)}

@@ -1,5 +1,3 @@
-// Package crash kills the conductor at seeded random moments while a cluster is
-// created, scaled and deleted, and looks whether all of it is taken up again.
 package crash
 
 import (

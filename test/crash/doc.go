@@ -1,3 +1,5 @@
-// This package holds tests only.
-
+// Package crash kills the conductor at seeded random moments while a cluster is
+// created, scaled and deleted, and checks that every cluster is resumed.
+//
+// It holds tests only.
 package crash

@@ -14,8 +14,7 @@ import (
 // one, and back.
 func TestControlPlane(t *testing.T) {
 	if !*full {
-		t.Log("left to -full: it takes minutes")
-		return
+		t.Skip("only with -full: it takes minutes")
 	}
 	l := &life{t: t, cell: "control plane", p: plane.New(t)}
 	l.p.Run(nil, "up")

@@ -1,5 +1,3 @@
-// Package matrix brings up a cluster of each kind that casement offers, and of
-// templates that others wrote, and prints what came of it as a table.
 package matrix
 
 import (

@@ -25,8 +25,7 @@ type object = map[string]any
 // manager used with what it may do.
 func TestUsed(t *testing.T) {
 	if !*full {
-		t.Log("only with -full")
-		return
+		t.Skip("only with -full")
 	}
 	p := plane.New(t)
 	p.Run(nil, "up", "--audit")

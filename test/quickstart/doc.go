@@ -1,3 +1,5 @@
-// This package holds tests only.
-
+// Package quickstart runs what the README shows with the built binaries, as a new
+// user would.
+//
+// It holds tests only.
 package quickstart

@@ -1,5 +1,3 @@
-// Package quickstart runs what the README shows with the built binaries, as a new
-// user would.
 package quickstart
 
 import (

@@ -22,7 +22,7 @@ var full = flag.Bool("full", false, "run the sessions against a local plane too,
 // whose keys are those that its bootstrap data installed, and casement's own.
 func TestPlane(t *testing.T) {
 	if !*full {
-		return // it takes a minute and the built binaries; make e2e-ssh has them
+		t.Skip("only with -full: it takes a minute and the built binaries; make e2e-ssh has them")
 	}
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=")
 	p.Run(nil, "up")
