@@ -28,7 +28,7 @@ management cluster needs them once in each namespace that has clusters.`,
 				if err != nil {
 					return err
 				}
-				if _, err := a.Out.Write(append([]byte("---\n"), data...)); err != nil {
+				if _, err := a.data().Write(append([]byte("---\n"), data...)); err != nil {
 					return err
 				}
 			}

@@ -185,7 +185,7 @@ output. The file holds passwords and custom data. The disks of guests are not in
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			client := local.NewClient(a.dir)
 			if args[0] == "-" {
-				return client.SnapshotAzure(cmd.Context(), a.Out)
+				return client.SnapshotAzure(cmd.Context(), a.data())
 			}
 			f, err := os.CreateTemp(filepath.Dir(args[0]), ".snapshot-*")
 			if err != nil {

@@ -113,7 +113,7 @@ func (a *app) azureLog(ctx context.Context, client *local.Client, f callFilter, 
 
 func (a *app) printCall(c local.AzureCall, output string) {
 	if output == "json" {
-		_ = json.NewEncoder(a.Out).Encode(c) // the reader has gone; the next status says so
+		_ = json.NewEncoder(a.data()).Encode(c) // the reader has gone; the next status says so
 		return
 	}
 	fmt.Fprintln(a.Out, callLine(c, "  ", output == "wide"))

@@ -26,7 +26,7 @@ or man pages of section 1. Their date is SOURCE_DATE_EPOCH, else today.`,
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("write the reference: %w", err)
 			}
-			root := newRoot(Streams{}, "casement")
+			root := newRoot(newApp(Streams{}), "casement")
 			root.InitDefaultCompletionCmd()
 			root.DisableAutoGenTag = true
 			if format == "man" {

@@ -65,7 +65,7 @@ func (a *app) fetchService(ctx context.Context, c client.Client, key client.Obje
 			if resp, err = get(ctx, "http://"+address+"/"); err == nil {
 				defer resp.Body.Close()
 				fmt.Fprintf(a.Out, "GET http://%s/  %s\n", address, resp.Status)
-				if _, err := io.Copy(a.Out, resp.Body); err != nil {
+				if _, err := io.Copy(a.data(), resp.Body); err != nil {
 					return err
 				}
 				if resp.StatusCode >= http.StatusBadRequest {

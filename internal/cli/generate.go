@@ -99,7 +99,7 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 			return err
 		}
 	}
-	_, err = a.Out.Write(out)
+	_, err = a.data().Write(out)
 	return err
 }
 

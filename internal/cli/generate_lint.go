@@ -26,7 +26,7 @@ already.`,
 			if err != nil {
 				return err
 			}
-			_, err = a.Out.Write(text)
+			_, err = a.data().Write(text)
 			return err
 		},
 	}

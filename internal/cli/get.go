@@ -41,7 +41,7 @@ func newGetKubeconfig(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = a.Out.Write(data)
+			_, err = a.data().Write(data)
 			return err
 		},
 	}

@@ -37,7 +37,8 @@ func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine st
 	}
 	ctx, cancel := context.WithTimeout(ctx, insidePatience)
 	defer cancel()
-	quiet := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, dir: a.dir}
+	quiet := newApp(Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	quiet.dir = a.dir
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	f.Inside = map[string]why.Inside{}

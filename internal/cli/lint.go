@@ -187,9 +187,9 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 		return err
 	}
 	if o.output == "json" {
-		err = lint.WriteJSON(a.Out, findings, silent)
+		err = lint.WriteJSON(a.data(), findings, silent)
 	} else {
-		err = lint.Write(a.Out, o.output, findings, rules.All())
+		err = lint.Write(a.report(o.output), o.output, findings, rules.All())
 	}
 	if err != nil {
 		return err
@@ -252,7 +252,7 @@ func (a *app) mend(findings []lint.Finding, show bool) error {
 		mended, made := lint.Mend(file, text, findings)
 		switch {
 		case show:
-			if err := writeDiff(a.Out, file, text, mended); err != nil {
+			if err := writeDiff(a.data(), file, text, mended); err != nil {
 				return err
 			}
 		case made > 0 && !bytes.Equal(mended, text):

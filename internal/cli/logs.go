@@ -93,7 +93,7 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	if _, err := nodelog.Choose(args, false); err != nil {
 		return usageError{err}
 	}
-	p := &nodelog.Printer{Out: a.Out, Notes: a.Err}
+	p := &nodelog.Printer{Out: a.data(), Notes: a.Err}
 	for i, r := range routes {
 		routes[i] = a.located(ctx, c, r)
 	}

@@ -178,7 +178,7 @@ func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule
 		return a.print("json", r, nil)
 	case "text":
 	default:
-		return lint.Write(a.Out, format, r.Findings, rules)
+		return lint.Write(a.report(format), format, r.Findings, rules)
 	}
 	var out bytes.Buffer
 	if err := lint.Show(&out, r.Findings); err != nil {

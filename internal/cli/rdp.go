@@ -104,7 +104,7 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	viewer := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	viewer.Stdin, viewer.Stdout, viewer.Stderr = a.In, a.Err, a.Err
+	viewer.Stdin, viewer.Stdout, viewer.Stderr = a.raw.In, a.raw.Err, a.raw.Err
 	if err := viewer.Start(); err != nil {
 		return fmt.Errorf("start the Remote Desktop client: %w", err)
 	}

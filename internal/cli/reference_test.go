@@ -24,7 +24,7 @@ func every(t *testing.T, check func(t *testing.T, c *cobra.Command)) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(Streams{}, "casement"))
+	walk(newRoot(newApp(Streams{}), "casement"))
 }
 
 // TestHelp: every command says what it is for, how it is called, and fits a screen.
@@ -73,7 +73,7 @@ func TestWrongExamples(t *testing.T) {
 
 // parses finds the command of a call, and reads its flags and arguments.
 func parses(args []string) error {
-	root := newRoot(Streams{}, "casement")
+	root := newRoot(newApp(Streams{}), "casement")
 	root.InitDefaultCompletionCmd()
 	c, rest, err := root.Find(args)
 	if err != nil || c.DisableFlagParsing {

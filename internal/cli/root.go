@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"casement.dev/casement/internal/local"
 )
@@ -28,18 +26,6 @@ const (
 	ExitUsage   = 2
 	ExitTimeout = 3
 )
-
-// Streams are what a command reads and writes.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-}
-
-// Terminal says whether Out is a terminal, where progress may be drawn over.
-func (s Streams) Terminal() bool {
-	f, ok := s.Out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
 
 // usageError is an error of the command line itself.
 type usageError struct{ error }
@@ -54,9 +40,11 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code)
 // Main runs the command line args (with the program's name first) and returns
 // the exit code.
 func Main(args []string, streams Streams) int {
+	a := newApp(streams)
+	defer a.flush()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := newRoot(streams, programName(args[0]))
+	root := newRoot(a, programName(args[0]))
 	line := pluginArgs(args)
 	root.SetArgs(line)
 	ran, err := unknown(root, line)
@@ -71,13 +59,13 @@ func Main(args []string, streams Streams) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(streams.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, commandPath(root, ran))
+		fmt.Fprintf(a.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, commandPath(root, ran))
 		return ExitUsage
 	case errors.Is(err, context.DeadlineExceeded):
-		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
+		fmt.Fprintf(a.Err, "%s: %v\n", root.Name(), err)
 		return ExitTimeout
 	default:
-		fmt.Fprintf(streams.Err, "%s: %v\n", root.Name(), err)
+		fmt.Fprintf(a.Err, "%s: %v\n", root.Name(), err)
 		return ExitFailed
 	}
 }
@@ -122,14 +110,7 @@ func programName(arg0 string) string {
 	return "casement"
 }
 
-// app is what the commands share.
-type app struct {
-	Streams
-	dir local.Dir
-}
-
-func newRoot(streams Streams, name string) *cobra.Command {
-	a := &app{Streams: streams}
+func newRoot(a *app, name string) *cobra.Command {
 	var stateDir string
 	root := &cobra.Command{
 		Use:   "casement",
@@ -157,9 +138,9 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 			return err
 		},
 	}
-	root.SetOut(streams.Out)
-	root.SetErr(streams.Err)
-	root.SetIn(streams.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetIn(a.In)
 	root.PersistentFlags().StringVar(&stateDir, "state", "", "state directory of the local plane (default $CASEMENT_HOME or ~/.local/state/casement)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(

@@ -183,7 +183,7 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 		}
 		defer restore()
 	}
-	code, err := reach.Run(ctx, c, command, terminal, a.In, a.Out, a.Err)
+	code, err := reach.Run(ctx, c, command, terminal, a.raw.In, a.raw.Out, a.raw.Err)
 	if err == nil && code != 0 {
 		return exitError{code}
 	}

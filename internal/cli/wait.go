@@ -74,7 +74,7 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
 			if terminal {
-				fmt.Fprint(a.Out, "\r\x1b[K")
+				a.redraw()
 			}
 			fmt.Fprintf(a.Out, "%6.1fs  cluster %s is gone\n", time.Since(start).Seconds(), key.Name)
 			return nil
@@ -86,7 +86,8 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 			problem = why
 			switch {
 			case terminal: // one line that is drawn over
-				fmt.Fprintf(a.Out, "\r\x1b[K%6.1fs  %s", time.Since(start).Seconds(), p)
+				a.redraw()
+				fmt.Fprintf(a.Out, "%6.1fs  %s", time.Since(start).Seconds(), p)
 			case p != last:
 				fmt.Fprintf(a.Out, "%6.1fs  %s\n", time.Since(start).Seconds(), p)
 			}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/redact"
+	"casement.dev/casement/internal/terminal"
 )
 
 // longYAML is from how many bytes on an object is written as JSON, which is YAML too
@@ -58,7 +59,10 @@ func clean(v any) ([]byte, error) {
 	if err := utiljson.Unmarshal(data, &plain); err != nil { // keeps integers
 		return nil, err
 	}
-	return json.Marshal(redact.Object(plain))
+	if data, err = json.Marshal(redact.Object(plain)); err != nil {
+		return nil, err
+	}
+	return []byte(terminal.Escape(string(data))), nil // YAML takes no control characters
 }
 
 // each replaces every item by what do makes of it, on all cores.

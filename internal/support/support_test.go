@@ -49,7 +49,7 @@ func planted() *why.Facts {
 func TestArchiveHoldsNoCanary(t *testing.T) {
 	var b bytes.Buffer
 	a := New(&b, "c", time.Unix(0, 0))
-	if err := a.Cluster(planted(), []corev1.Event{{Message: "adminPassword: " + canary}}); err != nil {
+	if err := a.Cluster(planted(), []corev1.Event{{Message: "adminPassword: " + canary + "\u009b\x1b\x7f"}}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := a.Close()

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+
+	"golang.org/x/sys/unix"
+
+	"casement.dev/casement/internal/nodelog"
+)
+
+// hostile sets the title of a window, clears the screen in three ways, and reorders text.
+const hostile = "\x1b]0;owned\a\x1b[2J\u009b2J\x9b2J\r\u202e"
+
+// acts reports whether a text has a control function for a terminal.
+func acts(s string) bool {
+	return strings.ContainsAny(s, "\x1b\a\r\u009b\u202e") || strings.Contains(s, "\x9b2J")
+}
+
+func TestHostileFilesReachNoTerminal(t *testing.T) {
+	image := strings.Replace(wrong, "contoso.example/a:1", `contoso.example/a\e]0;owned\a\e[2J\u202e:1`, 1)
+	image = strings.NewReplacer("'contoso", `"contoso`, ":1'}", `:1"}`).Replace(image)
+	for name, c := range map[string]struct {
+		files map[string]string
+		args  []string
+		says  string
+	}{
+		"a file's name":             {map[string]string{"\x1b]0;owned\a.yaml": wrong}, []string{"."}, "^[]0;owned^G.yaml"},
+		"an image's name":           {map[string]string{"a.yaml": image}, []string{"."}, "hostPID"},
+		"the line of the finding":   {map[string]string{"a.yaml": strings.Replace(wrong, "hostPID: true", "hostPID: true # \u202e", 1)}, []string{"."}, `\u202e`},
+		"a file that is not read":   {map[string]string{"a.yaml": "a: [\u202e\n"}, []string{"a.yaml", "\x1b[2J.yaml"}, "^[[2J"},
+		"a flag's value":            {map[string]string{"a.yaml": wrong}, []string{"--output", hostile, "a.yaml"}, "owned"},
+		"a configuration's release": {map[string]string{"c": "windowsReleases: [\"\\e[2J\"]\n", "a.yaml": wrong}, []string{"--config", "c", "a.yaml"}, "2J"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, out, errs := runLint(t, c.files, "", c.args...)
+			if acts(out + errs) {
+				t.Errorf("a control function is left: %q", out+errs)
+			}
+			if !strings.Contains(out+errs, c.says) {
+				t.Errorf("%q is not in %q", c.says, out+errs)
+			}
+		})
+	}
+}
+
+func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
+	t.Setenv("CASEMENT_HOME", t.TempDir())
+	t.Setenv("KUBECONFIG", "")
+	for _, args := range [][]string{
+		{hostile}, {"tree", hostile}, {"why", hostile}, {"get", hostile}, {"doctor", hostile}, {"timeline", hostile}, {"wait", hostile}, {"logs", hostile},
+		{"support", hostile}, {"status", "--state", "/" + hostile, hostile}, {"preflight", hostile}, {"generate", "cluster", "x", "--flavor", hostile},
+		{"tree", "x", "--kubeconfig", hostile}, {"azure", hostile}, {"--" + hostile},
+	} {
+		var out, errs bytes.Buffer
+		code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if all := out.String() + errs.String(); code == ExitDone || acts(all) || all == "" {
+			t.Errorf("%q: exit code %d: %q", args, code, all)
+		}
+	}
+}
+
+// A command's data is the same bytes through a pipe, and escaped on a terminal; its
+// tables are always escaped; what we draw ourselves is always drawn.
+func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
+	log := func(a *app) {
+		l := (&nodelog.Printer{Out: a.data(), Notes: a.Err}).Log("kubelet of "+hostile, nodelog.Options{})
+		fmt.Fprintln(l, hostile)
+		_ = l.Close()
+	}
+	object := func(format string) func(*app) {
+		return func(a *app) {
+			table := func(w *tabwriter.Writer) { fmt.Fprintln(w, hostile) }
+			if err := a.print(format, map[string]string{"name": hostile}, table); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		write       func(*app)
+		onAPipeToo  bool
+		pipeHasThis string
+	}{
+		"log":   {log, false, hostile[:len(hostile)-4]},
+		"JSON":  {object("json"), false, "\u202e"},
+		"YAML":  {object("yaml"), false, "owned"},
+		"table": {object("table"), true, "^[]0;owned^G"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pipe bytes.Buffer
+			a := newApp(Streams{Out: &pipe, Err: io.Discard})
+			c.write(a)
+			a.flush()
+			if got := pipe.String(); !strings.Contains(got, c.pipeHasThis) || c.onAPipeToo && acts(got) {
+				t.Errorf("through a pipe: %q", got)
+			}
+			got := onTerminal(t, func(f *os.File) {
+				a := newApp(Streams{Out: f, Err: io.Discard})
+				if !a.Terminal() {
+					t.Fatal("the pseudo-terminal is none")
+				}
+				c.write(a)
+				a.flush()
+				a.redraw()
+			})
+			drawn, ours := strings.CutSuffix(got, "\r\x1b[K")
+			if !ours {
+				t.Errorf("the line is not redrawn: %q", got)
+			}
+			if drawn = strings.ReplaceAll(drawn, "\r\n", "\n"); acts(drawn) || !strings.Contains(drawn, "owned") {
+				t.Errorf("on a terminal: %q", got)
+			}
+		})
+	}
+}
+
+// onTerminal returns what a pseudo-terminal is sent.
+func onTerminal(t *testing.T, write func(*os.File)) string {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this machine has no pseudo-terminals: %v", err)
+	}
+	defer user.Close()
+	if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(user) // ends with EIO, as the far end is closed
+		shown <- string(data)
+	}()
+	write(far)
+	far.Close()
+	return <-shown
+}

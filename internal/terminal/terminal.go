@@ -1,0 +1,108 @@
+// Package terminal makes text from elsewhere safe to show on a terminal: what a guest
+// wrote to its console, a cluster's objects hold, or a file contains. It draws nothing
+// and has no colours. The command line imports it for its output streams, and what
+// writes YAML for its characters.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns s with its control characters made visible: ^[ is an escape character,
+// \u202e a change of the writing direction, \xff a byte that is no UTF-8. Newlines and tabs stay,
+// and so does the carriage return before a newline. What it returns for two parts of a
+// text, cut between characters, is what it returns for the whole. The encoder's JSON, which has
+// no control characters below a space, stays JSON of the same value, and becomes what YAML takes.
+func Escape(s string) string {
+	if !strings.ContainsFunc(s, acts) {
+		return s
+	}
+	var out strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&out, `\x%02x`, s[0])
+		case !acts(r), strings.HasPrefix(s, "\r\n"):
+			out.WriteString(s[:size])
+		case r < ' ':
+			out.WriteString("^" + string('@'+r))
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+		s = s[size:]
+	}
+	return out.String()
+}
+
+// acts reports whether a terminal does something else with a character than show it:
+// control characters (C0 without newline and tab, C1), those that reorder text, and
+// line separators. The replacement character counts, as a byte that is no UTF-8 is read as one.
+func acts(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case utf8.RuneError, '\u2028', '\u2029':
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Writer escapes what is written to it. It holds back a character of which only a part
+// was written, and a carriage return at the end, until the next Write or Flush. It is
+// safe for use from several goroutines.
+type Writer struct {
+	mu   sync.Mutex
+	out  io.Writer
+	part []byte
+}
+
+// NewWriter returns a Writer in front of out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Write escapes b. Its error is that of the writer behind it.
+func (w *Writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := append(w.part, b...)
+	whole := len(text) - unfinished(text)
+	w.part = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(w.out, Escape(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Flush writes what Write holds back.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := Escape(string(w.part))
+	w.part = nil
+	if text == "" {
+		return nil
+	}
+	_, err := io.WriteString(w.out, text)
+	return err
+}
+
+// unfinished is how many bytes at the end need what comes next.
+func unfinished(text []byte) int {
+	if n := len(text); n > 0 && text[n-1] == '\r' {
+		return 1
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
