@@ -20,11 +20,13 @@ func newSupport(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "support NAME",
-		Short: "Write one archive about a cluster for somebody else to read, without secrets",
+		Short: "Write one archive about a cluster for somebody else to read, redacted",
 		Long: `Write objects, events, boot logs, the local Azure's calls and doctor's result into
-a gzipped tar. Secrets are not read; tokens, keys, passwords and bootstrap data are
-taken out of everything else. Look through it before you send it: names, addresses
-and subscription IDs stay. An existing file is not overwritten.`,
+a gzipped tar. Secrets are not read. What has the shape of a token, key or password, or
+stands where one is expected, is replaced by [redacted] in everything else, and so is
+bootstrap data. A secret that looks like an ordinary word under an ordinary name is not
+recognised: look through the archive before you send it. Names, addresses and
+subscription IDs stay. An existing file is not overwritten.`,
 		Example: "  casement support demo\n  casement support demo --file demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,11 +38,11 @@ and subscription IDs stay. An existing file is not overwritten.`,
 			if file == "" {
 				file = "casement-support-" + args[0] + ".tar.gz"
 			}
-			files, err := a.support(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]}, file)
+			sum, err := a.support(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]}, file)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s: %d files, secrets removed\n", file, len(files))
+			fmt.Fprintf(a.Out, "%s: %d files, %d values redacted\nWhat looks like a secret is taken out; what does not is in it. Look through it before you send it.\n", file, len(sum.Files), sum.Redacted)
 			return nil
 		},
 	}
@@ -49,32 +51,32 @@ and subscription IDs stay. An existing file is not overwritten.`,
 	return c
 }
 
-func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey, file string) (files []string, err error) {
+func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey, file string) (sum support.Summary, err error) {
 	facts, err := a.facts(ctx, c, key)
 	if err != nil {
-		return nil, err
+		return sum, err
 	}
 	var events corev1.EventList
 	if err := c.List(ctx, &events, client.InNamespace(key.Namespace)); err != nil {
-		return nil, err
+		return sum, err
 	}
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("write the archive: %w", err)
+		return sum, fmt.Errorf("write the archive: %w", err)
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	archive := support.New(out, key.Name, time.Now())
 	if err := archive.Cluster(facts, events.Items); err != nil {
-		return nil, err
+		return sum, err
 	}
 	plane := local.NewClient(a.dir)
 	if status, err := plane.Status(ctx); err == nil {
 		if err := archive.Object("local/status.yaml", status); err != nil {
-			return nil, err
+			return sum, err
 		}
 		if calls, err := plane.Calls(ctx); err == nil {
 			if err := archive.Object("local/calls.yaml", calls); err != nil {
-				return nil, err
+				return sum, err
 			}
 		}
 	}

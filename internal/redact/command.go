@@ -17,11 +17,14 @@ const literal = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|[^\s$(|@-]\S*)`
 // where it is no password.
 const unlikePort = `(?:"[^"\n]*"?|'[^'\n]*'?|[0-9.:-]*[^\s0-9.:/$"'-]\S*)`
 
+// glued is a value that follows its flag at once.
+const glued = `(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',]+)`
+
 // rest are the arguments between a program and one of its flags.
 const rest = `[^\n|;&]*?`
 
 // secretFlags end the name of a flag whose value is a secret.
-const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|protected-settings|protected-parameters`
+const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|custom-data|user-data|protected-settings|protected-parameters`
 
 // parameters are those of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
@@ -34,18 +37,27 @@ var commands = []rule{
 	command(`("--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)",\s*)"[^"]*"`, `"--`),
 	// ConvertTo-SecureString's literal comes after it or through a pipe.
 	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
-	{regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), Mark + "${1}", holdsLower("convertto-securestring")},
+	{find: regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), with: Mark + "${1}", may: holdsLower("convertto-securestring")},
 	command(`((?:pscredential|networkcredential)\]?(?:::new)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|\$[\w.:]+)\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "credential"),
 	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token", "secret", "key", "storepass", "connectionstring").and(" -", "\t-", "\n-", "\r-", "\f-", "\v-", `"-`, "'-", "(-", "^-"),
 	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "setenvironmentvariable"),
 	command(`(\bsetx(?:\.exe)?\s+(?:/m\s+)?["']?[a-z0-9_]*(?:password|token|secret|key)["']?\s+)`+value, "setx"),
+	// Databases and directories. A -p that is glued to its value is mysql's alone.
+	command(`(\b(?:mysql\w*|mariadb[\w-]*)(?:\.exe)?["']?(?:[\s,]`+rest+`)?[\s"',]-p)`+glued, "mysql", "mariadb"),
+	command(`(\b(?:mongo\w*|sqlcmd|bcp|osql)(?:\.exe)?\s`+rest+`\s-p[\s=]*)`+value, "mongo", "sqlcmd", "bcp", "osql"),
+	command(`(\bredis-cli(?:\.exe)?\s`+rest+`\s-a\s+)`+value, "redis-cli"),
+	command(`(\bldap\w+\s`+rest+`\s-w\s*)`+value, "ldap"),
+	command(`(\bvault(?:\.exe)?\s+login\s+)[^\s-]\S*`, "vault"),
+	command(`(\bsmbclient\s`+rest+`-U[\s=]*["']?[^\s%"']+%)[^\s"']+`, "smbclient"),
+	command(`(\bidentified\s+(?:with\s+\w+\s+)?by\s+)(?:"[^"\n]*"|'[^'\n]*')`, "identified"),
+	command(`(\breg(?:\.exe)?\s+add\s[^\n|&]*?/v\s+["']?\w*password\w*["']?\s[^\n|&]*?/d\s+)`+value, "password"),
 	// -p of programs that mean a password by it.
 	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+`\s-p[\s=]*)`+value, "login"),
 	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass", "useradd", "usermod", "psexec", "winrs"),
-	{regexp.MustCompile(`((?:^|\s)-[uU][\s=:]+[^\s-]\S*\s+-[pP][\s=:]+)` + unlikePort), "${1}" + Mark, holds("-p", "-P")},
-	{regexp.MustCompile(`((?:^|\s)-p[\s=:]+)` + unlikePort + `(\s+-u[\s=:]+[^\s-])`), "${1}" + Mark + "${2}", holds("-p")},
+	{find: regexp.MustCompile(`((?:^|\s)-[uU][\s=:]+[^\s-]\S*\s+-[pP][\s=:]+)` + unlikePort), with: "${1}" + Mark, may: holds("-p", "-P")},
+	{find: regexp.MustCompile(`((?:^|\s)-p[\s=:]+)` + unlikePort + `(\s+-u[\s=:]+[^\s-])`), with: "${1}" + Mark + "${2}", may: holds("-p")},
 	// user:password in one argument.
-	command(`(\bcurl(?:\.exe)?\s`+rest+`(?:-u|--user)[\s=]*["']?[^\s:"']+:)`+value, "curl"),
+	command(`(\bcurl(?:\.exe)?\s(?:[^|;&]{0,400}?[\s])??(?:-u|--user)[\s=]*["']?[^:\s]*?["']?:)`+value, "curl"),
 	command(`(\bctr(?:\.exe)?\s`+rest+`\b(?:pull|push)\s`+rest+`(?:-u|--user)[\s=]+["']?[^\s:"']+:)`+value, "ctr"),
 	command(`(\bcrictl(?:\.exe)?\s`+rest+`--auth[\s=]+)`+value, "crictl"),
 	command(`(\becho\s+["']?[\w.-]+:)[^|\n]+?(["']?\s*\|\s*(?:sudo\s+)?chpasswd)`, "chpasswd"),
@@ -74,7 +86,7 @@ func command(pattern string, parts ...string) rule {
 	if find.NumSubexp() == 2 {
 		with += "${2}"
 	}
-	return rule{find, with, holdsLower(parts...)}
+	return rule{find: find, with: with, may: holdsLower(parts...)}
 }
 
 // and is the rule for texts that have one of other texts in lower case as well; one with

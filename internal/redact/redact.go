@@ -1,9 +1,11 @@
 // Package redact takes secrets out of text and objects before a person or an
 // archive sees them: tokens, keys, passwords, client secrets, certificates' keys
-// and bootstrap data. It prefers to take too much of what is like a secret, and leaves
-// ordinary text alone. It does not find a secret that looks like ordinary words and
-// stands under an ordinary name, nor one given to a short flag of a program that it
-// does not know. Any package may import it; it knows no API types.
+// and bootstrap data, also within base64. It knows them by their shape, by the name they
+// are assigned to, and by the command that takes them. It prefers to take too much of what
+// is like a secret, and leaves ordinary text alone. It does not find a secret that looks
+// like ordinary words and has an ordinary name, nor one given to a short flag of a program
+// that it does not know: who uses it says "redacted", and not that no secret is left.
+// Any package may import it; it knows no API types.
 package redact
 
 import "strings"
@@ -13,11 +15,16 @@ const Mark = "[redacted]"
 
 // Text returns s without secrets.
 func Text(s string) string {
-	if !strings.ContainsAny(s, ".:=,$<~ \t\r\n\f\v") {
-		return s // a word alone
-	}
+	return redacted(s, 0)
+}
+
+// redacted is s without secrets, which was encoded depth times.
+func redacted(s string, depth int) string {
 	lower := strings.ToLower(s)
-	s = apply(texts, s, lower)
+	if strings.ContainsAny(s, ".:=,$<~ \t\r\n\f\v") { // else it is a word alone
+		s = apply(texts, s, lower)
+	}
+	s = encoded(apply(tokens, s, lower), depth)
 	if commandLike(s) {
 		s = apply(commands, s, lower)
 	}

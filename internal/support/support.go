@@ -1,11 +1,12 @@
 // Package support writes one archive of what is known of a cluster, for somebody
 // who cannot look at it: objects, events, boot logs, the local Azure's calls,
-// doctor's result. Everything passes through redaction, and Secrets are never
-// read into it. The command line imports it.
+// doctor's result. Everything passes through redaction, which knows the shapes and
+// names of secrets and not all secrets; Secrets are never read into it. The command line imports it.
 package support
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -19,11 +20,18 @@ import (
 // Archive is a gzipped tar in the making. Its methods are not safe for use from
 // several goroutines.
 type Archive struct {
-	root  string
-	at    time.Time
-	gz    *gzip.Writer
-	tar   *tar.Writer
-	files []string
+	root string
+	at   time.Time
+	gz   *gzip.Writer
+	tar  *tar.Writer
+	sum  Summary
+}
+
+// Summary says what an archive holds.
+type Summary struct {
+	Files []string
+	// Redacted is how many values were taken out as secrets.
+	Redacted int
 }
 
 // New begins an archive on w whose files lie below root and bear the time at.
@@ -32,10 +40,10 @@ func New(w io.Writer, root string, at time.Time) *Archive {
 	return &Archive{root: root, at: at, gz: gz, tar: tar.NewWriter(gz)}
 }
 
-// Text adds a log, without its secrets.
+// Text adds a log, redacted.
 func (a *Archive) Text(name, text string) error { return a.add(name, []byte(redact.Text(text))) }
 
-// Object adds an object or a list as YAML, without its secrets.
+// Object adds an object or a list as YAML, redacted.
 func (a *Archive) Object(name string, v any) error {
 	data, err := encode(v)
 	if err != nil {
@@ -53,14 +61,15 @@ func (a *Archive) add(name string, data []byte) error {
 	if _, err := a.tar.Write(data); err != nil {
 		return fmt.Errorf("support: write %s: %w", name, err)
 	}
-	a.files = append(a.files, name)
+	a.sum.Files = append(a.sum.Files, name)
+	a.sum.Redacted += bytes.Count(data, []byte(redact.Mark))
 	return nil
 }
 
-// Close ends the archive and returns the names of its files.
-func (a *Archive) Close() ([]string, error) {
+// Close ends the archive and returns what it holds.
+func (a *Archive) Close() (Summary, error) {
 	if err := a.tar.Close(); err != nil {
-		return nil, err
+		return Summary{}, err
 	}
-	return a.files, a.gz.Close()
+	return a.sum, a.gz.Close()
 }

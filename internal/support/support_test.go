@@ -52,12 +52,12 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	if err := a.Cluster(planted(), []corev1.Event{{Message: "adminPassword: " + canary + "\u009b\x1b\x7f"}}); err != nil {
 		t.Fatal(err)
 	}
-	files, err := a.Close()
+	sum, err := a.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 17 {
-		t.Errorf("got %d files: %v", len(files), files)
+	if len(sum.Files) != 17 || sum.Redacted < 10 {
+		t.Errorf("got %d files, %d values redacted: %v", len(sum.Files), sum.Redacted, sum.Files)
 	}
 	gz, err := gzip.NewReader(&b)
 	if err != nil {

@@ -1,0 +1,60 @@
+package redact
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// base64Run is what may be base64, on one line or on several of them.
+var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]{20,})*(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]+)?={0,2}`)
+
+// maxDepth is how often a text may be encoded.
+const maxDepth = 3
+
+// encoded takes out the base64 of texts with secrets.
+func encoded(s string, depth int) string {
+	if depth >= maxDepth || !longWord(s, "") {
+		return s
+	}
+	return base64Run.ReplaceAllStringFunc(s, func(run string) string {
+		// The last line may belong to what follows, and be no base64.
+		for _, part := range []string{run, run[:max(strings.LastIndexByte(run, '\n'), 0)]} {
+			if text, ok := decoded(part); ok && redacted(text, depth+1) != text {
+				return Mark + strings.TrimPrefix(run[len(part):], "=")
+			}
+		}
+		return run
+	})
+}
+
+var alphabet = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", " ", "", "\t", "", "=", "")
+
+// credentials reports whether the last group is the base64 of a user and a password.
+func credentials(groups []string) bool {
+	text, ok := decoded(groups[len(groups)-1])
+	return ok && strings.Contains(text, ":")
+}
+
+// decoded is the text that base64 holds: UTF-8, or UTF-16 as PowerShell takes it.
+func decoded(run string) (string, bool) {
+	run = alphabet.Replace(run)
+	data, err := base64.RawStdEncoding.DecodeString(run)
+	if err != nil || len(data) < 8 {
+		return "", false
+	}
+	if data[1] == 0 && data[3] == 0 {
+		units := make([]uint16, len(data)/2)
+		for i := range units {
+			units[i] = uint16(data[2*i]) | uint16(data[2*i+1])<<8
+		}
+		data = []byte(string(utf16.Decode(units)))
+	}
+	if !utf8.Valid(data) || strings.ContainsFunc(string(data), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return "", false
+	}
+	return string(data), true
+}
