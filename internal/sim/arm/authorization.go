@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	typeRole           = "Microsoft.Authorization/roleAssignments"
 	typeLock           = "Microsoft.Authorization/locks"
 	typeRoleDefinition = "Microsoft.Authorization/roleDefinitions"
 )
@@ -43,36 +44,44 @@ func (r role) view(subscription string) object {
 	}}
 }
 
-// authorizationKinds are role assignments, roles of one's own, and locks.
-func authorizationKinds() []*kind {
-	return []*kind{
-		{typ: typeRole, sync: true, global: true, prepare: prepareRole},
-		{typ: typeRoleDefinition, sync: true, global: true, prepare: prepareRoleDefinition},
-		{typ: typeLock, sync: true, global: true, prepare: prepareLock},
+// authorizationProvider is Microsoft.Authorization: role assignments, roles of
+// one's own, and locks.
+func authorizationProvider() Provider {
+	return Provider{
+		Namespace: "Microsoft.Authorization",
+		Versions:  []string{"2022-04-01", "2020-05-01", "2016-09-01", "2015-07-01"},
+		Types: []Type{
+			{Name: typeRole, Sync: true, Global: true, Prepare: prepareRole, Serve: serveAssigned},
+			{Name: typeRoleDefinition, Sync: true, Global: true, Prepare: prepareRoleDefinition, Serve: serveRoleDefinition},
+			{Name: typeLock, Sync: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
+		},
+		Refuse: locked,
 	}
 }
 
-// serveAuthorization answers what reads of roles need beyond the store; false
-// means that the call is something else.
-func (c *call) serveAuthorization() (bool, *Error) {
-	typ := lower(c.id.fullType())
-	if c.r.Method != http.MethodGet {
-		return false, nil
-	}
+// serveRoleDefinition answers reads of roles, built-in ones included.
+func serveRoleDefinition(c *call) (bool, *Error) {
 	switch {
-	case typ == lower(typeRoleDefinition) && len(c.id.Names) == 1:
-		i := slices.IndexFunc(roles, func(r role) bool { return strings.EqualFold(r.id, c.id.name()) })
-		if i < 0 {
-			return false, nil
-		}
-		c.reply(http.StatusOK, roles[i].view(c.id.Subscription))
-	case typ == lower(typeRoleDefinition):
+	case c.r.Method != http.MethodGet:
+		return false, nil
+	case len(c.id.Names) == 0:
 		c.reply(http.StatusOK, object{"value": c.roleDefinitions()})
-	case (typ == lower(typeRole) || typ == lower(typeLock)) && len(c.id.Names) == 0:
-		c.reply(http.StatusOK, object{"value": c.assigned(typ)})
-	default:
+		return true, nil
+	}
+	i := slices.IndexFunc(roles, func(r role) bool { return strings.EqualFold(r.id, c.id.name()) })
+	if i < 0 {
 		return false, nil
 	}
+	c.reply(http.StatusOK, roles[i].view(c.id.Subscription))
+	return true, nil
+}
+
+// serveAssigned answers the list of role assignments or locks at a scope.
+func serveAssigned(c *call) (bool, *Error) {
+	if c.r.Method != http.MethodGet || len(c.id.Names) > 0 {
+		return false, nil
+	}
+	c.reply(http.StatusOK, object{"value": c.assigned(lower(c.id.fullType()))})
 	return true, nil
 }
 
@@ -193,7 +202,7 @@ func prepareLock(_ *tx, d, _ *doc) *Error {
 
 // locked refuses what a lock on the resource or above it forbids; a delete of a
 // group also what a lock inside of it does.
-func (c *call) locked() (e *Error) {
+func locked(c *call) (e *Error) {
 	method := c.r.Method
 	if method == http.MethodGet || method == http.MethodHead || lower(c.id.Namespace) == "microsoft.authorization" {
 		return nil

@@ -52,8 +52,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
-	if c.serveLogin() || c.serveBlob() || c.serveBastion() {
-		return
+	for _, p := range s.registry.providers {
+		if p.Front != nil && p.Front(c) {
+			return
+		}
 	}
 	err := c.guarded()
 	if c.abort {
@@ -71,8 +73,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *call) serve() *Error {
-	if vault, login, ok := vaultOf(c.host); ok {
-		return c.serveVault(vault, login)
+	for _, p := range c.s.registry.providers {
+		if p.Data == nil {
+			continue
+		}
+		if handled, e := p.Data(c); handled {
+			return e
+		}
 	}
 	path := slashes.ReplaceAllString(c.r.URL.EscapedPath(), "/")
 	id, err := parseID(path)
@@ -94,7 +101,7 @@ func (c *call) serve() *Error {
 		return e
 	}
 	if id.Subscription == "" {
-		return c.serveTenant()
+		return c.tenantLevel()
 	}
 	known := false
 	for _, s := range c.s.cfg.Subscriptions {
@@ -115,33 +122,55 @@ func (c *call) route() *Error {
 		}
 		return c.serveResult(id.name())
 	}
-	if e := c.locked(); e != nil {
-		return e
-	}
-	for _, serve := range []func() (bool, *Error){c.serveSubscription, c.serveTags, c.serveAuthorization, c.serveDeployment, c.serveRecordSets, c.serveAddressCheck} {
-		if handled, e := serve(); handled {
+	for _, p := range c.s.registry.providers {
+		if p.Refuse == nil {
+			continue
+		}
+		if e := p.Refuse(c); e != nil {
 			return e
 		}
 	}
-	if id.Namespace == "" {
-		return c.serveGroups()
+	for _, p := range c.s.registry.providers {
+		if p.Answer == nil {
+			continue
+		}
+		if handled, e := p.Answer(c); handled {
+			return e
+		}
 	}
-	if handled, e := c.serveShare(); handled {
-		return e
+	if id.Group == "" {
+		if r := c.s.registry.route(id, c.r.Method); r != nil {
+			return r.Serve(c)
+		}
 	}
-	if handled, e := c.serveScaleSet(); handled {
-		return e
+	if k := c.s.registry.typeOf(id.fullType()); k != nil && k.Serve != nil {
+		if handled, e := k.Serve(c); handled {
+			return e
+		}
+	}
+	if a, owner := c.s.registry.action(id, c.r.Method); a != nil {
+		if a.Serve != nil {
+			return a.Serve(c, owner)
+		}
+		return c.act(owner, a)
 	}
 	if id.isResource() {
 		return c.serveResource()
-	}
-	if handled, e := c.serveAction(); handled {
-		return e
 	}
 	if c.r.Method == http.MethodGet {
 		return c.serveList()
 	}
 	return errUnsupported(c.r.Method + " of " + id.fullType())
+}
+
+// tenantLevel answers what is above subscriptions.
+func (c *call) tenantLevel() *Error {
+	if p := c.s.registry.spaces[lower(orDefault(c.id.Namespace, "Microsoft.Resources"))]; p != nil && p.Tenant != nil {
+		if handled, e := p.Tenant(c); handled {
+			return e
+		}
+	}
+	return refuse(http.StatusNotFound, "MissingSubscription", "The request did not have a subscription or a valid tenant level resource provider.")
 }
 
 // operationPath recognises /subscriptions/S/operationresults/ID and

@@ -32,7 +32,7 @@ func TestConformanceTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := before + "<!-- conformance -->\n" + conformanceTable(kinds(), proved) + "<!-- end -->" + after
+	want := before + "<!-- conformance -->\n" + conformanceTable(newRegistry(providers(Config{})).types, proved) + "<!-- end -->" + after
 	golden.Compare(t, conformancePage, []byte(want))
 }
 
@@ -52,12 +52,12 @@ func readEvidence() (map[string]bool, error) {
 	return out, nil
 }
 
-func conformanceTable(all map[string]*kind, proved map[string]bool) string {
+func conformanceTable(all map[string]*Type, proved map[string]bool) string {
 	var b strings.Builder
 	b.WriteString("| resource type | PUT | PATCH | GET | DELETE | children inside (w: written singly) |\n|---|---|---|---|---|---|\n")
 	for _, key := range sortedKeys(all) {
 		k := all[key]
-		fmt.Fprintf(&b, "| %s |", k.typ)
+		fmt.Fprintf(&b, "| %s |", k.Name)
 		for _, verb := range []string{http.MethodPut, http.MethodPatch, http.MethodGet, http.MethodDelete} {
 			mark := "○"
 			switch {
@@ -69,8 +69,8 @@ func conformanceTable(all map[string]*kind, proved map[string]bool) string {
 			b.WriteString(" " + mark + " |")
 		}
 		var parts []string
-		for _, p := range sortedKeys(k.parts) {
-			if k.parts[p] {
+		for _, p := range sortedKeys(k.Parts) {
+			if k.Parts[p] {
 				p += " (w)"
 			}
 			if proved[key+"/"+lower(strings.TrimSuffix(p, " (w)"))+" "+http.MethodPut] {
@@ -85,6 +85,6 @@ func conformanceTable(all map[string]*kind, proved map[string]bool) string {
 }
 
 // readOnly says whether a kind refuses a verb always.
-func (k *kind) readOnly(verb string) bool {
-	return k.typ == typeScaleNIC && verb != http.MethodGet || k.typ == typeDeployment && verb == http.MethodPatch || k.typ == typeSOA && verb == http.MethodDelete
+func (k *Type) readOnly(verb string) bool {
+	return k.Name == typeScaleNIC && verb != http.MethodGet || k.Name == typeDeployment && verb == http.MethodPatch || k.Name == typeSOA && verb == http.MethodDelete
 }

@@ -9,33 +9,58 @@ import (
 	"casement.dev/casement/internal/sim/template"
 )
 
-// serveDeployment answers deployments of templates to a resource group; false
-// means that the path is something else.
-func (c *call) serveDeployment() (bool, *Error) {
-	id := c.id
-	// The list of a deployment's operations has no provider in its path.
-	if id.Namespace == "" && id.Group != "" && len(id.Types) == 2 && len(id.Names) == 1 && lower(id.Types[0]) == "deployments" && lower(id.Types[1]) == "operations" && c.r.Method == http.MethodGet {
-		id.Namespace, id.Types = "Microsoft.Resources", id.Types[:1]
-		return true, c.listDeploymentOperations(id)
-	}
-	if lower(id.Namespace) != "microsoft.resources" || len(id.Types) == 0 || lower(id.Types[0]) != "deployments" {
-		return false, nil
-	}
-	if id.Group == "" {
-		return true, errUnsupported("deployments to a subscription")
-	}
+// deploymentType is the row of deployments of templates to a resource group.
+func deploymentType() Type {
+	return Type{Name: typeDeployment, Style: styleGroup, Takes: time.Second, Global: true, Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
+		Actions: []Action{
+			{Name: "validate", Serve: inGroup((*call).validateDeployment)},
+			{Name: "exporttemplate", Serve: inGroup(exportTemplate)},
+			{Name: "cancel", Serve: inGroup(cancelDeployment)},
+		}}
+}
+
+func deploymentPut() Work {
+	return Work{Name: "deployment", Run: runDeployment, Finish: finishDeployment}
+}
+
+// serveDeployment answers what deployments do in a way of their own.
+func serveDeployment(c *call) (bool, *Error) {
 	switch {
-	case len(id.Types) == 1 && len(id.Names) == 1 && c.r.Method == http.MethodPut:
+	case c.id.Group == "":
+		return true, errDeploymentScope()
+	case !c.id.isResource():
+		return false, nil
+	case c.r.Method == http.MethodPut:
 		return true, c.putDeployment()
-	case len(id.Types) == 1 && len(id.Names) == 1 && c.r.Method == http.MethodHead:
+	case c.r.Method == http.MethodHead:
 		return true, c.headDeployment()
-	case len(id.Names) == 1 && c.r.Method == http.MethodPatch:
+	case c.r.Method == http.MethodPatch:
 		return true, refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method 'PATCH'.")
-	case len(id.Types) == 2 && len(id.Names) == 1 && c.r.Method == http.MethodPost:
-		parent, _ := id.parent()
-		return true, c.deploymentAction(parent, lower(id.Types[1]))
 	}
 	return false, nil
+}
+
+func errDeploymentScope() *Error { return errUnsupported("deployments to a subscription") }
+
+// inGroup refuses what is asked of a deployment to a subscription.
+func inGroup(serve func(c *call, id resourceID) *Error) func(c *call, id resourceID) *Error {
+	return func(c *call, id resourceID) *Error {
+		if id.Group == "" {
+			return errDeploymentScope()
+		}
+		return serve(c, id)
+	}
+}
+
+// answerDeployment answers the list of a deployment's operations, which has no
+// provider in its path.
+func answerDeployment(c *call) (bool, *Error) {
+	id := c.id
+	if id.Namespace != "" || id.Group == "" || len(id.Types) != 2 || len(id.Names) != 1 || lower(id.Types[0]) != "deployments" || lower(id.Types[1]) != "operations" || c.r.Method != http.MethodGet {
+		return false, nil
+	}
+	id.Namespace, id.Types = "Microsoft.Resources", id.Types[:1]
+	return true, c.listDeploymentOperations(id)
 }
 
 func (c *call) headDeployment() *Error {
@@ -49,33 +74,33 @@ func (c *call) headDeployment() *Error {
 	return nil
 }
 
-func (c *call) deploymentAction(id resourceID, action string) *Error {
-	if action == "validate" {
-		return c.validateDeployment(id)
-	}
+// exportTemplate answers the template of a deployment.
+func exportTemplate(c *call, id resourceID) *Error {
 	var d *doc
 	c.s.read(func(t *tx) { d = t.find(id.key()) })
-	switch {
-	case d == nil:
+	if d == nil {
 		return errDeploymentNotFound(id)
-	case action == "exporttemplate":
-		c.reply(http.StatusOK, object{"template": d.Hidden["template"]})
-		return nil
-	case action == "cancel":
-		err := c.s.update(func(t *tx) error {
-			op := t.open[id.key()]
-			if op == nil || op.Action != "deployment" {
-				return conflict("DeploymentCannotBeCancelled", "The deployment '%s' is not running.", id.name())
-			}
-			t.cancelOp(op, "DeploymentCanceled", "The deployment was canceled.")
-			e := t.edit(id.key())
-			props(e.Body)["provisioningState"] = statusCanceled
-			t.put(e)
-			return nil
-		})
-		return c.accepted(nil, err)
 	}
-	return errUnsupported("the action " + action + " of a deployment")
+	c.reply(http.StatusOK, object{"template": d.Hidden["template"]})
+	return nil
+}
+
+// cancelDeployment ends a deployment that runs.
+func cancelDeployment(c *call, id resourceID) *Error {
+	err := c.s.update(func(t *tx) error {
+		d, op := t.edit(id.key()), t.open[id.key()]
+		switch {
+		case d == nil:
+			return errDeploymentNotFound(id)
+		case op == nil || op.Action != deploymentPut().Name:
+			return conflict("DeploymentCannotBeCancelled", "The deployment '%s' is not running.", id.name())
+		}
+		t.cancelOp(op, "DeploymentCanceled", "The deployment was canceled.")
+		props(d.Body)["provisioningState"] = statusCanceled
+		t.put(d)
+		return nil
+	})
+	return c.accepted(nil, err)
 }
 
 func errDeploymentNotFound(id resourceID) *Error {
@@ -104,8 +129,8 @@ func (c *call) readDeployment(t *tx, id resourceID, body object) (*template.Temp
 		return nil, badRequest("InvalidTemplate", "Deployment template validation failed: '%s'.", err)
 	}
 	for _, r := range tmpl.Resources {
-		if rid, err := parseID(r.ID); err != nil || t.s.types[lower(rid.fullType())] == nil && lower(rid.fullType()) != lower(typeDeployment) {
-			if k, _, _ := t.s.kindOf(rid); k == nil {
+		if rid, err := parseID(r.ID); err != nil || t.s.registry.typeOf(rid.fullType()) == nil {
+			if k, _, _ := t.s.registry.kindOf(rid); k == nil {
 				return nil, errUnsupported("the resource type " + r.Type + " in a template")
 			}
 		}
@@ -166,8 +191,8 @@ func (c *call) putDeployment() *Error {
 		}
 		d.Hidden["template"], d.Hidden["parameters"] = value(body, "properties", "template"), value(body, "properties", "parameters")
 		t.put(d)
-		op = t.begin(&operation{Action: "deployment", Method: http.MethodPut, Target: d.ID, Style: styleDeployment, Subscription: c.id.Subscription, Namespace: "Microsoft.Resources",
-			Location: "global", APIVersion: c.version}, 5*time.Second)
+		op = t.begin(&operation{Method: http.MethodPut, Target: d.ID, Style: styleDeployment, Subscription: c.id.Subscription, Namespace: "Microsoft.Resources",
+			Location: "global", APIVersion: c.version}, deploymentPut(), 5*time.Second)
 		view = t.view(d, "")
 		return nil
 	})

@@ -203,7 +203,7 @@ func (s *Server) reference(id, _ string, full bool) (any, error) {
 	}
 	var body object
 	s.read(func(t *tx) {
-		k, owner, part := s.kindOf(r)
+		k, owner, part := s.registry.kindOf(r)
 		if d := t.find(owner.key()); d != nil && k != nil {
 			if body = t.view(d, ""); part != "" {
 				body = partOf(body, part, r.name())

@@ -21,7 +21,7 @@ const defaultSAS = 120 * time.Minute
 
 // serveBootDiagnostics answers retrieveBootDiagnosticsData with signed addresses.
 // There is no screenshot.
-func (c *call) serveBootDiagnostics(vm resourceID) *Error {
+func serveBootDiagnostics(c *call, vm resourceID) *Error {
 	var enabled, found bool
 	var id string
 	c.s.read(func(t *tx) {
@@ -48,13 +48,13 @@ func (c *call) serveBootDiagnostics(vm resourceID) *Error {
 }
 
 func (s *Server) signature(name, end string) string {
-	mac := hmac.New(sha256.New, s.blobKey[:])
+	mac := hmac.New(sha256.New, computeOf(s).blobKey[:])
 	fmt.Fprintf(mac, "%s\n%s", name, end)
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // serveBlob answers a signed address; false means that the path is ARM's.
-func (c *call) serveBlob() bool {
+func serveBlob(c *call) bool {
 	rest, ok := strings.CutPrefix(c.r.URL.Path, blobPrefix)
 	if !ok {
 		return false
@@ -63,13 +63,13 @@ func (c *call) serveBlob() bool {
 	end := c.query.Get("se")
 	until, err := strconv.ParseInt(end, 10, 64)
 	id, badName := base64.RawURLEncoding.DecodeString(name)
-	if err != nil || badName != nil || !hmac.Equal([]byte(c.query.Get("sig")), []byte(c.s.signature(name, end))) || c.s.clock.Now().Unix() > until || c.s.cfg.Machines == nil {
+	if err != nil || badName != nil || !hmac.Equal([]byte(c.query.Get("sig")), []byte(c.s.signature(name, end))) || c.s.clock.Now().Unix() > until || hostOf(c.s) == nil {
 		c.w.Header().Set("Content-Type", "application/xml")
 		c.w.WriteHeader(http.StatusForbidden)
 		_, _ = c.w.Write([]byte(`<?xml version="1.0" encoding="utf-8"?><Error><Code>AuthenticationFailed</Code><Message>Server failed to authenticate the request.</Message></Error>`)) // the client may be gone
 		return true
 	}
 	c.w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = c.w.Write(c.s.cfg.Machines.Console(string(id))) // the client may be gone
+	_, _ = c.w.Write(hostOf(c.s).Console(string(id))) // the client may be gone
 	return true
 }

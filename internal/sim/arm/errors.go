@@ -32,14 +32,6 @@ func badRequest(code, format string, args ...any) *Error {
 	return refuse(http.StatusBadRequest, code, format, args...)
 }
 
-// invalid is Compute's answer to a value it does not take; target is the
-// property's path.
-func invalid(target, format string, args ...any) *Error {
-	e := badRequest("InvalidParameter", format, args...)
-	e.Target = target
-	return e
-}
-
 func conflict(code, format string, args ...any) *Error {
 	return refuse(http.StatusConflict, code, format, args...)
 }
@@ -49,9 +41,6 @@ func errGroupNotFound(name string) *Error {
 }
 
 func errNotFound(id resourceID) *Error {
-	if len(id.Types) > 1 && lower(id.Namespace) == "microsoft.network" {
-		return refuse(http.StatusNotFound, "NotFound", "Resource %s not found.", id)
-	}
 	path := id.Namespace
 	for i, t := range id.Types {
 		path += "/" + t + "/" + id.Names[i]

@@ -277,7 +277,7 @@ func TestMistakeCostsOneRequest(t *testing.T) {
 	defer a.Close()
 	group := "/subscriptions/" + DefaultSubscription + "/resourceGroups/g"
 	a.put(group, `{"location":"westeurope"}`)
-	a.types["microsoft.test/bad"] = &kind{typ: "Microsoft.Test/bad", sync: true, prepare: func(t *tx, d, _ *doc) *Error {
+	a.registry.types["microsoft.test/bad"] = &Type{Name: "Microsoft.Test/bad", Sync: true, Prepare: func(t *tx, d, _ *doc) *Error {
 		t.put(d)
 		panic("a mistake")
 	}}

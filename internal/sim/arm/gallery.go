@@ -15,12 +15,16 @@ const (
 	typeImage          = "Microsoft.Compute/images"
 )
 
-func galleryKinds() []*kind {
-	return []*kind{
-		{typ: typeGallery, style: styleCompute, takes: 20 * time.Second, prepare: prepareGallery, guard: guardChildren},
-		{typ: typeGalleryImage, style: styleCompute, takes: 10 * time.Second, prepare: prepareDefinition, guard: guardChildren},
-		{typ: typeGalleryVersion, style: styleCompute, takes: 10 * time.Minute, prepare: prepareVersion, view: viewVersion},
-		{typ: typeImage, style: styleCompute, takes: 60 * time.Second, prepare: prepareManagedImage},
+// galleryTypes are the rows of galleries and images.
+func galleryTypes() []Type {
+	return []Type{
+		{Name: typeGallery, Style: styleCompute, Takes: 20 * time.Second, Prepare: prepareGallery, Guard: guardChildren,
+			Actions: []Action{{Name: "share", Begin: beginShare, Work: putWork()}}},
+		{Name: typeGalleryImage, Style: styleCompute, Takes: 10 * time.Second, Prepare: prepareDefinition, Guard: guardChildren},
+		{Name: typeGalleryVersion, Style: styleCompute, Takes: 10 * time.Minute, Prepare: prepareVersion, View: viewVersion,
+			Refs: []Reference{{Path: "storageProfile.source", To: typeDisk}, {Path: "storageProfile.osDiskImage.source", To: typeDisk}}},
+		{Name: typeImage, Style: styleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage,
+			Refs: []Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
 	}
 }
 
@@ -213,7 +217,7 @@ func prepareManagedImage(t *tx, d, old *doc) *Error {
 
 // generalize marks a VM that is off as the source of images. It never starts
 // again.
-func (c *call) generalize(id resourceID) *Error {
+func generalize(c *call, id resourceID) *Error {
 	err := c.s.update(func(t *tx) error {
 		d := t.edit(id.key())
 		switch {

@@ -89,7 +89,7 @@ func (t *tx) communityImages(name, location string) (out []communityImage, ok bo
 
 // serveCommunityGallery answers community galleries, their images and versions,
 // singly and as lists.
-func (c *call) serveCommunityGallery() *Error {
+func serveCommunityGallery(c *call) *Error {
 	n, types := c.id.Names, len(c.id.Types) // location, gallery, image, version
 	if len(n) < 2 {
 		return errUnsupported("the list of community galleries")
@@ -146,39 +146,16 @@ func (c *call) serveCommunityGallery() *Error {
 	return nil
 }
 
-// serveShare answers POST .../galleries/NAME/share, which shows a gallery to the
-// community or hides it.
-func (c *call) serveShare() (bool, *Error) {
-	parent, ok := c.id.parent()
-	if !ok || c.r.Method != http.MethodPost || lower(c.id.tail()) != "share" || !strings.EqualFold(parent.fullType(), typeGallery) {
-		return false, nil
-	}
-	args, e := c.body()
-	if e != nil {
-		return true, e
-	}
+// beginShare shows a gallery to the community or hides it.
+func beginShare(t *tx, d *doc, args object) *Error {
 	what := str(args, "operationType")
 	if what != "EnableCommunity" && what != "Reset" {
-		return true, errUnsupported("sharing a gallery with the operation " + what)
+		return errUnsupported("sharing a gallery with the operation " + what)
 	}
-	var op *operation
-	err := c.s.update(func(t *tx) error {
-		d := t.edit(parent.key())
-		if d == nil {
-			return errNotFound(parent)
-		}
-		if e := t.writable(parent, parent.key(), ""); e != nil {
-			return e
-		}
-		info := sub(d.Body, "properties", "sharingProfile", "communityGalleryInfo")
-		if info == nil {
-			return badRequest("OperationNotAllowed", "The gallery %s has no communityGalleryInfo in its sharing profile: it cannot be shown to the community.", d.id.name())
-		}
-		info["communityGalleryEnabled"] = what == "EnableCommunity"
-		props(d.Body)["provisioningState"] = "Updating"
-		t.put(d)
-		op = t.begin(c.operationOn(t.s.types[lower(typeGallery)], d, "put"), 0)
-		return nil
-	})
-	return true, c.accepted(op, err)
+	info := sub(d.Body, "properties", "sharingProfile", "communityGalleryInfo")
+	if info == nil {
+		return badRequest("OperationNotAllowed", "The gallery %s has no communityGalleryInfo in its sharing profile: it cannot be shown to the community.", d.id.name())
+	}
+	info["communityGalleryEnabled"] = what == "EnableCommunity"
+	return beginAction(t, d, args)
 }

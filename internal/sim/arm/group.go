@@ -3,12 +3,10 @@ package arm
 import (
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 )
-
-// region is a location as ARM stores it: "West Europe" is westeurope.
-func region(name string) string { return lower(strings.ReplaceAll(name, " ", "")) }
 
 // serveGroups answers resource groups and the listings of what is in them.
 func (c *call) serveGroups() *Error {
@@ -60,8 +58,8 @@ func (c *call) serveGroup() *Error {
 			}
 			props(d.Body)["provisioningState"] = "Deleting"
 			t.put(d)
-			op = t.begin(&operation{Action: "group.delete", Method: http.MethodDelete, Target: d.ID, Style: styleGroup,
-				Subscription: c.id.Subscription, Namespace: "Microsoft.Resources", Location: d.location(), APIVersion: c.version}, 30*time.Second)
+			op = t.begin(&operation{Method: http.MethodDelete, Target: d.ID, Style: styleGroup,
+				Subscription: c.id.Subscription, Namespace: "Microsoft.Resources", Location: d.location(), APIVersion: c.version}, groupDelete(), 30*time.Second)
 			return nil
 		})
 		return c.accepted(op, err)
@@ -113,6 +111,11 @@ func (c *call) putGroup() *Error {
 	return nil
 }
 
+// groupDelete is the work that ends a group with all that is in it.
+func groupDelete() Work {
+	return Work{Name: "group.delete", Run: runGroupDelete, Finish: finishGroupDelete}
+}
+
 // runGroupDelete deletes what is in the group, revisiting what is refused until
 // nothing goes any more.
 func runGroupDelete(ctx context.Context, s *Server, op *operation) (any, *Error) {
@@ -138,66 +141,6 @@ func runGroupDelete(ctx context.Context, s *Server, op *operation) (any, *Error)
 	}
 }
 
-// deleteBelow begins the delete of all resources of a group that may go.
-func (t *tx) deleteBelow(parent *operation) (open []*operation, refused *Error, progress bool) {
-	for _, r := range t.below(lower(parent.Target)) {
-		key := r.key
-		if t.records[key] != r {
-			continue // gone with its parent
-		}
-		k := t.s.types[lower(r.Type)]
-		if k == nil {
-			continue
-		}
-		if cur := t.open[key]; cur != nil {
-			if !strings.HasSuffix(cur.Action, "delete") && k.supersedes {
-				t.supersede(key)
-			} else {
-				open = append(open, cur)
-				continue
-			}
-		}
-		d := t.doc(r)
-		if len(d.id.Types) > 1 && k.sync {
-			continue // goes with its parent
-		}
-		if k.guard != nil {
-			if e := k.guard(t, d); e != nil {
-				refused = conflict("ResourceGroupDeletionBlocked", "Deletion of resource group '%s' failed as resources with identifiers '%s' could not be deleted: %s", parent.Target, d.ID, e.Message)
-				continue
-			}
-		}
-		if k.sync {
-			t.drop(d.ID)
-			progress = true
-			continue
-		}
-		e := t.edit(key)
-		props(e.Body)["provisioningState"] = "Deleting"
-		t.put(e)
-		open = append(open, t.begin(&operation{Action: k.delete, Method: http.MethodDelete, Target: d.ID, Style: k.style, Subscription: parent.Subscription,
-			Namespace: d.id.Namespace, Location: d.location(), APIVersion: parent.APIVersion}, k.takes))
-	}
-	return open, refused, progress
-}
-
-// awaitEnd waits for the end of an operation.
-func (s *Server) awaitEnd(ctx context.Context, id string) *Error {
-	for {
-		changed := s.running.wait()
-		ended := false
-		s.read(func(t *tx) { ended = t.ops[id] == nil || t.ops[id].Status != statusInProgress })
-		if ended {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
-		case <-changed:
-		}
-	}
-}
-
 func finishGroupDelete(t *tx, op *operation, _ any, err *Error) {
 	if err != nil {
 		if d := t.edit(op.Target); d != nil {
@@ -207,4 +150,26 @@ func finishGroupDelete(t *tx, op *operation, _ any, err *Error) {
 		return
 	}
 	t.drop(op.Target)
+}
+
+// groupOdd are the characters that no resource group's name has.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+var groupOdd = regexp.MustCompile(`[^\p{L}\p{N}_.()-]`)
+
+// checkGroupName refuses a new resource group's name.
+func checkGroupName(name string) *Error {
+	switch odd := groupOdd.FindString(name); {
+	case odd != "":
+		return badRequest("InvalidResourceGroup", "The provided resource group name '%s' has these invalid characters: '%s'. The name can only be a letter, digit, '-', '.', '(', ')' or '_'.", name, odd)
+	case len(name) > 90:
+		return badRequest("InvalidResourceGroup", "The provided resource group name '%s' has a length of '%d' which exceeds the maximum length of '90'.", name, len(name))
+	case strings.HasSuffix(name, "."):
+		return badRequest("InvalidResourceGroup", "The provided resource group name '%s' ends with '.', which is not allowed.", name)
+	}
+	return nil
+}
+
+// groupType is the row of resource groups, which ARM's paths name without a provider.
+func groupType() Type {
+	return Type{Name: typeGroup, Style: styleGroup, Untracked: true, Delete: groupDelete()}
 }

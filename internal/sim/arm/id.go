@@ -6,7 +6,11 @@ import (
 	"strings"
 )
 
-func lower(s string) string { return strings.ToLower(s) }
+// typeGroup is the one resource type that paths name without a provider.
+const typeGroup = "Microsoft.Resources/resourceGroups"
+
+// region is a location as ARM stores it: "West Europe" is westeurope.
+func region(name string) string { return lower(strings.ReplaceAll(name, " ", "")) }
 
 // resourceID is an ARM path taken apart: a resource, a collection or an action.
 // For a resource Types and Names have the same length; a collection or an

@@ -104,25 +104,10 @@ func (t *tx) checkImage(d *doc) *Error {
 	return e
 }
 
-// serveImages answers the image catalogues below a location.
-func (c *call) serveImages() *Error {
-	if c.r.Method != http.MethodGet {
-		return errUnsupported(c.r.Method + " of " + c.id.childType())
-	}
-	base := "/Subscriptions/" + c.id.Subscription + "/Providers/Microsoft.Compute/Locations/" + c.id.Names[0]
-	path := lower(c.id.childType())
-	switch {
-	case strings.HasPrefix(path, "locations/communitygalleries"):
-		return c.serveCommunityGallery()
-	case strings.HasPrefix(path, "locations/publishers"):
-		return c.serveMarketplace(base)
-	}
-	return errUnsupported("the resource type " + c.id.fullType())
-}
-
 // serveMarketplace answers publishers, offers, SKUs and versions: bare arrays.
-func (c *call) serveMarketplace(base string) *Error {
+func serveMarketplace(c *call) *Error {
 	n := c.id.Names // location, publisher, vmimage, offer, sku, version
+	base := "/Subscriptions/" + c.id.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0]
 	entry := func(path ...string) object {
 		return object{"name": path[len(path)-1], "location": n[0], "id": base + "/" + strings.Join(path, "/")}
 	}

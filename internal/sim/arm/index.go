@@ -53,7 +53,7 @@ type target struct {
 	users []*record
 }
 
-// quotaPlace is where cores are counted.
+// quotaPlace is where uses are counted.
 type quotaPlace struct{ subscription, location string }
 
 // insert files a record in the place of the one with its key.
@@ -78,7 +78,7 @@ func (x *index) insert(r *record) {
 	for i := range r.configs {
 		x.take(r, &r.configs[i])
 	}
-	x.count(r.cost, 1)
+	x.count(r, 1)
 }
 
 func (x *index) remove(key string) {
@@ -105,7 +105,7 @@ func (x *index) remove(key string) {
 			delete(x.subnets, c.subnet)
 		}
 	}
-	x.count(r.cost, -1)
+	x.count(r, -1)
 }
 
 // take files an address, and lets the configuration share the strings of what it
@@ -130,22 +130,20 @@ func (x *index) take(r *record, c *ipConfig) {
 	a.owner[c.address] = r
 }
 
-// count adds a machine to what is used of the quota n times.
-func (x *index) count(c cost, n int) {
-	if c.cores == 0 {
+// count adds what a resource takes of the quota n times.
+func (x *index) count(r *record, n int) {
+	if len(r.uses) == 0 {
 		return
 	}
-	p := quotaPlace{c.subscription, c.location}
+	_, rest, _ := strings.Cut(r.key, "/subscriptions/")
+	subscription, _, _ := strings.Cut(rest, "/")
+	p := quotaPlace{subscription, r.location}
 	if x.used[p] == nil {
 		x.used[p] = map[string]int{}
 	}
-	if c.spot {
-		x.used[p][usageSpot] += n * c.cores
-	} else {
-		x.used[p][c.family] += n * c.cores
-		x.used[p][usageCores] += n * c.cores
+	for _, u := range r.uses {
+		x.used[p][u.Name] += n * u.N
 	}
-	x.used[p][usageMachines] += n
 }
 
 // addresses are those of a subnet that are in use.
@@ -262,6 +260,40 @@ func (t *tx) sources(id, typ string) []*doc {
 		out = append(out, t.doc(r))
 	}
 	return out
+}
+
+// usersAs lists the records that point at an ID and declare that they are
+// something for it, by type and ID.
+func (t *tx) usersAs(id, as string) []*record {
+	out := t.users(id, "")
+	order := func(r *record) int { return t.s.registry.typeOf(r.Type).order }
+	out = slices.DeleteFunc(out, func(r *record) bool { return !t.s.registry.typeOf(r.Type).is(as) })
+	slices.SortStableFunc(out, func(a, b *record) int { return order(a) - order(b) })
+	return out
+}
+
+// usersBelow says which resource points at a part of a resource, or at what is
+// below it, and declares that it is something for it; nil for none.
+func (t *tx) usersBelow(id, as string) *record {
+	below := lower(id) + "/"
+	for _, p := range t.s.registry.providers {
+		for i := range p.Types {
+			if !p.Types[i].is(as) {
+				continue
+			}
+			for r := range t.scan(p.Types[i].Name, "") {
+				if slices.ContainsFunc(r.refs, func(ref string) bool { return strings.HasPrefix(ref, below) }) {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// usedOf is how much of one thing a subscription has in a location.
+func (t *tx) usedOf(subscription, location string) map[string]int {
+	return t.index.used[quotaPlace{lower(subscription), location}]
 }
 
 // free is the lowest free address of a family in a subnet, "" if there is none.

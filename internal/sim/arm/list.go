@@ -16,7 +16,7 @@ const pageSize = 1000
 
 // serveList answers a collection: of a group, of the subscription, or children.
 func (c *call) serveList() (e *Error) {
-	k := c.s.types[lower(c.id.fullType())]
+	k := c.s.registry.typeOf(c.id.fullType())
 	if k == nil {
 		return c.listParts()
 	}
@@ -31,10 +31,14 @@ func (c *call) serveList() (e *Error) {
 		if parent, ok := c.id.parent(); ok && len(c.id.Names) > 0 {
 			scope = parent.String()
 			if c.id.Scope == nil && t.record(parent.key()) == nil {
-				return nil, errNotFound(parent)
+				return nil, c.s.registry.notFound(parent)
 			}
 		}
-		return t.filter(slices.Collect(t.scan(k.typ, scope)), c.query.Get("$filter")), nil
+		found := slices.Collect(t.scan(k.Name, scope))
+		if k.Filter != nil {
+			found = k.Filter(t, found, c.query.Get("$filter"))
+		}
+		return found, nil
 	}, func(t *tx, r *record) any { return t.shown(r, c.query.Get("$expand")) })
 }
 
@@ -95,7 +99,7 @@ func (c *call) next_(key string) string {
 // listParts answers a collection of children that live inside their parent.
 func (c *call) listParts() (e *Error) {
 	parent, ok := c.id.parent()
-	k := c.s.types[lower(parent.fullType())]
+	k := c.s.registry.typeOf(parent.fullType())
 	if !ok || k == nil {
 		return errUnsupported("the resource type " + c.id.fullType())
 	}
@@ -106,7 +110,7 @@ func (c *call) listParts() (e *Error) {
 			return
 		}
 		d := t.find(parent.key())
-		for part := range k.parts {
+		for part := range k.Parts {
 			if lower(part) == lower(c.id.tail()) {
 				if known = true; d != nil {
 					out = list(items(props(t.view(d, "")), part))
@@ -114,7 +118,7 @@ func (c *call) listParts() (e *Error) {
 			}
 		}
 		if d == nil && known {
-			e = errNotFound(parent)
+			e = c.s.registry.notFound(parent)
 		}
 	})
 	switch {
@@ -275,7 +279,7 @@ func (c *call) listResources() *Error {
 		}
 		var out []*record
 		for r := range ascend(t.order, scope) {
-			if r.tracked() && keep(t, r) {
+			if t.tracked(r) && keep(t, r) {
 				out = append(out, r)
 			}
 		}
@@ -302,6 +306,7 @@ const timeForm = "2006-01-02T15:04:05.0000000Z"
 
 // tracked says whether lists of resources show a document: it has a location and
 // is a resource in its own right.
-func (r *record) tracked() bool {
-	return r.location != "" && !r.scoped && r.Type != typeGroup && r.Type != typeDeployment && r.Type != typeInstance && r.Type != typeScaleNIC && r.Type != typeInstanceExt
+func (t *tx) tracked(r *record) bool {
+	k := t.s.registry.typeOf(r.Type)
+	return r.location != "" && !r.scoped && r.Type != typeGroup && (k == nil || !k.Untracked)
 }

@@ -92,7 +92,7 @@ func (a *azure) consistent() {
 		again, held, given := newIndex(), 0, 0
 		for r := range ascend(t.order, "") {
 			d := t.doc(r)
-			fresh, err := d.rest()
+			fresh, err := d.rest(t.s.registry.typeOf(d.Type))
 			if err != nil {
 				a.t.Fatal(err)
 			}

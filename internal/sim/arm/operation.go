@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -70,42 +69,17 @@ func (op *operation) share() {
 	}
 }
 
-// work is what an operation does besides taking time. run is called without the
-// store; it may block until ctx ends, and must bear being called again after a
-// restart. finish changes the store in the transaction that ends the operation.
-type work struct {
-	run    func(ctx context.Context, s *Server, op *operation) (any, *Error)
-	finish func(t *tx, op *operation, result any, err *Error)
-}
+// deletes says whether an operation takes its target away.
+func (op *operation) deletes() bool { return strings.HasSuffix(op.Action, "delete") }
 
-// works lists the actions of all operations.
-func (s *Server) works() map[string]work {
-	out := map[string]work{
-		"put":           {run: nil, finish: finishPut},
-		"delete":        {finish: finishDelete},
-		"group.delete":  {run: runGroupDelete, finish: finishGroupDelete},
-		"ip.put":        {run: runAddress, finish: finishAddress},
-		"peering.put":   {finish: finishPut},
-		"vm.create":     {run: runCreateVM, finish: finishPut},
-		"vm.update":     {finish: finishPut},
-		"vm.delete":     {run: runDeleteVM, finish: finishDeleteVM},
-		"vm.start":      {run: runStartVM, finish: finishPower("running")},
-		"vm.restart":    {run: runRestartVM, finish: finishPower("running")},
-		"vm.stop":       {run: runStopVM, finish: finishPower("stopped")},
-		"vm.deallocate": {run: runStopVM, finish: finishPower("deallocated")},
-		"vm.redeploy":   {run: runRestartVM, finish: finishPower("running")},
-		"vm.touch":      {finish: finishPut},
-		"vm.run":        {run: runScript, finish: finishNothing},
-		"ext.put":       {run: runExtension, finish: finishPut},
-		"disk.access":   {finish: finishNothing},
-		"deployment":    {run: runDeployment, finish: finishDeployment},
-	}
-	maps.Copy(out, scaleWorks())
-	return out
-}
+// putWork and deleteWork are the engine's own works: the resource is Succeeded, or
+// gone.
+func putWork() Work    { return Work{Name: "put", Finish: finishPut} }
+func deleteWork() Work { return Work{Name: "delete", Finish: finishDelete} }
 
 // begin files an operation; update drives it once the transaction is done.
-func (t *tx) begin(op *operation, takes time.Duration) *operation {
+func (t *tx) begin(op *operation, w Work, takes time.Duration) *operation {
+	op.Action = w.Name
 	op.ID = t.s.guid()
 	op.Start = t.now
 	op.Due = t.now.Add(t.s.latency(takes))
@@ -128,10 +102,10 @@ func (s *Server) carry(op *operation) {
 	s.running.add(op.ID, cancel)
 	defer s.running.done(op.ID)
 
-	w := s.actions[op.Action]
+	w := s.registry.works[op.Action]
 	result, err := any(nil), op.Fault
-	if err == nil && w.run != nil {
-		result, err = w.run(ctx, s, op)
+	if err == nil && w.Run != nil {
+		result, err = w.Run(ctx, s, op)
 	}
 	if s.until(ctx, op.Due) != nil {
 		return
@@ -150,7 +124,9 @@ func (s *Server) carry(op *operation) {
 			end.Result, _ = json.Marshal(result)
 		}
 		t.putOp(&end)
-		w.finish(t, &end, result, err)
+		if w.Finish != nil { // nil for a work of a former version that is no more
+			w.Finish(t, &end, result, err)
+		}
 		end.Args, end.BodyHash, end.Fault = nil, "", nil // done with
 		t.prune()
 		return nil
@@ -195,7 +171,7 @@ func (t *tx) prune() {
 
 // supersede ends the write under way on a document, if there is one.
 func (t *tx) supersede(key string) {
-	if cur := t.open[key]; cur != nil && !strings.HasSuffix(cur.Action, "delete") {
+	if cur := t.open[key]; cur != nil && !cur.deletes() {
 		t.cancelOp(cur, "OperationPreempted", "Operation execution has been preempted by a more recent operation.")
 	}
 }

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"maps"
+	"net/http"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ const (
 // Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
 func (t *tx) usage(subscription, location string) map[string]int {
 	subscription = lower(subscription)
-	used := maps.Clone(t.used[quotaPlace{subscription, location}])
+	used := maps.Clone(t.usedOf(subscription, location))
 	if used == nil {
 		used = map[string]int{}
 	}
@@ -42,7 +43,7 @@ func (t *tx) quota(d *doc, s size, n int, spot bool) *Error {
 	if spot {
 		family, label = usageSpot, "LowPriority"
 	}
-	used, more := t.index.used[quotaPlace{lower(d.id.Subscription), d.location()}][family], n*s.cores
+	used, more := t.usedOf(d.id.Subscription, d.location())[family], n*s.cores
 	if e := t.capacity(d, s, used); e != nil {
 		return e
 	}
@@ -56,8 +57,8 @@ func errQuota(family, location string, limit, used, more int) *Error {
 	return conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", family, location, limit, used, more, used+more)
 }
 
-// usages is the list of usages of a location.
-func (c *call) usages() []any {
+// listUsages answers the usages of a location.
+func listUsages(c *call) *Error {
 	var used map[string]int
 	c.s.read(func(t *tx) { used = t.usage(c.id.Subscription, region(c.id.Names[0])) })
 	usage := func(name, shown string, limit int) object {
@@ -71,7 +72,8 @@ func (c *call) usages() []any {
 			out = append(out, usage(s.family, familyName(s.family), coreLimit))
 		}
 	}
-	return out
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
 }
 
 // familyName is what the portal and the az CLI show for a family: "Standard DSv3
@@ -79,3 +81,21 @@ func (c *call) usages() []any {
 func familyName(family string) string {
 	return "Standard " + strings.TrimSuffix(strings.TrimPrefix(family, "standard"), "Family") + " Family vCPUs"
 }
+
+// usesOf is what a machine of a size takes, unless it is being deleted.
+func usesOf(d *doc, name string, spot bool) []Use {
+	sz, ok := sizeNamed(name)
+	if !ok || isDeleting(d) {
+		return nil
+	}
+	if spot {
+		return []Use{{usageSpot, sz.cores}, {usageMachines, 1}}
+	}
+	return []Use{{sz.family, sz.cores}, {usageCores, sz.cores}, {usageMachines, 1}}
+}
+
+func usesOfVM(d *doc) []Use {
+	return usesOf(d, str(d.Body, "properties", "hardwareProfile", "vmSize"), isSpot(sub(d.Body, "properties")))
+}
+
+func usesOfInstance(d *doc) []Use { return usesOf(d, str(d.Body, "sku", "name"), isSpot(d.Hidden)) }

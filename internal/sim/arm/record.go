@@ -70,12 +70,13 @@ type gist struct {
 	scoped bool
 	// refs are the IDs that the body points at, in lower case.
 	refs []string
-	// configs are the IP configurations of an interface or load balancer.
+	// configs are the IP configurations, of types that have addresses.
 	configs []ipConfig
-	cost    cost
+	// uses is what the resource takes of the quota.
+	uses []Use
 }
 
-// ipConfig is an IP configuration of an interface or a load balancer.
+// ipConfig is an IP configuration of a resource.
 type ipConfig struct {
 	name string
 	// subnet is in lower case, as are refs, all that the configuration points at.
@@ -84,15 +85,8 @@ type ipConfig struct {
 	address netip.Addr
 }
 
-// cost is what a machine takes of the quota; none when cores is 0.
-type cost struct {
-	subscription, location, family string
-	cores                          int
-	spot                           bool
-}
-
-// rest encodes a document.
-func (d *doc) rest() (*record, error) {
+// rest encodes a document of a type; nil stands for a type that is not known.
+func (d *doc) rest(k *Type) (*record, error) {
 	r := &record{ID: d.ID, Type: d.Type, Rev: d.Rev, ETag: d.ETag, Created: d.Created, Changed: d.Changed, key: d.key()}
 	var err error
 	if r.Body, err = json.Marshal(d.Body); err != nil {
@@ -103,7 +97,7 @@ func (d *doc) rest() (*record, error) {
 			return nil, fmt.Errorf("encode the hidden state of the resource %s: %w", d.ID, err)
 		}
 	}
-	r.gist, r.size, r.hidden = gistOf(d), len(r.Body), len(r.Hidden)
+	r.gist, r.size, r.hidden = gistOf(k, d), len(r.Body), len(r.Hidden)
 	return r, nil
 }
 
@@ -129,13 +123,13 @@ func (r *record) wake(body, hidden []byte) (*doc, error) {
 }
 
 // complete works out what a record just read from a file lacks.
-func (r *record) complete() error {
+func (r *record) complete(types *registry) error {
 	r.key, r.Type = lower(r.ID), unique.Make(r.Type).Value()
 	d, err := r.wake(r.Body, r.Hidden)
 	if err != nil {
 		return err
 	}
-	r.gist, r.size, r.hidden = gistOf(d), len(r.Body), len(r.Hidden)
+	r.gist, r.size, r.hidden = gistOf(types.typeOf(r.Type), d), len(r.Body), len(r.Hidden)
 	return nil
 }
 
@@ -174,39 +168,39 @@ func (r *record) named(body []byte) json.RawMessage {
 	return append(out, body[1:]...)
 }
 
-func gistOf(d *doc) gist {
+func gistOf(k *Type, d *doc) gist {
 	same := func(s string) string { return unique.Make(s).Value() }
-	g := gist{location: same(d.location()), state: same(d.state()), power: same(str(d.Hidden, "power")), scoped: d.id.Scope != nil}
-	if d.Type != typeDeployment { // which names what it made and holds nothing of it
+	g := gist{location: same(d.location()), state: same(d.state()), scoped: d.id.Scope != nil}
+	if k == nil {
+		k = &Type{}
+	}
+	if k.Power != nil {
+		g.power = same(k.Power(d))
+	}
+	if !k.Opaque {
 		g.refs = referenced(d.Body)
 	}
-	switch d.Type {
-	case typeNIC, typeScaleNIC, typeBalancer:
-		for _, field := range []string{"ipConfigurations", "frontendIPConfigurations"} {
-			for _, c := range items(d.Body, "properties", field) {
-				config := ipConfig{name: same(str(c, "name")), subnet: lower(str(c, "properties", "subnet", "id")), refs: referenced(sub(c, "properties"))}
-				if ip, err := netip.ParseAddr(str(c, "properties", "privateIPAddress")); err == nil {
-					config.address = ip
-				}
-				g.configs = append(g.configs, config)
-			}
+	for _, field := range k.Addresses {
+		for _, c := range items(d.Body, "properties", field) {
+			g.configs = append(g.configs, configOf(c))
 		}
-	case typeVM:
-		g.cost = costOf(d, str(d.Body, "properties", "hardwareProfile", "vmSize"), isSpot(sub(d.Body, "properties")))
-	case typeInstance:
-		g.cost = costOf(d, str(d.Body, "sku", "name"), isSpot(d.Hidden))
+	}
+	if k.Uses != nil {
+		g.uses = k.Uses(d)
+	}
+	for i := range g.uses {
+		g.uses[i].Name = same(g.uses[i].Name)
 	}
 	return g
 }
 
-// costOf counts a machine of a size, unless it is being deleted.
-func costOf(d *doc, name string, spot bool) cost {
-	sz, ok := sizeNamed(name)
-	if !ok || d.state() == "Deleting" {
-		return cost{}
+// configOf reads an IP configuration.
+func configOf(c object) ipConfig {
+	config := ipConfig{name: unique.Make(str(c, "name")).Value(), subnet: lower(str(c, "properties", "subnet", "id")), refs: referenced(sub(c, "properties"))}
+	if ip, err := netip.ParseAddr(str(c, "properties", "privateIPAddress")); err == nil {
+		config.address = ip
 	}
-	same := func(s string) string { return unique.Make(s).Value() }
-	return cost{subscription: same(lower(d.id.Subscription)), location: same(d.location()), family: sz.family, cores: sz.cores, spot: spot}
+	return config
 }
 
 // recent keeps the documents that were read last, so that one that is read again

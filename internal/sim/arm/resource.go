@@ -11,7 +11,7 @@ import (
 
 // serveResource answers verbs on one resource or part of one.
 func (c *call) serveResource() *Error {
-	k, owner, part := c.s.kindOf(c.id)
+	k, owner, part := c.s.registry.kindOf(c.id)
 	if k == nil {
 		return errUnsupported("the resource type " + c.id.fullType())
 	}
@@ -41,7 +41,7 @@ func (c *call) get(owner resourceID, part string) (e *Error) {
 		}
 		r := t.record(owner.key())
 		if r == nil {
-			e = errNotFound(c.id)
+			e = c.s.registry.notFound(c.id)
 			return
 		}
 		if part == "" && t.atRest(r, c.query.Get("$expand")) {
@@ -51,7 +51,7 @@ func (c *call) get(owner resourceID, part string) (e *Error) {
 		view := t.view(t.doc(r), c.query.Get("$expand"))
 		if part != "" {
 			if view = partOf(view, part, c.id.name()); view == nil {
-				e = errNotFound(c.id)
+				e = c.s.registry.notFound(c.id)
 			}
 		}
 		body, etag = view, str(view, "etag")
@@ -95,10 +95,8 @@ func (t *tx) writable(id resourceID, lock string, hash string) *Error {
 	if op == nil || hash != "" && op.BodyHash == hash {
 		return nil
 	}
-	if lower(id.Namespace) == "microsoft.network" {
-		e := conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
-		e.RetryAfter = 1
-		return e
+	if p := t.s.registry.spaces[lower(id.Namespace)]; p != nil && p.Busy != nil {
+		return p.Busy(op)
 	}
 	e := conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
 	e.RetryAfter = 1
@@ -106,7 +104,7 @@ func (t *tx) writable(id resourceID, lock string, hash string) *Error {
 }
 
 // put creates or replaces, or with PATCH merges.
-func (c *call) put(k *kind) *Error {
+func (c *call) put(k *Type) *Error {
 	body, e := c.body()
 	if e != nil {
 		return e
@@ -115,7 +113,7 @@ func (c *call) put(k *kind) *Error {
 	var view object
 	made := false
 	err := c.s.update(func(t *tx) error {
-		if k.typ == typeScale {
+		if k.Preempts {
 			t.supersede(c.id.key())
 		}
 		if e := t.writable(c.id, c.id.key(), ""); e != nil {
@@ -129,7 +127,7 @@ func (c *call) put(k *kind) *Error {
 			return e
 		}
 		if old == nil {
-			if e := checkName(c.id); e != nil {
+			if e := k.checkName(c.id); e != nil {
 				return e
 			}
 		}
@@ -138,32 +136,29 @@ func (c *call) put(k *kind) *Error {
 			return e
 		}
 		made = old == nil
-		if k.prepare != nil {
-			if e := k.prepare(t, d, old); e != nil {
+		if k.Prepare != nil {
+			if e := k.Prepare(t, d, old); e != nil {
 				return e
 			}
 		}
-		if e := t.danglingReference(d); e != nil {
+		if e := t.danglingReference(k, d); e != nil {
 			return e
 		}
-		if k.style == styleNetwork {
-			t.markNetwork(d, old)
-		}
-		if k.sync {
+		if k.Sync {
 			props(d.Body)["provisioningState"] = statusSucceeded
 			t.put(d)
 			view = t.view(d, "")
 			return nil
 		}
-		action, state := k.put, "Updating"
+		work, state := k.Put, "Updating"
 		if old != nil {
-			action = k.update
-		} else if made && k.style == styleCompute {
+			work = k.Update
+		} else if made && k.Style == styleCompute {
 			state = "Creating"
 		}
 		props(d.Body)["provisioningState"] = state
 		t.put(d)
-		op = t.begin(c.operationOn(k, d, action), k.takes)
+		op = t.begin(c.operationOn(k, d), work, k.Takes)
 		view = t.view(d, "")
 		return nil
 	})
@@ -173,10 +168,10 @@ func (c *call) put(k *kind) *Error {
 	status := http.StatusOK
 	if made {
 		status = http.StatusCreated
-		if k.created != 0 {
-			status = k.created
+		if k.Created != 0 {
+			status = k.Created
 		}
-	} else if k.created == http.StatusAccepted {
+	} else if k.Created == http.StatusAccepted {
 		status = http.StatusAccepted
 	}
 	if c.r.Method == http.MethodPatch {
@@ -202,26 +197,26 @@ func (c *call) preconditions(old *doc) *Error {
 
 // next is the document as it will be: the body alone for a PUT, merged with the
 // old one for a PATCH.
-func (c *call) next(t *tx, k *kind, body object, old *doc) (*doc, *Error) {
-	d := &doc{ID: c.id.String(), Type: k.typ, Hidden: object{}, id: c.id}
+func (c *call) next(t *tx, k *Type, body object, old *doc) (*doc, *Error) {
+	d := &doc{ID: c.id.String(), Type: k.Name, Hidden: object{}, id: c.id}
 	if old != nil {
 		d = t.edit(old.ID)
 	} else if c.r.Method == http.MethodPatch {
-		return nil, errNotFound(c.id)
+		return nil, c.s.registry.notFound(c.id)
 	}
 	if c.r.Method == http.MethodPatch {
 		merge(d.Body, body)
 		return d, nil
 	}
 	location := str(body, "location")
-	if location == "" && !k.global {
+	if location == "" && !k.Global {
 		return nil, badRequest("LocationRequired", "The location property is required for this definition.")
 	}
-	if old != nil && !k.global && region(location) != old.location() {
+	if old != nil && !k.Global && region(location) != old.location() {
 		return nil, conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.", c.id.name(), old.location(), c.id.Group, region(location))
 	}
 	d.Body = cloneObject(body)
-	if !k.global {
+	if !k.Global {
 		d.Body["location"] = region(location)
 	}
 	for _, field := range []string{"id", "name", "type", "etag"} {
@@ -231,48 +226,38 @@ func (c *call) next(t *tx, k *kind, body object, old *doc) (*doc, *Error) {
 	return d, nil
 }
 
-// danglingReference refuses a document that points at nothing.
-func (t *tx) danglingReference(d *doc) (e *Error) {
+// danglingReference refuses a document that points at nothing, by what its type
+// declares.
+func (t *tx) danglingReference(k *Type, d *doc) (e *Error) {
 	own := d.key()
 	var before []string
 	if old := t.records[own]; old != nil {
 		before = old.refs
 	}
-	references(d.Body, func(id string) {
+	visitReferences(d.Body, nil, func(path []string, id string) {
 		key := lower(id)
-		if slices.Contains(before, key) {
+		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
 			return
 		}
-		if e != nil || key == own || strings.HasPrefix(key, own+"/") || !strings.Contains(key, "/providers/microsoft.network/") && !strings.Contains(key, "/providers/microsoft.compute/disks/") {
-			return
-		}
-		if !t.exists(id) {
+		if k.reference(strings.Join(path, ".")) != nil && !t.exists(id) {
 			e = errReference(id, d.ID)
 		}
 	})
 	return e
 }
 
-// markNetwork gives a network resource the identifier that it keeps for life.
-func (t *tx) markNetwork(d, old *doc) {
-	props(d.Body)["resourceGuid"] = t.s.guid()
-	if old != nil && str(old.Body, "properties", "resourceGuid") != "" {
-		props(d.Body)["resourceGuid"] = str(old.Body, "properties", "resourceGuid")
-	}
-}
-
-func (c *call) operationOn(k *kind, d *doc, action string) *operation {
+func (c *call) operationOn(k *Type, d *doc) *operation {
 	location := d.location()
 	if location == "" {
 		location = "global"
 	}
-	return &operation{Action: action, Method: c.r.Method, Target: d.ID, Style: k.style, Subscription: c.id.Subscription, Namespace: c.id.Namespace,
+	return &operation{Method: c.r.Method, Target: d.ID, Style: k.Style, Subscription: c.id.Subscription, Namespace: c.id.Namespace,
 		Location: location, APIVersion: c.version}
 }
 
 // putPart writes a child that lives inside its parent.
-func (c *call) putPart(k *kind, owner resourceID, part string) *Error {
-	if !k.parts[part] {
+func (c *call) putPart(k *Type, owner resourceID, part string) *Error {
+	if !k.Parts[part] {
 		return errUnsupported("a write of " + c.id.fullType() + " apart from its parent")
 	}
 	body, e := c.body()
@@ -300,12 +285,12 @@ func (c *call) putPart(k *kind, owner resourceID, part string) *Error {
 		made = partOf(d.Body, part, c.id.name()) == nil
 		if c.r.Method == http.MethodPatch {
 			if made {
-				return errNotFound(c.id)
+				return c.s.registry.notFound(c.id)
 			}
 			merge(partOf(d.Body, part, c.id.name()), body)
 		} else {
 			if made {
-				if e := checkName(c.id); e != nil {
+				if e := k.checkName(c.id); e != nil {
 					return e
 				}
 			}
@@ -313,19 +298,19 @@ func (c *call) putPart(k *kind, owner resourceID, part string) *Error {
 			child["name"] = c.id.name()
 			setPart(d, part, child)
 		}
-		if k.prepare != nil {
-			if e := k.prepare(t, d, old); e != nil {
+		if k.Prepare != nil {
+			if e := k.Prepare(t, d, old); e != nil {
 				return e
 			}
 		}
-		if e := t.danglingReference(d); e != nil {
+		if e := t.danglingReference(k, d); e != nil {
 			return e
 		}
 		props(d.Body)["provisioningState"] = "Updating"
 		t.put(d)
-		o := c.operationOn(k, d, "put")
+		o := c.operationOn(k, d)
 		o.Target, o.Lock, o.BodyHash = c.id.String(), d.ID, hash
-		op = t.begin(o, k.takes)
+		op = t.begin(o, putWork(), k.Takes)
 		view = partOf(t.view(d, ""), part, c.id.name())
 		props(view)["provisioningState"] = "Updating"
 		return nil
@@ -366,40 +351,44 @@ func removePart(d *doc, id resourceID) {
 	}
 }
 
-// unlink is called when a part is gone: what pointed at it loses the reference.
-func (t *tx) unlink(part string) {
-	for _, d := range slices.Concat(t.sources(part, typeNIC), t.sources(part, typeScaleNIC)) {
-		e := t.edit(d.ID)
-		for _, config := range items(e.Body, "properties", "ipConfigurations") {
-			for _, field := range []string{"loadBalancerBackendAddressPools", "loadBalancerInboundNatRules"} {
-				if list, ok := props(config)[field].([]any); ok {
-					props(config)[field] = slices.DeleteFunc(list, func(v any) bool {
-						o, ok := v.(object)
-						return ok && lower(str(o, "id")) == part
-					})
-				}
+// unlink is called when a resource or a part is gone: what pointed at it loses
+// the references that its type declares so.
+func (t *tx) unlink(id string) {
+	for _, r := range t.users(id, "") {
+		k := t.s.registry.typeOf(r.Type)
+		if k == nil || !slices.ContainsFunc(k.Refs, func(ref Reference) bool { return ref.Unlinks }) {
+			continue
+		}
+		d := t.edit(r.ID)
+		for _, ref := range k.Refs {
+			if ref.Unlinks {
+				unlink(d.Body, strings.Split(ref.Path, "."), id)
 			}
 		}
-		t.put(e)
+		t.put(d)
 	}
 }
 
-// unlinkParts is called when a resource is about to go: interfaces that are in
-// its pools leave them.
+// unlinkParts is called when a resource is about to go: what points at its parts
+// loses them.
 func (t *tx) unlinkParts(id string) {
 	d := t.find(id)
-	if d == nil || d.Type != typeBalancer {
+	if d == nil {
 		return
 	}
-	for _, field := range []string{"backendAddressPools", "inboundNatRules"} {
+	k := t.s.registry.typeOf(d.Type)
+	if k == nil {
+		return
+	}
+	for _, field := range sortedKeys(k.Parts) {
 		for _, e := range items(d.Body, "properties", field) {
 			t.unlink(lower(d.ID + "/" + field + "/" + str(e, "name")))
 		}
 	}
 }
 
-func (c *call) deletePart(k *kind, owner resourceID, part string) *Error {
-	if !k.parts[part] {
+func (c *call) deletePart(k *Type, owner resourceID, part string) *Error {
+	if !k.Parts[part] {
 		return errUnsupported("a delete of " + c.id.fullType() + " apart from its parent")
 	}
 	var op *operation
@@ -411,22 +400,22 @@ func (c *call) deletePart(k *kind, owner resourceID, part string) *Error {
 		if e := t.writable(c.id, owner.key(), ""); e != nil {
 			return e
 		}
-		if part == "subnets" {
-			if e := t.subnetInUse(c.id); e != nil {
+		if k.GuardPart != nil {
+			if e := k.GuardPart(t, part, c.id); e != nil {
 				return e
 			}
 		}
 		props(d.Body)["provisioningState"] = "Updating"
 		t.put(d)
-		o := c.operationOn(k, d, "delete")
+		o := c.operationOn(k, d)
 		o.Target, o.Lock = c.id.String(), d.ID
-		op = t.begin(o, k.takes)
+		op = t.begin(o, deleteWork(), k.Takes)
 		return nil
 	})
 	return c.accepted(op, err)
 }
 
-func (c *call) delete(k *kind) *Error {
+func (c *call) delete(k *Type) *Error {
 	var op *operation
 	there := false
 	err := c.s.update(func(t *tx) error {
@@ -438,28 +427,28 @@ func (c *call) delete(k *kind) *Error {
 		if e := c.preconditions(d); e != nil {
 			return e
 		}
-		if cur := t.open[d.key()]; cur != nil && strings.HasSuffix(cur.Action, "delete") {
+		if cur := t.open[d.key()]; cur != nil && cur.deletes() {
 			op = cur
 			return nil
 		}
-		if k.supersedes {
+		if k.Supersedes {
 			t.supersede(d.key())
 		}
 		if e := t.writable(c.id, c.id.key(), ""); e != nil {
 			return e
 		}
-		if k.guard != nil {
-			if e := k.guard(t, d); e != nil {
+		if k.Guard != nil {
+			if e := k.Guard(t, d); e != nil {
 				return e
 			}
 		}
-		if k.sync {
+		if k.Sync {
 			t.drop(d.ID)
 			return nil
 		}
 		props(d.Body)["provisioningState"] = "Deleting"
 		t.put(d)
-		op = t.begin(c.operationOn(k, d, k.delete), k.takes)
+		op = t.begin(c.operationOn(k, d), k.Delete, k.Takes)
 		return nil
 	})
 	if err == nil && op == nil && there {

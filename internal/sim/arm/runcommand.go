@@ -19,7 +19,7 @@ func (r runCommand) view() object {
 }
 
 // serveRunCommands answers the catalogue of a location, and one entry of it.
-func (c *call) serveRunCommands() *Error {
+func serveRunCommands(c *call) *Error {
 	if len(c.id.Names) == 1 {
 		out := []any{}
 		for _, r := range runCommands {

@@ -34,14 +34,29 @@ const (
 	maxInstancesGroup = 100
 )
 
-// scaleSetKinds are the kinds of scale sets. Instances and their interfaces are
+// scaleSetTypes are the rows of scale sets. Instances and their interfaces are
 // synchronous here because they come and go with operations on their set.
-func scaleSetKinds() []*kind {
-	return []*kind{
-		{typ: typeScale, style: styleCompute, takes: 40 * time.Second, put: "scale.put", update: "scale.put", delete: "scale.delete", supersedes: true, prepare: prepareScaleSet},
-		{typ: typeInstance, style: styleCompute, sync: true, global: true, prepare: prepareInstance, view: viewInstance},
-		{typ: typeInstanceExt, style: styleCompute, takes: 10 * time.Second, put: "ext.put", update: "ext.put", global: true, prepare: prepareExtension},
-		{typ: typeScaleNIC, style: styleNetwork, sync: true, global: true, prepare: refuseWrite, guard: refuseDelete, parts: map[string]bool{"ipConfigurations": false}, view: viewScaleNIC},
+func scaleSetTypes() []Type {
+	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
+	return []Type{
+		{Name: typeScale, Style: styleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true, Prepare: prepareScaleSet, Actions: scaleSetActions(),
+			Put: scalePut(), Update: scalePut(), Delete: Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
+			Works: []Work{scaleTasks(), scaleRoll()},
+			Refs: []Reference{
+				{Path: nic + "ipConfigurations.subnet", To: foreignSubnet, As: asOwner}, {Path: nic + "networkSecurityGroup", To: foreignNSG, As: asScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerBackendAddressPools", To: foreignBalancer + "/backendAddressPools", As: asScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools", To: foreignBalancer + "/inboundNatPools", As: asScaleSet},
+				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: asScaleSet},
+			}},
+		{Name: typeInstance, Style: styleCompute, Sync: true, Global: true, Untracked: true, Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf, Serve: serveInstance, Actions: instanceActions()},
+		{Name: typeInstanceExt, Style: styleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
+		{Name: typeScaleNIC, Style: styleNetwork, ETag: etagWeak, Sync: true, Global: true, Untracked: true, Prepare: refuseWrite, Guard: refuseDelete, Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
+			Addresses: []string{"ipConfigurations"},
+			Refs: []Reference{
+				{Path: "ipConfigurations.subnet", To: foreignSubnet, As: asInterface},
+				{Path: "ipConfigurations.loadBalancerBackendAddressPools", To: foreignBalancer + "/backendAddressPools", Unlinks: true},
+				{Path: "ipConfigurations.loadBalancerInboundNatRules", To: foreignBalancer + "/inboundNatRules", Unlinks: true},
+			}},
 	}
 }
 

@@ -7,63 +7,89 @@ import (
 	"time"
 )
 
-// scalePath is a path at or below a scale set: the set, the instance if one is
-// named, and what is asked of it.
-type scalePath struct {
-	set, instance resourceID
-	action        string // in lower case
+// scaleSetActions are the rows of what is asked of a set.
+func scaleSetActions() []Action {
+	get := http.MethodGet
+	out := []Action{
+		{Name: "instanceview", Method: get, Serve: ofSet(func(t *tx, _ *call, set *doc) (any, *Error) { return t.scaleSetView(set), nil })},
+		{Name: "skus", Method: get, Serve: ofSet(viewSKUs)},
+		{Name: "networkinterfaces", Method: get, Serve: ofSet(listInterfaces)},
+		{Name: "virtualmachines", Method: get, Serve: ofSet(listMembers)},
+		{Name: "rollingupgrades/latest", Method: get, Serve: ofSet(viewRoll)},
+		{Name: "rollingupgrades/cancel", Serve: cancelRoll},
+		{Name: "osrollingupgrade", Serve: startRoll},
+		{Name: "extensionrollingupgrade", Serve: startRoll},
+		{Name: "delete", Serve: named(func(c *call, set resourceID, ids []string) *Error {
+			return deleteInstances(c, set, ids, http.MethodPost)
+		})},
+		{Name: "manualupgrade", Serve: named(upgradeInstances)},
+	}
+	for _, k := range taskActions() {
+		out = append(out, Action{Name: k.name, Serve: func(c *call, set resourceID) *Error {
+			args, e := c.body()
+			if e != nil {
+				return e
+			}
+			return assignTasks(c, set, texts(args, "instanceIds"), k.task, k.takes)
+		}})
+	}
+	return out
 }
 
-// scalePathOf takes a path apart; false means that it is not about a scale set or
-// is a plain resource.
-func scalePathOf(id resourceID) (p scalePath, ok bool) {
-	if !strings.EqualFold(id.Namespace, "Microsoft.Compute") || len(id.Names) == 0 || lower(id.Types[0]) != "virtualmachinescalesets" {
-		return p, false
+// instanceActions are the rows of what is asked of one instance.
+func instanceActions() []Action {
+	out := []Action{
+		{Name: "instanceview", Method: http.MethodGet, Serve: func(c *call, id resourceID) *Error { return getInstance(c, id, true) }},
+		{Name: "runcommand", Serve: runInInstance, Work: scaleRun()},
+		{Name: "retrievebootdiagnosticsdata", Serve: serveBootDiagnostics},
+		{Name: "simulateeviction", Serve: simulateEviction},
 	}
-	p.set = id
-	p.set.Types, p.set.Names = id.Types[:1:1], id.Names[:1:1]
-	rest := id.Types[1:]
-	switch {
-	case len(rest) == 0:
-		return p, false
-	case len(rest) == 1 && len(id.Names) == 2 && lower(rest[0]) == "rollingupgrades":
-		p.action = "rollingupgrades/" + lower(id.Names[1])
-		return p, true
-	case lower(rest[0]) == "virtualmachines" && len(id.Names) > 1:
-		p.instance = p.set.child("virtualMachines", id.Names[1])
-		if len(rest) > 2 || len(id.Names) > 2 {
-			return p, false
-		}
-		if len(rest) == 2 {
-			p.action = lower(rest[1])
-		}
-		return p, true
-	case len(rest) == 1 && len(id.Names) == 1:
-		p.action = lower(rest[0])
-		return p, true
+	for _, k := range taskActions() {
+		out = append(out, Action{Name: k.name, Serve: func(c *call, id resourceID) *Error {
+			return assignTasks(c, setOfInstance(id), []string{id.name()}, k.task, k.takes)
+		}})
 	}
-	return p, false
+	return out
 }
 
-// serveScaleSet answers what is asked of scale sets and their instances besides
-// the verbs that all resources know; false means the path is something else.
-func (c *call) serveScaleSet() (bool, *Error) {
-	p, ok := scalePathOf(c.id)
+// taskAction is an action on members: the task that it comes to and the time that
+// it takes.
+type taskAction struct {
+	name, task string
+	takes      time.Duration
+}
+
+// taskActions are the actions that Azure offers on a set and on an instance alike.
+func taskActions() []taskAction {
+	return []taskAction{
+		{"start", taskStart, 30 * time.Second},
+		{"restart", taskRestart, 30 * time.Second},
+		{"redeploy", taskRestart, 30 * time.Second},
+		{"poweroff", taskStop, 20 * time.Second},
+		{"deallocate", taskDeallocate, 40 * time.Second},
+		{"reimage", taskReimage, 90 * time.Second},
+		{"reimageall", taskReimage, 90 * time.Second},
+		{"reapply", taskTouch, 10 * time.Second},
+	}
+}
+
+// serveInstance answers for an instance, or a VM of a Flexible set, that is named
+// below its set.
+func serveInstance(c *call) (bool, *Error) {
 	switch {
-	case !ok:
+	case !c.id.isResource():
 		return false, nil
-	case c.r.Method == http.MethodGet && len(p.instance.Names) > 0:
-		return c.getInstance(p)
 	case c.r.Method == http.MethodGet:
-		return c.getScaleSet(p)
-	case c.r.Method == http.MethodDelete && len(p.instance.Names) > 0 && p.action == "":
-		return true, c.deleteInstances(p.set, []string{p.instance.name()}, http.MethodDelete)
-	case c.r.Method == http.MethodPost && len(p.instance.Names) > 0:
-		return c.postInstance(p)
-	case c.r.Method == http.MethodPost:
-		return c.postScaleSet(p)
+		return true, getInstance(c, c.id, false)
+	case c.r.Method == http.MethodDelete:
+		return true, deleteInstances(c, setOfInstance(c.id), []string{c.id.name()}, http.MethodDelete)
 	}
 	return false, nil
+}
+
+func setOfInstance(id resourceID) resourceID {
+	set, _ := id.parent()
+	return set
 }
 
 // memberOf finds a member of a set by its number, or by its name in a Flexible
@@ -80,67 +106,86 @@ func (t *tx) memberOf(set *doc, id string) *doc {
 	return nil
 }
 
-func (c *call) getScaleSet(p scalePath) (bool, *Error) {
-	var body any
-	var e *Error
-	known := true
-	c.s.read(func(t *tx) {
-		set := t.find(p.set.key())
-		if set == nil {
-			e = errNotFound(p.set)
-			return
+// ofSet answers with what is read of a set.
+func ofSet(view func(t *tx, c *call, set *doc) (any, *Error)) func(c *call, id resourceID) *Error {
+	return func(c *call, id resourceID) *Error {
+		var body any
+		e := errNotFound(id)
+		c.s.read(func(t *tx) {
+			if set := t.find(id.key()); set != nil {
+				body, e = view(t, c, set)
+			}
+		})
+		if e != nil {
+			return e
 		}
-		switch p.action {
-		case "rollingupgrades/latest":
-			if body = t.rollingView(set); body == nil {
-				e = refuse(http.StatusNotFound, "NotFound", "The virtual machine scale set %s has had no rolling upgrade.", set.id.name())
-			}
-		case "instanceview":
-			body = t.scaleSetView(set)
-		case "skus":
-			body = object{"value": []any{object{"resourceType": typeScale, "sku": clone(set.Body["sku"]), "capacity": object{"minimum": 0, "maximum": maxInstances, "defaultCapacity": capacityOf(set), "scaleType": "Automatic"}}}}
-		case "networkinterfaces":
-			out := []any{}
-			for _, n := range t.all(typeScaleNIC, set.ID) {
-				out = append(out, t.view(n, ""))
-			}
-			body = object{"value": out}
-		case "virtualmachines":
-			out := []any{}
-			for _, m := range t.members(set) {
-				out = append(out, t.memberView(m, c.query.Get("$expand")))
-			}
-			body = object{"value": out}
-		default:
-			known = false
-		}
-	})
-	if e == nil && known {
 		c.reply(http.StatusOK, body)
+		return nil
 	}
-	return known || e != nil, e
 }
 
-func (c *call) getInstance(p scalePath) (bool, *Error) {
-	if p.action != "" && p.action != "instanceview" {
-		return false, nil
+func viewSKUs(_ *tx, _ *call, set *doc) (any, *Error) {
+	return object{"value": []any{object{"resourceType": typeScale, "sku": clone(set.Body["sku"]), "capacity": object{"minimum": 0, "maximum": maxInstances, "defaultCapacity": capacityOf(set), "scaleType": "Automatic"}}}}, nil
+}
+
+func listInterfaces(t *tx, _ *call, set *doc) (any, *Error) {
+	out := []any{}
+	for _, n := range t.all(typeScaleNIC, set.ID) {
+		out = append(out, t.view(n, ""))
 	}
+	return object{"value": out}, nil
+}
+
+func listMembers(t *tx, c *call, set *doc) (any, *Error) {
+	out := []any{}
+	for _, m := range t.members(set) {
+		out = append(out, t.memberView(m, c.query.Get("$expand")))
+	}
+	return object{"value": out}, nil
+}
+
+func viewRoll(t *tx, _ *call, set *doc) (any, *Error) {
+	body := t.rollingView(set)
+	if body == nil {
+		return nil, refuse(http.StatusNotFound, "NotFound", "The virtual machine scale set %s has had no rolling upgrade.", set.id.name())
+	}
+	return body, nil
+}
+
+// named reads the instances that an action names, which has to name some.
+func named(serve func(c *call, set resourceID, ids []string) *Error) func(c *call, set resourceID) *Error {
+	return func(c *call, set resourceID) *Error {
+		args, e := c.body()
+		if e != nil {
+			return e
+		}
+		ids := texts(args, "instanceIds")
+		if len(ids) == 0 {
+			return invalid("instanceIds", "Required parameter 'instanceIds' is missing (null).")
+		}
+		return serve(c, set, ids)
+	}
+}
+
+// getInstance answers an instance, or its instance view.
+func getInstance(c *call, id resourceID, instanceView bool) *Error {
 	var body object
-	e := errNotFound(p.instance)
+	e := errNotFound(id)
 	c.s.read(func(t *tx) {
-		if set := t.find(p.set.key()); set != nil {
-			if d := t.memberOf(set, p.instance.name()); d != nil {
+		if set := t.find(setOfInstance(id).key()); set != nil {
+			if d := t.memberOf(set, id.name()); d != nil {
 				body, e = t.memberView(d, c.query.Get("$expand")), nil
-				if p.action != "" {
+				if instanceView {
 					body = t.instanceView(d)
 				}
 			}
 		}
 	})
-	if e == nil {
-		c.reply(http.StatusOK, body)
+	if e != nil {
+		return e
 	}
-	return true, e
+	c.reply(http.StatusOK, body)
+	return nil
 }
 
 // memberView shows a member as the instances of a set are shown. Those of a
@@ -156,66 +201,6 @@ func (t *tx) memberView(d *doc, expand string) object {
 	body["instanceId"] = d.id.name()
 	delete(body, "tags")
 	return body
-}
-
-// scaleTasks are the actions that Azure offers on a set and on an instance, with
-// the task that they come to and the time they take.
-func scaleTask(action string) (what string, takes time.Duration) {
-	switch action {
-	case "start":
-		return taskStart, 30 * time.Second
-	case "restart", "redeploy":
-		return taskRestart, 30 * time.Second
-	case "poweroff":
-		return taskStop, 20 * time.Second
-	case "deallocate":
-		return taskDeallocate, 40 * time.Second
-	case "reimage", "reimageall":
-		return taskReimage, 90 * time.Second
-	case "reapply":
-		return taskTouch, 10 * time.Second
-	}
-	return "", 0
-}
-
-func (c *call) postScaleSet(p scalePath) (bool, *Error) {
-	args, e := c.body()
-	if e != nil {
-		return true, e
-	}
-	ids := texts(args, "instanceIds")
-	switch what, takes := scaleTask(p.action); {
-	case what != "":
-		return true, c.assignTasks(p.set, ids, what, takes)
-	case p.action == "osrollingupgrade" || p.action == "extensionrollingupgrade":
-		return true, c.startRoll(p.set)
-	case p.action == "rollingupgrades/cancel":
-		return true, c.cancelRoll(p.set)
-	case p.action == "delete" && len(ids) == 0:
-		return true, invalid("instanceIds", "Required parameter 'instanceIds' is missing (null).")
-	case p.action == "delete":
-		return true, c.deleteInstances(p.set, ids, http.MethodPost)
-	case p.action == "manualupgrade" && len(ids) == 0:
-		return true, invalid("instanceIds", "Required parameter 'instanceIds' is missing (null).")
-	case p.action == "manualupgrade":
-		return true, c.upgradeInstances(p.set, ids)
-	}
-	return false, nil
-}
-
-func (c *call) postInstance(p scalePath) (bool, *Error) {
-	what, takes := scaleTask(p.action)
-	switch {
-	case what != "":
-		return true, c.assignTasks(p.set, []string{p.instance.name()}, what, takes)
-	case p.action == "runcommand":
-		return true, c.runInInstance(p)
-	case p.action == "retrievebootdiagnosticsdata":
-		return true, c.serveBootDiagnostics(p.instance)
-	case p.action == "simulateeviction":
-		return true, c.simulateEviction(p.instance)
-	}
-	return false, nil
 }
 
 // chosen are the members that a request names, all for none and for "*". Those
@@ -248,7 +233,7 @@ func (t *tx) chosen(set *doc, ids []string) ([]*doc, *Error) {
 // onMembers begins an operation that does something to the members named; change
 // gives each its task. It does not wait for others on the set: Azure does not
 // either.
-func (c *call) onMembers(setID resourceID, ids []string, method string, takes time.Duration, change func(t *tx, set *doc, members []*doc) *Error) *Error {
+func onMembers(c *call, setID resourceID, ids []string, method string, takes time.Duration, change func(t *tx, set *doc, members []*doc) *Error) *Error {
 	var op *operation
 	err := c.s.update(func(t *tx) error {
 		set := t.find(setID.key())
@@ -269,15 +254,15 @@ func (c *call) onMembers(setID resourceID, ids []string, method string, takes ti
 		for _, m := range members {
 			keys = append(keys, m.ID)
 		}
-		op = t.begin(&operation{Action: "scale.tasks", Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID, t.s.guid()), Style: styleCompute, Subscription: c.id.Subscription,
-			Namespace: c.id.Namespace, Location: set.location(), APIVersion: c.version, Args: object{"members": anys(keys)}}, takes)
+		op = t.begin(&operation{Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID, t.s.guid()), Style: styleCompute, Subscription: c.id.Subscription,
+			Namespace: c.id.Namespace, Location: set.location(), APIVersion: c.version, Args: object{"members": anys(keys)}}, scaleTasks(), takes)
 		return nil
 	})
 	return c.accepted(op, err)
 }
 
-func (c *call) assignTasks(set resourceID, ids []string, what string, takes time.Duration) *Error {
-	return c.onMembers(set, ids, http.MethodPost, takes, func(t *tx, set *doc, members []*doc) *Error {
+func assignTasks(c *call, set resourceID, ids []string, what string, takes time.Duration) *Error {
+	return onMembers(c, set, ids, http.MethodPost, takes, func(t *tx, set *doc, members []*doc) *Error {
 		for _, m := range members {
 			if what == taskReimage {
 				e := t.edit(m.ID)
@@ -295,8 +280,8 @@ func (c *call) assignTasks(set resourceID, ids []string, what string, takes time
 
 // deleteInstances takes the instances named away, and with them capacity. It is
 // asked of the instances: protection does not hold it up.
-func (c *call) deleteInstances(set resourceID, ids []string, method string) *Error {
-	return c.onMembers(set, ids, method, 20*time.Second, func(t *tx, set *doc, members []*doc) *Error {
+func deleteInstances(c *call, set resourceID, ids []string, method string) *Error {
+	return onMembers(c, set, ids, method, 20*time.Second, func(t *tx, set *doc, members []*doc) *Error {
 		for _, m := range members {
 			t.assign(m, taskDelete)
 		}
@@ -310,8 +295,8 @@ func (c *call) deleteInstances(set resourceID, ids []string, method string) *Err
 // upgradeInstances brings the instances named to the set's model. A new image
 // takes a new OS disk; else the instance keeps its disks and, for another size,
 // starts again.
-func (c *call) upgradeInstances(set resourceID, ids []string) *Error {
-	return c.onMembers(set, ids, http.MethodPost, 60*time.Second, func(t *tx, set *doc, members []*doc) *Error {
+func upgradeInstances(c *call, set resourceID, ids []string) *Error {
+	return onMembers(c, set, ids, http.MethodPost, 60*time.Second, func(t *tx, set *doc, members []*doc) *Error {
 		if isFlexible(set) {
 			return badRequest("OperationNotAllowed", "Upgrading instances is not supported for Virtual Machine Scale Sets with the orchestration mode Flexible.")
 		}
@@ -346,26 +331,26 @@ func (t *tx) upgrade(set, m *doc) (*doc, *Error) {
 }
 
 // runInInstance is Run Command on an instance.
-func (c *call) runInInstance(p scalePath) *Error {
+func runInInstance(c *call, id resourceID) *Error {
 	args, e := c.body()
 	if e != nil {
 		return e
 	}
 	var op *operation
 	err := c.s.update(func(t *tx) error {
-		set := t.find(p.set.key())
+		set := t.find(setOfInstance(id).key())
 		if set == nil {
-			return errNotFound(p.set)
+			return errNotFound(setOfInstance(id))
 		}
-		d := t.memberOf(set, p.instance.name())
+		d := t.memberOf(set, id.name())
 		switch {
 		case d == nil:
-			return errNotFound(p.instance)
+			return errNotFound(id)
 		case str(d.Hidden, "power") != "running":
 			return conflict("OperationNotAllowed", "The operation requires the VM to be running (or set to run).")
 		}
-		op = t.begin(&operation{Action: "scale.run", Method: http.MethodPost, Target: d.ID, Style: styleCompute, Subscription: c.id.Subscription,
-			Namespace: c.id.Namespace, Location: d.location(), APIVersion: c.version, Args: args}, 10*time.Second)
+		op = t.begin(&operation{Method: http.MethodPost, Target: d.ID, Style: styleCompute, Subscription: c.id.Subscription,
+			Namespace: c.id.Namespace, Location: d.location(), APIVersion: c.version, Args: args}, scaleRun(), 10*time.Second)
 		return nil
 	})
 	return c.accepted(op, err)

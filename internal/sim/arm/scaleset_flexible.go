@@ -157,9 +157,9 @@ func (t *tx) leaveSet(d *doc) {
 
 var scaleSetFilter = regexp.MustCompile(`(?i)^\s*'?virtualMachineScaleSet/id'?\s+eq\s+'([^']+)'\s*$`)
 
-// filter keeps the VMs of one scale set, if that is what a list asks for. Other
+// filterMembers keeps the VMs of one scale set, if that is what a list asks for. Other
 // filters are not understood and leave all.
-func (t *tx) filter(found []*record, filter string) []*record {
+func filterMembers(t *tx, found []*record, filter string) []*record {
 	m := scaleSetFilter.FindStringSubmatch(filter)
 	if m == nil {
 		return found

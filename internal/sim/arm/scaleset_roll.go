@@ -115,13 +115,13 @@ func (t *tx) outdated(set *doc) []*doc {
 func (t *tx) roll(set *doc, method, apiVersion string) *operation {
 	now := t.now.Format(time.RFC3339)
 	set.Hidden["rolling"] = object{"code": rollForward, "startTime": now, "lastAction": "Start", "lastActionTime": now}
-	return t.begin(&operation{Action: "scale.roll", Method: method, Target: set.ID, Lock: set.ID + "/rollingUpgrades/latest", Style: styleCompute, Subscription: set.id.Subscription,
-		Namespace: set.id.Namespace, Location: set.location(), APIVersion: apiVersion}, 60*time.Second)
+	return t.begin(&operation{Method: method, Target: set.ID, Lock: set.ID + "/rollingUpgrades/latest", Style: styleCompute, Subscription: set.id.Subscription,
+		Namespace: set.id.Namespace, Location: set.location(), APIVersion: apiVersion}, scaleRoll(), 60*time.Second)
 }
 
 func rollCode(set *doc) string { return str(set.Hidden, "rolling", "code") }
 
-func (c *call) startRoll(id resourceID) *Error {
+func startRoll(c *call, id resourceID) *Error {
 	var op *operation
 	err := c.s.update(func(t *tx) error {
 		set := t.edit(id.key())
@@ -141,7 +141,7 @@ func (c *call) startRoll(id resourceID) *Error {
 }
 
 // cancelRoll ends a rolling upgrade after the batch that it is at.
-func (c *call) cancelRoll(id resourceID) *Error {
+func cancelRoll(c *call, id resourceID) *Error {
 	var op *operation
 	err := c.s.update(func(t *tx) error {
 		set := t.edit(id.key())
@@ -154,8 +154,8 @@ func (c *call) cancelRoll(id resourceID) *Error {
 		rolling := sub(set.Hidden, "rolling")
 		rolling["code"], rolling["lastAction"], rolling["lastActionTime"] = rollCancelled, "Cancel", t.now.Format(time.RFC3339)
 		t.put(set)
-		op = t.begin(&operation{Action: "scale.tasks", Method: http.MethodPost, Target: set.ID, Lock: set.ID + "/rollingUpgrades/cancel", Style: styleCompute, Subscription: c.id.Subscription,
-			Namespace: c.id.Namespace, Location: set.location(), APIVersion: c.version, Args: object{}}, time.Second)
+		op = t.begin(&operation{Method: http.MethodPost, Target: set.ID, Lock: set.ID + "/rollingUpgrades/cancel", Style: styleCompute, Subscription: c.id.Subscription,
+			Namespace: c.id.Namespace, Location: set.location(), APIVersion: c.version, Args: object{}}, scaleTasks(), time.Second)
 		return nil
 	})
 	return c.accepted(op, err)
@@ -215,7 +215,7 @@ func (t *tx) healthy(set *doc, all []*doc, policy rollingPolicy) *Error {
 			continue
 		}
 		ok := m.state() == statusSucceeded
-		if machines := t.s.cfg.Machines; ok && machines != nil && str(m.Hidden, "power") == "running" {
+		if machines := hostOf(t.s); ok && machines != nil && str(m.Hidden, "power") == "running" {
 			ok = machines.View(m.ID).AgentReady
 		}
 		if !ok {

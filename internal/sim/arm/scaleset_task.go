@@ -134,7 +134,7 @@ func (l *launches) forget(id string) {
 // launchOnce begins a task that has not begun and is still its member's. It uses
 // the server's life and not the operation's: one that takes over relies on it.
 func (s *Server) launchOnce(k task) {
-	l := s.begun.of(k.id)
+	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.key == k.key {
@@ -154,7 +154,7 @@ func (s *Server) launchOnce(k task) {
 
 // launchFailure is how a task failed before its guest began; nil if it did not.
 func (s *Server) launchFailure(k task) *Error {
-	l := s.begun.of(k.id)
+	l := computeOf(s).begun.of(k.id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.key != k.key {
@@ -202,7 +202,7 @@ func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Erro
 				s.complete(k, e)
 				failed = firstError(failed, e)
 			case done && s.bringsExtensions(k):
-				if done = s.begun.claim(k); done {
+				if done = computeOf(s).begun.claim(k); done {
 					ready = append(ready, k)
 				}
 			case done:
@@ -217,7 +217,7 @@ func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Erro
 				if ctx.Err() == nil {
 					s.complete(k, e)
 				} else {
-					s.begun.release(k)
+					computeOf(s).begun.release(k)
 				}
 				results <- e
 			})
@@ -251,7 +251,7 @@ func errStopping() *Error {
 
 // launch does the part of a task that does not wait for the guest.
 func (s *Server) launch(ctx context.Context, k task) *Error {
-	m := s.cfg.Machines
+	m := hostOf(s)
 	if m == nil {
 		return nil
 	}
@@ -290,13 +290,13 @@ func (s *Server) outcome(k task) (done bool, e *Error) {
 			current, name = str(d.Hidden, "task") == k.key, instanceName(d)
 		}
 	})
-	if !current || s.cfg.Machines == nil || k.what != taskBoot && k.what != taskReimage {
+	if !current || hostOf(s) == nil || k.what != taskBoot && k.what != taskReimage {
 		return true, nil
 	}
 	if e := s.launchFailure(k); e != nil {
 		return true, e
 	}
-	switch view := s.cfg.Machines.View(k.id); view.Provisioned {
+	switch view := hostOf(s).View(k.id); view.Provisioned {
 	case ProvisioningReady:
 		return true, nil
 	case ProvisioningFailed:
@@ -327,7 +327,7 @@ func (s *Server) settle(tasks []task, e *Error) {
 	for _, k := range tasks {
 		switch k.what {
 		case taskDelete:
-			s.begun.forget(k.id)
+			computeOf(s).begun.forget(k.id)
 		case taskBoot, taskStart:
 			if e == nil {
 				s.threaten(k.id)

@@ -2,16 +2,12 @@ package arm
 
 import "context"
 
-// scaleWorks are the actions on scale sets.
-func scaleWorks() map[string]work {
-	return map[string]work{
-		"scale.put":    {run: runScaleSet, finish: finishScaleSet},
-		"scale.delete": {run: runDeleteScaleSet, finish: finishDeleteScaleSet},
-		"scale.tasks":  {run: runTasks, finish: finishTasks},
-		"scale.run":    {run: runScript, finish: finishNothing},
-		"scale.roll":   {run: runRoll, finish: finishRoll},
-	}
-}
+// The works of scale sets: a write, tasks of some members, a script in one, and a
+// rolling upgrade.
+func scalePut() Work   { return Work{Name: "scale.put", Run: runScaleSet, Finish: finishScaleSet} }
+func scaleTasks() Work { return Work{Name: "scale.tasks", Run: runTasks, Finish: finishTasks} }
+func scaleRun() Work   { return Work{Name: "scale.run", Run: runScript, Finish: finishNothing} }
+func scaleRoll() Work  { return Work{Name: "scale.roll", Run: runRoll, Finish: finishRoll} }
 
 // runScaleSet does what a write of the model has left to be done, and what an
 // operation that it superseded has not finished.
@@ -92,7 +88,7 @@ func finishDeleteScaleSet(t *tx, op *operation, _ any, err *Error) {
 
 // dropMember removes a member of either mode with what belongs to it.
 func (t *tx) dropMember(d *doc) {
-	t.s.begun.forget(d.ID)
+	computeOf(t.s).begun.forget(d.ID)
 	if d.Type == typeInstance {
 		t.dropInstance(d)
 		return

@@ -26,8 +26,8 @@ const (
 	DefaultSubscription = "00000000-0000-0000-0000-0000000000a1"
 )
 
-// Config says how the local Azure behaves.
-type Config struct {
+// Options say how an engine behaves.
+type Options struct {
 	// Dir keeps the state; empty keeps it in memory.
 	Dir string
 	Log logr.Logger
@@ -40,53 +40,35 @@ type Config struct {
 	// TenantID and Subscriptions are the defaults above when empty.
 	TenantID      string
 	Subscriptions []string
-	// Machines runs the VMs; nil lets each succeed and never boot.
-	Machines Machines
-	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
-	// (RFC 5737) in turn.
-	PublicIP func(id string) (string, error)
 	// Faults are the rules in force at first; nil is none.
 	Faults *fault.Set
-	// Clients are the applications that may log in; nil lets every one do so with
-	// whatever it presents.
-	Clients []Client
-	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
-	FQDN func(label, location, ip string) string
-	// Tunnel carries what goes through Bastion hosts; nil refuses it.
-	Tunnel Tunnel
 }
 
 // Server is a running local Azure.
 type Server struct {
-	cfg     Config
-	log     logr.Logger
-	clock   clock.WithTicker
-	pace    Latency
-	ctx     context.Context
-	stop    context.CancelFunc
-	work    sync.WaitGroup
-	actions map[string]work
-	types   map[string]*kind
-	running *running
-	feed    *feed
-	begun   launches
-	calls   *callLog
-	faults  *fault.Set
-	budgets throttle.Buckets
-	pki     *serving
-	blobKey [32]byte     // signs addresses of storage
-	port    atomic.Int64 // that Serve listens on, 0 before
-	// passwords are those that VMAccess is to set, by the extension's key, until it
-	// has: they are in no store. A restart in between loses them.
-	passwords sync.Map
-	tunnels   tunnels
+	cfg      Options
+	log      logr.Logger
+	clock    clock.WithTicker
+	pace     Latency
+	ctx      context.Context
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	registry *registry
+	running  *running
+	feed     *feed
+	calls    *callLog
+	faults   *fault.Set
+	budgets  throttle.Buckets
+	pki      *serving
+	port     atomic.Int64 // that Serve listens on, 0 before
 
 	mu    sync.RWMutex
 	store *store
 }
 
-// New opens the state and takes up what was under way.
-func New(cfg Config) (*Server, error) {
+// Open opens the state and takes up what was under way. The providers' tables are
+// this server's own from then on.
+func Open(cfg Options, providers ...Provider) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
@@ -96,9 +78,6 @@ func New(cfg Config) (*Server, error) {
 	if len(cfg.Subscriptions) == 0 {
 		cfg.Subscriptions = []string{DefaultSubscription}
 	}
-	if cfg.FQDN == nil {
-		cfg.FQDN = func(label, location, _ string) string { return label + "." + location + ".cloudapp.azure.com" }
-	}
 	if cfg.Faults == nil {
 		cfg.Faults = &fault.Set{}
 	}
@@ -107,58 +86,39 @@ func New(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("make the local Azure's state: %w", err)
 		}
 	}
-	store, err := openStore(cfg.Dir, cfg.Log)
+	types := newRegistry(providers)
+	store, err := openStore(cfg.Dir, types, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
-	if s.pki, err = loadServing(cfg.Dir); err != nil {
+	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, registry: types, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
+	if s.pki, err = loadServing(cfg.Dir, hosts(providers)); err != nil {
 		store.close()
 		return nil, err
 	}
-	_, _ = rand.Read(s.blobKey[:]) // never fails (crypto/rand)
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.actions, s.types = s.works(), kinds()
 	s.work.Go(func() { s.feed.run(s.ctx) })
 	s.resume()
 	return s, nil
 }
 
-// resume starts the VMs that ran and drives the operations that were open.
+// resume lets the providers take up what ran and drives the operations that were
+// open.
 func (s *Server) resume() {
 	var open []*operation
-	var vms []VM
 	s.read(func(t *tx) {
 		for _, op := range t.open {
 			open = append(open, op)
 		}
-		vms = t.poweredOn()
 	})
-	if s.cfg.Machines != nil {
-		for _, vm := range vms {
-			s.cfg.Machines.Start(vm)
+	for _, p := range s.registry.providers {
+		if p.Start != nil {
+			p.Start(s)
 		}
 	}
 	for _, op := range open {
 		s.drive(op)
 	}
-}
-
-// poweredOn lists the machines that run, but for those that an open operation
-// is about to start.
-func (t *tx) poweredOn() []VM {
-	var out []VM
-	for _, d := range t.all(typeVM, "") {
-		if str(d.Hidden, "power") == "running" && d.state() != "Creating" && str(d.Hidden, "todo") == "" {
-			out = append(out, t.machine(d))
-		}
-	}
-	for _, d := range t.all(typeInstance, "") {
-		if str(d.Hidden, "power") == "running" && str(d.Hidden, "todo") == "" {
-			out = append(out, t.machine(d))
-		}
-	}
-	return out
 }
 
 // Close ends the server; open operations go on after the next New on the same
@@ -169,8 +129,8 @@ func (s *Server) Close() error {
 	return s.store.close()
 }
 
-// GuestChanged tells the server that View of a VM answers something new.
-func (s *Server) GuestChanged(string) { s.running.stir() }
+// Stir wakes the operations that wait for something outside the store.
+func (s *Server) Stir() { s.running.stir() }
 
 // List returns the documents of a resource type as clients see them.
 func (s *Server) List(resourceType string) []json.RawMessage {

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,9 +49,6 @@ var sizes = []size{
 	{"Standard_NC6s_v3", "standardNCSv3Family", 6, 114688, true, false, true},
 }
 
-// regions and whether they have availability zones.
-var regions = map[string]bool{"westeurope": true, "northeurope": true, "eastus": true, "eastus2": true, "westus2": true, "westus": false}
-
 func sizeNamed(name string) (size, bool) {
 	i := slices.IndexFunc(sizes, func(s size) bool { return strings.EqualFold(s.name, name) })
 	if i < 0 {
@@ -61,9 +59,9 @@ func sizeNamed(name string) (size, bool) {
 
 func (s *Server) sizeFor(location, name string, zones []string) (size, *Error) {
 	sz, ok := sizeNamed(name)
-	zonal, known := regions[location]
+	place, known := Places[location]
 	if !known {
-		return sz, badRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for the resource type is '%s'.", location, strings.Join(sortedKeys(regions), ","))
+		return sz, badRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for the resource type is '%s'.", location, strings.Join(sortedKeys(Places), ","))
 	}
 	if !ok {
 		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current region are: %s. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regionservices.", name, sizeNames())
@@ -71,7 +69,7 @@ func (s *Server) sizeFor(location, name string, zones []string) (size, *Error) {
 	if sz.restricted {
 		return sz, errSKU(name, location)
 	}
-	if len(zones) > 0 && (!zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
+	if len(zones) > 0 && (!place.Zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
 		return sz, badRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.", strings.Join(zones, ","), location)
 	}
 	return sz, nil
@@ -89,17 +87,18 @@ func errSKU(size, location string) *Error {
 	return conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
 }
 
-func skus(filter string) []any {
-	_, only, _ := strings.Cut(filter, "'")
+// listSKUs answers the SKUs of the regions.
+func listSKUs(c *call) *Error {
+	_, only, _ := strings.Cut(c.query.Get("$filter"), "'")
 	only = region(strings.TrimSuffix(only, "'"))
 	out := []any{}
-	for _, r := range sortedKeys(regions) {
+	for _, r := range sortedKeys(Places) {
 		if only != "" && r != only {
 			continue
 		}
 		for _, s := range sizes {
 			zones := []any{}
-			if regions[r] {
+			if Places[r].Zonal {
 				zones = []any{"1", "2", "3"}
 			}
 			restrictions := []any{}
@@ -112,7 +111,8 @@ func skus(filter string) []any {
 		out = append(out, object{"resourceType": "availabilitySets", "name": "Aligned", "locations": []any{r}, "locationInfo": []any{object{"location": r, "zones": []any{}}}, "restrictions": []any{},
 			"capabilities": []any{object{"name": "MaximumPlatformFaultDomainCount", "value": "3"}}})
 	}
-	return out
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
 }
 
 func (s size) capabilities() []any {
@@ -130,4 +130,14 @@ func (s size) capabilities() []any {
 		out = append(out, object{"name": c[0], "value": c[1]})
 	}
 	return out
+}
+
+// listSizes answers the older list of sizes, which az vm list-sizes asks for.
+func listSizes(c *call) *Error {
+	out := []any{}
+	for _, s := range sizes {
+		out = append(out, object{"name": s.name, "numberOfCores": s.cores, "memoryInMB": s.memoryMiB, "maxDataDiskCount": 2 * s.cores, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": localDiskOf(s).temp << 10})
+	}
+	c.reply(http.StatusOK, object{"value": out})
+	return nil
 }

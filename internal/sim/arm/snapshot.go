@@ -62,7 +62,7 @@ func (s *Server) Restore(r io.Reader) error {
 		if err := r.compact(); err != nil {
 			return fmt.Errorf("read the snapshot: %w", err)
 		}
-		if err := r.complete(); err != nil {
+		if err := r.complete(s.registry); err != nil {
 			return fmt.Errorf("read the snapshot: %w", err)
 		}
 	}
@@ -74,10 +74,12 @@ func (s *Server) Reset() error { return s.replace(nil, nil) }
 
 // replace puts another state in the place of the one there is.
 func (s *Server) replace(records []*record, ops []*operation) error {
-	var guests []string
+	var after []func() error
 	err := s.update(func(t *tx) error {
-		for _, vm := range t.poweredOn() {
-			guests = append(guests, vm.ID)
+		for _, p := range s.registry.providers {
+			if p.Clear != nil {
+				after = append(after, p.Clear(t))
+			}
 		}
 		for _, id := range sortedKeys(t.ops) {
 			t.s.running.cancel(id)
@@ -97,14 +99,11 @@ func (s *Server) replace(records []*record, ops []*operation) error {
 	if err != nil {
 		return err
 	}
-	if s.cfg.Machines != nil {
-		for _, id := range guests {
-			if err := s.cfg.Machines.Delete(s.ctx, id); err != nil {
-				return fmt.Errorf("end the guest of %s: %w", id, err)
-			}
+	for _, f := range after {
+		if err := f(); err != nil {
+			return err
 		}
 	}
-	s.begun.clear()
 	s.resume()
 	return nil
 }

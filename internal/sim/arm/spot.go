@@ -56,7 +56,7 @@ func spotOf(d *doc) object {
 // simulateEviction answers 204 and takes a spot machine away. Azure does so within
 // 30 minutes, the local one at once.
 // Source: https://learn.microsoft.com/azure/virtual-machines/spot-portal#simulate-an-eviction.
-func (c *call) simulateEviction(id resourceID) *Error {
+func simulateEviction(c *call, id resourceID) *Error {
 	there := false
 	c.s.read(func(t *tx) { there = t.find(id.key()) != nil })
 	if !there {
@@ -93,17 +93,18 @@ func (s *Server) evict(id string) *Error {
 				setCapacity(e, capacityOf(e)-1)
 				t.put(e)
 			}
-			op.Action, op.Target, op.Lock, op.Args = "scale.tasks", set.ID, d.ID+"/eviction", object{"members": []any{d.ID}}
-			t.begin(op, evictionNotice)
+			op.Target, op.Lock, op.Args = set.ID, d.ID+"/eviction", object{"members": []any{d.ID}}
+			t.begin(op, scaleTasks(), evictionNotice)
 			return nil
 		}
 		t.supersede(d.key())
-		op.Action, props(d.Body)["provisioningState"] = "vm.deallocate", "Updating"
+		work := vmDeallocate()
+		props(d.Body)["provisioningState"] = "Updating"
 		if deleted {
-			op.Action, props(d.Body)["provisioningState"] = "vm.delete", "Deleting"
+			work, props(d.Body)["provisioningState"] = vmDelete(), "Deleting"
 		}
 		t.put(d)
-		t.begin(op, evictionNotice)
+		t.begin(op, work, evictionNotice)
 		return nil
 	}))
 }

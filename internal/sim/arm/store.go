@@ -14,10 +14,11 @@ import (
 // database, on disk. Its lock is the Server's.
 type store struct {
 	index
-	recent *recent
-	log    logr.Logger
-	db     *bbolt.DB
-	ops    map[string]*operation
+	recent   *recent
+	registry *registry
+	log      logr.Logger
+	db       *bbolt.DB
+	ops      map[string]*operation
 	// open is the operation in progress on a document.
 	open map[string]*operation
 	rev  uint64
@@ -32,8 +33,8 @@ const (
 	bucketMeta = "meta"
 )
 
-func openStore(dir string, log logr.Logger) (*store, error) {
-	st := &store{index: newIndex(), recent: newRecent(), log: log, ops: map[string]*operation{}, open: map[string]*operation{}}
+func openStore(dir string, types *registry, log logr.Logger) (*store, error) {
+	st := &store{index: newIndex(), registry: types, recent: newRecent(), log: log, ops: map[string]*operation{}, open: map[string]*operation{}}
 	if dir == "" {
 		return st, nil
 	}
@@ -64,7 +65,7 @@ func (st *store) load() error {
 			if err := json.Unmarshal(v, r); err != nil {
 				return err
 			}
-			if err := r.complete(); err != nil {
+			if err := r.complete(st.registry); err != nil {
 				return err
 			}
 			r.Body, r.Hidden = nil, nil

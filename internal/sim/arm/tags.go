@@ -9,9 +9,9 @@ import (
 // maxTags is ARM's limit of tags on one resource.
 const maxTags = 50
 
-// serveTags answers {scope}/providers/Microsoft.Resources/tags/default; false
+// answerTags answers {scope}/providers/Microsoft.Resources/tags/default; false
 // means that the path is something else.
-func (c *call) serveTags() (bool, *Error) {
+func answerTags(c *call) (bool, *Error) {
 	id := c.id
 	if lower(id.fullType()) != "microsoft.resources/tags" || len(id.Names) != 1 {
 		return false, nil

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// serveTenant answers what is above subscriptions.
-func (c *call) serveTenant() *Error {
-	subscriptions := []any{}
-	for _, id := range c.s.cfg.Subscriptions {
-		subscriptions = append(subscriptions, c.s.subscription(id))
-	}
-	switch {
-	case c.r.Method == http.MethodGet && lower(c.r.URL.Path) == "/subscriptions":
+// answerTenant answers what is above subscriptions.
+func answerTenant(c *call) (bool, *Error) {
+	switch path := lower(c.r.URL.Path); {
+	case c.r.Method == http.MethodGet && path == "/subscriptions":
+		subscriptions := []any{}
+		for _, id := range c.s.cfg.Subscriptions {
+			subscriptions = append(subscriptions, c.s.subscription(id))
+		}
 		c.reply(http.StatusOK, object{"value": subscriptions})
-	case c.r.Method == http.MethodGet && lower(c.r.URL.Path) == "/tenants":
+	case c.r.Method == http.MethodGet && path == "/tenants":
 		c.reply(http.StatusOK, object{"value": []any{object{"id": "/tenants/" + c.s.cfg.TenantID, "tenantId": c.s.cfg.TenantID}}})
-	case c.r.Method == http.MethodPost && lower(c.r.URL.Path) == "/providers/microsoft.resources/checkresourcename":
-		return c.checkResourceName()
+	case c.r.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
+		return true, c.checkResourceName()
 	default:
-		return refuse(http.StatusNotFound, "MissingSubscription", "The request did not have a subscription or a valid tenant level resource provider.")
+		return false, nil
 	}
-	return nil
+	return true, nil
 }
 
 // reservedWords may be no part of a resource's name where the name is reachable.

@@ -106,10 +106,10 @@ func (c *call) login(client, secret, assertionType, assertion string) (principal
 		known = &Client{ID: client, Federated: id.federated}
 		principal = id.principal
 	}
-	if known == nil && len(c.s.cfg.Clients) > 0 {
+	if known == nil && len(clientsOf(c.s)) > 0 {
 		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", client, c.s.cfg.TenantID)
 	}
-	if tenant := c.tenant(); len(c.s.cfg.Clients) > 0 && guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.s.cfg.TenantID) {
+	if tenant := c.tenant(); len(clientsOf(c.s)) > 0 && guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.s.cfg.TenantID) {
 		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
 	}
 	switch {
@@ -133,9 +133,9 @@ func (c *call) tenant() string {
 }
 
 func (s *Server) client(id string) *Client {
-	for i := range s.cfg.Clients {
-		if strings.EqualFold(s.cfg.Clients[i].ID, id) {
-			return &s.cfg.Clients[i]
+	for i := range clientsOf(s) {
+		if strings.EqualFold(clientsOf(s)[i].ID, id) {
+			return &clientsOf(s)[i]
 		}
 	}
 	return nil

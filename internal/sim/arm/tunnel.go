@@ -38,7 +38,7 @@ type tunnel struct {
 
 // serveBastion is the data plane of Bastion hosts as `az network bastion tunnel`
 // speaks to it; Microsoft does not publish it. false means that the call is for none.
-func (c *call) serveBastion() bool {
+func serveBastion(c *call) bool {
 	host, _, _ := strings.Cut(lower(c.host), ":")
 	if !strings.HasSuffix(host, "."+bastionDomain) {
 		return false
@@ -48,10 +48,10 @@ func (c *call) serveBastion() bool {
 	case c.r.Method == http.MethodPost && path == "/api/tokens":
 		c.openTunnel(host)
 	case c.r.Method == http.MethodDelete && ends:
-		c.s.tunnels.mu.Lock()
-		_, has := c.s.tunnels.open[rest]
-		delete(c.s.tunnels.open, rest)
-		c.s.tunnels.mu.Unlock()
+		networkOf(c.s).tunnels.mu.Lock()
+		_, has := networkOf(c.s).tunnels.open[rest]
+		delete(networkOf(c.s).tunnels.open, rest)
+		networkOf(c.s).tunnels.mu.Unlock()
 		if !has {
 			c.w.WriteHeader(http.StatusNotFound)
 			return true
@@ -87,18 +87,18 @@ func (c *call) openTunnel(host string) {
 	case f.Get("protocol") != "tcptunnel":
 		refuse(http.StatusBadRequest, "protocol %q is not simulated, only tcptunnel", f.Get("protocol"))
 		return
-	case c.s.cfg.Tunnel == nil:
+	case networkOf(c.s).Tunnel == nil:
 		refuse(http.StatusNotImplemented, "the machines of this local Azure have no network")
 		return
 	}
 	auth := rand.Text()
 	t.node, t.websocket = rand.Text(), rand.Text()
-	c.s.tunnels.mu.Lock()
-	if c.s.tunnels.open == nil {
-		c.s.tunnels.open = map[string]tunnel{}
+	networkOf(c.s).tunnels.mu.Lock()
+	if networkOf(c.s).tunnels.open == nil {
+		networkOf(c.s).tunnels.open = map[string]tunnel{}
 	}
-	c.s.tunnels.open[auth] = t
-	c.s.tunnels.mu.Unlock()
+	networkOf(c.s).tunnels.open[auth] = t
+	networkOf(c.s).tunnels.mu.Unlock()
 	c.w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(c.w).Encode(map[string]any{"authToken": auth, "nodeId": t.node, "websocketToken": t.websocket, "username": "", "dataSource": "default"}) // the client may be gone
 }
@@ -173,18 +173,18 @@ func (s *Server) properties(id string) object {
 // carry is the websocket: each binary message is some of the connection's bytes.
 func (c *call) carry(host, token string) {
 	var t tunnel
-	c.s.tunnels.mu.Lock()
-	for _, one := range c.s.tunnels.open {
+	networkOf(c.s).tunnels.mu.Lock()
+	for _, one := range networkOf(c.s).tunnels.open {
 		if one.websocket == token && one.dnsName == host && one.node == c.query.Get("X-Node-Id") {
 			t = one
 		}
 	}
-	c.s.tunnels.mu.Unlock()
+	networkOf(c.s).tunnels.mu.Unlock()
 	if t.websocket == "" {
 		http.Error(c.w, "the token is not valid", http.StatusUnauthorized)
 		return
 	}
-	conn, err := c.s.cfg.Tunnel(c.r.Context(), t.vnet, t.from, t.to)
+	conn, err := networkOf(c.s).Tunnel(c.r.Context(), t.vnet, t.from, t.to)
 	if err != nil {
 		http.Error(c.w, "the machine does not answer", http.StatusBadGateway)
 		return

@@ -90,7 +90,7 @@ func (t *tx) put(d *doc) {
 	for _, field := range []string{"id", "name", "type"} { // which are the ID's
 		delete(d.Body, field)
 	}
-	r, err := d.rest()
+	r, err := d.rest(t.s.registry.typeOf(d.Type))
 	if err != nil {
 		t.failed = cmp.Or(t.failed, err)
 		return

@@ -11,6 +11,8 @@ import (
 // survive.
 type object = map[string]any
 
+func lower(s string) string { return strings.ToLower(s) }
+
 func value(o object, path ...string) any {
 	var v any = o
 	for _, p := range path {
@@ -77,6 +79,14 @@ func ensure(o object, key string) object {
 }
 
 func props(o object) object { return ensure(o, "properties") }
+
+// orDefault is s, or what stands for it when it is empty.
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
 
 // setDefault sets a key that is absent or null.
 func setDefault(o object, key string, v any) {
@@ -168,6 +178,52 @@ func references(o any, visit func(id string)) {
 	case []any:
 		for _, e := range v {
 			references(e, visit)
+		}
+	}
+}
+
+// visitReferences calls visit with each resource ID that o points to and the
+// path to it: names of fields, without "properties" and indexes of arrays.
+func visitReferences(o any, path []string, visit func(path []string, id string)) {
+	switch v := o.(type) {
+	case object:
+		for k, e := range v {
+			if s, ok := e.(string); ok && k == "id" && isResourceID(s) {
+				visit(path, s)
+			} else if k == "properties" {
+				visitReferences(e, path, visit)
+			} else {
+				visitReferences(e, append(path[:len(path):len(path)], k), visit)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			visitReferences(e, path, visit)
+		}
+	}
+}
+
+// unlink takes the references to an ID away that are at a path, which is one as
+// visitReferences gives it.
+func unlink(o any, path []string, id string) {
+	switch v := o.(type) {
+	case []any:
+		for _, e := range v {
+			unlink(e, path, id)
+		}
+	case object:
+		if p, ok := v["properties"].(object); ok {
+			v = p
+		}
+		points := func(e any) bool { o, ok := e.(object); return ok && strings.EqualFold(str(o, "id"), id) }
+		list, isList := v[path[0]].([]any)
+		switch {
+		case len(path) > 1:
+			unlink(v[path[0]], path[1:], id)
+		case isList:
+			v[path[0]] = slices.DeleteFunc(list, points)
+		case points(v[path[0]]):
+			delete(v, path[0])
 		}
 	}
 }

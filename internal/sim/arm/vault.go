@@ -16,13 +16,6 @@ const (
 // localhost lead nowhere but here (RFC 6761).
 const VaultDomain = "vault.casement.localhost"
 
-func vaultKinds() []*kind {
-	return []*kind{
-		{typ: typeVault, sync: true, prepare: prepareVault},
-		{typ: typeSecret, sync: true, global: true, prepare: prepareSecret},
-	}
-}
-
 func prepareVault(t *tx, d, old *doc) *Error {
 	p := props(d.Body)
 	if len(d.id.name()) < 3 || len(d.id.name()) > 24 {
@@ -74,7 +67,7 @@ func addVersion(t *tx, d *doc, body object) object {
 	return version
 }
 
-func (c *call) vaultNameFree() *Error {
+func vaultNameFree(c *call) *Error {
 	body, e := c.body()
 	if e != nil {
 		return e
@@ -265,4 +258,16 @@ func (c *call) deleteSecret() *Error {
 	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.host+"/deletedsecrets/"+c.id.name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
 	c.reply(http.StatusOK, out)
 	return nil
+}
+
+// vaultOf takes the host of a key vault's data plane apart: the vault's name, and
+// the host that issues tokens for it, "" for the local Azure's own.
+func vaultOf(host string) (name, login string, ok bool) {
+	host, _, _ = strings.Cut(lower(host), ":")
+	for _, c := range append(Clouds(), Cloud{Vault: VaultDomain, Logins: []string{""}}) {
+		if name, ok := strings.CutSuffix(host, "."+c.Vault); ok && name != "" && !strings.Contains(name, ".") {
+			return name, c.Logins[0], true
+		}
+	}
+	return "", "", false
 }

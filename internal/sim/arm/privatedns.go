@@ -17,14 +17,20 @@ const (
 // maxRecordSets is Azure's limit of a private zone.
 const maxRecordSets = 25000
 
-func dnsKinds() []*kind {
-	out := []*kind{
-		{typ: typeZone, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareZone, guard: guardZone, view: viewZone},
-		{typ: typeLink, style: styleDNS, takes: 20 * time.Second, created: 202, global: true, prepare: prepareLink},
-		{typ: typeSOA, sync: true, global: true, prepare: prepareRecord, guard: guardSOA},
+// dnsTypes are the rows of private DNS.
+func dnsTypes() []Type {
+	out := []Type{
+		{Name: typeZone, Style: styleDNS, Takes: 20 * time.Second, Created: 202, Global: true, Prepare: prepareZone, Guard: guardZone, View: viewZone,
+			Actions: []Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}}},
+		{Name: typeLink, Style: styleDNS, Takes: 20 * time.Second, Created: 202, Global: true, Prepare: prepareLink,
+			Refs: []Reference{{Path: "virtualNetwork", To: typeVNet}}},
+		{Name: typeSOA, Sync: true, Global: true, Prepare: prepareRecord, Guard: guardSOA},
 	}
 	for _, r := range []string{"A", "AAAA", "CNAME", "MX", "PTR", "SRV", "TXT"} {
-		out = append(out, &kind{typ: typeZone + "/" + r, sync: true, global: true, prepare: prepareRecord})
+		out = append(out, Type{Name: typeZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord})
+	}
+	for i := range out {
+		out[i].ETag = etagPlain
 	}
 	return out
 }
@@ -103,15 +109,10 @@ func prepareRecord(_ *tx, d, _ *doc) *Error {
 	return nil
 }
 
-// serveRecordSets answers the list of all record sets of a zone; false means that
-// the path is something else.
-func (c *call) serveRecordSets() (bool, *Error) {
-	zone, ok := c.id.parent()
-	if !ok || c.r.Method != http.MethodGet || lower(zone.fullType()) != lower(typeZone) || lower(c.id.tail()) != "all" {
-		return false, nil
-	}
+// listRecordSets answers the list of all record sets of a zone.
+func listRecordSets(c *call, zone resourceID) *Error {
 	suffix := lower(c.query.Get("$recordsetnamesuffix"))
-	return true, c.page(func(t *tx) ([]*record, *Error) {
+	return c.page(func(t *tx) ([]*record, *Error) {
 		if t.record(zone.key()) == nil {
 			return nil, errNotFound(zone)
 		}

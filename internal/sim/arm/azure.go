@@ -1,0 +1,70 @@
+package arm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/fault"
+)
+
+// Config says how the local Azure behaves.
+type Config struct {
+	// Dir keeps the state; empty keeps it in memory.
+	Dir string
+	Log logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Latency scales the durations of operations.
+	Latency Latency
+	// Throttle limits requests.
+	Throttle Throttle
+	// TenantID and Subscriptions are the defaults above when empty.
+	TenantID      string
+	Subscriptions []string
+	// Machines runs the VMs; nil lets each succeed and never boot.
+	Machines Machines
+	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// (RFC 5737) in turn.
+	PublicIP func(id string) (string, error)
+	// Faults are the rules in force at first; nil is none.
+	Faults *fault.Set
+	// Clients are the applications that may log in; nil lets every one do so with
+	// whatever it presents.
+	Clients []Client
+	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	FQDN func(label, location, ip string) string
+	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	Tunnel Tunnel
+}
+
+// providers are those of the local Azure.
+func providers(cfg Config) []Provider {
+	return []Provider{
+		entraProvider(cfg.Clients),
+		resourcesProvider(),
+		networkProvider(Network{PublicIP: cfg.PublicIP, FQDN: cfg.FQDN, Tunnel: cfg.Tunnel}),
+		computeProvider(cfg.Machines),
+		identityProvider(),
+		authorizationProvider(),
+		keyvaultProvider(),
+	}
+}
+
+// New opens the state and takes up what was under way.
+func New(cfg Config) (*Server, error) {
+	return Open(Options{
+		Dir: cfg.Dir, Log: cfg.Log, Clock: cfg.Clock, Latency: cfg.Latency, Throttle: cfg.Throttle, TenantID: cfg.TenantID, Subscriptions: cfg.Subscriptions, Faults: cfg.Faults,
+	}, providers(cfg)...)
+}
+
+// GuestChanged tells the server that View of a VM answers something new.
+func (s *Server) GuestChanged(string) { s.Stir() }
+
+// Intercepts tells whether the local Azure can stand for a public host.
+func Intercepts(host string) bool {
+	host = strings.TrimSuffix(lower(host), ".")
+	return slices.ContainsFunc(hosts(providers(Config{})), func(pattern string) bool { return matches(pattern, host) })
+}

@@ -1,0 +1,55 @@
+package arm
+
+import (
+	"crypto/tls"
+	"strings"
+)
+
+// Cloud is one of Azure's clouds, by the names that clients have built in
+// (azcore and MSAL know the same).
+type Cloud struct {
+	Name    string
+	Manager string
+	// Logins are the names of the token service, the one in use first.
+	Logins []string
+	// Vault is the domain of key vaults.
+	Vault string
+}
+
+// Clouds are those that the local Azure can stand for.
+func Clouds() []Cloud {
+	return []Cloud{
+		{"AzureCloud", "management.azure.com", []string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
+		{"AzureChinaCloud", "management.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn", "login.chinacloudapi.cn"}, "vault.azure.cn"},
+		{"AzureUSGovernment", "management.usgovcloudapi.net", []string{"login.microsoftonline.us", "login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
+		{"AzureGermanCloud", "management.microsoftazure.de", []string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
+	}
+}
+
+// hosts are the public names that a server with these providers stands for: the
+// resource manager's and those of the providers. "*" stands for one label.
+func hosts(providers []Provider) []string {
+	var out []string
+	for _, c := range Clouds() {
+		out = append(out, c.Manager)
+	}
+	for _, p := range providers {
+		out = append(out, p.Hosts...)
+	}
+	return out
+}
+
+// matches says whether a host is of a pattern.
+func matches(pattern, host string) bool {
+	domain, wild := strings.CutPrefix(pattern, "*.")
+	if !wild {
+		return host == pattern
+	}
+	name, rest, ok := strings.Cut(host, ".")
+	return ok && name != "" && rest == domain
+}
+
+// TLS holds the certificate of the names that the server stands for.
+func (s *Server) TLS() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{s.pki.cert}, MinVersion: tls.VersionTLS12}
+}
