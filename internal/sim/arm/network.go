@@ -98,8 +98,14 @@ func networkTypes() []Type {
 		{Name: typePrefix, Takes: short, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
 		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, Addresses: []string{"frontendIPConfigurations"},
 			Parts: map[string]bool{"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
-			Refs: []Reference{{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: asOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
-				{Path: "frontendIPConfigurations.publicIPPrefix", To: typePrefix}}},
+			Refs: []Reference{
+				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: asOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
+				{Path: "frontendIPConfigurations.publicIPPrefix", To: typePrefix},
+				{Path: "loadBalancingRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "loadBalancingRules.probe", To: typeBalancer + "/probes"},
+				{Path: "loadBalancingRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"}, {Path: "loadBalancingRules.backendAddressPools", To: typeBalancer + "/backendAddressPools"},
+				{Path: "inboundNatRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"},
+				{Path: "outboundRules.frontendIPConfigurations", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "outboundRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
+			}},
 		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false}, Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC,
 			Refs: []Reference{
 				{Path: "ipConfigurations.subnet", To: typeSubnet, As: asInterface}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}, {Path: "networkSecurityGroup", To: typeNSG},

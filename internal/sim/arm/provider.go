@@ -265,7 +265,7 @@ func (k *Type) part(typ string) string {
 
 // reference is what a row declares of a path, nil for nothing.
 func (k *Type) reference(path string) *Reference {
-	if i := slices.IndexFunc(k.Refs, func(r Reference) bool { return r.Path == path }); i >= 0 {
+	if i := slices.IndexFunc(k.Refs, func(r Reference) bool { return strings.EqualFold(r.Path, path) }); i >= 0 {
 		return &k.Refs[i]
 	}
 	return nil

@@ -190,7 +190,7 @@ func visitReferences(o any, path []string, visit func(path []string, id string))
 		for k, e := range v {
 			if s, ok := e.(string); ok && k == "id" && isResourceID(s) {
 				visit(path, s)
-			} else if k == "properties" {
+			} else if strings.EqualFold(k, "properties") {
 				visitReferences(e, path, visit)
 			} else {
 				visitReferences(e, append(path[:len(path):len(path)], k), visit)
