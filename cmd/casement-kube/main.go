@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
+	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/controlplane"
 )
 
@@ -35,6 +37,12 @@ var programs = map[string]func(){
 }
 
 func main() {
+	if os.Getenv(confine.Marker) != "" {
+		if err := confine.NoPrograms(); err != nil && !errors.Is(err, confine.ErrUnsupported) {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			os.Exit(1)
+		}
+	}
 	if run, ok := programs[filepath.Base(os.Args[0])]; ok {
 		run()
 		return

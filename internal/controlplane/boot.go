@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
 	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
@@ -28,11 +30,17 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/kubeconfig"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/kubelet"
 	configutil "k8s.io/kubernetes/cmd/kubeadm/app/util/config"
+
+	"casement.dev/casement/internal/allowance"
+	"casement.dev/casement/internal/sim/staticpod"
 )
 
 // readyTimeout bounds the wait for the API server when the configuration does
 // not (kubeadm's own default is four minutes).
 const readyTimeout = 4 * time.Minute
+
+// readyzTimeout bounds one look at the API server.
+const readyzTimeout = 30 * time.Second
 
 // guestPKI is where a guest keeps its certificates, as kubeadm's default has it.
 const guestPKI = "/etc/kubernetes/pki"
@@ -71,7 +79,8 @@ func Main(args []string, out, errOut io.Writer) int {
 	return 0
 }
 
-func (o options) path(guest string) string { return filepath.Join(o.root, guest) }
+// path is where a guest's path is on this machine; dots do not lead out.
+func (o options) path(guest string) string { return filepath.Join(o.root, path.Clean("/"+guest)) }
 
 func (o options) say(phase, format string, args ...any) {
 	fmt.Fprintf(o.out, "[%s] "+format+"\n", append([]any{phase}, args...)...)
@@ -193,7 +202,7 @@ func (o options) manifests(cfg *kubeadmapi.InitConfiguration) error {
 
 // stagedEtcd points the data directory into the root while kubeadm makes it.
 func stagedEtcd(cfg *kubeadmapi.InitConfiguration, root string) *kubeadmapi.InitConfiguration {
-	cfg.Etcd.Local.DataDir = filepath.Join(root, cfg.Etcd.Local.DataDir)
+	cfg.Etcd.Local.DataDir = options{root: root}.path(cfg.Etcd.Local.DataDir)
 	return cfg
 }
 
@@ -238,6 +247,42 @@ func (o options) redirect(file string, cfg *kubeadmapi.InitConfiguration) error 
 	return clientcmd.WriteToFile(*c, file)
 }
 
+// kubeconfig reads one of the machine's kubeconfigs. The guest may have written it,
+// so that only its known parts count: it is read by this machine's own client.
+func (o options) kubeconfig(name string) (*clientcmdapi.Config, error) {
+	root, err := os.OpenRoot(o.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	read := func(guest string) ([]byte, error) {
+		return root.ReadFile(strings.TrimPrefix(path.Clean("/"+guest), "/"))
+	}
+	data, err := read(path.Join(constants.KubernetesDir, name))
+	if err != nil {
+		return nil, err
+	}
+	made, err := staticpod.Remake(data, constants.KubernetesDir, read)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", path.Join(constants.KubernetesDir, name), err)
+	}
+	return clientcmd.Load(made)
+}
+
+// local is a client with one of the machine's kubeconfigs, for the API server that
+// the file names.
+func (o options) local(name string) (clientset.Interface, error) {
+	config, err := o.kubeconfig(name)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientset.NewForConfig(rest)
+}
+
 // await waits until the API server is ready and returns a client with one of the
 // machine's kubeconfigs.
 func (o options) await(ctx context.Context, cfg *kubeadmapi.InitConfiguration, name string) (clientset.Interface, error) {
@@ -246,29 +291,19 @@ func (o options) await(ctx context.Context, cfg *kubeadmapi.InitConfiguration, n
 		limit = t.ControlPlaneComponentHealthCheck.Duration
 	}
 	o.say("wait-control-plane", "Waiting for the kubelet to boot up the control plane as static Pods. This can take up to %s", limit)
-	rest, err := clientcmd.BuildConfigFromFlags("", filepath.Join(o.path(constants.KubernetesDir), name))
+	client, err := o.local(name)
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientset.NewForConfig(rest)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	start := time.Now()
+	start, left := time.Now(), allowance.New(limit)
 	for {
-		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(readyzTimeout).Do(ctx).Error()
 		if err == nil {
 			o.say("control-plane-check", "kube-apiserver is healthy after %s", time.Since(start).Round(time.Millisecond))
 			return client, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait-control-plane: the API server was not ready within %s: %w", limit, err)
-		case <-tick.C:
+		if !left.Wait(ctx, 50*time.Millisecond) {
+			return nil, fmt.Errorf("wait-control-plane: the API server was not ready within %s of this machine's time: %w", limit, err)
 		}
 	}
 }

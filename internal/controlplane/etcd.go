@@ -22,17 +22,21 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/etcd"
 	etcdutil "k8s.io/kubernetes/cmd/kubeadm/app/util/etcd"
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/staticpod"
+
+	"casement.dev/casement/internal/allowance"
 )
 
-// etcdTimeout bounds the join of an etcd member, from the request until it votes.
-const etcdTimeout = 2 * time.Minute
+// etcdTimeout bounds each wait of the join of an etcd member, in this machine's time;
+// callTimeout bounds one call.
+const (
+	etcdTimeout = 2 * time.Minute
+	callTimeout = 30 * time.Second
+)
 
 // joinEtcd adds this machine to the etcd cluster as a learner, writes its static
 // pod and has it promoted, as kubeadm has done since 1.31 (KEP-3614). kubeadm's
 // own phase cannot be used: it dials the members' addresses from the host.
 func (o options) joinEtcd(ctx context.Context, guest *kubeadmapi.InitConfiguration, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
-	defer cancel()
 	endpoints, err := o.etcdEndpoints(ctx)
 	if err != nil {
 		return err
@@ -105,7 +109,11 @@ func (o options) etcdClient(ctx context.Context, endpoints []string) (*clientv3.
 // addMember returns the new member's ID and all members by name. One that an
 // earlier run added is taken up.
 func addMember(ctx context.Context, client *clientv3.Client, name, peer string) (uint64, []etcdutil.Member, error) {
-	list, err := client.MemberList(ctx)
+	var list *clientv3.MemberListResponse
+	err := untilDone(ctx, func(ctx context.Context) (err error) {
+		list, err = client.MemberList(ctx)
+		return err
+	})
 	if err != nil {
 		return 0, nil, fmt.Errorf("list the members: %w", err)
 	}
@@ -113,7 +121,7 @@ func addMember(ctx context.Context, client *clientv3.Client, name, peer string) 
 	if known := find(list.Members, peer); known != nil {
 		id = known.ID
 	} else {
-		err := untilDone(ctx, func() error {
+		err := untilDone(ctx, func(ctx context.Context) error {
 			added, err := client.MemberAddAsLearner(ctx, []string{peer})
 			if err != nil {
 				return err
@@ -150,7 +158,7 @@ func find(members []*etcdserverpb.Member, peer string) *etcdserverpb.Member {
 
 // promote makes a learner vote, as soon as it is in sync with the leader.
 func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
-	err := untilDone(ctx, func() error {
+	err := untilDone(ctx, func(ctx context.Context) error {
 		_, err := client.MemberPromote(ctx, id)
 		if errors.Is(err, rpctypes.ErrMemberNotLearner) {
 			return nil
@@ -163,20 +171,15 @@ func promote(ctx context.Context, client *clientv3.Client, id uint64) error {
 	return nil
 }
 
-// untilDone asks again until ctx ends: etcd refuses a change of members while it is
-// unhealthy or another change is under way.
-func untilDone(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+// untilDone asks again for as long as the time of this machine lasts: etcd refuses a
+// change of members while it is unhealthy or another change is under way.
+func untilDone(ctx context.Context, try func(context.Context) error) error {
+	for left := allowance.New(etcdTimeout); ; {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		err := try(call)
+		cancel()
+		if err == nil || !left.Wait(ctx, 200*time.Millisecond) {
 			return err
-		case <-tick.C:
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -17,6 +19,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/certs"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane"
+
+	"casement.dev/casement/internal/allowance"
 )
 
 // join is the control plane's part of `kubeadm join --control-plane`, for a
@@ -73,6 +77,10 @@ func (o options) join(ctx context.Context) error {
 	return nil
 }
 
+// configTimeout bounds the read of the cluster's configuration, as kubeadm does its
+// calls of an API server (kubernetesAPICall of its timeouts).
+const configTimeout = time.Minute
+
 // joined is the configuration that init would have had: the cluster's part from
 // its ConfigMap, the machine's from the JoinConfiguration.
 func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfiguration, error) {
@@ -84,9 +92,15 @@ func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfi
 	if err != nil {
 		return nil, err
 	}
-	cm, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, constants.KubeadmConfigConfigMap, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read the cluster's configuration: %w", err)
+	var cm *corev1.ConfigMap
+	for left := allowance.New(configTimeout); ; {
+		cm, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, constants.KubeadmConfigConfigMap, metav1.GetOptions{})
+		if err == nil {
+			break
+		}
+		if !left.Wait(ctx, time.Second) {
+			return nil, fmt.Errorf("read the cluster's configuration: %w", err)
+		}
 	}
 	cluster := cm.Data[constants.ClusterConfigurationConfigMapKey]
 	if cluster == "" {
@@ -99,24 +113,17 @@ func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfi
 // client speaks from inside the machine with the credentials of one of its
 // kubeconfigs, to the API server that its kubelet joined.
 func (o options) client(name string) (clientset.Interface, error) {
-	c, err := clientcmd.LoadFromFile(filepath.Join(o.path(constants.KubernetesDir), name))
+	c, err := o.kubeconfig(name)
 	if err != nil {
 		return nil, err
 	}
-	joined, err := clientcmd.LoadFromFile(filepath.Join(o.path(constants.KubernetesDir), constants.KubeletKubeConfigFileName))
+	joined, err := o.kubeconfig(constants.KubeletKubeConfigFileName)
 	if err != nil {
 		return nil, err
 	}
 	for _, theirs := range joined.Clusters {
 		for _, cluster := range c.Clusters {
 			cluster.Server = theirs.Server
-		}
-	}
-	for _, user := range c.AuthInfos {
-		for _, file := range []*string{&user.ClientCertificate, &user.ClientKey} {
-			if *file != "" {
-				*file = o.path(*file)
-			}
 		}
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*c, nil).ClientConfig()

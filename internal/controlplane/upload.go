@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
 	kubeadmapi "k8s.io/kubernetes/cmd/kubeadm/app/apis/kubeadm"
 	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
@@ -22,6 +20,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/kubelet"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/markcontrolplane"
 	"k8s.io/kubernetes/cmd/kubeadm/app/phases/uploadconfig"
+
+	"casement.dev/casement/internal/allowance"
 )
 
 // nodeTimeout bounds the wait for the kubelet to register this machine's node.
@@ -31,8 +31,11 @@ const nodeTimeout = 2 * time.Minute
 // ConfigMap comes first, as with kubeadm: Cluster API takes it as the sign that
 // the control plane is initialized, and looks for it once the load balancer opens.
 func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked string, super clientset.Interface) error {
-	endpoint := &kubeadmapi.APIEndpoint{AdvertiseAddress: o.loopback, BindPort: cfg.LocalAPIEndpoint.BindPort}
-	client, err := kubeconfig.EnsureAdminClusterRoleBinding(o.path(constants.KubernetesDir), endpoint, nil)
+	admin, err := o.local(constants.AdminKubeConfigFileName)
+	if err != nil {
+		return err
+	}
+	client, err := kubeconfig.EnsureAdminClusterRoleBindingImpl(ctx, admin, super, constants.KubernetesAPICallRetryInterval, configTimeout)
 	if err != nil {
 		return fmt.Errorf("bind the admin role: %w", err)
 	}
@@ -72,7 +75,7 @@ func (o options) bootstrapTokens(cfg *kubeadmapi.InitConfiguration, client clien
 	if err := node.UpdateOrCreateTokens(client, false, cfg.BootstrapTokens); err != nil {
 		return err
 	}
-	admin, err := clientcmd.LoadFromFile(filepath.Join(o.path(constants.KubernetesDir), constants.AdminKubeConfigFileName))
+	admin, err := o.kubeconfig(constants.AdminKubeConfigFileName)
 	if err != nil {
 		return err
 	}
@@ -106,19 +109,13 @@ func uploadConfig(ctx context.Context, cfg *kubeadmapi.InitConfiguration, asked 
 
 // markNode labels and taints the node once the kubelet has registered it.
 func markNode(ctx context.Context, cfg *kubeadmapi.InitConfiguration, client clientset.Interface) error {
-	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	for left := allowance.New(nodeTimeout); ; {
 		_, err := client.CoreV1().Nodes().Get(ctx, cfg.NodeRegistration.Name, metav1.GetOptions{})
 		if err == nil {
 			return markcontrolplane.MarkControlPlane(client, cfg.NodeRegistration.Name, cfg.NodeRegistration.Taints)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the kubelet did not register node %s within %s: %w", cfg.NodeRegistration.Name, nodeTimeout, err)
-		case <-tick.C:
+		if !left.Wait(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("the kubelet did not register node %s within %s of this machine's time: %w", cfg.NodeRegistration.Name, nodeTimeout, err)
 		}
 	}
 }

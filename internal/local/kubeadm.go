@@ -22,6 +22,9 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 		return p.Fail(1, "kubeadm: name a command: init or join")
 	}
 	config := flagValue(p.Args, "config")
+	if config != "" {
+		config = p.Abs(config)
+	}
 	var err error
 	switch p.Args[1] {
 	case "init":
@@ -60,12 +63,20 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	log := filepath.Join(n.home, "kubeadm.log")
-	p, err := process.Start(process.Spec{
+	logs := filepath.Join(n.home, "kubeadm")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return err
+	}
+	log := filepath.Join(logs, "kubeadm.log")
+	spec, err := n.walled(process.Spec{
 		Name: "kubeadm", Path: binary, Log: log,
 		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
 			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
-	})
+	}, []string{logs}, nil)
+	if err != nil {
+		return err
+	}
+	p, err := process.Start(spec)
 	if err != nil {
 		return err
 	}
@@ -97,15 +108,11 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 }
 
 func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) error {
-	path, err := n.body.Path(config)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
 	m := n.body.Machine()
+	data, err := m.Root.ReadFile(config)
+	if err != nil {
+		return err
+	}
 	socket := "unix:///var/run/containerd/containerd.sock"
 	if n.vm.OS == "Windows" {
 		socket = "npipe:////./pipe/containerd-containerd"

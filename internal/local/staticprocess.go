@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/kube"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -50,11 +51,11 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	if err := n.keepPrivate(private, command.Made); err != nil {
 		return nil, err
 	}
-	root, err := n.body.Path("/")
+	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Log: spec.LogFile}, nil, []string{private, n.home + "/egress.yaml"})
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Dir: root, Log: spec.LogFile})
+	p, err := process.Start(walled)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +65,37 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 		n.work.Go(func() { n.runInTree(s, args, file) })
 	}
 	return s, nil
+}
+
+// walled puts walls around a program that works for the guest: it writes in the
+// guest's root and the folders named, reads there and what every program reads,
+// starts no program and knows nothing of the environment of this process.
+func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, error) {
+	root, err := n.body.Path("/")
+	if err != nil {
+		return spec, err
+	}
+	spec.Dir, spec.OnlyEnv, spec.Env = root, true, append(plainEnvironment(), confine.Marker+"=1")
+	folders := confine.Folders{
+		Write: append([]string{root}, write...),
+		Read:  slices.Concat(read, []string{filepath.Dir(spec.Path)}, confine.System),
+	}
+	spec.Before = func() error {
+		err := folders.Thread()
+		if errors.Is(err, confine.ErrUnsupported) {
+			fmt.Fprintf(n.console, "casement: warning: %s runs without a second wall: %v\n", spec.Name, err)
+			return nil
+		}
+		return err
+	}
+	return spec, nil
+}
+
+// plainEnvironment is what of this process's environment a Go program needs.
+func plainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return !strings.HasPrefix(v, "GO") && !strings.HasPrefix(v, "TZ=") && !strings.HasPrefix(v, "SSL_CERT_")
+	})
 }
 
 // processFolder names the folder of a process's own files. Parts of an ID are names

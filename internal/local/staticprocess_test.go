@@ -24,7 +24,7 @@ import (
 // TestMain lets the test binary play casement-kube, as far as it reads a kubeconfig
 // and makes a data directory.
 func TestMain(m *testing.M) {
-	if os.Getenv("CASEMENT_KUBE") == "" || strings.HasSuffix(os.Args[0], ".test") {
+	if strings.HasSuffix(os.Args[0], ".test") {
 		os.Exit(m.Run())
 	}
 	for _, arg := range os.Args[1:] {
@@ -72,7 +72,7 @@ func testNode(t *testing.T) *node {
 }
 
 func processSpec(n *node, pod, command string) kubelet.ProcessSpec {
-	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{}, LogFile: filepath.Join(n.home, pod+".log"),
+	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{}, LogFile: filepath.Join(n.home, "rootfs", "tmp", pod+".log"),
 		Container: corev1.Container{Name: "c", Command: strings.Fields(command)}}
 }
 
@@ -115,7 +115,7 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 				return
 			}
 			eventually(t, "the process says that it is up", func() bool {
-				log, err := os.ReadFile(filepath.Join(n.home, strings.ReplaceAll(name, " ", "-")+".log"))
+				log, err := os.ReadFile(filepath.Join(n.home, "rootfs", "tmp", strings.ReplaceAll(name, " ", "-")+".log"))
 				return err == nil && strings.Contains(string(log), "up\n")
 			})
 			p.(*staticProcess).Kill()

@@ -36,6 +36,10 @@ type Spec struct {
 	OnlyEnv bool
 	// Dir is the working directory; empty means the parent's.
 	Dir string
+	// Before, when set, is called once on the thread that starts the program, which
+	// runs nothing else: what it does to the thread the program inherits. Its error
+	// is one of Start.
+	Before func() error
 	// Log is the file that gets standard output and error; empty discards them.
 	Log string
 	// Restart makes the process start again when it ends by itself, at first at
@@ -98,6 +102,12 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 func (p *Process) supervise(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
+	if p.spec.Before != nil {
+		if err := p.spec.Before(); err != nil {
+			started <- err
+			return
+		}
+	}
 	pause := 100 * time.Millisecond
 	for first := true; ; first = false {
 		begun := time.Now()

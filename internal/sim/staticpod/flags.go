@@ -63,7 +63,7 @@ var rules = map[string]map[string]rule{
 		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file peer-cert-file peer-key-file peer-client-cert-file peer-client-key-file " +
 			"peer-crl-file peer-trusted-ca-file discovery-cert discovery-key discovery-cacert"},
 		kind{folder, "data-dir wal-dir"},
-		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls"},
+		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls discovery-endpoints"},
 		kind{members, "initial-cluster"},
 		kind{logs, "log-outputs"},
 		kind{token, "auth-token"},
@@ -87,7 +87,7 @@ var rules = map[string]map[string]rule{
 		kind{file, servingFiles + " cloud-config cluster-signing-cert-file cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file " +
 			"cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file " +
 			"cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file " +
-			"cluster-signing-legacy-unknown-key-file pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs root-ca-file " +
+			"cluster-signing-legacy-unknown-key-file leader-migration-config pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs root-ca-file " +
 			"service-account-private-key-file"},
 		kind{folder, "cert-dir"},
 		kind{kubeconfig, componentUser},

@@ -1,0 +1,80 @@
+// Package allowance bounds a wait by the time that the machine gave to what is
+// waited for. On a machine with more to run than it has processors, a second counts
+// in part, so that a program is not given up because others were run in its place.
+//
+// It is for waits for other processes of this machine; a wait for the network is
+// bounded by attempts. It imports nothing of the project, and anything may import it.
+package allowance
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// least is the part that a second counts for at least: no wait is more than ten
+// times as long as its limit.
+const least = 0.1
+
+// Allowance is a limit that is used up by Over and Wait. It is for one goroutine.
+type Allowance struct {
+	limit, spent time.Duration
+	last, read   time.Time
+	part         float64
+	now          func() time.Time
+	share        func() float64
+}
+
+// New returns an allowance of a limit on an idle machine.
+func New(limit time.Duration) *Allowance {
+	return &Allowance{limit: limit, now: time.Now, share: share}
+}
+
+// Over says whether the allowance is used up. It counts the time since the last
+// call, so a wait calls it each time it looks.
+func (a *Allowance) Over() bool {
+	now := a.now()
+	if a.last.IsZero() {
+		a.last = now
+	}
+	if now.Sub(a.read) > time.Second {
+		a.read, a.part = now, min(max(a.share(), least), 1)
+	}
+	a.spent += time.Duration(float64(now.Sub(a.last)) * a.part)
+	a.last = now
+	return a.spent >= a.limit
+}
+
+// Wait pauses until the next look is due. It returns false when there is to be
+// none, because the allowance is used up or ctx is over.
+func (a *Allowance) Wait(ctx context.Context, pause time.Duration) bool {
+	if a.Over() {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// share is the part of the processors that each program which wants one has, by
+// the load of the last minute.
+func share() float64 {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 1
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil || load <= 0 {
+		return 1
+	}
+	return float64(runtime.NumCPU()) / load
+}

@@ -1,0 +1,163 @@
+// Package confine puts walls around programs that do a guest's work on the real
+// machine: which directories they may read and write, and that they start no other
+// program. The walls are the kernel's (Landlock and seccomp), need no privilege and
+// cannot be taken down again. They are the second line: what a guest may name is
+// decided before. A kernel without them is an error that wraps ErrUnsupported.
+//
+// It knows nothing of guests. internal/local and cmd/casement-kube import it.
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnsupported is returned where the kernel has no such wall.
+var ErrUnsupported = errors.New("the kernel does not support it")
+
+// Marker is the environment variable that tells casement-kube to call NoPrograms
+// before anything else.
+const Marker = "CASEMENT_CONFINED"
+
+// Folders are directories and files of this machine; what is below a directory
+// counts too. One that does not exist is left out.
+type Folders struct {
+	// Write may be read, written and emptied; links cannot be made there.
+	Write []string
+	// Read may be read and listed.
+	Read []string
+}
+
+// System is what a Go program reads of the machine it runs on.
+var System = []string{"/dev", "/etc", "/lib", "/lib64", "/proc", "/run/systemd/resolve", "/sys", "/usr"}
+
+// What Landlock may allow below a directory and of a file. Running a program is
+// NoPrograms' concern.
+const (
+	readFile  = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	readDir   = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	writeFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE
+	change    = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO
+	never = unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+)
+
+// Thread confines the calling thread to the folders, and with it every program that
+// it starts from now on. The goroutine must be locked to its thread and never be
+// unlocked.
+func (f Folders) Thread() error {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return fmt.Errorf("confine to folders: Landlock: %w (%w)", ErrUnsupported, errno)
+	}
+	file := uint64(readFile | writeFile)
+	write := uint64(readFile | readDir | writeFile | change)
+	if version >= 2 {
+		write |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= 3 {
+		write |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		file |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: write | never}
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr.Handled_access_fs), 0)
+	if errno != 0 {
+		return fmt.Errorf("confine to folders: make a ruleset: %w", errno)
+	}
+	defer unix.Close(int(ruleset))
+	for _, rule := range []struct {
+		paths  []string
+		access uint64
+	}{{f.Write, write}, {f.Read, readFile | readDir}, {[]string{"/dev/null"}, file}} {
+		for _, p := range rule.paths {
+			if err := allow(int(ruleset), p, rule.access, file); err != nil {
+				return fmt.Errorf("confine to folders: %s: %w", p, err)
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("confine to folders: %w", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
+		return fmt.Errorf("confine to folders: %w", errno)
+	}
+	return nil
+}
+
+// allow adds a rule; of a file that is no directory only the rights of files hold.
+func allow(ruleset int, p string, access, file uint64) error {
+	info, err := os.Stat(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		access &= file
+	}
+	fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// NoPrograms makes this process, all of its threads, unable to start another
+// program: execve fails with EACCES.
+func NoPrograms() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("start no programs: %w", err)
+	}
+	filter := noExec()
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	switch errno {
+	case 0:
+		return nil
+	case unix.ENOSYS, unix.EINVAL:
+		return fmt.Errorf("start no programs: seccomp: %w (%w)", ErrUnsupported, errno)
+	}
+	return fmt.Errorf("start no programs: %w", errno)
+}
+
+// noExec is the filter: on this machine's own calling convention everything but
+// execve and execveat, on others nothing.
+func noExec() []unix.SockFilter {
+	const (
+		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		atLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
+		done    = unix.BPF_RET | unix.BPF_K
+		number  = 0 // of seccomp_data: the call, then the convention
+		arch    = 4
+	)
+	own := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		own = unix.AUDIT_ARCH_AARCH64
+	}
+	return []unix.SockFilter{
+		{Code: load, K: arch},
+		{Code: equal, K: own, Jf: 5},
+		{Code: load, K: number},
+		{Code: equal, K: unix.SYS_EXECVE, Jt: 3},
+		{Code: equal, K: unix.SYS_EXECVEAT, Jt: 2},
+		{Code: atLeast, K: 0x40000000, Jt: 1}, // x32 has numbers of its own
+		{Code: done, K: unix.SECCOMP_RET_ALLOW},
+		{Code: done, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
+	}
+}

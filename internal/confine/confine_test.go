@@ -1,0 +1,113 @@
+package confine
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestMain lets the test binary be a program that is confined.
+func TestMain(m *testing.M) {
+	switch os.Getenv("CONFINE_TEST") {
+	case "":
+		os.Exit(m.Run())
+	case "exec":
+		if err := NoPrograms(); err != nil {
+			os.Stdout.WriteString("error: " + err.Error())
+			os.Exit(1)
+		}
+		for range 8 { // from other threads too
+			done := make(chan error)
+			go func() {
+				runtime.LockOSThread()
+				done <- exec.Command("/bin/true").Run()
+			}()
+			if err := <-done; !errors.Is(err, syscall.EACCES) {
+				os.Stdout.WriteString("a program ran: " + errText(err))
+				os.Exit(1)
+			}
+		}
+	case "write":
+		for _, p := range strings.Split(os.Getenv("CONFINE_PATHS"), ":") {
+			err := os.WriteFile(p, nil, 0o600)
+			os.Stdout.WriteString(filepath.Base(p) + " " + map[bool]string{true: "written", false: "refused"}[err == nil] + "\n")
+		}
+		if err := os.Symlink("/etc", os.Getenv("CONFINE_LINK")); err == nil {
+			os.Stdout.WriteString("link made\n")
+		}
+		if _, err := os.ReadFile(os.Getenv("CONFINE_SECRET")); err == nil {
+			os.Stdout.WriteString("secret read\n")
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	return err.Error()
+}
+
+func TestNoPrograms(t *testing.T) {
+	cmd := self(t)
+	cmd.Env = append(os.Environ(), "CONFINE_TEST=exec")
+	if out, err := cmd.CombinedOutput(); strings.Contains(string(out), ErrUnsupported.Error()) {
+		t.Skip(string(out))
+	} else if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestThread holds that a program which a confined thread starts writes and reads
+// where it may, and nowhere else.
+func TestThread(t *testing.T) {
+	inside, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(inside, "out")); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := self(t)
+	cmd.Env = append(os.Environ(), "CONFINE_TEST=write", "CONFINE_SECRET="+secret, "CONFINE_LINK="+filepath.Join(inside, "new"),
+		"CONFINE_PATHS="+strings.Join([]string{filepath.Join(inside, "own"), filepath.Join(outside, "beside"), filepath.Join(inside, "out", "linked")}, ":"))
+	type result struct {
+		out []byte
+		err error
+	}
+	got := make(chan result)
+	go func() {
+		runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
+		if err := (Folders{Write: []string{inside}, Read: append([]string{filepath.Dir(cmd.Path), "/nonexistent"}, System...)}).Thread(); err != nil {
+			got <- result{nil, err}
+			return
+		}
+		out, err := cmd.Output()
+		got <- result{out, err}
+	}()
+	r := <-got
+	if errors.Is(r.err, ErrUnsupported) {
+		t.Skip(r.err)
+	}
+	if want := "own written\nbeside refused\nlinked refused\n"; r.err != nil || string(r.out) != want {
+		t.Errorf("got %q, %v; want %q", r.out, r.err, want)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "after"), nil, 0o600); err != nil {
+		t.Errorf("the rest of the process is confined too: %v", err)
+	}
+}
+
+func self(t *testing.T) *exec.Cmd {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(path)
+}
