@@ -28,20 +28,20 @@ var noFile = map[string]string{
 		"oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port requestheader-allowed-names requestheader-extra-headers-prefix " +
 		"requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config service-account-issuer service-account-jwks-uri " +
 		"service-cluster-ip-range service-node-port-range show-hidden-metrics-for-version storage-backend storage-media-type strict-transport-security-directives " +
-		"tls-cipher-suites tls-min-version version vmodule watch-cache-sizes",
+		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule watch-cache-sizes",
 	"kube-controller-manager": "allow-metric-labels authorization-always-allow-paths cidr-allocator-type cloud-provider cluster-cidr cluster-name controllers disabled-metrics " +
 		"emulated-version external-cloud-volume-plugin feature-gates kube-api-content-type leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace " +
 		"logging-format master min-compatibility-version requestheader-allowed-names requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
-		"requestheader-username-headers service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-min-version version vmodule",
+		"requestheader-username-headers service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
 	"kube-scheduler": "allow-metric-labels authorization-always-allow-paths disabled-metrics emulated-version feature-gates kube-api-content-type leader-elect-resource-lock " +
 		"leader-elect-resource-name leader-elect-resource-namespace logging-format master min-compatibility-version requestheader-allowed-names " +
 		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers show-hidden-metrics-for-version " +
-		"tls-cipher-suites tls-min-version version vmodule",
-	"etcd": "auto-compaction-mode auto-compaction-retention backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors discovery discovery-fallback " +
+		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
+	"etcd": "auto-compaction-mode backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors discovery " +
 		"discovery-password discovery-proxy discovery-srv discovery-srv-name discovery-token discovery-user distributed-tracing-address distributed-tracing-instance-id " +
 		"distributed-tracing-service-name experimental-distributed-tracing-address experimental-distributed-tracing-instance-id " +
-		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-state initial-cluster-token log-format log-level logger metrics name " +
-		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version v2-deprecation",
+		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token log-format log-level logger metrics name " +
+		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version",
 }
 
 // TestEveryFlagIsDecided holds that no flag of a static pod's program names a file
@@ -74,13 +74,13 @@ func textFlags() map[string][]string {
 		"kube-scheduler": scheduler.NewSchedulerCommand(),
 	} {
 		command.Flags().VisitAll(func(f *pflag.Flag) {
-			if !slices.Contains([]string{"bool", "int", "int32", "int64", "uint", "float32", "float", "duration", "quantity", "Level"}, f.Value.Type()) {
+			if !slices.Contains([]string{"bool", "int", "int32", "int64", "uint", "float32", "float64", "float", "duration", "quantity", "Level"}, f.Value.Type()) {
 				out[program] = append(out[program], f.Name)
 			}
 		})
 	}
 	etcd := flag.NewFlagSet("etcd", flag.ContinueOnError)
-	embed.NewConfig().AddFlags(etcd)
+	embed.NewConfig().AddFlags(etcd) // etcdmain adds choices of words, and --config-file
 	etcd.VisitAll(func(f *flag.Flag) {
 		_, notDuration := time.ParseDuration(f.DefValue)
 		_, notNumber := strconv.ParseFloat(f.DefValue, 64)
