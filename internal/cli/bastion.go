@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/internal/azure/bastion"
 	"casement.dev/casement/internal/azure/rescue"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/sshroute"
 )
 
 // bastionVersion is the api-version that Bastion hosts are read with.
@@ -23,8 +23,8 @@ const bastionVersion = "2024-05-01"
 
 // tunnel is the way through the cluster's Azure Bastion host, nil where the user names
 // another or the AzureCluster declares no host that tunnels.
-func (a *app) tunnel(ctx context.Context, w way, r reach.Route) (func(context.Context, string, string) (net.Conn, error), error) {
-	if w.jump != "" && w.jump != reach.Bastion {
+func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context.Context, string, string) (net.Conn, error), error) {
+	if w.jump != "" && w.jump != sshroute.Bastion {
 		return nil, nil
 	}
 	azure, err := a.azureCluster(ctx, w.target, r)
@@ -33,7 +33,7 @@ func (a *app) tunnel(ctx context.Context, w way, r reach.Route) (func(context.Co
 	}
 	declared := azure.Spec.BastionSpec.AzureBastion
 	if declared == nil || !declared.EnableTunneling {
-		if w.jump == reach.Bastion {
+		if w.jump == sshroute.Bastion {
 			return nil, fmt.Errorf("AzureCluster %s declares no Bastion host that tunnels: set spec.bastionSpec.azureBastion with sku Standard and enableTunneling", azure.Name)
 		}
 		return nil, nil
@@ -70,7 +70,7 @@ func (a *app) bastionHost(ctx context.Context, t target, azure *infrav1.AzureClu
 }
 
 // azureCluster is the infrastructure of a machine's cluster.
-func (a *app) azureCluster(ctx context.Context, t target, r reach.Route) (*infrav1.AzureCluster, error) {
+func (a *app) azureCluster(ctx context.Context, t target, r sshroute.Route) (*infrav1.AzureCluster, error) {
 	c, err := a.client(t)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // target is the cluster that a command asks, by the usual flags.
@@ -57,7 +57,7 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}
-	gather.Tune(cfg)
+	facts.Tune(cfg)
 	return cfg, nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/sshroute"
 )
 
 func newCp(a *app) *cobra.Command {
@@ -32,9 +32,9 @@ A directory is copied into a directory that is there.`,
 			case there == toThere:
 				return usagef("neither is on a machine: write NODE:PATH")
 			case there:
-				return a.copy(cmd.Context(), w, from.machine, recursive, func(c *reach.Copier) (reach.Copied, error) { return c.Get(from.path, to.path) })
+				return a.copy(cmd.Context(), w, from.machine, recursive, func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Get(from.path, to.path) })
 			}
-			return a.copy(cmd.Context(), w, to.machine, recursive, func(c *reach.Copier) (reach.Copied, error) { return c.Put(from.path, to.path) })
+			return a.copy(cmd.Context(), w, to.machine, recursive, func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Put(from.path, to.path) })
 		},
 	}
 	w.addFlags(c)
@@ -59,7 +59,7 @@ func onMachine(arg string) (place, bool) {
 }
 
 // copy lets move copy to or from the machine called name.
-func (a *app) copy(ctx context.Context, w way, name string, recursive bool, move func(*reach.Copier) (reach.Copied, error)) error {
+func (a *app) copy(ctx context.Context, w way, name string, recursive bool, move func(*sshroute.Copier) (sshroute.Copied, error)) error {
 	r, err := a.route(ctx, w, name)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (a *app) copy(ctx context.Context, w way, name string, recursive bool, move
 		return err
 	}
 	defer leave()
-	copier, err := reach.NewCopier(ctx, c, recursive)
+	copier, err := sshroute.NewCopier(ctx, c, recursive)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/doctor"
-	"casement.dev/casement/internal/gather"
-	"casement.dev/casement/internal/reach"
-	"casement.dev/casement/internal/why"
+	"casement.dev/casement/internal/diagnose/checks"
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/sshroute"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ Output wide shows the checks that passed too.`,
 			if err := a.print(output, results, func(w *tabwriter.Writer) { writeResults(w, results, output == "wide") }); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(results, func(r doctor.Result) bool { return r.Verdict == doctor.Failed }) {
+			if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Verdict == checks.Failed }) {
 				return exitError{ExitFailed}
 			}
 			return nil
@@ -68,15 +68,15 @@ Output wide shows the checks that passed too.`,
 }
 
 // patient is whom doctor is asked about.
-func patient(ctx context.Context, c client.Client, namespace string, args []string) (gather.Object, error) {
+func patient(ctx context.Context, c client.Client, namespace string, args []string) (facts.Object, error) {
 	if len(args) == 0 {
-		only, err := gather.Only(ctx, c, namespace)
+		only, err := facts.Only(ctx, c, namespace)
 		if err != nil {
 			return only, fmt.Errorf("%w; name one, or another namespace: casement get clusters", err)
 		}
 		return only, nil
 	}
-	object, err := gather.Find(ctx, c, namespace, "", args[0])
+	object, err := facts.Find(ctx, c, namespace, "", args[0])
 	if err == nil && object.Kind == "Pod" {
 		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a pod: casement why %[1]s", args[0])
 	}
@@ -84,7 +84,7 @@ func patient(ctx context.Context, c client.Client, namespace string, args []stri
 }
 
 // examine gathers what there is of an object's cluster and runs the checks.
-func (a *app) examine(ctx context.Context, t target, c client.Client, object gather.Object) (*why.Facts, []doctor.Result, error) {
+func (a *app) examine(ctx context.Context, t target, c client.Client, object facts.Object) (*walk.Facts, []checks.Result, error) {
 	facts, err := a.factsFor(ctx, c, object)
 	if err != nil {
 		return nil, nil, err
@@ -98,12 +98,12 @@ func (a *app) examine(ctx context.Context, t target, c client.Client, object gat
 		keep = facts.ConcernsPool(object.Name)
 	}
 	a.lookInside(ctx, t, facts, machine)
-	return facts, doctor.Examine(facts, keep), nil
+	return facts, checks.Examine(facts, keep), nil
 }
 
 // remedy runs the findings' remedies on their nodes, each once, and says whether
 // there were any.
-func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Facts, results []doctor.Result) bool {
+func (a *app) remedy(ctx context.Context, t target, c client.Client, f *walk.Facts, results []checks.Result) bool {
 	done := map[string]bool{}
 	for _, r := range results {
 		for _, finding := range r.Findings {
@@ -112,7 +112,7 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Fact
 				continue
 			}
 			done[node+finding.Remedy] = true
-			route, err := reach.Find(ctx, c, f.Cluster.Namespace, node, "")
+			route, err := sshroute.Find(ctx, c, f.Cluster.Namespace, node, "")
 			if err == nil {
 				err = a.remedyOn(ctx, t, route, finding.Remedy)
 			}
@@ -130,8 +130,8 @@ func (a *app) remedy(ctx context.Context, t target, c client.Client, f *why.Fact
 const maxFindings = 10
 
 // remedyOn runs a remedy on a machine.
-func (a *app) remedyOn(ctx context.Context, t target, r reach.Route, remedy string) error {
-	in, err := a.enter(ctx, way{target: t, user: reach.User}, r)
+func (a *app) remedyOn(ctx context.Context, t target, r sshroute.Route, remedy string) error {
+	in, err := a.enter(ctx, way{target: t, user: sshroute.User}, r)
 	if err != nil {
 		return err
 	}
@@ -140,11 +140,11 @@ func (a *app) remedyOn(ctx context.Context, t target, r reach.Route, remedy stri
 	return err
 }
 
-func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {
-	count := map[doctor.Verdict]int{}
+func writeResults(w *tabwriter.Writer, results []checks.Result, wide bool) {
+	count := map[checks.Verdict]int{}
 	for _, r := range results {
 		count[r.Verdict]++
-		if r.Verdict != doctor.Failed {
+		if r.Verdict != checks.Failed {
 			if wide {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(wrap(r.Symptom+"  "+r.Look, 72), "\n\t\t"))
 			}
@@ -166,5 +166,5 @@ func writeResults(w *tabwriter.Writer, results []doctor.Result, wide bool) {
 			fmt.Fprintf(w, "\t  at\t%d more; -o wide shows them\n", more)
 		}
 	}
-	fmt.Fprintf(w, "%d failed, %d passed, %d not examined\n", count[doctor.Failed], count[doctor.Passed], count[doctor.NotExamined])
+	fmt.Fprintf(w, "%d failed, %d passed, %d not examined\n", count[checks.Failed], count[checks.Passed], count[checks.NotExamined])
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 func newGet(a *app) *cobra.Command {
@@ -54,7 +54,7 @@ func workloadKubeconfig(ctx context.Context, c client.Client, cluster client.Obj
 	s := &corev1.Secret{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: secret.Name(cluster.Name, secret.Kubeconfig)}, s)
 	if apierrors.IsNotFound(err) {
-		if _, err := gather.GetCluster(ctx, c, cluster); err != nil {
+		if _, err := facts.GetCluster(ctx, c, cluster); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("cluster %s has no kubeconfig yet; its control plane endpoint is not known before the load balancer exists: casement tree %s", cluster, cluster.Name)

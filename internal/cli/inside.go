@@ -14,8 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"casement.dev/casement/internal/reach"
-	"casement.dev/casement/internal/why"
+	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/sshroute"
 )
 
 const (
@@ -28,9 +28,9 @@ const (
 // lookInside runs the probes on Windows nodes over SSH: on the one of the machine,
 // or, when machine is empty, on at most insideNodes, those that are not Ready first.
 // A node that is not reached in time is left out.
-func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine string) {
-	routes := map[string]reach.Route{}
-	for _, r := range reach.Routes(f.Cluster, f.Machines, f.AzureMachines, "") {
+func (a *app) lookInside(ctx context.Context, t target, f *walk.Facts, machine string) {
+	routes := map[string]sshroute.Route{}
+	for _, r := range sshroute.Routes(f.Cluster, f.Machines, f.AzureMachines, "") {
 		if machine == "" || machine == r.Machine {
 			routes[r.Node] = r
 		}
@@ -41,8 +41,8 @@ func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine st
 	quiet.dir = a.dir
 	var mu sync.Mutex
 	var work sync.WaitGroup
-	f.Inside = map[string]why.Inside{}
-	var chosen []reach.Route
+	f.Inside = map[string]walk.Inside{}
+	var chosen []sshroute.Route
 	for _, n := range windowsNodes(f) {
 		if r, ours := routes[n.Name]; ours && len(chosen) < insideNodes {
 			chosen = append(chosen, r.At(n))
@@ -51,27 +51,27 @@ func (a *app) lookInside(ctx context.Context, t target, f *why.Facts, machine st
 	if len(chosen) == 0 {
 		return
 	}
-	in, err := quiet.enter(ctx, way{target: t, user: reach.User}, chosen[0])
+	in, err := quiet.enter(ctx, way{target: t, user: sshroute.User}, chosen[0])
 	if err != nil {
 		return
 	}
 	defer in.Close()
 	for _, r := range chosen {
 		work.Go(func() {
-			out, err := powershell(ctx, in.To(r), why.Script())
+			out, err := powershell(ctx, in.To(r), walk.Script())
 			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			f.Inside[r.Node] = why.ParseInside(out)
+			f.Inside[r.Node] = walk.ParseInside(out)
 		})
 	}
 	work.Wait()
 }
 
 // windowsNodes are a cluster's Windows nodes, those that are not Ready first.
-func windowsNodes(f *why.Facts) []*corev1.Node {
+func windowsNodes(f *walk.Facts) []*corev1.Node {
 	var out []*corev1.Node
 	for _, n := range f.Nodes {
 		if n.Status.NodeInfo.OperatingSystem == "windows" {
@@ -93,14 +93,14 @@ func windowsNodes(f *why.Facts) []*corev1.Node {
 
 // powershell runs a script on the Windows machine of an entrance and returns what it
 // printed.
-func powershell(ctx context.Context, in *reach.Entrance, script string) (string, error) {
+func powershell(ctx context.Context, in *sshroute.Entrance, script string) (string, error) {
 	ssh, err := in.SSH(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer ssh.Close()
 	var out bytes.Buffer
-	_, err = reach.Output(ctx, ssh, "powershell.exe -NoProfile -EncodedCommand "+encodeCommand(script), &out, io.Discard)
+	_, err = sshroute.Output(ctx, ssh, "powershell.exe -NoProfile -EncodedCommand "+encodeCommand(script), &out, io.Discard)
 	return out.String(), err
 }
 

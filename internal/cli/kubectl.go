@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 )
 
 func newKubectl(a *app) *cobra.Command {
@@ -18,7 +18,7 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 		Example:            "  casement kubectl get clusters\n  casement kubectl --kubeconfig demo.kubeconfig get nodes -o wide",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			binary, err := kube.Find()
+			binary, err := kubeproc.Find()
 			if err != nil {
 				return err
 			}

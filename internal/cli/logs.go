@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/nodelog"
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/diagnose/logs"
+	"casement.dev/casement/internal/sshroute"
 )
 
 // logsOptions are the flags of logs.
@@ -21,7 +21,7 @@ type logsOptions struct {
 	from, cluster string
 	all           bool
 	since         time.Duration
-	nodelog.Options
+	logs.Options
 }
 
 // Where logs come from.
@@ -79,21 +79,21 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	var routes []reach.Route
+	var routes []sshroute.Route
 	if o.all {
-		routes, err = reach.All(ctx, c, o.namespace, o.cluster, o.jump)
+		routes, err = sshroute.All(ctx, c, o.namespace, o.cluster, o.jump)
 	} else {
-		routes = make([]reach.Route, 1)
-		routes[0], err = reach.Find(ctx, c, o.namespace, args[0], o.jump)
+		routes = make([]sshroute.Route, 1)
+		routes[0], err = sshroute.Find(ctx, c, o.namespace, args[0], o.jump)
 		args = args[1:]
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := nodelog.Choose(args, false); err != nil {
+	if _, err := logs.Choose(args, false); err != nil {
 		return usageError{err}
 	}
-	p := &nodelog.Printer{Out: a.data(), Notes: a.Err}
+	p := &logs.Printer{Out: a.data(), Notes: a.Err}
 	for i, r := range routes {
 		routes[i] = a.located(ctx, c, r)
 	}
@@ -112,8 +112,8 @@ func (a *app) logs(ctx context.Context, o logsOptions, args []string) error {
 }
 
 // nodeLogs reads one machine's logs by the first way that works.
-func (a *app) nodeLogs(ctx context.Context, o logsOptions, r reach.Route, names []string, p *nodelog.Printer) error {
-	sources, err := nodelog.Choose(names, r.Windows)
+func (a *app) nodeLogs(ctx context.Context, o logsOptions, r sshroute.Route, names []string, p *logs.Printer) error {
+	sources, err := logs.Choose(names, r.Windows)
 	if err != nil {
 		return err
 	}
@@ -158,16 +158,16 @@ func part(err error) error {
 	return partError{err}
 }
 
-func (a *app) logsBySSH(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+func (a *app) logsBySSH(ctx context.Context, o logsOptions, r sshroute.Route, sources []logs.Source, p *logs.Printer) error {
 	c, leave, err := a.login(ctx, o.way, r)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return part(nodelog.Read(ctx, nodelog.SSH{Client: c, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p))
+	return part(logs.Read(ctx, logs.SSH{Client: c, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p))
 }
 
-func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r sshroute.Route, sources []logs.Source, p *logs.Printer) error {
 	if r.Node == "" {
 		return errors.New("the machine has not joined")
 	}
@@ -179,23 +179,23 @@ func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r reach.Route, s
 	if err != nil {
 		return err
 	}
-	k := nodelog.Kubelet{Client: set.CoreV1().RESTClient(), Node: r.Node, Windows: r.Windows}
+	k := logs.Kubelet{Client: set.CoreV1().RESTClient(), Node: r.Node, Windows: r.Windows}
 	if err := k.Check(ctx); err != nil {
 		return err
 	}
-	return part(nodelog.Read(ctx, k, sources, o.Options, p))
+	return part(logs.Read(ctx, k, sources, o.Options, p))
 }
 
-func (a *app) logsByAgent(ctx context.Context, o logsOptions, r reach.Route, sources []nodelog.Source, p *nodelog.Printer) error {
+func (a *app) logsByAgent(ctx context.Context, o logsOptions, r sshroute.Route, sources []logs.Source, p *logs.Printer) error {
 	vm, err := a.vm(ctx, o.target, r)
 	if err != nil {
 		return err
 	}
 	o.Follow = false
-	return nodelog.Read(ctx, nodelog.Agent{Run: vm.Run, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p)
+	return logs.Read(ctx, logs.Agent{Run: vm.Run, Node: r.Name(), Windows: r.Windows}, sources, o.Options, p)
 }
 
-func (a *app) logsByConsole(ctx context.Context, o logsOptions, r reach.Route, p *nodelog.Printer) error {
+func (a *app) logsByConsole(ctx context.Context, o logsOptions, r sshroute.Route, p *logs.Printer) error {
 	vm, err := a.vm(ctx, o.target, r)
 	if err != nil {
 		return err

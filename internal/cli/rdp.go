@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/sshroute"
 )
 
 // desktop is what the user wants of the tunnel, by the flags of rdp.
@@ -47,7 +47,7 @@ On the local plane the machine is simulated: it negotiates, and has no desktop.`
 	w.addFlags(c)
 	c.Flags().Uint16Var(&d.port, "port", 0, "local port (default any that is free)")
 	c.Flags().StringVar(&d.file, "file", "", "where to write the Remote Desktop file (default with the remembered host keys)")
-	c.Flags().StringVar(&d.account, "account", reach.User, "Windows account for the desktop; --user is who goes through SSH")
+	c.Flags().StringVar(&d.account, "account", sshroute.User, "Windows account for the desktop; --user is who goes through SSH")
 	c.Flags().BoolVar(&d.reset, "reset-password", false, "give the account a new password and show it")
 	c.Flags().BoolVar(&d.open, "open", false, "start an installed Remote Desktop client")
 	return c
@@ -87,17 +87,17 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 			return fmt.Errorf("write the Remote Desktop file: %w", err)
 		}
 	}
-	if err := os.WriteFile(file, reach.RDPFile(address, d.account), 0o600); err != nil {
+	if err := os.WriteFile(file, sshroute.RDPFile(address, d.account), 0o600); err != nil {
 		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}
-	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, reach.RDPPort, file)
+	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, sshroute.RDPPort, file)
 	if a.asksPlane(w.kubeconfig) {
 		fmt.Fprintln(a.Out, "The machine is simulated: it negotiates, and then disconnects, as it has no desktop.")
 	}
 	if !d.open {
-		return e.Tunnel(ctx, l, reach.RDPPort, a.Err)
+		return e.Tunnel(ctx, l, sshroute.RDPPort, a.Err)
 	}
-	argv, err := reach.Desktop(exec.LookPath, address, d.account, file)
+	argv, err := sshroute.Desktop(exec.LookPath, address, d.account, file)
 	if err != nil {
 		return err
 	}
@@ -110,13 +110,13 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- viewer.Wait(); cancel() }()
-	err = e.Tunnel(ctx, l, reach.RDPPort, a.Err)
+	err = e.Tunnel(ctx, l, sshroute.RDPPort, a.Err)
 	cancel()
 	return errors.Join(err, <-ended)
 }
 
 // resetPassword shows a new password of an account, which nothing keeps.
-func (a *app) resetPassword(ctx context.Context, t target, r reach.Route, account string) error {
+func (a *app) resetPassword(ctx context.Context, t target, r sshroute.Route, account string) error {
 	vm, err := a.vm(ctx, t, r)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/gather"
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/sshroute"
 )
 
 // way is how the user wants to get to a machine, by the flags of ssh and rdp.
@@ -31,18 +31,18 @@ type way struct {
 
 func (w *way) addFlags(c *cobra.Command) {
 	w.target.addFlags(c)
-	c.Flags().StringVarP(&w.user, "user", "l", reach.User, "user to log in as")
+	c.Flags().StringVarP(&w.user, "user", "l", sshroute.User, "user to log in as")
 	c.Flags().StringVarP(&w.identity, "identity", "i", "", "private key file (default the SSH agent's, the local plane's, those in ~/.ssh)")
 	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, bastion, or none (default the cluster's Bastion host if it tunnels, else the control plane endpoint)")
 }
 
 // route finds the machine called name.
-func (a *app) route(ctx context.Context, w way, name string) (reach.Route, error) {
+func (a *app) route(ctx context.Context, w way, name string) (sshroute.Route, error) {
 	c, err := a.client(w.target)
 	if err != nil {
-		return reach.Route{}, err
+		return sshroute.Route{}, err
 	}
-	r, err := reach.Find(ctx, c, w.namespace, name, w.jump)
+	r, err := sshroute.Find(ctx, c, w.namespace, name, w.jump)
 	if err != nil {
 		return r, err
 	}
@@ -51,7 +51,7 @@ func (a *app) route(ctx context.Context, w way, name string) (reach.Route, error
 
 // located asks the node of a scale set's instance where it is. Where it does not
 // answer, the route says itself that there is no address.
-func (a *app) located(ctx context.Context, c client.Client, r reach.Route) reach.Route {
+func (a *app) located(ctx context.Context, c client.Client, r sshroute.Route) sshroute.Route {
 	if !r.Pool || r.Node == "" || r.Address != "" {
 		return r
 	}
@@ -76,7 +76,7 @@ func (a *app) workload(ctx context.Context, c client.Client, cluster client.Obje
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
-	gather.Tune(cfg)
+	facts.Tune(cfg)
 	return kubernetes.NewForConfig(cfg)
 }
 
@@ -100,7 +100,7 @@ func (a *app) accessDir(t target) (string, error) {
 }
 
 // enter goes in by a route.
-func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance, error) {
+func (a *app) enter(ctx context.Context, w way, r sshroute.Route) (*sshroute.Entrance, error) {
 	dir, err := a.accessDir(w.target)
 	if err != nil {
 		return nil, err
@@ -119,15 +119,15 @@ func (a *app) enter(ctx context.Context, w way, r reach.Route) (*reach.Entrance,
 			files = append(files, filepath.Join(home, ".ssh", name))
 		}
 	}
-	return reach.Enter(ctx, r, reach.Access{
+	return sshroute.Enter(ctx, r, sshroute.Access{
 		User:       w.user,
-		Keys:       reach.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
+		Keys:       sshroute.Keys{Identity: w.identity, First: first, Files: files, AgentSocket: os.Getenv("SSH_AUTH_SOCK")},
 		KnownHosts: r.KnownHosts(dir), Notes: a.Err, Tunnel: tunnel,
 	})
 }
 
 // login logs in to a machine; leave ends it and the way there.
-func (a *app) login(ctx context.Context, w way, r reach.Route) (c *ssh.Client, leave func(), err error) {
+func (a *app) login(ctx context.Context, w way, r sshroute.Route) (c *ssh.Client, leave func(), err error) {
 	e, err := a.enter(ctx, w, r)
 	if err != nil {
 		return nil, nil, err
@@ -175,7 +175,7 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 		return err
 	}
 	defer leave()
-	var terminal *reach.Terminal
+	var terminal *sshroute.Terminal
 	if command == "" {
 		var restore func()
 		if terminal, restore, err = a.rawTerminal(); err != nil {
@@ -183,7 +183,7 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 		}
 		defer restore()
 	}
-	code, err := reach.Run(ctx, c, command, terminal, a.raw.In, a.raw.Out, a.raw.Err)
+	code, err := sshroute.Run(ctx, c, command, terminal, a.raw.In, a.raw.Out, a.raw.Err)
 	if err == nil && code != 0 {
 		return exitError{code}
 	}
@@ -191,7 +191,7 @@ func (a *app) ssh(ctx context.Context, w way, name, command string) error {
 }
 
 // rawTerminal hands the user's terminal to the far shell; nil where there is none.
-func (a *app) rawTerminal() (*reach.Terminal, func(), error) {
+func (a *app) rawTerminal() (*sshroute.Terminal, func(), error) {
 	f, ok := a.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || !a.Terminal() {
 		return nil, func() {}, nil
@@ -209,12 +209,12 @@ func (a *app) rawTerminal() (*reach.Terminal, func(), error) {
 		forget()
 		_ = term.Restore(int(f.Fd()), before) // the terminal may be gone
 	}
-	return &reach.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Size: reach.Size{Width: width, Height: height}, Resized: resized}, restore, nil
+	return &sshroute.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Size: sshroute.Size{Width: width, Height: height}, Resized: resized}, restore, nil
 }
 
 // watchSize tells of the terminal's new sizes until forget is called.
-func watchSize(f *os.File) (sizes <-chan reach.Size, forget func()) {
-	signals, done, out := make(chan os.Signal, 1), make(chan struct{}), make(chan reach.Size)
+func watchSize(f *os.File) (sizes <-chan sshroute.Size, forget func()) {
+	signals, done, out := make(chan os.Signal, 1), make(chan struct{}), make(chan sshroute.Size)
 	signal.Notify(signals, syscall.SIGWINCH)
 	go func() {
 		for {
@@ -228,7 +228,7 @@ func watchSize(f *os.File) (sizes <-chan reach.Size, forget func()) {
 				continue // it will not be told, and asks again at the next change
 			}
 			select {
-			case out <- reach.Size{Width: width, Height: height}:
+			case out <- sshroute.Size{Width: width, Height: height}:
 			case <-done:
 				return
 			}

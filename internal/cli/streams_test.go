@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"casement.dev/casement/internal/nodelog"
+	"casement.dev/casement/internal/diagnose/logs"
 )
 
 // hostile sets the title of a window, clears the screen in three ways, and reorders text.
@@ -70,7 +70,7 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 // tables are always escaped; what we draw ourselves is always drawn.
 func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	log := func(a *app) {
-		l := (&nodelog.Printer{Out: a.data(), Notes: a.Err}).Log("kubelet of "+hostile, nodelog.Options{})
+		l := (&logs.Printer{Out: a.data(), Notes: a.Err}).Log("kubelet of "+hostile, logs.Options{})
 		fmt.Fprintln(l, hostile)
 		_ = l.Close()
 	}

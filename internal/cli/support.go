@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"casement.dev/casement/internal/diagnose/support"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/support"
 )
 
 func newSupport(a *app) *cobra.Command {

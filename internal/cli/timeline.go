@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/gather"
-	"casement.dev/casement/internal/timeline"
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/timeline"
 )
 
 // barWidth is the room for bars, in characters.
@@ -30,14 +30,14 @@ bear, in whole seconds. What left no time is listed as missing.`,
 			if err != nil {
 				return err
 			}
-			object, err := gather.Find(cmd.Context(), c, t.namespace, "", args[0])
+			object, err := facts.Find(cmd.Context(), c, t.namespace, "", args[0])
 			if err != nil {
 				return err
 			}
 			if object.Kind != "Machine" {
 				return usagef("timeline takes a machine or node, and %s is a %s", args[0], strings.ToLower(object.Kind))
 			}
-			facts, err := gather.Machine(cmd.Context(), c, object.Cluster, object.Name)
+			facts, err := facts.Machine(cmd.Context(), c, object.Cluster, object.Name)
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/why"
+	"casement.dev/casement/internal/diagnose/walk"
 )
 
 func newTree(a *app) *cobra.Command {
@@ -98,7 +98,7 @@ func newBranch(kind string, o object, condition, detail string) branch {
 
 // readTree makes the tree of what was gathered; of the sets of machines it reads the
 // deployments.
-func readTree(ctx context.Context, c client.Client, f *why.Facts) (branch, error) {
+func readTree(ctx context.Context, c client.Client, f *walk.Facts) (branch, error) {
 	root := newBranch("Cluster", f.Cluster, clusterv1.ClusterAvailableCondition, f.Cluster.Status.Phase)
 	var deployments clusterv1.MachineDeploymentList
 	if err := c.List(ctx, &deployments, client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}); err != nil {
@@ -149,7 +149,7 @@ func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMa
 
 // markFirst marks the branch where the trouble begins. A node or guest has no
 // branch of its own; its machine's is marked.
-func (b *branch) markFirst(a why.Answer) bool {
+func (b *branch) markFirst(a walk.Answer) bool {
 	at := strings.TrimPrefix(a.At, "guest of ")
 	name := strings.TrimPrefix(at, "Node/")
 	if !a.Healthy && (b.Kind+"/"+b.Name == at || name != at && b.Detail == "node "+name) {

@@ -11,12 +11,12 @@ import (
 
 	"casement.dev/casement/internal/azure/rescue"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/reach"
+	"casement.dev/casement/internal/sshroute"
 )
 
 // vm is a machine's VM in the local Azure, where the management cluster is the
 // local plane's, or in Azure as the user himself.
-func (a *app) vm(ctx context.Context, t target, r reach.Route) (rescue.VM, error) {
+func (a *app) vm(ctx context.Context, t target, r sshroute.Route) (rescue.VM, error) {
 	if r.VM == "" {
 		return rescue.VM{}, fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)
 	}

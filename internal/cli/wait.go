@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/settle"
+	"casement.dev/casement/internal/diagnose/rollout"
 )
 
 func newWait(a *app) *cobra.Command {
@@ -113,7 +113,7 @@ func overdue(ctx context.Context) bool {
 
 // look reads a cluster's progress; why says what is still missing.
 func look(ctx context.Context, c client.Client, key client.ObjectKey) (p progress, done bool, why string, err error) {
-	o, err := settle.Read(ctx, c, key)
+	o, err := rollout.Read(ctx, c, key)
 	if err != nil {
 		return p, false, "", err
 	}

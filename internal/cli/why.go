@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/gather"
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/why"
 )
 
 func newWhy(a *app) *cobra.Command {
@@ -37,7 +37,7 @@ Azure its conditions have to do.`,
 			if err != nil {
 				return err
 			}
-			object, err := gather.Find(cmd.Context(), c, t.namespace, cluster, args[0])
+			object, err := facts.Find(cmd.Context(), c, t.namespace, cluster, args[0])
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ Azure its conditions have to do.`,
 	return c
 }
 
-func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
+func answerFor(f *walk.Facts, o facts.Object) (walk.Answer, error) {
 	switch o.Kind {
 	case "Machine":
 		for i := range f.Machines {
@@ -95,22 +95,22 @@ func answerFor(f *why.Facts, o gather.Object) (why.Answer, error) {
 			}
 		}
 		if f.Unreachable != "" {
-			return why.Answer{}, fmt.Errorf("ask cluster %s for its pods: %s", o.Cluster.Name, f.Unreachable)
+			return walk.Answer{}, fmt.Errorf("ask cluster %s for its pods: %s", o.Cluster.Name, f.Unreachable)
 		}
-		return why.Answer{}, fmt.Errorf("there is no pod %s in namespace %s of cluster %s; name it as pod/NAMESPACE/NAME", o.Name, o.Namespace, o.Cluster.Name)
+		return walk.Answer{}, fmt.Errorf("there is no pod %s in namespace %s of cluster %s; name it as pod/NAMESPACE/NAME", o.Name, o.Namespace, o.Cluster.Name)
 	default:
 		return f.ForCluster(), nil
 	}
-	return why.Answer{}, fmt.Errorf("%s %s is not in cluster %s", o.Kind, o.Name, o.Cluster.Name)
+	return walk.Answer{}, fmt.Errorf("%s %s is not in cluster %s", o.Kind, o.Name, o.Cluster.Name)
 }
 
 // factsFor gathers what is about an object: all of its cluster, or of a machine that
 // alone.
-func (a *app) factsFor(ctx context.Context, c client.Client, o gather.Object) (*why.Facts, error) {
+func (a *app) factsFor(ctx context.Context, c client.Client, o facts.Object) (*walk.Facts, error) {
 	if o.Kind != "Machine" {
 		return a.facts(ctx, c, o.Cluster)
 	}
-	f, err := gather.Machine(ctx, c, o.Cluster, o.Name)
+	f, err := facts.Machine(ctx, c, o.Cluster, o.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +120,8 @@ func (a *app) factsFor(ctx context.Context, c client.Client, o gather.Object) (*
 
 // facts gathers a cluster's facts, with the guests' consoles of the local plane
 // where it runs.
-func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) (*why.Facts, error) {
-	f, err := gather.Cluster(ctx, c, key)
+func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.Facts, error) {
+	f, err := facts.Cluster(ctx, c, key)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (a *app) facts(ctx context.Context, c client.Client, key client.ObjectKey) 
 
 // consoles lets facts read the guests' consoles where the local plane runs; a
 // management cluster elsewhere has none.
-func (a *app) consoles(ctx context.Context, f *why.Facts) {
+func (a *app) consoles(ctx context.Context, f *walk.Facts) {
 	plane := local.NewClient(a.dir)
 	s, err := plane.Status(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func underWay(am *infrav1.AzureMachine) string {
 	return ""
 }
 
-func writeAnswer(w *tabwriter.Writer, a why.Answer) {
+func writeAnswer(w *tabwriter.Writer, a walk.Answer) {
 	if a.Healthy {
 		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
 		return

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/sim/certmanager"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/podrun"
@@ -86,7 +86,7 @@ func (c *conductor) startBare(ctx context.Context, failed chan<- error) (func(co
 	if err != nil {
 		return nil, err
 	}
-	if err := kube.InstallCRDs(ctx, rest, crds); err != nil {
+	if err := kubeproc.InstallCRDs(ctx, rest, crds); err != nil {
 		return nil, err
 	}
 	cl, err := c.planeClient()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubeadm"
@@ -55,7 +55,7 @@ func flagValue(args []string, name string) string {
 // boot runs a part of casement-kube's boot on this machine, while its kubelet runs
 // the static pods that boot writes.
 func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
-	binary, err := kube.Find()
+	binary, err := kubeproc.Find()
 	if err != nil {
 		return err
 	}

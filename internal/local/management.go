@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"casement.dev/casement/config"
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 )
 
 // planeHost is the address of everything of the plane that is no guest's.
@@ -17,12 +17,12 @@ const planeHost = "127.0.0.1"
 
 // management is the management API server and the managers on it.
 type management struct {
-	plane *kube.Plane
+	plane *kubeproc.Plane
 	dir   Dir
 }
 
 func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	cfg := kube.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true}
+	cfg := kubeproc.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true}
 	if c.opts.Audit {
 		cfg.AuditOf = config.User
 	}
@@ -32,7 +32,7 @@ func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(c
 			return nil, err
 		}
 	}
-	plane, err := kube.Start(ctx, cfg)
+	plane, err := kubeproc.Start(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

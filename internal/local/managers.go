@@ -24,7 +24,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 )
 
@@ -79,7 +79,7 @@ func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (fun
 	for _, p := range providers {
 		crds = append(crds, p.CRDs...)
 	}
-	if err := kube.InstallCRDs(ctx, plane.Config(), crds); err != nil {
+	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
 		return nil, err
 	}
 	if err := c.bindRights(ctx); err != nil {

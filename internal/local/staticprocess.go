@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"casement.dev/casement/internal/confine"
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/staticpod"
@@ -32,7 +32,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	if p := n.processes[key]; p != nil {
 		return p, nil
 	}
-	binary, err := kube.Find()
+	binary, err := kubeproc.Find()
 	if err != nil {
 		return nil, err
 	}

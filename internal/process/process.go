@@ -2,7 +2,7 @@
 // starts them, logs their output to a file, restarts them when asked to and ends
 // them in good order.
 //
-// It knows nothing of what it runs and keeps no state of its own. internal/kube
+// It knows nothing of what it runs and keeps no state of its own. internal/kubeproc
 // and internal/local use it; everything that starts a program should.
 package process
 

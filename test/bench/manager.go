@@ -21,7 +21,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/arm"
@@ -37,7 +37,7 @@ func managerMemory(show func(row), bin string, machines int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	plane, err := kube.Start(ctx, kube.Config{Dir: filepath.Join(dir, "management"), Binary: filepath.Join(bin, "casement-kube")})
+	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "management"), Binary: filepath.Join(bin, "casement-kube")})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func kinds(ctx context.Context, cfg *rest.Config, dir string, port int) (client.
 			}
 		}
 	}
-	if err := kube.InstallCRDs(ctx, cfg, crds); err != nil {
+	if err := kubeproc.InstallCRDs(ctx, cfg, crds); err != nil {
 		return nil, err
 	}
 	certificate, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/discovery"
 
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 )
 
 const definition = "#/definitions/"
@@ -22,7 +22,7 @@ const definition = "#/definitions/"
 // unknown fields, null allowed, quantities and ports as text or number.
 func schemas(dir, bin string) error {
 	ctx := context.Background()
-	plane, err := kube.Start(ctx, kube.Config{Dir: filepath.Join(dir, "plane"), Binary: filepath.Join(bin, "casement-kube")})
+	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(dir, "plane"), Binary: filepath.Join(bin, "casement-kube")})
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"casement.dev/casement/internal/doctor"
+	"casement.dev/casement/internal/diagnose/checks"
+	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/sim/guest"
-	"casement.dev/casement/internal/why"
 )
 
 // TestProbesInGuests runs what why and doctor run on Windows nodes in a guest with
@@ -92,17 +92,17 @@ const calico = `{"name": "Calico", "cniVersion": "0.3.1", "plugins": [{"type": "
 "policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "168.63.129.16/32"]}}]}]}`
 
 // examine runs the probes and returns what why and doctor make of them.
-func examine(t *testing.T, g *guest.Guest) (answers []why.Answer, failed []string) {
+func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []string) {
 	t.Helper()
 	var out bytes.Buffer
-	g.Exec(t.Context(), why.Script(), nil, &out, nil)
+	g.Exec(t.Context(), walk.Script(), nil, &out, nil)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///vm", "windows"
 	cluster := &clusterv1.Cluster{}
 	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
-	f := &why.Facts{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]why.Inside{"win-1": why.ParseInside(out.String())}}
-	for _, r := range doctor.Examine(f, nil) {
-		if r.Verdict == doctor.Failed {
+	f := &walk.Facts{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]walk.Inside{"win-1": walk.ParseInside(out.String())}}
+	for _, r := range checks.Examine(f, nil) {
+		if r.Verdict == checks.Failed {
 			failed = append(failed, r.ID)
 		}
 	}

@@ -108,7 +108,7 @@ func table() []fault {
 	}
 	for i := range all {
 		f := &all[i]
-		f.check = checks()[f.name]
+		f.check = checkNumbers()[f.name]
 		if f.check == "" && f.at == "AzureMachine" {
 			f.check = "A01"
 		}
@@ -126,8 +126,8 @@ func table() []fault {
 	return all
 }
 
-// checks are doctor's numbers by the names of faults; X00 is what no check knows.
-func checks() map[string]string {
+// checkNumbers are doctor's numbers by the names of faults; X00 is what no check knows.
+func checkNumbers() map[string]string {
 	return map[string]string{
 		"password too long": "D29", "bad token": "D19", "wrong CA pinned": "D16", "wrong criSocket": "D16", "taint given twice": "D21",
 		"metadata key unknown": "D18", "Jinja syntax": "D17", "user data compressed": "D17", "no route to API": "D16",

@@ -29,8 +29,8 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/controller/cloud"
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/manager"
 	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/test/emulator"
@@ -50,7 +50,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(kubetest.Main(m, func(plane *kube.Plane) error {
+	os.Exit(kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		crds, err := config.CRDs()
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 			crd.Spec.Conversion = nil
 			crds = append(crds, crd)
 		}
-		if err := kube.InstallCRDs(context.Background(), plane.Config(), crds); err != nil {
+		if err := kubeproc.InstallCRDs(context.Background(), plane.Config(), crds); err != nil {
 			return err
 		}
 		restConfig = plane.Config()

@@ -24,7 +24,7 @@ import (
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/adopt"
 	"casement.dev/casement/internal/azure/desired"
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 )
 
 // TestAdopt takes a cluster over that CAPZ has left: its objects with the status of the
@@ -188,7 +188,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 		}
 	}
 	ctx := b.t.Context()
-	if err := kube.InstallCRDs(ctx, b.config, theirs); err != nil {
+	if err := kubeproc.InstallCRDs(ctx, b.config, theirs); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, l := range all {
@@ -210,7 +210,7 @@ func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 			b.t.Fatal(refused)
 		}
 	}
-	if err := kube.InstallCRDs(context.WithoutCancel(ctx), b.config, ours); err != nil {
+	if err := kubeproc.InstallCRDs(context.WithoutCancel(ctx), b.config, ours); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -245,7 +245,7 @@ func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureCluster", Name: b.name, UID: b.azureC.UID}})
 		objects = append(objects, o)
 	}
-	if err := kube.InstallCRDs(b.t.Context(), b.config, crds); err != nil {
+	if err := kubeproc.InstallCRDs(b.t.Context(), b.config, crds); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, o := range objects {

@@ -20,8 +20,8 @@ import (
 
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/manager"
 )
 
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := kubetest.Main(m, func(plane *kube.Plane) error {
+	code := kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		var err error
 		shared, err = begin(ctx, plane, dir, ended)
 		started = err == nil
@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 }
 
 // begin installs the kinds and starts Azure and the manager, whose files are in dir.
-func begin(ctx context.Context, plane *kube.Plane, dir string, ended chan<- error) (*world, error) {
+func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- error) (*world, error) {
 	azure, err := newAzure(dir)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 			}
 		}
 	}
-	if err := kube.InstallCRDs(ctx, cfg, crds); err != nil {
+	if err := kubeproc.InstallCRDs(ctx, cfg, crds); err != nil {
 		return err
 	}
 	mutating, validating, err := config.Webhooks()

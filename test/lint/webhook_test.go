@@ -28,8 +28,8 @@ import (
 
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/webhook/workload"
 )
@@ -38,7 +38,7 @@ var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(kubetest.Main(m, func(p *kube.Plane) error {
+	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		apiServer = rest.CopyConfig(p.Config())
 		apiServer.QPS = -1
 		return nil

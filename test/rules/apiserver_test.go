@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
 )
@@ -32,7 +32,7 @@ const variations = 20
 var apiServer *rest.Config
 
 func TestMain(m *testing.M) {
-	os.Exit(kubetest.Main(m, func(p *kube.Plane) error {
+	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		apiServer = p.Config()
 		return nil
 	}))

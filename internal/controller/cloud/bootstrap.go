@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"casement.dev/casement/internal/cause"
+	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/redact"
 )
 

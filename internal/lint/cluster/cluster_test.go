@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
 )
@@ -34,7 +34,7 @@ import (
 var shared *rest.Config
 
 func TestMain(m *testing.M) {
-	os.Exit(kubetest.Main(m, func(plane *kube.Plane) error {
+	os.Exit(kubetest.Main(m, func(plane *kubeproc.Plane) error {
 		shared = plane.Config()
 		return nil
 	}))

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/kube"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/sim/certmanager"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/podrun"
@@ -149,7 +149,7 @@ func start(t *testing.T, dir string) node {
 	if err := os.WriteFile(egress, fabric.EgressConfig(socket), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plane, err := kube.Start(t.Context(), kube.Config{Dir: filepath.Join(dir, "m"), ControllerManager: true, EgressConfig: egress})
+	plane, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: filepath.Join(dir, "m"), ControllerManager: true, EgressConfig: egress})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func start(t *testing.T, dir string) node {
 	}
 	crds, err := certmanager.CRDs()
 	if err == nil {
-		err = kube.InstallCRDs(t.Context(), plane.Config(), crds)
+		err = kubeproc.InstallCRDs(t.Context(), plane.Config(), crds)
 	}
 	if err != nil {
 		t.Fatal(err)

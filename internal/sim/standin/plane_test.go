@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/sim/fabric"
 )
 
@@ -34,7 +34,7 @@ type cluster struct {
 var shared cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(kubetest.Main(m, func(p *kube.Plane) error {
+	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) error {
 		client, err := kubernetes.NewForConfig(p.Config())
 		shared = cluster{p.Config(), client}
 		return err

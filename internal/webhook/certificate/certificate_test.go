@@ -20,14 +20,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/kube"
-	"casement.dev/casement/internal/kube/kubetest"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kubeproc/kubetest"
 )
 
 var api client.Client
 
 func TestMain(m *testing.M) {
-	os.Exit(kubetest.Main(m, func(p *kube.Plane) (err error) {
+	os.Exit(kubetest.Main(m, func(p *kubeproc.Plane) (err error) {
 		api, err = client.New(p.Config(), client.Options{})
 		return err
 	}))

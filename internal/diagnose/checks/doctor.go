@@ -1,0 +1,114 @@
+// Package checks runs the known failure patterns of Windows nodes over a
+// cluster's facts: a row per check, with its symptom, cause and fix. It is pure
+// and changes nothing. A check whose evidence lies inside a node, where no API
+// shows it, is reported as not examined and never as passed. The command line
+// imports it.
+package checks
+
+import (
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// Verdict is what a check came to.
+type Verdict string
+
+// The verdicts. NotExamined says that only a look into the node can tell.
+const (
+	Passed      Verdict = "Passed"
+	Failed      Verdict = "Failed"
+	NotExamined Verdict = "NotExamined"
+)
+
+// Finding is one object that a check is about.
+type Finding struct {
+	At       string   `json:"at"`
+	Evidence []string `json:"evidence,omitempty"`
+	Next     string   `json:"next,omitempty"`
+	// Remedy is PowerShell that mends the node and does no other harm; empty where
+	// a person has to decide.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Result is one check's outcome.
+type Result struct {
+	ID      string  `json:"id"`
+	Symptom string  `json:"symptom"`
+	Verdict Verdict `json:"verdict"`
+	Cause   string  `json:"cause"`
+	Fix     string  `json:"fix"`
+	// Look is the command that shows the evidence on the node.
+	Look     string    `json:"look,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+}
+
+// check is one row. It fails by the named causes of package why, or by look.
+type check struct {
+	id, symptom, cause, fix string
+	// onNode is the command to run on the node; it is all there is where neither
+	// causes nor look is given.
+	onNode string
+	causes []string
+	// of names the services that the check is about, of those that have stopped.
+	of   []string
+	look func(*walk.Facts) []Finding
+	// inside says that only a look into a node can tell.
+	inside bool
+}
+
+// Examine runs every check. A trouble that no check knows is a last result, X00,
+// so that nothing that is wrong is left out. keep, when given, limits findings to
+// those it accepts.
+func Examine(f *walk.Facts, keep func(at string) bool) []Result {
+	answers := f.All()
+	known := map[string]bool{}
+	var out []Result
+	for _, c := range checks {
+		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
+		// Without the workload cluster nothing is known of its nodes and pods.
+		if f.Unreachable != "" || len(c.causes) == 0 && c.look == nil || c.inside && len(f.Inside) == 0 {
+			r.Verdict = NotExamined
+		}
+		for _, a := range answers {
+			if slices.Contains(c.causes, a.Cause) && c.about(a) {
+				known[a.Cause] = true
+				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next, Remedy: a.Remedy})
+			}
+		}
+		if c.look != nil {
+			r.Findings = append(r.Findings, c.look(f)...)
+		}
+		out = append(out, kept(r, keep))
+	}
+	for _, a := range answers {
+		if !known[a.Cause] {
+			r := Result{ID: "X00", Symptom: a.Cause, Verdict: Passed, Cause: a.Says, Fix: a.Fix}
+			r.Findings = []Finding{{At: a.At, Evidence: a.Evidence, Next: a.Next}}
+			if r = kept(r, keep); r.Verdict == Failed {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// about says whether an answer is the check's own among those of its causes.
+func (c check) about(a walk.Answer) bool {
+	evidence := strings.Join(a.Evidence, " ")
+	return a.Cause != serviceStopped || len(c.of) == 0 || slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
+}
+
+// serviceStopped is the cause that more than one check is about.
+const serviceStopped = "ServiceStopped"
+
+func kept(r Result, keep func(string) bool) Result {
+	if keep != nil {
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return !keep(f.At) })
+	}
+	if len(r.Findings) > 0 {
+		r.Verdict = Failed
+	}
+	return r
+}

@@ -1,0 +1,171 @@
+package checks
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// facts is a cluster of one Windows machine and its node.
+func facts(edit func(*corev1.Node)) *walk.Facts {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///x", "windows"
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	edit(n)
+	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Status.NodeRef.Name = new("data"), "am", n.Name
+	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "am"}}
+	am.SetConditions([]metav1.Condition{{Type: clusterv1.ReadyCondition, Status: metav1.ConditionTrue}})
+	return &walk.Facts{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
+}
+
+// pod is a running pod on the node that is probed, and not ready for a warning.
+func pod(f *walk.Facts, name, reason, message string) {
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
+	p.Spec.Containers = []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if reason != "" {
+		p.Status.Conditions[0].Status = corev1.ConditionFalse
+		f.Warnings = append(f.Warnings, corev1.Event{InvolvedObject: corev1.ObjectReference{UID: p.UID}, Reason: reason, Message: message})
+	}
+	f.Pods = append(f.Pods, p)
+}
+
+// TestFaults holds the checks that no look into a node serves to what brings their
+// symptoms about, and to what merely looks like it.
+func TestFaults(t *testing.T) {
+	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout", "Readiness probe failed: context deadline exceeded"
+	sandbox := func(build string) func(*walk.Facts) {
+		return func(f *walk.Facts) {
+			f.Nodes["n"].Status.NodeInfo.KernelVersion = build
+			pod(f, "p", "FailedCreatePodSandBox", "failed to get sandbox image: no matching manifest for windows("+build+")/amd64 in the manifest list entries")
+			f.Pods[0].Status.Phase = corev1.PodPending
+			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+		}
+	}
+	for name, test := range map[string]struct {
+		spoil func(*walk.Facts)
+		want  []string
+	}{
+		"no pod is reached":  {func(f *walk.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
+		"one pod is reached": {func(f *walk.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
+		"a program hangs":    {func(f *walk.Facts) { pod(f, "a", "Unhealthy", hangs) }, nil},
+		"pods of Linux": {func(f *walk.Facts) {
+			pod(f, "a", "Unhealthy", timeout)
+			f.Nodes["n"].Status.NodeInfo.OperatingSystem = "linux"
+		}, nil},
+		"sandbox image, Server 2022": {sandbox("10.0.20348.2700"), []string{"D12"}},
+		"sandbox image, Server 2025": {sandbox("10.0.26100.1742"), []string{"D12", "D15"}},
+		"Calico refuses Windows": {func(f *walk.Facts) {
+			f.Calico = []walk.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
+		}, []string{"D28"}},
+		"another part of it":          {func(f *walk.Facts) { f.Calico = []walk.Degraded{{Name: "apiserver"}} }, nil},
+		"two machines share one name": {func(f *walk.Facts) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(*corev1.Node) {})
+			test.spoil(f)
+			if got := failed(Examine(f, nil)); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestEveryCheckCanFail holds the list to checks that something examines.
+func TestEveryCheckCanFail(t *testing.T) {
+	for _, c := range checks {
+		if len(c.causes) == 0 && c.look == nil {
+			t.Errorf("%s is never examined", c.id)
+		}
+	}
+}
+
+func failed(results []Result) []string {
+	var out []string
+	for _, r := range results {
+		if r.Verdict == Failed {
+			out = append(out, r.ID)
+		}
+	}
+	return out
+}
+
+func TestLooks(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit func(*corev1.Node)
+		want []string
+	}{
+		"healthy":        {func(*corev1.Node) {}, nil},
+		"no provider ID": {func(n *corev1.Node) { n.Spec.ProviderID = "" }, []string{"D20"}},
+		"VNI": {func(n *corev1.Node) {
+			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": `{"VNI":1}`}
+		}, []string{"D27"}},
+		"VNI enough": {func(n *corev1.Node) {
+			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": `{"VNI":4096}`}
+		}, nil},
+		"VNI is no JSON": {func(n *corev1.Node) {
+			n.Annotations = map[string]string{"flannel.alpha.coreos.com/backend-data": "x"}
+		}, nil},
+		"long name": {func(n *corev1.Node) { n.Name = "sixteen-letters-" }, []string{"D30"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := failed(Examine(facts(test.edit), nil)); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNothingPassesUnseen(t *testing.T) {
+	f := facts(func(*corev1.Node) {})
+	f.Unreachable = "dial tcp: connection refused"
+	for _, r := range Examine(f, nil) {
+		if r.Verdict == Passed {
+			t.Errorf("%s passed, and the workload cluster did not answer", r.ID)
+		}
+	}
+}
+
+func TestUnknownTroubleIsShown(t *testing.T) {
+	f := facts(func(*corev1.Node) {})
+	f.Cluster.Spec.Paused = new(true)
+	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"X00"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := failed(Examine(f, func(string) bool { return false })); got != nil {
+		t.Errorf("kept %v", got)
+	}
+}
+
+// TestCausesExist holds the names in the checks to those that why gives.
+func TestCausesExist(t *testing.T) {
+	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}
+	for _, c := range cause.All() {
+		names = append(names, c.Name)
+	}
+	for _, p := range walk.Probes() {
+		names = append(names, p.Name)
+	}
+	seen := map[string]bool{}
+	for _, c := range checks {
+		if seen[c.id] {
+			t.Errorf("%s is there twice", c.id)
+		}
+		seen[c.id] = true
+		for _, name := range c.causes {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s: no cause is called %s", c.id, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object is what a user named: exactly one of Cluster, Machine, MachinePool and Pod,
+// with the cluster that it belongs to.
+type Object struct {
+	Cluster client.ObjectKey
+	// Kind is Cluster, Machine, MachinePool or Pod.
+	Kind, Name string
+	// Namespace is the pod's.
+	Namespace string
+}
+
+// Find resolves KIND/NAME, or NAME alone, to an object. A pod needs its kind, as
+// pod/NAME or pod/NAMESPACE/NAME, and cluster, unless there is only one cluster.
+func Find(ctx context.Context, c client.Client, namespace, cluster, what string) (Object, error) {
+	kind, name, has := strings.Cut(what, "/")
+	if !has {
+		kind, name = "", what
+	}
+	kind = strings.ToLower(strings.TrimSuffix(strings.ToLower(kind), "s"))
+	switch kind {
+	case "pod", "po":
+		return findPod(ctx, c, namespace, cluster, name)
+	case "", "cluster", "machine", "azuremachine", "azuremachinepoolmachine", "node", "no":
+	case "machinepool", "mp", "azuremachinepool":
+		return findPool(ctx, c, namespace, name)
+	default:
+		return Object{}, fmt.Errorf("%s is none of cluster, machine, machinepool, node and pod", kind)
+	}
+	if kind == "" || kind == "cluster" {
+		key := client.ObjectKey{Namespace: namespace, Name: name}
+		_, err := GetCluster(ctx, c, key)
+		if err == nil {
+			return Object{Cluster: key, Kind: "Cluster", Name: name}, nil
+		}
+		if !apierrors.IsNotFound(err) || kind == "cluster" {
+			return Object{}, err
+		}
+	}
+	own := &clusterv1.Machine{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, own)
+	if err == nil {
+		return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: own.Spec.ClusterName}, Kind: "Machine", Name: name}, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return Object{}, err
+	}
+	var found *Object
+	err = listed(ctx, c, []client.ListOption{client.InNamespace(namespace)}, func(machines *clusterv1.MachineList) {
+		for i := range machines.Items {
+			m := &machines.Items[i]
+			if m.Name == name || m.Status.NodeRef.Name == name || m.Spec.InfrastructureRef.Name == name {
+				found = &Object{Cluster: client.ObjectKey{Namespace: namespace, Name: m.Spec.ClusterName}, Kind: "Machine", Name: m.Name}
+			}
+		}
+	})
+	if err != nil {
+		return Object{}, err
+	}
+	if found == nil && kind == "" {
+		if pool, err := findPool(ctx, c, namespace, name); err == nil {
+			return pool, nil
+		}
+	}
+	if found == nil {
+		hint := cmp.Or(elsewhere(ctx, c, name), "name a pod as pod/NAME: casement get clusters")
+		return Object{}, fmt.Errorf("no cluster, machine, machine pool or node is called %q in namespace %s; %s", name, namespace, hint)
+	}
+	return *found, nil
+}
+
+func findPod(ctx context.Context, c client.Client, namespace, cluster, name string) (Object, error) {
+	podNamespace, pod, has := strings.Cut(name, "/")
+	if !has {
+		podNamespace, pod = "default", name
+	}
+	key := client.ObjectKey{Namespace: namespace, Name: cluster}
+	if cluster == "" {
+		only, err := Only(ctx, c, namespace)
+		if err != nil {
+			return Object{}, fmt.Errorf("%w; say which one the pod is in with --cluster", err)
+		}
+		key = only.Cluster
+	}
+	return Object{Cluster: key, Kind: "Pod", Name: pod, Namespace: podNamespace}, nil
+}
+
+// Only is the cluster of a namespace that has no other.
+func Only(ctx context.Context, c client.Client, namespace string) (Object, error) {
+	var all clusterv1.ClusterList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return Object{}, err
+	}
+	if len(all.Items) != 1 {
+		return Object{}, fmt.Errorf("there are %d clusters in namespace %s", len(all.Items), namespace)
+	}
+	key := client.ObjectKeyFromObject(&all.Items[0])
+	return Object{Cluster: key, Kind: "Cluster", Name: key.Name}, nil
+}
+
+// GetCluster reads a cluster. Its error where there is none is NotFound to
+// apierrors, and says where one of that name is.
+func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*clusterv1.Cluster, error) {
+	cluster := &clusterv1.Cluster{}
+	err := c.Get(ctx, key, cluster)
+	if apierrors.IsNotFound(err) {
+		return nil, missing{err, fmt.Sprintf("there is no cluster %s; %s", key, cmp.Or(elsewhere(ctx, c, key.Name), "there may be others: casement get clusters"))}
+	}
+	return cluster, err
+}
+
+// missing is a NotFound in words of ours.
+type missing struct {
+	error
+	says string
+}
+
+func (m missing) Error() string { return m.says }
+func (m missing) Unwrap() error { return m.error }
+
+// elsewhere says in which other namespaces a cluster of a name is; nothing where there
+// is none, or the user may not look.
+func elsewhere(ctx context.Context, c client.Client, name string) string {
+	var all clusterv1.ClusterList
+	if err := c.List(ctx, &all); err != nil {
+		return ""
+	}
+	for i := range all.Items {
+		if all.Items[i].Name == name {
+			return fmt.Sprintf("cluster %s is in namespace %s: -n %[2]s", name, all.Items[i].Namespace)
+		}
+	}
+	return ""
+}
+
+// findPool finds a machine pool by its own name or that of its AzureMachinePool.
+func findPool(ctx context.Context, c client.Client, namespace, name string) (Object, error) {
+	var all clusterv1.MachinePoolList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return Object{}, err
+	}
+	for i := range all.Items {
+		if p := &all.Items[i]; p.Name == name || p.Spec.Template.Spec.InfrastructureRef.Name == name {
+			return Object{Cluster: client.ObjectKey{Namespace: namespace, Name: p.Spec.ClusterName}, Kind: "MachinePool", Name: p.Name}, nil
+		}
+	}
+	return Object{}, fmt.Errorf("no machine pool is called %q in namespace %s: kubectl get machinepools", name, namespace)
+}

@@ -1,0 +1,327 @@
+// Package facts reads what the diagnostic commands judge: a cluster's objects
+// from the management cluster and its nodes, pods and warnings from the workload
+// cluster. Of a cluster it reads whole lists and never one object per machine, so
+// that a thousand machines cost as many calls as one; of one machine it reads what
+// that machine needs. It writes nothing. The
+// command line imports it.
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// patience bounds what the workload cluster may take for all its lists.
+const patience = 5 * time.Second
+
+// Cluster gathers the facts of one cluster. That its workload cluster does not
+// answer is a fact and no error.
+func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.Facts, error) {
+	f, err := newFacts(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	err = together(
+		func() error {
+			if err := owned(ctx, c, key, f); err != nil {
+				return err
+			}
+			return configs(ctx, c, f)
+		},
+		func() error {
+			short, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if err := workload(short, c, key, f); err != nil {
+				f.Unreachable = err.Error()
+			}
+			return ctx.Err()
+		})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// newFacts are the facts of a cluster before any but itself is read.
+func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.Facts, error) {
+	cluster, err := GetCluster(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	return &walk.Facts{Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
+}
+
+// configs reads the bootstrap configs that tell something: of the machines whose data
+// is not rendered, and one of each set of machines, whose configs are alike. Most of
+// what a config holds is files, which nobody looks at here.
+func configs(ctx context.Context, c client.Client, f *walk.Facts) error {
+	names, sets := map[string]bool{}, map[string]bool{}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		set := m.Labels[clusterv1.MachineSetNameLabel]
+		if name := m.Spec.Bootstrap.ConfigRef.Name; name != "" && (m.Spec.Bootstrap.DataSecretName == nil || set == "" || !sets[set]) {
+			names[name], sets[set] = true, true
+		}
+	}
+	for i := range f.Pools {
+		if name := f.Pools[i].Spec.Template.Spec.Bootstrap.ConfigRef.Name; name != "" {
+			names[name] = true
+		}
+	}
+	if len(names) > fewConfigs {
+		return listed(ctx, c, []client.ListOption{client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}}, func(all *bootstrapv1.KubeadmConfigList) {
+			for i := range all.Items {
+				f.Configs[all.Items[i].Name] = new(all.Items[i])
+			}
+		})
+	}
+	var mu sync.Mutex
+	var reads []func() error
+	for name := range names {
+		reads = append(reads, func() error {
+			config := &bootstrapv1.KubeadmConfig{}
+			if err := c.Get(ctx, client.ObjectKey{Namespace: f.Cluster.Namespace, Name: name}, config); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.Configs[name] = config
+			return nil
+		})
+	}
+	return together(reads...)
+}
+
+// fewConfigs is how many objects are read one by one rather than in a list.
+const fewConfigs = 20
+
+// together calls functions at the same time and joins their errors. Each writes to
+// facts of its own.
+func together(calls ...func() error) error {
+	errs := make([]error, len(calls))
+	var work sync.WaitGroup
+	for i, call := range calls {
+		work.Go(func() { errs[i] = call() })
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
+
+// owned lists the management cluster's objects of the cluster.
+func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+	ours := oursIn(key)
+	return together(
+		func() error { return cluster(ctx, c, key, f) },
+		func() error {
+			return listed(ctx, c, ours, func(machines *clusterv1.MachineList) { f.Machines = machines.Items })
+		},
+		func() error {
+			return listed(ctx, c, ours, func(azureMachines *infrav1.AzureMachineList) {
+				for i := range azureMachines.Items {
+					f.AzureMachines[azureMachines.Items[i].Name] = &azureMachines.Items[i]
+				}
+			})
+		},
+		func() error {
+			return listed(ctx, c, ours, func(machines *infrav1.AzureMachinePoolMachineList) {
+				for i := range machines.Items {
+					f.PoolMachines[machines.Items[i].Name] = &machines.Items[i]
+				}
+			})
+		})
+}
+
+func oursIn(key client.ObjectKey) []client.ListOption {
+	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+}
+
+// cluster lists what stands for the whole cluster: its infrastructure, its control
+// plane and its pools.
+func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+	ours := oursIn(key)
+	return together(
+		func() error {
+			return listed(ctx, c, ours, func(azureClusters *infrav1.AzureClusterList) {
+				for i := range azureClusters.Items {
+					if azureClusters.Items[i].Name == f.Cluster.Spec.InfrastructureRef.Name {
+						f.AzureCluster = &azureClusters.Items[i]
+					}
+				}
+			})
+		},
+		func() error {
+			return listed(ctx, c, ours, func(controlPlanes *controlplanev1.KubeadmControlPlaneList) {
+				for i := range controlPlanes.Items {
+					f.ControlPlane = &controlPlanes.Items[i]
+				}
+			})
+		},
+		func() error {
+			return listed(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = pools.Items })
+		},
+		func() error {
+			return listed(ctx, c, ours, func(pools *infrav1.AzureMachinePoolList) {
+				for i := range pools.Items {
+					f.AzurePools[pools.Items[i].Name] = &pools.Items[i]
+				}
+			})
+		})
+}
+
+// workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
+func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+	w, cfg, err := connect(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	f.Logs = logs(cfg)
+	return together(
+		func() error {
+			return listed(ctx, w, nil, func(nodes *corev1.NodeList) {
+				for i := range nodes.Items {
+					f.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
+				}
+			})
+		},
+		func() error {
+			return listed(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = pods.Items })
+		},
+		func() error {
+			return warnings(ctx, w, f)
+		},
+		func() (err error) {
+			f.Calico, err = degraded(ctx, w)
+			return err
+		})
+}
+
+func warnings(ctx context.Context, w client.Client, f *walk.Facts) error {
+	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = events.Items })
+}
+
+// degraded lists what Calico's operator reports as degraded; nothing where there is
+// no such operator.
+func degraded(ctx context.Context, w client.Client) ([]walk.Degraded, error) {
+	statuses := &unstructured.UnstructuredList{}
+	statuses.SetAPIVersion("operator.tigera.io/v1")
+	statuses.SetKind("TigeraStatusList")
+	if err := w.List(ctx, statuses); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var out []walk.Degraded
+	for _, s := range statuses.Items {
+		conditions, _, _ := unstructured.NestedSlice(s.Object, "status", "conditions") // what is malformed says nothing
+		for _, c := range conditions {
+			text := func(field string) string {
+				m, _ := c.(map[string]any)
+				t, _ := m[field].(string)
+				return t
+			}
+			if text("type") == "Degraded" && text("status") == "True" {
+				out = append(out, walk.Degraded{Name: s.GetName(), Reason: text("reason"), Message: text("message")})
+			}
+		}
+	}
+	return out, nil
+}
+
+// connect returns a client of the workload cluster by the admin kubeconfig that
+// Cluster API keeps.
+func connect(ctx context.Context, c client.Client, key client.ObjectKey) (client.Client, *rest.Config, error) {
+	s := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: secret.Name(key.Name, secret.Kubeconfig)}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, nil, fmt.Errorf("cluster %s has no kubeconfig yet", key)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(s.Data[secret.KubeconfigDataName])
+	if err != nil {
+		// The parser's error may quote the kubeconfig, which is a secret.
+		return nil, nil, fmt.Errorf("secret %s holds no valid kubeconfig", secret.Name(key.Name, secret.Kubeconfig))
+	}
+	cfg.Timeout = patience
+	Tune(cfg)
+	w, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reach the API server of cluster %s at %s: %w", key, cfg.Host, err)
+	}
+	return w, cfg, nil
+}
+
+// Tune makes a client of a command line: it sends what it has to send, as the API
+// server has its own priority and fairness, and it does not let a server on this
+// machine compress.
+func Tune(cfg *rest.Config) {
+	cfg.QPS, cfg.UserAgent = -1, "casement"
+	if at, err := url.Parse(cfg.Host); err == nil {
+		ip, err := netip.ParseAddr(at.Hostname())
+		cfg.DisableCompression = err == nil && ip.IsLoopback()
+	}
+}
+
+// maxLogs bounds how many containers' logs are read, lines how many lines of each.
+const (
+	maxLogs = 10
+	lines   = 20
+)
+
+// logs reads the last lines of containers, of the first few that it is asked for.
+func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
+	left := maxLogs
+	return func(p *corev1.Pod, container string) string {
+		core, err := corev1client.NewForConfig(cfg)
+		if left--; left < 0 || err != nil {
+			return ""
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		data, err := core.Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}).DoRaw(ctx)
+		if err != nil {
+			return "" // the events have to do
+		}
+		return string(data)
+	}
+}
+
+// listed lists what the API server's cache has, in one answer, and gives it to each:
+// looking at a thousand objects must not cost etcd a thousand reads. What the last
+// moment changed may not be in it yet.
+func listed[L any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, c client.Client, opts []client.ListOption, each func(P)) error {
+	list := P(new(L))
+	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+	if err := c.List(ctx, list, append([]client.ListOption{cached}, opts...)...); err != nil {
+		return err
+	}
+	each(list)
+	return nil
+}

@@ -1,0 +1,130 @@
+package facts
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// Machine gathers the facts of one machine: what its cluster needs first, which is the
+// network and the control plane, and the machine with its node and the pods there. The
+// cluster's other machines are not among them.
+func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*walk.Facts, error) {
+	f, err := newFacts(ctx, c, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := machines(ctx, c, key, name, f); err != nil {
+		return nil, err
+	}
+	err = together(
+		func() error { return cluster(ctx, c, key, f) },
+		func() error { return infrastructure(ctx, c, f) },
+		func() error { return configs(ctx, c, f) },
+		func() error {
+			short, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if err := nodes(short, c, key, name, f); err != nil {
+				f.Unreachable = err.Error()
+			}
+			return ctx.Err()
+		})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// machines reads the control plane's machines and the one that is asked about.
+func machines(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *walk.Facts) error {
+	own := &clusterv1.Machine{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, own); err != nil {
+		return err
+	}
+	control := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel}}
+	return listed(ctx, c, control, func(all *clusterv1.MachineList) {
+		for i := range all.Items {
+			if all.Items[i].Name != name {
+				f.Machines = append(f.Machines, all.Items[i])
+			}
+		}
+		f.Machines = append(f.Machines, *own)
+	})
+}
+
+// infrastructure reads what the machines run on.
+func infrastructure(ctx context.Context, c client.Client, f *walk.Facts) error {
+	var mu sync.Mutex
+	var reads []func() error
+	for i := range f.Machines {
+		ref, namespace := f.Machines[i].Spec.InfrastructureRef, f.Machines[i].Namespace
+		reads = append(reads, func() error {
+			at := client.ObjectKey{Namespace: namespace, Name: ref.Name}
+			instance, vm := &infrav1.AzureMachinePoolMachine{}, &infrav1.AzureMachine{}
+			var err error
+			if pool := ref.Kind == infrav1.AzureMachinePoolMachineKind; pool {
+				err = c.Get(ctx, at, instance)
+			} else {
+				err = c.Get(ctx, at, vm)
+			}
+			if err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if instance.Name != "" {
+				f.PoolMachines[ref.Name] = instance
+			} else {
+				f.AzureMachines[ref.Name] = vm
+			}
+			return nil
+		})
+	}
+	return together(reads...)
+}
+
+// nodes reads the nodes of the machines, the pods of the last one's and the warnings.
+func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *walk.Facts) error {
+	w, cfg, err := connect(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	f.Logs = logs(cfg)
+	var mu sync.Mutex
+	reads := []func() error{
+		func() error { return warnings(ctx, w, f) },
+		func() (err error) {
+			f.Calico, err = degraded(ctx, w)
+			return err
+		},
+	}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		node := m.Status.NodeRef.Name
+		if node == "" {
+			continue
+		}
+		reads = append(reads, func() error {
+			n := &corev1.Node{}
+			if err := w.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.Nodes[node] = n
+			return nil
+		})
+		if m.Name == name {
+			reads = append(reads, func() error {
+				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}}, func(pods *corev1.PodList) { f.Pods = pods.Items })
+			})
+		}
+	}
+	return together(reads...)
+}

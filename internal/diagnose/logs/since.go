@@ -1,0 +1,64 @@
+package logs
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// stamp is one form in which a line says when it was written.
+type stamp struct {
+	find   *regexp.Regexp
+	layout string
+}
+
+// stamps are the forms of the logs here: RFC 3339 (containers, journalctl, text
+// handlers), Python's (cloud-init and cloudbase-init, the latter with a dot), and
+// klog's, which has no year.
+var stamps = []stamp{
+	{regexp.MustCompile(`^(?:time=")?(?:time=)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))`), time.RFC3339Nano},
+	{regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4})`), "2006-01-02T15:04:05-0700"},
+	{regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[.,]\d+`), time.DateTime},
+	{regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`), "0102 15:04:05.000000"},
+}
+
+// When reads the time at the beginning of a log line; ok is false where there is
+// none. Times without a zone are UTC, as Azure's images have it; now gives the year
+// that klog leaves out.
+func When(line string, now time.Time) (at time.Time, ok bool) {
+	for _, s := range stamps {
+		m := s.find.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		t, err := time.Parse(s.layout, m[1])
+		if err != nil {
+			continue
+		}
+		if !strings.Contains(s.layout, "2006") {
+			t = t.AddDate(now.UTC().Year(), 0, 0)
+			if t.After(now.AddDate(0, 0, 1)) { // last December's, read in January
+				t = t.AddDate(-1, 0, 0)
+			}
+		}
+		return t, true
+	}
+	return time.Time{}, false
+}
+
+// recent lets lines pass that are not older than a time. A line without one goes
+// with the line before it; those before the first time pass.
+type recent struct {
+	since, now time.Time
+	old        bool
+}
+
+func (r *recent) pass(line string) bool {
+	if r.since.IsZero() {
+		return true
+	}
+	if at, ok := When(line, r.now); ok {
+		r.old = at.Before(r.since)
+	}
+	return !r.old
+}

@@ -1,0 +1,106 @@
+// Package logs reads the logs of a machine that say why it is no good node: of
+// its boot agent, kubelet, containerd, kube-proxy and CNI, and on Windows the state
+// of the Host Network Service. It reads them over SSH, or where that fails through
+// the kubelet's own log endpoint. Every line passes through redaction. It judges
+// nothing. The command line imports it.
+package logs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Source is one kind of log that a machine has.
+type Source struct {
+	// Name is what users call it.
+	Name string
+	// Linux and Windows say where it is.
+	Linux, Windows Place
+}
+
+// Place is where a log is on a machine; the zero Place is nowhere.
+type Place struct {
+	// Unit is a systemd unit, whose journal it is.
+	Unit string
+	// Files are globs of files, with slashes; a drive of Windows comes first.
+	Files []string
+	// Command prints a state that is no file.
+	Command string
+}
+
+func (p Place) empty() bool { return p.Unit == "" && len(p.Files) == 0 && p.Command == "" }
+
+// Boot is the source of the boot agent's logs.
+const Boot = "boot"
+
+// pods are the log files of pods, on either system: Windows keeps them on C:.
+func pods(names ...string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, "/var/log/pods/"+n+"/*/*.log")
+	}
+	return out
+}
+
+// onC puts Linux paths on drive C:, where a kubelet on Windows has them.
+func onC(files []string, more ...string) []string {
+	var out []string
+	for _, f := range files {
+		out = append(out, "C:"+f)
+	}
+	return append(out, more...)
+}
+
+// Sources are all there are, in the order in which a node comes up.
+func Sources() []Source {
+	kubeProxy := pods("kube-system_kube-proxy-*")
+	cni := append(pods("calico-system_calico-node-*", "kube-system_calico-node-*", "kube-flannel_kube-flannel-*", "kube-system_kube-flannel-*"), "/var/log/calico/cni/cni.log")
+	return []Source{
+		{Name: Boot, Linux: Place{Files: []string{"/var/log/cloud-init.log", "/var/log/cloud-init-output.log"}},
+			Windows: Place{Files: []string{"C:/Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init*.log"}}},
+		{Name: "kubelet", Linux: Place{Unit: "kubelet"}, Windows: Place{Files: []string{"C:/var/log/kubelet/*.log"}}},
+		// On Windows containerd logs to ETW; the pods are the containerd-logger add-on's.
+		{Name: "containerd", Linux: Place{Unit: "containerd"},
+			Windows: Place{Files: onC(pods("kube-system_containerd-logger-*"), "C:/var/log/containerd/*.log", "C:/ProgramData/containerd/root/panic.log")}},
+		{Name: "kube-proxy", Linux: Place{Files: kubeProxy}, Windows: Place{Files: onC(kubeProxy)}},
+		{Name: "cni", Linux: Place{Files: cni}, Windows: Place{Files: onC(cni, "C:/cni.log")}},
+		{Name: "hns", Windows: Place{Command: "hnsdiag list networks"}},
+	}
+}
+
+// aliases are other names of sources.
+var aliases = map[string]string{"cloud-init": Boot, "cloudbase-init": Boot}
+
+// Choose returns the sources called names that a machine of an OS has; all of
+// them for no names.
+func Choose(names []string, windows bool) ([]Source, error) {
+	all := Sources()
+	var known, have []string
+	var out []Source
+	for _, s := range all {
+		known = append(known, s.Name)
+	}
+	for _, n := range names {
+		if a, ok := aliases[n]; ok {
+			n = a
+		}
+		if !slices.Contains(known, n) {
+			return nil, fmt.Errorf("%q is no log; there are: %s", n, strings.Join(known, ", "))
+		}
+		have = append(have, n)
+	}
+	for _, s := range all {
+		if (len(names) == 0 || slices.Contains(have, s.Name)) && !s.at(windows).empty() {
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func (s Source) at(windows bool) Place {
+	if windows {
+		return s.Windows
+	}
+	return s.Linux
+}

@@ -1,0 +1,207 @@
+// Package rollout says whether the status of a cluster's objects tells of their present
+// specs, and what is still missing until they are what was asked for. A status that was
+// written before the last change of a spec proves nothing, however good it looks.
+//
+// It reads what Cluster API's own controllers report and judges by that alone; it asks
+// no Azure and no node. The command line and tests may import it.
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Objects are a cluster and what of it has replicas.
+type Objects struct {
+	Cluster *clusterv1.Cluster
+	// ControlPlane is nil where the cluster has another kind of control plane.
+	ControlPlane *controlplanev1.KubeadmControlPlane
+	Deployments  []clusterv1.MachineDeployment
+	Pools        []clusterv1.MachinePool
+	Machines     []clusterv1.Machine
+}
+
+// Read reads a cluster's objects; the error is that of the API server.
+func Read(ctx context.Context, c client.Client, key client.ObjectKey) (Objects, error) {
+	o := Objects{Cluster: &clusterv1.Cluster{}}
+	if err := c.Get(ctx, key, o.Cluster); err != nil {
+		return o, err
+	}
+	of := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
+	var deployments clusterv1.MachineDeploymentList
+	var pools clusterv1.MachinePoolList
+	var machines clusterv1.MachineList
+	for _, list := range []client.ObjectList{&deployments, &pools, &machines} {
+		if err := c.List(ctx, list, of...); err != nil {
+			return o, err
+		}
+	}
+	o.Deployments, o.Pools, o.Machines = deployments.Items, pools.Items, machines.Items
+	if ref := o.Cluster.Spec.ControlPlaneRef; ref.Kind == "KubeadmControlPlane" {
+		found := &controlplanev1.KubeadmControlPlane{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: ref.Name}, found)
+		if client.IgnoreNotFound(err) != nil {
+			return o, err
+		}
+		if err == nil {
+			o.ControlPlane = found
+		}
+	}
+	return o, nil
+}
+
+// NodesReady counts the machines whose nodes take pods.
+func (o Objects) NodesReady() int {
+	n := 0
+	for i := range o.Machines {
+		if conditions.IsTrue(&o.Machines[i], clusterv1.MachineNodeReadyCondition) {
+			n++
+		}
+	}
+	return n
+}
+
+// Missing says what is missing until the cluster is what its specs ask for, and ""
+// when nothing is: every status is of the present spec, every count is reached by
+// machines of the present template, every machine has a ready node and none is on its
+// way out.
+func (o Objects) Missing() string {
+	for _, look := range []func(Objects) string{Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines} {
+		if missing := look(o); missing != "" {
+			return missing
+		}
+	}
+	return ""
+}
+
+func (o Objects) cluster() string {
+	c := o.Cluster
+	switch {
+	case c.Spec.Topology.IsDefined() && !current(c, clusterv1.ClusterTopologyReconciledCondition):
+		return "Cluster " + c.Name + ": its topology is not reconciled" + because(c, clusterv1.ClusterTopologyReconciledCondition)
+	case !conditions.IsTrue(c, clusterv1.ClusterAvailableCondition):
+		return "Cluster " + c.Name + ": it is not available" + because(c, clusterv1.ClusterAvailableCondition)
+	}
+	return stale("Cluster", c, c.Status.ObservedGeneration)
+}
+
+// current says whether a condition is True and of the object's present spec.
+func current(o interface {
+	conditions.Getter
+	metav1.Object
+}, kind string) bool {
+	c := conditions.Get(o, kind)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= o.GetGeneration()
+}
+
+func because(o conditions.Getter, kind string) string {
+	if c := conditions.Get(o, kind); c != nil && c.Message != "" {
+		return ": " + c.Message
+	}
+	return ""
+}
+
+// stale says that a status is older than its spec.
+func stale(kind string, o metav1.Object, observed int64) string {
+	if observed >= o.GetGeneration() {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: its status is of generation %d, its spec of %d", kind, o.GetName(), observed, o.GetGeneration())
+}
+
+// count is one of a status's numbers of replicas.
+type count struct {
+	what string
+	have *int32
+}
+
+// short says which count is not what the spec asks for.
+func short(kind, name string, asked *int32, counts ...count) string {
+	want := int32(1) // what the API server fills in where a spec says nothing
+	if asked != nil {
+		want = *asked
+	}
+	for _, c := range counts {
+		switch {
+		case c.have == nil && want == 0:
+		case c.have == nil:
+			return fmt.Sprintf("%s %s: nothing is known of its %s replicas yet", kind, name, c.what)
+		case *c.have != want:
+			return fmt.Sprintf("%s %s: %d of %d replicas are %s", kind, name, *c.have, want, c.what)
+		}
+	}
+	return ""
+}
+
+// behind says that a status is older than its spec or, where it is not, that it counts
+// other replicas than the spec asks for.
+func behind(kind string, o metav1.Object, observed int64, asked *int32, counts ...count) string {
+	return cmp.Or(stale(kind, o, observed), short(kind, o.GetName(), asked, counts...))
+}
+
+func (o Objects) controlPlane() string {
+	k := o.ControlPlane
+	if k == nil {
+		s := o.Cluster.Status.ControlPlane
+		if s == nil {
+			return "" // somebody else runs it
+		}
+		return short("the control plane of Cluster", o.Cluster.Name, s.DesiredReplicas, count{"ready", s.ReadyReplicas})
+	}
+	return behind("KubeadmControlPlane", k, k.Status.ObservedGeneration, k.Spec.Replicas, count{"there", k.Status.Replicas}, count{"up to date", k.Status.UpToDateReplicas}, count{"ready", k.Status.ReadyReplicas})
+}
+
+func (o Objects) deployments() string {
+	for i := range o.Deployments {
+		d := &o.Deployments[i]
+		if missing := behind("MachineDeployment", d, d.Status.ObservedGeneration, d.Spec.Replicas, count{"there", d.Status.Replicas}, count{"up to date", d.Status.UpToDateReplicas}, count{"ready", d.Status.ReadyReplicas}); missing != "" {
+			return missing
+		}
+	}
+	return ""
+}
+
+// pools leaves out whether replicas are up to date: Cluster API does not know it of a
+// pool. What a node says of its kubelet is looked at instead.
+func (o Objects) pools() string {
+	const kind = "MachinePool"
+	for i := range o.Pools {
+		p := &o.Pools[i]
+		if missing := behind(kind, p, p.Status.ObservedGeneration, p.Spec.Replicas, count{"there", p.Status.Replicas}, count{"ready", p.Status.ReadyReplicas}); missing != "" {
+			return missing
+		}
+		for j := range o.Machines {
+			m := &o.Machines[j]
+			if m.Labels[clusterv1.MachinePoolNameLabel] != p.Name || m.Status.NodeInfo == nil || p.Spec.Template.Spec.Version == "" {
+				continue
+			}
+			if runs := m.Status.NodeInfo.KubeletVersion; runs != p.Spec.Template.Spec.Version {
+				return fmt.Sprintf("Machine %s of %s %s: its kubelet is %s, not %s yet", m.Name, kind, p.Name, runs, p.Spec.Template.Spec.Version)
+			}
+		}
+	}
+	return ""
+}
+
+func (o Objects) machines() string {
+	if len(o.Machines) == 0 {
+		return "Cluster " + o.Cluster.Name + ": it has no machines"
+	}
+	for i := range o.Machines {
+		m := &o.Machines[i]
+		switch {
+		case !m.DeletionTimestamp.IsZero():
+			return "Machine " + m.Name + ": it is on its way out"
+		case !conditions.IsTrue(m, clusterv1.MachineNodeReadyCondition):
+			return "Machine " + m.Name + ": its node is not ready" + because(m, clusterv1.MachineNodeReadyCondition)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,164 @@
+// Package timeline says where the time of a machine's boot went: from the request
+// to its first running pod, by the times that objects bear. It is pure. A stage
+// whose time no object bears is left out rather than guessed; times are as exact
+// as Kubernetes writes them, whole seconds. The command line imports it.
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// Stage is one mark on the way.
+type Stage struct {
+	// Name is what had happened at that time; By is the object that says so.
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+	By   string    `json:"by"`
+	// After is the time since the request, Took that since the stage before,
+	// both in seconds.
+	After float64 `json:"afterSeconds"`
+	Took  float64 `json:"tookSeconds"`
+}
+
+// Timeline is a machine's way to its first pod.
+type Timeline struct {
+	Machine string  `json:"machine"`
+	Node    string  `json:"node,omitempty"`
+	Stages  []Stage `json:"stages"`
+	// Missing are the stages that have not happened or left no time.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Of builds the timeline of a machine. The times are those of the last change of
+// a condition: a node that became ready twice shows the second time.
+func Of(f *walk.Facts, m *clusterv1.Machine) Timeline {
+	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name}
+	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
+		t.instance(f.PoolMachines[m.Spec.InfrastructureRef.Name])
+	}
+	t.mark("machine requested", m.CreationTimestamp.Time, "Machine")
+	if m.Spec.InfrastructureRef.Kind != infrav1.AzureMachinePoolMachineKind {
+		t.virtualMachine(f, m)
+	}
+	t.node(f)
+	slices.SortStableFunc(t.Stages, func(a, b Stage) int { return a.At.Compare(b.At) })
+	for i := range t.Stages {
+		s := &t.Stages[i]
+		s.After = s.At.Sub(t.Stages[0].At).Seconds()
+		if i > 0 {
+			s.Took = s.At.Sub(t.Stages[i-1].At).Seconds()
+		}
+	}
+	return t
+}
+
+// instance marks what shows an instance of a scale set. When Azure was asked for it
+// and what its agent said is in no object of its own.
+func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
+	if a == nil {
+		a = &infrav1.AzureMachinePoolMachine{}
+	}
+	t.mark("instance seen in the scale set", a.CreationTimestamp.Time, infrav1.AzureMachinePoolMachineKind)
+	t.mark("VM provisioned, agent ready", since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
+}
+
+// virtualMachine marks the way of a machine with a VM of its own.
+func (t *Timeline) virtualMachine(f *walk.Facts, m *clusterv1.Machine) {
+	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
+	if config != nil {
+		t.mark("bootstrap data rendered", since(config.Status.Conditions, "DataSecretAvailable"), "KubeadmConfig")
+	} else {
+		t.mark("bootstrap data rendered", since(m.Status.Conditions, clusterv1.MachineBootstrapConfigReadyCondition), "Machine")
+	}
+	var conditions []metav1.Condition
+	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		conditions = am.GetConditions()
+	}
+	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
+	t.mark("VM provisioned, agent ready", since(conditions, infrav1.VMRunningCondition), "AzureMachine")
+	// Where nothing watches the bootstrap, and it did not fail, there is no such condition.
+	if meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition) != nil {
+		t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
+	}
+}
+
+// node marks what the workload cluster says.
+func (t *Timeline) node(f *walk.Facts) {
+	node := f.Nodes[t.Node]
+	if node == nil {
+		node = &corev1.Node{}
+	}
+	t.mark("node registered", node.CreationTimestamp.Time, "Node")
+	t.mark("node ready (CNI configured)", nodeReady(node), "Node")
+	t.mark("first pod ready", firstPod(f, t.Node), "Pod")
+}
+
+func (t *Timeline) mark(name string, at time.Time, by string) {
+	if at.IsZero() {
+		t.Missing = append(t.Missing, name)
+		return
+	}
+	t.Stages = append(t.Stages, Stage{Name: name, At: at, By: by})
+}
+
+// since is when a condition became True.
+func since(conditions []metav1.Condition, kind string) time.Time {
+	for _, c := range conditions {
+		if c.Type == kind && c.Status == metav1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func nodeReady(n *corev1.Node) time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func firstPod(f *walk.Facts, node string) time.Time {
+	var first time.Time
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if node == "" || p.Spec.NodeName != node {
+			continue
+		}
+		for _, c := range p.Status.Conditions {
+			if at := c.LastTransitionTime.Time; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && (first.IsZero() || at.Before(first)) {
+				first = at
+			}
+		}
+	}
+	return first
+}
+
+// Bar draws a stage's share of the whole on width characters: blank before it
+// began, filled while it lasted. A stage of no length is one thin mark.
+func (t Timeline) Bar(i, width int) string {
+	if len(t.Stages) == 0 {
+		return ""
+	}
+	whole := cmp.Or(t.Stages[len(t.Stages)-1].After, 1)
+	s := t.Stages[i]
+	end := int(s.After / whole * float64(width))
+	start := int((s.After - s.Took) / whole * float64(width))
+	if start >= end {
+		return strings.Repeat(" ", min(start, width-1)) + "▏"
+	}
+	return strings.Repeat(" ", start) + strings.Repeat("█", end-start)
+}

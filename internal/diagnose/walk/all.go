@@ -1,0 +1,80 @@
+package walk
+
+import (
+	"maps"
+	"slices"
+)
+
+// All returns what is wrong with every machine and pod, not only the first. A
+// fault of the cluster comes first. What is told twice is kept once.
+func (f *Facts) All() []Answer {
+	var out []Answer
+	seen := map[string]bool{}
+	add := func(a *Answer) {
+		if a == nil || seen[a.At+"\x00"+a.Cause] {
+			return
+		}
+		seen[a.At+"\x00"+a.Cause] = true
+		out = append(out, done(a, a.At))
+	}
+	add(f.cluster())
+	for i := range f.Pools {
+		add(f.pool(&f.Pools[i]))
+	}
+	for i := range f.Machines {
+		add(f.machine(&f.Machines[i]))
+	}
+	for _, node := range slices.Sorted(maps.Keys(f.Inside)) {
+		for _, p := range Probes() {
+			add(f.judge(p, node))
+		}
+	}
+	for i := range f.Pods {
+		add(f.pod(&f.Pods[i]))
+	}
+	return out
+}
+
+// Concerns returns whether an answer's object belongs to the machine called
+// name: itself, its config, its VM, its node, or a pod on that node.
+func (f *Facts) Concerns(name string) func(at string) bool {
+	own := map[string]bool{"Machine/" + name: true, "guest of Machine/" + name: true}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		if m.Name != name {
+			continue
+		}
+		own[m.Spec.InfrastructureRef.Kind+"/"+m.Spec.InfrastructureRef.Name] = true
+		own["KubeadmConfig/"+m.Spec.Bootstrap.ConfigRef.Name] = true
+		own["Node/"+m.Status.NodeRef.Name] = true
+		for j := range f.Pods {
+			if f.Pods[j].Spec.NodeName == m.Status.NodeRef.Name && m.Status.NodeRef.Name != "" {
+				own["Pod/"+f.Pods[j].Name] = true
+			}
+		}
+	}
+	return func(at string) bool { return own[at] }
+}
+
+// ConcernsPool returns whether an answer's object belongs to the machine pool
+// called name: itself, its scale set, its config, or what belongs to its machines.
+func (f *Facts) ConcernsPool(name string) func(at string) bool {
+	own := map[string]bool{"MachinePool/" + name: true}
+	var of []func(string) bool
+	for i := range f.Pools {
+		p := &f.Pools[i]
+		if p.Name != name {
+			continue
+		}
+		own["AzureMachinePool/"+p.Spec.Template.Spec.InfrastructureRef.Name] = true
+		own["KubeadmConfig/"+p.Spec.Template.Spec.Bootstrap.ConfigRef.Name] = true
+		for j := range f.Machines {
+			if f.poolOf(&f.Machines[j]) == p {
+				of = append(of, f.Concerns(f.Machines[j].Name))
+			}
+		}
+	}
+	return func(at string) bool {
+		return own[at] || slices.ContainsFunc(of, func(concerns func(string) bool) bool { return concerns(at) })
+	}
+}

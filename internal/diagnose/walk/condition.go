@@ -1,0 +1,48 @@
+package walk
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// specific returns the condition that explains why an object of ours is not
+// Ready: a failure before what is merely under way, and a part before the
+// summary. It is nil for an object that is Ready.
+func specific(conditions []metav1.Condition) *metav1.Condition {
+	ready := bad(conditions, clusterv1.ReadyCondition)
+	if ready == nil && slices.ContainsFunc(conditions, func(c metav1.Condition) bool { return c.Type == clusterv1.ReadyCondition }) {
+		return nil
+	}
+	var waiting *metav1.Condition
+	for i := range conditions {
+		c := &conditions[i]
+		negative := c.Type == clusterv1.ReadyCondition || c.Type == clusterv1.PausedCondition || c.Type == clusterv1.DeletingCondition
+		if negative || c.Status == metav1.ConditionTrue {
+			continue
+		}
+		if !underWay(c.Reason) {
+			return c
+		}
+		if waiting == nil {
+			waiting = c
+		}
+	}
+	if waiting != nil {
+		return waiting
+	}
+	if paused := bad(conditions, clusterv1.PausedCondition); paused == nil {
+		for i := range conditions {
+			if conditions[i].Type == clusterv1.PausedCondition {
+				return &conditions[i]
+			}
+		}
+	}
+	return ready
+}
+
+// underWay says whether a reason tells of work that goes on.
+func underWay(reason string) bool {
+	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress", "WaitingForBootstrapData", "WaitingForClusterInfrastructure", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
+}

@@ -1,0 +1,82 @@
+package walk
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Inside is what a look into one Windows node showed: what each probe's command
+// printed there, by the probe's name.
+type Inside map[string]string
+
+// mark starts the output of a probe.
+const mark = "=== casement "
+
+// Script is PowerShell that runs all probes; ParseInside reads what it prints.
+func Script() string {
+	var b strings.Builder
+	b.WriteString(`if (Test-Path C:\k\debug\hns.psm1) { Import-Module C:\k\debug\hns.psm1 }` + "\n")
+	for _, p := range Probes() {
+		if p.reads == "" {
+			fmt.Fprintf(&b, "Write-Output '%s%s'\n%s\n", mark, p.Name, p.Command)
+		}
+	}
+	return b.String()
+}
+
+// ParseInside splits what Script printed.
+func ParseInside(out string) Inside {
+	in := Inside{}
+	name := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\r\n")
+		if n, ok := strings.CutPrefix(line, mark); ok {
+			name = strings.TrimSpace(n)
+			in[name] += ""
+			continue
+		}
+		if name != "" {
+			in[name] += line + "\n"
+		}
+	}
+	return in
+}
+
+// inside judges what was seen within a node: the first that is wrong of the basic
+// probes, or of the others.
+func (f *Facts) inside(node string, basic bool) *Answer {
+	for _, p := range Probes() {
+		if a := f.judge(p, node); p.basic == basic && a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// judge is a probe's answer about a node, nil where nothing is wrong or nothing was
+// seen.
+func (f *Facts) judge(p Probe, node string) *Answer {
+	out, seen := f.Inside[node][cmp.Or(p.reads, p.Name)]
+	if !seen {
+		return nil
+	}
+	evidence := p.judge(out, surroundings{pods: f.podsOn(node), node: f.Nodes[node], cluster: f.Cluster})
+	if evidence == "" {
+		return nil
+	}
+	return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix, Evidence: []string{evidence}, Remedy: p.Remedy,
+		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
+}
+
+func (f *Facts) podsOn(node string) int {
+	n := 0
+	for i := range f.Pods {
+		if p := &f.Pods[i]; p.Spec.NodeName == node && p.Status.Phase == corev1.PodRunning {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package walk
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/redact"
+)
+
+// Degraded is a part of Calico of which its operator says that it does not work, and
+// why: a TigeraStatus whose condition Degraded is True.
+type Degraded struct{ Name, Reason, Message string }
+
+// calicoWindows is the operator's name for Calico on Windows.
+const calicoWindows = "calico-windows"
+
+// calico finds that Calico's operator refuses Windows. It does so until IPAM is
+// strict, the API server's endpoint is in the ConfigMap kubernetes-services-endpoint
+// and the Installation names the service CIDRs.
+func (f *Facts) calico() *Answer {
+	for _, d := range f.Calico {
+		if d.Name == calicoWindows {
+			return &Answer{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows", Says: "Calico's operator does not install Calico for Windows",
+				Evidence: []string{redact.Line(d.Reason+": "+d.Message, maxEvidence)}, Fix: "set what the message names: strictAffinity of IPAM, ConfigMap kubernetes-services-endpoint, serviceCIDRs of the Installation",
+				Next: "kubectl get tigerastatus " + d.Name + " -o yaml"}
+		}
+	}
+	return nil
+}
+
+// flannelBackend is the annotation in which flanneld tells of its overlay.
+const flannelBackend = "flannel.alpha.coreos.com/backend-data"
+
+// minVNI is the least VXLAN network identifier that Windows accepts.
+const minVNI = 4096
+
+// overlay finds a node whose Flannel has a network identifier that Windows does not
+// take.
+func overlay(n *corev1.Node) *Answer {
+	data := n.Annotations[flannelBackend]
+	var backend struct {
+		VNI int `json:"VNI"`
+	}
+	if data == "" || json.Unmarshal([]byte(data), &backend) != nil || backend.VNI >= minVNI {
+		return nil
+	}
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "VXLANMismatch", Says: fmt.Sprintf("Flannel's VXLAN network identifier is below %d, which Windows does not accept", minVNI),
+		Evidence: []string{fmt.Sprintf("%s: VNI %d", flannelBackend, backend.VNI)}, Fix: "VNI 4096 and port 4789 in Flannel's net-conf.json, on every node",
+		Next: "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
+}
+
+// unanswered is what the kubelet says of a probe whose connection nobody takes. A
+// program that hangs takes it, and then does not answer.
+var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
+
+// cutOff finds a Windows node none of whose probed pods is reached from the node.
+func (f *Facts) cutOff(n *corev1.Node) *Answer {
+	if n.Status.NodeInfo.OperatingSystem != "windows" {
+		return nil
+	}
+	evidence := ""
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.Spec.NodeName != n.Name || p.Spec.HostNetwork || p.Status.Phase != corev1.PodRunning || !probed(p) {
+			continue
+		}
+		line := ""
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue {
+				line = f.unanswered(p)
+			}
+		}
+		if line == "" {
+			return nil // this one is reached, or what is wrong is its own
+		}
+		evidence = "Pod/" + p.Name + ": " + line
+	}
+	if evidence == "" {
+		return nil
+	}
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "PodsCutOff", Says: "no pod of the node is reached by the kubelet's probes: the pods run and have no network",
+		Evidence: []string{redact.Line(evidence, maxEvidence)}, Fix: "recreate the node's HNS networks (restart its CNI pod); on a nested Hyper-V host allow MAC address spoofing on the VM's adapter",
+		Next: "casement logs " + n.Name + " cni hns"}
+}
+
+// probed says whether a pod is probed over its network.
+func probed(p *corev1.Pod) bool {
+	for _, c := range p.Spec.Containers {
+		if r := c.ReadinessProbe; r != nil && (r.HTTPGet != nil || r.TCPSocket != nil || r.GRPC != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// unanswered is the kubelet's warning that it does not reach a pod, or nothing.
+func (f *Facts) unanswered(p *corev1.Pod) string {
+	for i := range f.Warnings {
+		e := &f.Warnings[i]
+		if e.InvolvedObject.UID == p.UID && strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {
+			return e.Message
+		}
+	}
+	return ""
+}

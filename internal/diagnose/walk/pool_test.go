@@ -1,0 +1,75 @@
+package walk
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// pooled is the healthy cluster with its machine in a machine pool.
+func pooled() *Facts {
+	f := healthy()
+	f.AzureMachines = nil
+	p := clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "mp", Namespace: "default"}}
+	p.Spec.Replicas = new(int32(1))
+	p.Spec.Template.Spec.InfrastructureRef.Name = "amp"
+	p.Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new("data")}
+	amp := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Name: "amp"}}
+	amp.Status.Replicas = 1
+	amp.SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}})
+	shown := &infrav1.AzureMachinePoolMachine{ObjectMeta: metav1.ObjectMeta{Name: "amp-0"}}
+	shown.SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}})
+	m := &f.Machines[0]
+	m.Labels = map[string]string{clusterv1.MachinePoolNameLabel: "mp"}
+	m.Spec.Bootstrap = clusterv1.Bootstrap{}
+	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: infrav1.AzureMachinePoolMachineKind, Name: "amp-0"}
+	f.Pools = []clusterv1.MachinePool{p}
+	f.AzurePools = map[string]*infrav1.AzureMachinePool{"amp": amp}
+	f.PoolMachines = map[string]*infrav1.AzureMachinePoolMachine{"amp-0": shown}
+	return f
+}
+
+func TestPools(t *testing.T) {
+	refuse := func(reason, message string) []metav1.Condition {
+		return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: "ScaleSetRunning: " + message},
+			{Type: infrav1.ScaleSetRunningCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+	}
+	for name, test := range map[string]struct {
+		inject    func(*Facts)
+		cause, at string
+	}{
+		"healthy": {func(*Facts) {}, "", ""},
+		"no pool": {func(f *Facts) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
+		"quota":   {func(f *Facts) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
+		"too few": {func(f *Facts) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
+		"no data": {func(f *Facts) {
+			f.Pools[0].Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "kc"}}
+		}, "WaitingForBootstrapData", "KubeadmConfig/kc"},
+		"instance gone": {func(f *Facts) { f.PoolMachines = nil }, "InstanceGone", "Machine/m"},
+		"instance failed": {func(f *Facts) {
+			f.PoolMachines["amp-0"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "VMProvisionFailed", Message: "Azure failed"}})
+		}, "VMProvisionFailed", "AzureMachinePoolMachine/amp-0"},
+		"bad token": {console("could not find a JWS signature"), "TokenInvalid", "guest of Machine/m"},
+		"not ready": {func(f *Facts) {
+			f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "cni plugin not initialized"}}
+		}, "CNIMissing", "Node/n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := pooled()
+			test.inject(f)
+			if a := f.ForCluster(); a.Cause != test.cause || a.At != test.at {
+				t.Errorf("the cluster: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
+			}
+			if a := f.ForPool(&f.Pools[0]); a.Cause != test.cause || a.At != test.at {
+				t.Errorf("the pool: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
+			}
+			if test.at != "" && !f.ConcernsPool("mp")(test.at) {
+				t.Errorf("%s does not concern the pool", test.at)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package walk
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Probe is one question that only the node itself can answer. Its command reads
+// and changes nothing.
+type Probe struct {
+	// Name is the cause that the probe finds.
+	Name string
+	// Command is PowerShell.
+	Command   string
+	Says, Fix string
+	// Remedy is PowerShell that mends the node and does no other harm; empty where
+	// nothing does.
+	Remedy string
+	// basic probes explain why a node is not Ready; the others matter on a node
+	// that is.
+	basic bool
+	// reads names the probe whose command prints what this one judges; it is empty
+	// for one that has its own.
+	reads string
+	// judge returns the evidence of what is wrong, or nothing.
+	judge func(out string, at surroundings) string
+}
+
+// surroundings are what is known of a node that was looked into. node may be nil.
+type surroundings struct {
+	// pods is how many pods the node runs.
+	pods    int
+	node    *corev1.Node
+	cluster *clusterv1.Cluster
+}
+
+// The commands that two probes read.
+const (
+	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token lies beside them
+	showWaiting = "Get-NetTCPConnection -State SynSent | Select-Object LocalAddress,RemoteAddress,RemotePort | ConvertTo-Json -Compress"
+)
+
+// Probes returns the probes in the order in which they are judged.
+func Probes() []Probe {
+	return []Probe{
+		{Name: "ServiceStopped", basic: true, Command: "Get-Service kubelet,containerd", judge: stoppedService,
+			Says: "a service that the node needs has stopped", Fix: "Start-Service kubelet; look at its log and at the system event log (7031, 7034)",
+			Remedy: "Start-Service containerd; Start-Service kubelet"},
+		{Name: "ManagementIPMissing", basic: true, Command: "Get-HnsNetwork | Select-Object Name,Type,ManagementIP | ConvertTo-Json -Compress", judge: noManagementIP,
+			Says: "an HNS network has no management address: the switch was made while the adapter had none, and the CNI waits for it", Fix: "restart the CNI's pod on the node with its interface named (flanneld --iface), or restart the node"},
+		{Name: "ServiceNotAutomatic", Command: "sc.exe qc kubelet", judge: match(`DEMAND_START|DISABLED`),
+			Says: "the kubelet does not start with the machine, so a reboot takes the node away", Fix: "Set-Service kubelet -StartupType Automatic",
+			Remedy: "Set-Service kubelet -StartupType Automatic"},
+		{Name: "SourceVIPMissing", Command: `Get-Content C:\sourcevip\sourceVip.json`, judge: brokenJSON,
+			Says: "the source VIP that kube-proxy has cached is not valid", Fix: `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`,
+			Remedy: `Remove-Item C:\sourcevip\sourceVip.json`},
+		{Name: "SourceVIPStale", reads: "SourceVIPMissing", Command: `Get-Content C:\sourcevip\sourceVip.json`, judge: staleVIP,
+			Says: "the source VIP that kube-proxy has cached is of a subnet that the node no longer has", Fix: `delete C:\sourcevip\sourceVip.json, restart the node's kube-proxy`,
+			Remedy: `Remove-Item C:\sourcevip\sourceVip.json`},
+		{Name: "HNSLeak", Command: "(Get-HnsEndpoint).Count", judge: manyEndpoints,
+			Says: "the node has far more HNS endpoints than pods; crashed pods have left theirs behind", Fix: "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"},
+		{Name: "MTUTooSmall", Command: "Get-NetIPInterface -AddressFamily IPv4", judge: smallMTU,
+			Says: "the adapter's MTU leaves no room for the overlay: small requests work, large ones hang", Fix: "Set-NetIPInterface -InterfaceAlias 'vEthernet (Ethernet)' -NlMtuBytes 1500",
+			Remedy: "Set-NetIPInterface -InterfaceAlias 'vEthernet (Ethernet)' -NlMtuBytes 1500"},
+		{Name: "PortsExhausted", Command: "netsh int ipv4 show dynamicport tcp; (Get-NetTCPConnection).Count", judge: fewPorts,
+			Says: "outbound connections have used up the dynamic ports", Fix: "netsh int ipv4 set dynamicport tcp start=16385 num=49151; find what leaks connections",
+			Remedy: "netsh int ipv4 set dynamicport tcp start=16385 num=49151"},
+		{Name: "MetadataBlocked", Command: "Test-NetConnection 169.254.169.254 -Port 80", judge: match(`TcpTestSucceeded\s*:\s*False`),
+			Says: "the metadata service does not answer the node", Fix: "route -p add 169.254.169.254 mask 255.255.255.255 GATEWAY; remove firewall rules against it"},
+		{Name: "ExceptionListTooWide", Command: showCNI, judge: wideException,
+			Says: "the CNI leaves outside addresses out of address translation, so pods have no way there", Fix: "name only the pod, service and node ranges in ExceptionList; recreate the node's pods"},
+		{Name: "ClusterDNSMissing", reads: "ExceptionListTooWide", Command: showCNI, judge: foreignDNS,
+			Says: "the CNI gives pods a DNS server that is not the cluster's, so names of services do not resolve", Fix: "name the cluster's DNS service in the CNI's dns.nameservers; recreate the node's pods"},
+		{Name: "OwnNodePort", Command: showWaiting, judge: ownNodePort,
+			Says: "a program on the node waits for a node port of the same node, which Windows does not reach", Fix: "use another node's address, or the pod's"},
+		{Name: "ServiceFromNode", reads: "OwnNodePort", Command: showWaiting, judge: serviceFromNode,
+			Says: "a program on the node waits for a service's cluster address, which older Windows builds reach from pods alone", Fix: "run the program in a pod, or use a node port of another node"},
+	}
+}

@@ -1,0 +1,285 @@
+// Package kubeproc runs the programs of casement-kube as child processes: it finds
+// the binary and starts management planes (etcd, kube-apiserver and a reduced
+// controller manager) on loopback addresses. It links none of Kubernetes'
+// programs itself. The local plane and tests use it.
+package kubeproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"casement.dev/casement/internal/process"
+)
+
+// Binary is the name of the multi-call program.
+const Binary = "casement-kube"
+
+// Find returns the path of casement-kube: $CASEMENT_KUBE, beside this program,
+// in bin/ of the source tree (for tests), or on the PATH.
+func Find() (string, error) {
+	if path := os.Getenv("CASEMENT_KUBE"); path != "" {
+		return path, nil
+	}
+	var candidates []string
+	if self, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(self); err == nil {
+			self = real
+		}
+		candidates = append(candidates, filepath.Join(filepath.Dir(self), Binary))
+	}
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		candidates = append(candidates, filepath.Join(filepath.Dir(file), "..", "..", "bin", Binary))
+	}
+	for _, c := range candidates {
+		if _, err := os.Stat(c); err == nil {
+			return filepath.Clean(c), nil
+		}
+	}
+	if path, err := exec.LookPath(Binary); err == nil {
+		return path, nil
+	}
+	return "", errors.New("casement-kube is not beside casement nor on the PATH; build it with 'make build', or name it in CASEMENT_KUBE")
+}
+
+// Config says what to run and where.
+type Config struct {
+	// Dir keeps the data, keys and logs; a plane on the same Dir takes its data up.
+	Dir string
+	// Binary is casement-kube; empty asks Find.
+	Binary string
+	// Host is the loopback address to serve on; empty means 127.0.0.1.
+	Host string
+	// ControllerManager runs garbage collection, namespaces and service accounts.
+	ControllerManager bool
+	// EgressConfig, when set, is the file of an EgressSelectorConfiguration by which
+	// the API server reaches pods. The controllers of Deployments and Services run
+	// then as well.
+	EgressConfig string
+	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
+	// with neither bodies nor answers.
+	AuditOf string
+}
+
+// Plane is a running management plane.
+type Plane struct {
+	cfg       Config
+	keys      *keys
+	port      int
+	processes []*process.Process
+}
+
+// Start starts a plane and returns when its API server is ready.
+func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
+	if cfg.Binary == "" {
+		if cfg.Binary, err = Find(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Host == "" {
+		cfg.Host = "127.0.0.1"
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	p := &Plane{cfg: cfg}
+	if p.keys, err = loadPKI(cfg.Dir, cfg.Host); err != nil {
+		return nil, fmt.Errorf("make the management PKI: %w", err)
+	}
+	if p.port, err = keepPort(filepath.Join(cfg.Dir, "port"), cfg.Host); err != nil {
+		return nil, err
+	}
+	if err := p.start(ctx); err != nil {
+		p.Stop(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Plane) path(elem ...string) string {
+	return filepath.Join(append([]string{p.cfg.Dir}, elem...)...)
+}
+
+func (p *Plane) start(ctx context.Context) error {
+	// etcd wants a socket path relative to its working directory, which keeps it
+	// below the length that the kernel allows.
+	socket := "unix://etcd:1"
+	if err := p.run("etcd",
+		"--name=management", "--data-dir="+p.path("etcd"), "--unsafe-no-fsync",
+		"--listen-client-urls="+socket, "--advertise-client-urls="+socket,
+		"--listen-peer-urls=unix://peer:1", "--initial-advertise-peer-urls=unix://peer:1", "--initial-cluster=management=unix://peer:1",
+		"--logger=zap", "--log-level=warn"); err != nil {
+		return err
+	}
+	if err := p.writeAuditPolicy(); err != nil {
+		return err
+	}
+	if err := p.run("kube-apiserver", p.apiServerFlags(socket)...); err != nil {
+		return err
+	}
+	if err := os.WriteFile(p.path("kubeconfig"), p.Kubeconfig(), 0o600); err != nil {
+		return err
+	}
+	if err := p.awaitReady(ctx); err != nil {
+		return err
+	}
+	if !p.cfg.ControllerManager {
+		return nil
+	}
+	return p.run("kube-controller-manager",
+		"--kubeconfig="+p.path("kubeconfig"), "--bind-address="+p.cfg.Host, "--secure-port=0", "--leader-elect=false",
+		"--controllers="+strings.Join(p.controllers(), ","),
+		"--service-account-private-key-file="+p.path("pki", "sa.key"), "--root-ca-file="+p.path("pki", "ca.crt"),
+		"--kube-api-qps=200", "--kube-api-burst=400", "--concurrent-gc-syncs=5")
+}
+
+func (p *Plane) controllers() []string {
+	out := []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller"}
+	if p.cfg.EgressConfig != "" {
+		out = append(out, "deployment-controller", "replicaset-controller", "endpointslice-controller", "clusterrole-aggregation-controller", "root-ca-certificate-publisher-controller")
+	}
+	return out
+}
+
+func (p *Plane) apiServerFlags(etcd string) []string {
+	pki := func(name string) string { return p.path("pki", name) }
+	flags := []string{
+		"--etcd-servers=" + etcd,
+		"--bind-address=" + p.cfg.Host, "--secure-port=" + strconv.Itoa(p.port), "--advertise-address=10.0.0.1",
+		"--tls-cert-file=" + pki("server.crt"), "--tls-private-key-file=" + pki("server.key"), "--client-ca-file=" + pki("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + pki("sa.pub"), "--service-account-signing-key-file=" + pki("sa.key"),
+		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
+		"--endpoint-reconciler-type=none", "--profiling=false",
+	}
+	if p.cfg.AuditOf != "" {
+		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(), "--audit-log-maxsize=100", "--audit-log-maxbackup=1")
+	}
+	if p.cfg.EgressConfig != "" {
+		// Services are resolved to their endpoints, as nothing here has cluster IPs.
+		flags = append(flags, "--egress-selector-config-file="+p.cfg.EgressConfig, "--enable-aggregator-routing=true")
+	}
+	return flags
+}
+
+func (p *Plane) run(name string, flags ...string) error {
+	if err := os.MkdirAll(p.path("log"), 0o700); err != nil {
+		return err
+	}
+	child, err := process.Start(process.Spec{
+		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...),
+		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true,
+	})
+	if err != nil {
+		return err
+	}
+	p.processes = append(p.processes, child)
+	return nil
+}
+
+// startTimeout bounds the wait for a cold API server on a busy machine.
+const startTimeout = 90 * time.Second
+
+func (p *Plane) awaitReady(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the management API server is not ready: %w; its log is %s", err, p.path("log", "kube-apiserver.log"))
+		case <-tick.C:
+		}
+	}
+}
+
+// Server is the URL of the API server.
+func (p *Plane) Server() string {
+	return "https://" + net.JoinHostPort(p.cfg.Host, strconv.Itoa(p.port))
+}
+
+// Config reaches the API server as an administrator.
+func (p *Plane) Config() *rest.Config {
+	return &rest.Config{
+		Host: p.Server(), QPS: 500, Burst: 1000,
+		TLSClientConfig: rest.TLSClientConfig{CAData: p.keys.caCert, CertData: p.keys.adminCert, KeyData: p.keys.adminKey},
+	}
+}
+
+// Kubeconfig is the same as a file.
+func (p *Plane) Kubeconfig() []byte {
+	cfg := clientcmdapi.NewConfig()
+	cfg.Clusters["casement"] = &clientcmdapi.Cluster{Server: p.Server(), CertificateAuthorityData: p.keys.caCert}
+	cfg.AuthInfos["casement-admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: p.keys.adminCert, ClientKeyData: p.keys.adminKey}
+	cfg.Contexts["casement"] = &clientcmdapi.Context{Cluster: "casement", AuthInfo: "casement-admin"}
+	cfg.CurrentContext = "casement"
+	data, err := clientcmd.Write(*cfg)
+	if err != nil {
+		panic(err) // a config built here always encodes
+	}
+	return data
+}
+
+// CA returns the certificate and key (PEM) that sign for this plane, so that
+// webhook servers can be trusted by it.
+func (p *Plane) CA() (cert, key []byte) { return p.keys.caCert, p.keys.caKey }
+
+// Stop ends the processes: controller manager, API server, etcd. An API server
+// whose etcd is gone would hang.
+func (p *Plane) Stop(ctx context.Context) {
+	for i := len(p.processes) - 1; i >= 0; i-- {
+		each, cancel := context.WithTimeout(ctx, 5*time.Second)
+		p.processes[i].Stop(each)
+		cancel()
+	}
+	p.processes = nil
+}
+
+// Processes returns the state of each process.
+func (p *Plane) Processes() []process.State {
+	var out []process.State
+	for _, c := range p.processes {
+		out = append(out, c.State())
+	}
+	return out
+}
+
+// keepPort returns the port in file, or a free one that it writes there, so that
+// kubeconfigs stay valid over restarts.
+func keepPort(file, host string) (int, error) {
+	if data, err := os.ReadFile(file); err == nil {
+		if port, err := strconv.Atoi(string(data)); err == nil {
+			return port, nil
+		}
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, err
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, err
+	}
+	return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+}

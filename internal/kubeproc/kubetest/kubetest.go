@@ -1,0 +1,59 @@
+// Package kubetest gives a test binary one real API server. Only tests import it.
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"casement.dev/casement/internal/kubeproc"
+)
+
+// Main runs the tests of a package with a plane for all of them, and returns the
+// exit code for os.Exit. The plane has ended when it returns.
+func Main(m *testing.M, use func(*kubeproc.Plane) error) int {
+	dir, err := os.MkdirTemp("", "kubetest")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	plane, err := kubeproc.Start(ctx, kubeproc.Config{Dir: dir, ControllerManager: true})
+	if err != nil {
+		return fail(err)
+	}
+	defer plane.Stop(ctx)
+	if err := use(plane); err != nil {
+		return fail(err)
+	}
+	return m.Run()
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "kubetest:", err)
+	return 1
+}
+
+// Warnings keeps what the API server warns a client of. Set it as the WarningHandler of
+// the client's configuration.
+type Warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *Warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, text)
+}
+
+// Take returns the warnings since the last call.
+func (w *Warnings) Take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() { w.list = nil }()
+	return w.list
+}

@@ -1,0 +1,44 @@
+package kubeproc
+
+import (
+	"fmt"
+	"os"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+// ConfigFor reaches the API server as a user who has only the rights that are bound to
+// that name.
+func (p *Plane) ConfigFor(user string) (*rest.Config, error) {
+	cert, key, err := p.keys.client(user)
+	if err != nil {
+		return nil, fmt.Errorf("make a client certificate for %s: %w", user, err)
+	}
+	c := p.Config()
+	c.CertData, c.KeyData = cert, key
+	return c, nil
+}
+
+// AuditLog is the file of audit.k8s.io/v1 Events, one a line, that Config.AuditOf asks
+// for.
+func (p *Plane) AuditLog() string { return p.path("log", "audit.log") }
+
+// writeAuditPolicy writes what the API server is to note.
+func (p *Plane) writeAuditPolicy() error {
+	if p.cfg.AuditOf == "" {
+		return nil
+	}
+	policy := auditv1.Policy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"},
+		OmitStages: []auditv1.Stage{auditv1.StageRequestReceived},
+		Rules:      []auditv1.PolicyRule{{Level: auditv1.LevelMetadata, Users: []string{p.cfg.AuditOf}}, {Level: auditv1.LevelNone}},
+	}
+	data, err := yaml.Marshal(policy)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.path("audit.yaml"), data, 0o600)
+}

@@ -1,0 +1,167 @@
+package sshroute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// handshakeTimeout bounds connecting and logging in to one SSH server.
+const handshakeTimeout = 30 * time.Second
+
+// Access is how to log in on the way.
+type Access struct {
+	User string
+	Keys Keys
+	// KnownHosts is the file that remembers host keys (see Route.KnownHosts).
+	KnownHosts string
+	// Notes is where new host keys are told.
+	Notes io.Writer
+	// Tunnel, when given, connects to a port of a VM by its ARM resource ID, as Azure
+	// Bastion does, in the place of the route's jump and address.
+	Tunnel func(ctx context.Context, vmID, port string) (net.Conn, error)
+}
+
+// Entrance is where the cluster's network is reached from: a login at the control
+// plane endpoint, or the user's own machine.
+type Entrance struct {
+	route  Route
+	access Access
+	jump   *ssh.Client // nil without a jump
+	keys   []ssh.Signer
+	done   func()
+}
+
+// Enter logs in at the route's jump, if it has one.
+func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
+	if a.Tunnel != nil {
+		r.Jump, r.Blocked = "", nil
+		if r.VM == "" {
+			r.Blocked = fmt.Errorf("machine %s has no VM yet; see what it waits for: casement why %s", r.Machine, r.Machine)
+		}
+	}
+	if r.Blocked != nil {
+		return nil, r.Blocked
+	}
+	keys, done, err := a.Keys.signers()
+	if err != nil {
+		return nil, err
+	}
+	e := &Entrance{route: r, access: a, keys: keys, done: done}
+	if r.Jump == "" {
+		return e, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Jump)
+	if err != nil {
+		done()
+		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to you there? name another way in with --jump", r.Cluster.Name, err)
+	}
+	if e.jump, err = e.login(ctx, conn, r.Door); err != nil {
+		done()
+		return nil, err
+	}
+	return e, nil
+}
+
+// To is the same way in to another machine of the cluster. It ends with e and is not
+// closed by itself.
+func (e *Entrance) To(r Route) *Entrance {
+	other := *e
+	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine, r.Node, r.Address, r.Windows, r.VM
+	return &other
+}
+
+// Close ends the login and all that went through it.
+func (e *Entrance) Close() error {
+	defer e.done()
+	if e.jump == nil {
+		return nil
+	}
+	return e.jump.Close()
+}
+
+// Dial connects to a port of the machine.
+func (e *Entrance) Dial(ctx context.Context, port string) (net.Conn, error) {
+	if e.access.Tunnel != nil {
+		return e.access.Tunnel(ctx, e.route.VM, port)
+	}
+	dial, from := (&net.Dialer{}).DialContext, "here"
+	if e.jump != nil {
+		dial, from = e.jump.DialContext, e.route.Jump
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(e.route.Address, port))
+	if err != nil {
+		return nil, fmt.Errorf("reach port %s of machine %s (%s) from %s: %w", port, e.route.Machine, e.route.Address, from, err)
+	}
+	return conn, nil
+}
+
+// lost returns when the way in has ended, with why; without a jump never.
+func (e *Entrance) lost(ctx context.Context) error {
+	if e.jump == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- e.jump.Wait() }() // ends with the login
+	select {
+	case err := <-ended:
+		return fmt.Errorf("connection to %s lost: %w", e.route.Jump, err)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// SSH logs in to the machine. Its host key is remembered by the machine's name,
+// which is never used twice as an address may be.
+func (e *Entrance) SSH(ctx context.Context) (*ssh.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := e.Dial(ctx, SSHPort)
+	if err != nil {
+		return nil, err
+	}
+	return e.login(ctx, conn, net.JoinHostPort(e.route.Machine, SSHPort))
+}
+
+// login shakes hands over conn, which it closes on failure. name is what the
+// host's key is remembered by.
+func (e *Entrance) login(ctx context.Context, conn net.Conn, name string) (*ssh.Client, error) {
+	hosts := hostKeys{file: e.access.KnownHosts, notes: e.access.Notes}
+	algorithms, err := hosts.algorithms(name)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	var refused error // what we have against the host's key, without the handshake's words
+	config := &ssh.ClientConfig{
+		User: e.access.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(e.keys...)}, HostKeyAlgorithms: algorithms,
+		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			refused = hosts.check(name, key)
+			return refused
+		},
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	c, channels, requests, err := ssh.NewClientConn(conn, name, config)
+	if !stop() && err == nil {
+		c.Close()
+		err = ctx.Err()
+	}
+	if refused != nil {
+		err = refused
+	} else if err != nil {
+		err = fmt.Errorf("log in to %s as %s: %w", name, e.access.User, errors.Join(err, ctx.Err()))
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return ssh.NewClient(c, channels, requests), nil
+}

@@ -1,0 +1,98 @@
+package sshroute
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// Keys are where the user's SSH keys come from.
+type Keys struct {
+	// Identity is a private key file; if given, it alone is used.
+	Identity string
+	// Files are key files that need not exist, and are offered after the agent's
+	// keys; one with a passphrase is passed over, as the agent may hold its key.
+	Files []string
+	// First is such a file that is offered before all others: a server gives up after
+	// a few keys. It may be empty.
+	First string
+	// AgentSocket is the SSH agent's socket; empty for none.
+	AgentSocket string
+}
+
+// signers reads the keys. The function it returns closes the agent's connection.
+func (k Keys) signers() ([]ssh.Signer, func(), error) {
+	done := func() {}
+	if k.Identity != "" {
+		s, err := readKey(k.Identity)
+		return []ssh.Signer{s}, done, err
+	}
+	out, err := readKeys([]string{k.First})
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.AgentSocket != "" {
+		conn, err := net.Dial("unix", k.AgentSocket)
+		if err != nil {
+			return nil, done, fmt.Errorf("SSH agent: %w; unset SSH_AUTH_SOCK or name a key with --identity", err)
+		}
+		done = func() { conn.Close() }
+		held, err := agent.NewClient(conn).Signers()
+		if err != nil {
+			done()
+			return nil, nil, fmt.Errorf("SSH agent: %w", err)
+		}
+		out = append(out, held...)
+	}
+	files, err := readKeys(k.Files)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	out = append(out, files...)
+	if len(out) == 0 {
+		done()
+		return nil, nil, errors.New("there is no SSH key: name one with --identity, or add it to the agent with ssh-add")
+	}
+	return out, done, nil
+}
+
+// readKeys reads the files that are there and have no passphrase.
+func readKeys(files []string) ([]ssh.Signer, error) {
+	var out []ssh.Signer
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		s, err := readKey(file)
+		switch {
+		case err == nil:
+			out = append(out, s)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPassphrase):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+var errPassphrase = errors.New("it has a passphrase: add it to the agent with ssh-add, and leave --identity out")
+
+func readKey(file string) (ssh.Signer, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("SSH key: %w", err)
+	}
+	s, err := ssh.ParsePrivateKey(data)
+	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
+		return nil, fmt.Errorf("SSH key %s: %w", file, errPassphrase)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("SSH key %s: %w", file, err)
+	}
+	return s, nil
+}
