@@ -12,7 +12,7 @@ import (
 
 	"casement.dev/casement/internal/diagnose/checks"
 	"casement.dev/casement/internal/diagnose/facts"
-	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/diagnose/inside"
 	"casement.dev/casement/internal/sshroute"
 )
 
@@ -43,12 +43,12 @@ Output wide shows the checks that passed too.`,
 			if err != nil {
 				return err
 			}
-			facts, results, err := a.examine(cmd.Context(), t, c, object)
+			results, err := a.examine(cmd.Context(), t, c, object)
 			if err != nil {
 				return err
 			}
-			if fix && a.remedy(cmd.Context(), t, c, facts, results) {
-				if _, results, err = a.examine(cmd.Context(), t, c, object); err != nil {
+			if fix && a.remedy(cmd.Context(), t, c, results) {
+				if results, err = a.examine(cmd.Context(), t, c, object); err != nil {
 					return err
 				}
 			}
@@ -83,47 +83,31 @@ func patient(ctx context.Context, c client.Client, namespace string, args []stri
 	return object, err
 }
 
-// examine gathers what there is of an object's cluster and runs the checks.
-func (a *app) examine(ctx context.Context, t target, c client.Client, object facts.Object) (*walk.Facts, []checks.Result, error) {
-	facts, err := a.factsFor(ctx, c, object)
+// examine reads what there is about an object and runs the checks.
+func (a *app) examine(ctx context.Context, t target, c client.Client, object facts.Object) ([]checks.Result, error) {
+	snapshot, err := a.snapshot(ctx, c, object)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	machine := ""
-	var keep func(string) bool
-	switch object.Kind {
-	case "Machine":
-		machine, keep = object.Name, facts.Concerns(object.Name)
-	case "MachinePool":
-		keep = facts.ConcernsPool(object.Name)
-	}
-	a.lookInside(ctx, t, facts, machine)
-	return facts, checks.Examine(facts, keep), nil
+	a.lookInside(ctx, t, snapshot, object)
+	return checks.Object(snapshot, object), nil
 }
 
-// remedy runs the findings' remedies on their nodes, each once, and says whether
-// there were any.
-func (a *app) remedy(ctx context.Context, t target, c client.Client, f *walk.Facts, results []checks.Result) bool {
-	done := map[string]bool{}
-	for _, r := range results {
-		for _, finding := range r.Findings {
-			node, isNode := strings.CutPrefix(finding.At, "Node/")
-			if finding.Remedy == "" || !isNode || done[node+finding.Remedy] {
-				continue
-			}
-			done[node+finding.Remedy] = true
-			route, err := sshroute.Find(ctx, c, f.Cluster.Namespace, node, "")
-			if err == nil {
-				err = a.remedyOn(ctx, t, route, finding.Remedy)
-			}
-			if err != nil {
-				fmt.Fprintf(a.Err, "%s: %s: not mended: %v\n", r.ID, node, err)
-				continue
-			}
-			fmt.Fprintf(a.Err, "%s: %s: ran %s\n", r.ID, node, finding.Remedy)
+// remedy runs the findings' remedies on their nodes and reports whether there were any.
+func (a *app) remedy(ctx context.Context, t target, c client.Client, results []checks.Result) bool {
+	remedies := checks.Remedies(results)
+	for _, r := range remedies {
+		route, err := sshroute.Find(ctx, c, t.namespace, r.Node, "")
+		if err == nil {
+			err = a.remedyOn(ctx, t, route, r.Script)
 		}
+		if err != nil {
+			fmt.Fprintf(a.Err, "%s: %s: not repaired: %v\n", r.Check, r.Node, err)
+			continue
+		}
+		fmt.Fprintf(a.Err, "%s: %s: ran %s\n", r.Check, r.Node, r.Script)
 	}
-	return len(done) > 0
+	return len(remedies) > 0
 }
 
 // maxFindings is how many objects of one check a table shows.
@@ -136,7 +120,7 @@ func (a *app) remedyOn(ctx context.Context, t target, r sshroute.Route, remedy s
 		return err
 	}
 	defer in.Close()
-	_, err = powershell(ctx, in, remedy)
+	_, err = inside.PowerShell(ctx, in, remedy)
 	return err
 }
 

@@ -52,7 +52,7 @@ subscription IDs stay. An existing file is not overwritten.`,
 }
 
 func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey, file string) (sum support.Summary, err error) {
-	facts, err := a.facts(ctx, c, key)
+	snapshot, err := a.snapshot(ctx, c, clusterObject(key.Namespace, key.Name))
 	if err != nil {
 		return sum, err
 	}
@@ -66,7 +66,7 @@ func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	archive := support.New(out, key.Name, time.Now())
-	if err := archive.Cluster(facts, events.Items); err != nil {
+	if err := archive.Cluster(snapshot, events.Items); err != nil {
 		return sum, err
 	}
 	plane := local.NewClient(a.dir)

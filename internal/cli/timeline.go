@@ -37,13 +37,13 @@ bear, in whole seconds. What left no time is listed as missing.`,
 			if object.Kind != "Machine" {
 				return usagef("timeline takes a machine or node, and %s is a %s", args[0], strings.ToLower(object.Kind))
 			}
-			facts, err := facts.Machine(cmd.Context(), c, object.Cluster, object.Name)
+			snapshot, err := facts.Machine(cmd.Context(), c, object.Cluster, object.Name)
 			if err != nil {
 				return err
 			}
-			for i := range facts.Machines {
-				if facts.Machines[i].Name == object.Name {
-					line := timeline.Of(facts, &facts.Machines[i])
+			for i := range snapshot.Machines {
+				if snapshot.Machines[i].Name == object.Name {
+					line := timeline.Of(snapshot, &snapshot.Machines[i])
 					return a.print(output, line, func(w *tabwriter.Writer) { writeTimeline(w, line) })
 				}
 			}

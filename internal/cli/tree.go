@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
@@ -35,15 +36,15 @@ func newTree(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			facts, err := a.facts(cmd.Context(), c, client.ObjectKey{Namespace: t.namespace, Name: args[0]})
+			snapshot, err := a.snapshot(cmd.Context(), c, clusterObject(t.namespace, args[0]))
 			if err != nil {
 				return err
 			}
-			root, err := readTree(cmd.Context(), c, facts)
+			root, err := readTree(cmd.Context(), c, snapshot)
 			if err != nil {
 				return err
 			}
-			root.markFirst(facts.ForCluster())
+			root.markFirst(walk.Cluster(snapshot))
 			return a.print(output, root, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
 				width := 0
@@ -98,7 +99,7 @@ func newBranch(kind string, o object, condition, detail string) branch {
 
 // readTree makes the tree of what was gathered; of the sets of machines it reads the
 // deployments.
-func readTree(ctx context.Context, c client.Client, f *walk.Facts) (branch, error) {
+func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, error) {
 	root := newBranch("Cluster", f.Cluster, clusterv1.ClusterAvailableCondition, f.Cluster.Status.Phase)
 	var deployments clusterv1.MachineDeploymentList
 	if err := c.List(ctx, &deployments, client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}); err != nil {

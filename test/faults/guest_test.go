@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/checks"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 	"casement.dev/casement/internal/sim/guest"
 )
@@ -100,13 +101,13 @@ func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []stri
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///vm", "windows"
 	cluster := &clusterv1.Cluster{}
 	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
-	f := &walk.Facts{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]walk.Inside{"win-1": walk.ParseInside(out.String())}}
+	f := &facts.Snapshot{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]facts.Inside{"win-1": walk.ParseInside(out.String())}}
 	for _, r := range checks.Examine(f, nil) {
 		if r.Verdict == checks.Failed {
 			failed = append(failed, r.ID)
 		}
 	}
-	return f.All(), failed
+	return walk.All(f), failed
 }
 
 // TestSpoil holds the ailments of the first boot to change custom data and nothing

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
@@ -53,7 +54,7 @@ type check struct {
 	causes []string
 	// of names the services that the check is about, of those that have stopped.
 	of   []string
-	look func(*walk.Facts) []Finding
+	look func(*facts.Snapshot) []Finding
 	// inside says that only a look into a node can tell.
 	inside bool
 }
@@ -61,8 +62,8 @@ type check struct {
 // Examine runs every check. A trouble that no check knows is a last result, X00,
 // so that nothing that is wrong is left out. keep, when given, limits findings to
 // those it accepts.
-func Examine(f *walk.Facts, keep func(at string) bool) []Result {
-	answers := f.All()
+func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
+	answers := walk.All(f)
 	known := map[string]bool{}
 	var out []Result
 	for _, c := range checks {

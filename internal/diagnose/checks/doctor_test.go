@@ -11,11 +11,12 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
 // facts is a cluster of one Windows machine and its node.
-func facts(edit func(*corev1.Node)) *walk.Facts {
+func snapshot(edit func(*corev1.Node)) *facts.Snapshot {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///x", "windows"
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -24,11 +25,11 @@ func facts(edit func(*corev1.Node)) *walk.Facts {
 	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Status.NodeRef.Name = new("data"), "am", n.Name
 	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "am"}}
 	am.SetConditions([]metav1.Condition{{Type: clusterv1.ReadyCondition, Status: metav1.ConditionTrue}})
-	return &walk.Facts{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
+	return &facts.Snapshot{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
 }
 
 // pod is a running pod on the node that is probed, and not ready for a warning.
-func pod(f *walk.Facts, name, reason, message string) {
+func pod(f *facts.Snapshot, name, reason, message string) {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
 	p.Spec.Containers = []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}}}
@@ -44,8 +45,8 @@ func pod(f *walk.Facts, name, reason, message string) {
 // symptoms about, and to what merely looks like it.
 func TestFaults(t *testing.T) {
 	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout", "Readiness probe failed: context deadline exceeded"
-	sandbox := func(build string) func(*walk.Facts) {
-		return func(f *walk.Facts) {
+	sandbox := func(build string) func(*facts.Snapshot) {
+		return func(f *facts.Snapshot) {
 			f.Nodes["n"].Status.NodeInfo.KernelVersion = build
 			pod(f, "p", "FailedCreatePodSandBox", "failed to get sandbox image: no matching manifest for windows("+build+")/amd64 in the manifest list entries")
 			f.Pods[0].Status.Phase = corev1.PodPending
@@ -53,26 +54,26 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		spoil func(*walk.Facts)
+		spoil func(*facts.Snapshot)
 		want  []string
 	}{
-		"no pod is reached":  {func(f *walk.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
-		"one pod is reached": {func(f *walk.Facts) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
-		"a program hangs":    {func(f *walk.Facts) { pod(f, "a", "Unhealthy", hangs) }, nil},
-		"pods of Linux": {func(f *walk.Facts) {
+		"no pod is reached":  {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
+		"one pod is reached": {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
+		"a program hangs":    {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", hangs) }, nil},
+		"pods of Linux": {func(f *facts.Snapshot) {
 			pod(f, "a", "Unhealthy", timeout)
 			f.Nodes["n"].Status.NodeInfo.OperatingSystem = "linux"
 		}, nil},
 		"sandbox image, Server 2022": {sandbox("10.0.20348.2700"), []string{"D12"}},
 		"sandbox image, Server 2025": {sandbox("10.0.26100.1742"), []string{"D12", "D15"}},
-		"Calico refuses Windows": {func(f *walk.Facts) {
-			f.Calico = []walk.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
+		"Calico refuses Windows": {func(f *facts.Snapshot) {
+			f.Calico = []facts.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
 		}, []string{"D28"}},
-		"another part of it":          {func(f *walk.Facts) { f.Calico = []walk.Degraded{{Name: "apiserver"}} }, nil},
-		"two machines share one name": {func(f *walk.Facts) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"}},
+		"another part of it":          {func(f *facts.Snapshot) { f.Calico = []facts.Degraded{{Name: "apiserver"}} }, nil},
+		"two machines share one name": {func(f *facts.Snapshot) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := facts(func(*corev1.Node) {})
+			f := snapshot(func(*corev1.Node) {})
 			test.spoil(f)
 			if got := failed(Examine(f, nil)); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
@@ -119,7 +120,7 @@ func TestLooks(t *testing.T) {
 		"long name": {func(n *corev1.Node) { n.Name = "sixteen-letters-" }, []string{"D30"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := failed(Examine(facts(test.edit), nil)); !slices.Equal(got, test.want) {
+			if got := failed(Examine(snapshot(test.edit), nil)); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -127,7 +128,7 @@ func TestLooks(t *testing.T) {
 }
 
 func TestNothingPassesUnseen(t *testing.T) {
-	f := facts(func(*corev1.Node) {})
+	f := snapshot(func(*corev1.Node) {})
 	f.Unreachable = "dial tcp: connection refused"
 	for _, r := range Examine(f, nil) {
 		if r.Verdict == Passed {
@@ -137,7 +138,7 @@ func TestNothingPassesUnseen(t *testing.T) {
 }
 
 func TestUnknownTroubleIsShown(t *testing.T) {
-	f := facts(func(*corev1.Node) {})
+	f := snapshot(func(*corev1.Node) {})
 	f.Cluster.Spec.Paused = new(true)
 	if got := failed(Examine(f, nil)); !slices.Equal(got, []string{"X00"}) {
 		t.Errorf("got %v", got)

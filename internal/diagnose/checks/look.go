@@ -11,13 +11,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
 // maxName is what NetBIOS leaves of a computer name, in characters.
 const maxName = 15
 
-func nodes(f *walk.Facts) []*corev1.Node {
+func nodes(f *facts.Snapshot) []*corev1.Node {
 	var out []*corev1.Node
 	for _, name := range slices.Sorted(maps.Keys(f.Nodes)) {
 		out = append(out, f.Nodes[name])
@@ -27,7 +28,7 @@ func nodes(f *walk.Facts) []*corev1.Node {
 
 func windows(n *corev1.Node) bool { return n.Status.NodeInfo.OperatingSystem == "windows" }
 
-func noProviderID(f *walk.Facts) []Finding {
+func noProviderID(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for _, n := range nodes(f) {
 		if n.Spec.ProviderID == "" {
@@ -38,7 +39,7 @@ func noProviderID(f *walk.Facts) []Finding {
 }
 
 // noUsers finds Windows machines whose bootstrap config installs no key.
-func noUsers(f *walk.Facts) []Finding {
+func noUsers(f *facts.Snapshot) []Finding {
 	var out []Finding
 	ofSet := map[string]*bootstrapv1.KubeadmConfig{} // the configs of a set's machines are alike
 	for i := range f.Machines {
@@ -69,7 +70,7 @@ func noUsers(f *walk.Facts) []Finding {
 
 // longNames finds nodes whose names are longer than a computer's may be, and machines
 // that have one name between them, so that each takes the other's node.
-func longNames(f *walk.Facts) []Finding {
+func longNames(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for _, n := range nodes(f) {
 		if windows(n) && len(n.Name) > maxName {
@@ -90,7 +91,7 @@ func longNames(f *walk.Facts) []Finding {
 
 // waitingProxies finds kube-proxies of Windows that say that they wait for the CNI's
 // network.
-func waitingProxies(f *walk.Facts) []Finding {
+func waitingProxies(f *facts.Snapshot) []Finding {
 	var out []Finding
 	for i := range f.Pods {
 		p := &f.Pods[i]
@@ -116,9 +117,9 @@ const build2025 = "10.0.26100."
 
 // newBuildSandboxes finds pods whose sandbox fails for its image on a node of that
 // release.
-func newBuildSandboxes(f *walk.Facts) []Finding {
+func newBuildSandboxes(f *facts.Snapshot) []Finding {
 	var out []Finding
-	for _, a := range f.All() {
+	for _, a := range walk.All(f) {
 		name, isPod := strings.CutPrefix(a.At, "Pod/")
 		if !isPod || a.Cause != "PauseImageMissing" {
 			continue

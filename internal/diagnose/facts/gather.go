@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/diagnose/walk"
 )
 
 // patience bounds what the workload cluster may take for all its lists.
@@ -38,7 +37,7 @@ const patience = 5 * time.Second
 
 // Cluster gathers the facts of one cluster. That its workload cluster does not
 // answer is a fact and no error.
-func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.Facts, error) {
+func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
 		return nil, err
@@ -65,19 +64,19 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.
 }
 
 // newFacts are the facts of a cluster before any but itself is read.
-func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*walk.Facts, error) {
+func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snapshot, error) {
 	cluster, err := GetCluster(ctx, c, key)
 	if err != nil {
 		return nil, err
 	}
-	return &walk.Facts{Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+	return &Snapshot{Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
 		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
 // configs reads the bootstrap configs that tell something: of the machines whose data
 // is not rendered, and one of each set of machines, whose configs are alike. Most of
 // what a config holds is files, which nobody looks at here.
-func configs(ctx context.Context, c client.Client, f *walk.Facts) error {
+func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	names, sets := map[string]bool{}, map[string]bool{}
 	for i := range f.Machines {
 		m := &f.Machines[i]
@@ -131,7 +130,7 @@ func together(calls ...func() error) error {
 }
 
 // owned lists the management cluster's objects of the cluster.
-func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)
 	return together(
 		func() error { return cluster(ctx, c, key, f) },
@@ -160,7 +159,7 @@ func oursIn(key client.ObjectKey) []client.ListOption {
 
 // cluster lists what stands for the whole cluster: its infrastructure, its control
 // plane and its pools.
-func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)
 	return together(
 		func() error {
@@ -192,7 +191,7 @@ func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *walk
 }
 
 // workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
-func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *walk.Facts) error {
+func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	w, cfg, err := connect(ctx, c, key)
 	if err != nil {
 		return err
@@ -218,13 +217,13 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *wal
 		})
 }
 
-func warnings(ctx context.Context, w client.Client, f *walk.Facts) error {
+func warnings(ctx context.Context, w client.Client, f *Snapshot) error {
 	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = events.Items })
 }
 
 // degraded lists what Calico's operator reports as degraded; nothing where there is
 // no such operator.
-func degraded(ctx context.Context, w client.Client) ([]walk.Degraded, error) {
+func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
 	statuses := &unstructured.UnstructuredList{}
 	statuses.SetAPIVersion("operator.tigera.io/v1")
 	statuses.SetKind("TigeraStatusList")
@@ -233,7 +232,7 @@ func degraded(ctx context.Context, w client.Client) ([]walk.Degraded, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	var out []walk.Degraded
+	var out []Degraded
 	for _, s := range statuses.Items {
 		conditions, _, _ := unstructured.NestedSlice(s.Object, "status", "conditions") // what is malformed says nothing
 		for _, c := range conditions {
@@ -243,7 +242,7 @@ func degraded(ctx context.Context, w client.Client) ([]walk.Degraded, error) {
 				return t
 			}
 			if text("type") == "Degraded" && text("status") == "True" {
-				out = append(out, walk.Degraded{Name: s.GetName(), Reason: text("reason"), Message: text("message")})
+				out = append(out, Degraded{Name: s.GetName(), Reason: text("reason"), Message: text("message")})
 			}
 		}
 	}
@@ -324,4 +323,12 @@ func listed[L any, P interface {
 	}
 	each(list)
 	return nil
+}
+
+// Of reads the facts about an object: all of its cluster, or of a machine that alone.
+func Of(ctx context.Context, c client.Client, o Object) (*Snapshot, error) {
+	if o.Kind == "Machine" {
+		return Machine(ctx, c, o.Cluster, o.Name)
+	}
+	return Cluster(ctx, c, o.Cluster)
 }

@@ -9,13 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/diagnose/walk"
 )
 
 // Machine gathers the facts of one machine: what its cluster needs first, which is the
 // network and the control plane, and the machine with its node and the pods there. The
 // cluster's other machines are not among them.
-func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*walk.Facts, error) {
+func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name string) (*Snapshot, error) {
 	f, err := newFacts(ctx, c, key)
 	if err != nil {
 		return nil, err
@@ -42,7 +41,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 }
 
 // machines reads the control plane's machines and the one that is asked about.
-func machines(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *walk.Facts) error {
+func machines(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	own := &clusterv1.Machine{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, own); err != nil {
 		return err
@@ -59,7 +58,7 @@ func machines(ctx context.Context, c client.Client, key client.ObjectKey, name s
 }
 
 // infrastructure reads what the machines run on.
-func infrastructure(ctx context.Context, c client.Client, f *walk.Facts) error {
+func infrastructure(ctx context.Context, c client.Client, f *Snapshot) error {
 	var mu sync.Mutex
 	var reads []func() error
 	for i := range f.Machines {
@@ -90,7 +89,7 @@ func infrastructure(ctx context.Context, c client.Client, f *walk.Facts) error {
 }
 
 // nodes reads the nodes of the machines, the pods of the last one's and the warnings.
-func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *walk.Facts) error {
+func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name string, f *Snapshot) error {
 	w, cfg, err := connect(ctx, c, key)
 	if err != nil {
 		return err

@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"casement.dev/casement/internal/diagnose/checks"
+	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
 )
 
 // Cluster adds what the facts hold, and what why and doctor make of it.
-func (a *Archive) Cluster(f *walk.Facts, events []corev1.Event) error {
+func (a *Archive) Cluster(f *facts.Snapshot, events []corev1.Event) error {
 	err := errors.Join(
-		a.Object("why.yaml", f.All()),
+		a.Object("why.yaml", walk.All(f)),
 		a.Object("doctor.yaml", checks.Examine(f, nil)),
 		a.Object("management/cluster.yaml", f.Cluster),
 		a.Object("management/azurecluster.yaml", f.AzureCluster),

@@ -17,7 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 )
 
 // planted is a cluster with a canary wherever a secret may stand.
-func planted() *walk.Facts {
+func planted() *facts.Snapshot {
 	kc := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: "kc"}}
 	kc.Spec.Files = []bootstrapv1.File{{Path: "/etc/kubernetes/azure.json", Content: "aadClientSecret " + canary}}
 	kc.Spec.Users = []bootstrapv1.User{{Name: "capi", Passwd: canary}}
@@ -37,7 +37,7 @@ func planted() *walk.Facts {
 	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name = new("data"), "am", "kc"
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	p.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"--password=" + canary}, Env: []corev1.EnvVar{{Name: "AZURE_CLIENT_SECRET", Value: canary}}}}
-	return &walk.Facts{Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m}, Pods: []corev1.Pod{p},
+	return &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m}, Pods: []corev1.Pod{p},
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Configs: map[string]*bootstrapv1.KubeadmConfig{"kc": kc},
 		Warnings:    []corev1.Event{{Message: "Authorization: Bearer " + canary}},
 		Unreachable: "GET https://x/?sig=" + canary,

@@ -16,7 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // Stage is one mark on the way.
@@ -42,7 +42,7 @@ type Timeline struct {
 
 // Of builds the timeline of a machine. The times are those of the last change of
 // a condition: a node that became ready twice shows the second time.
-func Of(f *walk.Facts, m *clusterv1.Machine) Timeline {
+func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
 	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		t.instance(f.PoolMachines[m.Spec.InfrastructureRef.Name])
@@ -74,7 +74,7 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 }
 
 // virtualMachine marks the way of a machine with a VM of its own.
-func (t *Timeline) virtualMachine(f *walk.Facts, m *clusterv1.Machine) {
+func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	config := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 	if config != nil {
 		t.mark("bootstrap data rendered", since(config.Status.Conditions, "DataSecretAvailable"), "KubeadmConfig")
@@ -94,7 +94,7 @@ func (t *Timeline) virtualMachine(f *walk.Facts, m *clusterv1.Machine) {
 }
 
 // node marks what the workload cluster says.
-func (t *Timeline) node(f *walk.Facts) {
+func (t *Timeline) node(f *facts.Snapshot) {
 	node := f.Nodes[t.Node]
 	if node == nil {
 		node = &corev1.Node{}
@@ -131,7 +131,7 @@ func nodeReady(n *corev1.Node) time.Time {
 	return time.Time{}
 }
 
-func firstPod(f *walk.Facts, node string) time.Time {
+func firstPod(f *facts.Snapshot, node string) time.Time {
 	var first time.Time
 	for i := range f.Pods {
 		p := &f.Pods[i]

@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 func at(seconds int64) metav1.Time { return metav1.Unix(1000+seconds, 0) }
@@ -24,7 +24,7 @@ func TestOf(t *testing.T) {
 		{Type: infrav1.NetworkInterfaceReadyCondition, Status: metav1.ConditionFalse, LastTransitionTime: at(10)}})
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: at(60)}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at(80)}}
-	f := &walk.Facts{AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{"n": n}}
+	f := &facts.Snapshot{AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{"n": n}}
 	for _, ready := range []int64{100, 90} {
 		p := corev1.Pod{}
 		p.Spec.NodeName = "n"

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// All returns what is wrong with every machine and pod, not only the first. A
-// fault of the cluster comes first. What is told twice is kept once.
-func (f *Facts) All() []Answer {
+// all is All.
+func (f walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
 	add := func(a *Answer) {
@@ -35,9 +34,8 @@ func (f *Facts) All() []Answer {
 	return out
 }
 
-// Concerns returns whether an answer's object belongs to the machine called
-// name: itself, its config, its VM, its node, or a pod on that node.
-func (f *Facts) Concerns(name string) func(at string) bool {
+// concerns is Concerns of a machine.
+func (f walker) concerns(name string) func(at string) bool {
 	own := map[string]bool{"Machine/" + name: true, "guest of Machine/" + name: true}
 	for i := range f.Machines {
 		m := &f.Machines[i]
@@ -56,9 +54,8 @@ func (f *Facts) Concerns(name string) func(at string) bool {
 	return func(at string) bool { return own[at] }
 }
 
-// ConcernsPool returns whether an answer's object belongs to the machine pool
-// called name: itself, its scale set, its config, or what belongs to its machines.
-func (f *Facts) ConcernsPool(name string) func(at string) bool {
+// concernsPool is Concerns of a pool.
+func (f walker) concernsPool(name string) func(at string) bool {
 	own := map[string]bool{"MachinePool/" + name: true}
 	var of []func(string) bool
 	for i := range f.Pools {
@@ -70,7 +67,7 @@ func (f *Facts) ConcernsPool(name string) func(at string) bool {
 		own["KubeadmConfig/"+p.Spec.Template.Spec.Bootstrap.ConfigRef.Name] = true
 		for j := range f.Machines {
 			if f.poolOf(&f.Machines[j]) == p {
-				of = append(of, f.Concerns(f.Machines[j].Name))
+				of = append(of, f.concerns(f.Machines[j].Name))
 			}
 		}
 	}

@@ -18,7 +18,7 @@ const maxWaiting = 3
 // deleting is what there is to say of a cluster that is being deleted: what Azure
 // refuses, else that it is on its way, and what it waits for. What is missing of the
 // rest is no trouble then.
-func (f *Facts) deleting() *Answer {
+func (f walker) deleting() *Answer {
 	if f.Cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (f *Facts) deleting() *Answer {
 }
 
 // leaving is what there is to say of a machine that is being deleted.
-func (f *Facts) leaving(m *clusterv1.Machine) *Answer {
+func (f walker) leaving(m *clusterv1.Machine) *Answer {
 	at, next := "Machine/"+m.Name, "kubectl describe machine "+m.Name+" -n "+m.Namespace
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
 		if c := specific(am.GetConditions()); c != nil && !underWay(c.Reason) {

@@ -10,10 +10,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // healthy is a cluster of one Windows machine with a Ready node and one pod.
-func healthy() *Facts {
+func healthy() *facts.Snapshot {
 	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
 	m.Spec.ClusterName, m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name = "c", new("data"), "am"
 	m.Spec.Bootstrap.ConfigRef.Name, m.Status.NodeRef.Name = "kc", "n"
@@ -28,13 +30,13 @@ func healthy() *Facts {
 	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
 	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}}
 	c.Spec.ClusterNetwork.Pods.CIDRBlocks, c.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
-	return &Facts{Cluster: c, AzureCluster: ac, Machines: []clusterv1.Machine{m},
+	return &facts.Snapshot{Cluster: c, AzureCluster: ac, Machines: []clusterv1.Machine{m},
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{"n": n}, Pods: []corev1.Pod{p}}
 }
 
 // vm makes the AzureMachine fail by a condition.
-func vm(condition, reason, message string) func(*Facts) {
-	return func(f *Facts) {
+func vm(condition, reason, message string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
 		f.AzureMachines["am"].SetConditions([]metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: condition + ": " + message},
 			{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}})
@@ -42,29 +44,29 @@ func vm(condition, reason, message string) func(*Facts) {
 }
 
 // network makes the AzureCluster fail by a condition.
-func network(condition, reason, message string) func(*Facts) {
-	return func(f *Facts) {
+func network(condition, reason, message string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
 		f.AzureCluster.SetConditions([]metav1.Condition{{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: message}})
 	}
 }
 
 // console leaves the machine without a node and with a last line on its console.
-func console(line string) func(*Facts) {
-	return func(f *Facts) {
+func console(line string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
 		f.Machines[0].Status.NodeRef.Name = ""
 		f.Console = func(*clusterv1.Machine) string { return "[preflight] Running pre-flight checks\n" + line + "\n" }
 	}
 }
 
-func ready(reason, message string) func(*Facts) {
-	return func(f *Facts) {
+func ready(reason, message string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
 		f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
 	}
 }
 
 // pod makes the pod wait, with a warning event.
-func pod(reason, event string) func(*Facts) {
-	return func(f *Facts) {
+func pod(reason, event string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase = corev1.PodPending
 		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
 		f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "u"}, Reason: "FailedCreatePodSandBox", Message: event}}
@@ -75,7 +77,7 @@ func pod(reason, event string) func(*Facts) {
 // those that the local plane can produce.
 var faults = []struct {
 	name, cause, step string
-	inject            func(*Facts)
+	inject            func(*facts.Snapshot)
 }{
 	{"quota", "QuotaExceeded", "infrastructure", vm("VMRunning", "QuotaExceeded", "Operation could not be completed as it results in exceeding approved Total Regional Cores quota")},
 	{"sku missing", "SKUNotAvailable", "infrastructure", vm("VMRunning", "SkuNotAvailable", "The requested VM size Standard_D2s_v3 is currently not available in location westeurope")},
@@ -98,14 +100,14 @@ var faults = []struct {
 	{"no route to API", "NoRouteToAPI", "guest", console("Get \"https://10.0.0.100:6443/api/v1/namespaces/kube-public/configmaps/cluster-info\": dial tcp 10.0.0.100:6443: i/o timeout")},
 	{"node name taken", "NodeNameTaken", "guest", console(`a Node with name "demo-md-w-x7k2p" and status "Ready" already exists in the cluster`)},
 	{"no kubelet", "NotRegistered", "node", console("nothing that is known")},
-	{"node deleted", "NodeDeleted", "node", func(f *Facts) { delete(f.Nodes, "n") }},
+	{"node deleted", "NodeDeleted", "node", func(f *facts.Snapshot) { delete(f.Nodes, "n") }},
 	{"cni missing", "CNIMissing", "cni", ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
 	{"runtime down", "RuntimeDown", "node", ready("KubeletNotReady", "container runtime is down")},
 	{"kubelet stopped", "KubeletStopped", "node", ready("NodeStatusUnknown", "Kubelet stopped posting node status.")},
-	{"cloud provider", "CloudProviderMissing", "node", func(f *Facts) {
+	{"cloud provider", "CloudProviderMissing", "node", func(f *facts.Snapshot) {
 		f.Nodes["n"].Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
 	}},
-	{"disk full", "DiskFull", "node", func(f *Facts) {
+	{"disk full", "DiskFull", "node", func(f *facts.Snapshot) {
 		f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "kubelet has disk pressure"})
 	}},
 	{"hns leak", "HNSLeak", "pod", pod("ContainerCreating", "hcnCreateEndpoint failed in Win32: IP address is either invalid or not part of any configured subnet(s). (0x803b001e)")},
@@ -114,36 +116,36 @@ var faults = []struct {
 	{"hostname override", "HostnameOverride", "pod", pod("CrashLoopBackOff", "invalid configuration: --hostname-override is empty")},
 	{"source vip", "SourceVIPMissing", "pod", pod("CrashLoopBackOff", "source-vip flag not set")},
 	{"image pull", "ImagePull", "pod", pod("ImagePullBackOff", "Back-off pulling image \"nowhere.invalid/x\"")},
-	{"no node fits", "Unschedulable", "pod", func(f *Facts) {
+	{"no node fits", "Unschedulable", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector"}}
 	}},
-	{"claim missing", "ClaimMissing", "pod", func(f *Facts) {
+	{"claim missing", "ClaimMissing", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `0/3 nodes are available: persistentvolumeclaim "data" not found.`}}
 	}},
 	{"config missing", "ConfigMissing", "pod", pod("CreateContainerConfigError", `configmap "settings" not found`)},
-	{"pod evicted", "DiskFull", "pod", func(f *Facts) {
+	{"pod evicted", "DiskFull", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Status.Reason, f.Pods[0].Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
 	}},
-	{"deleting", "Deleting", "owner", func(f *Facts) {
+	{"deleting", "Deleting", "owner", func(f *facts.Snapshot) {
 		f.Cluster.DeletionTimestamp, f.Unreachable, f.AzureCluster = new(metav1.Now()), "connection refused", nil
 	}},
-	{"deletion refused", "AuthorizationFailed", "infrastructure", func(f *Facts) {
+	{"deletion refused", "AuthorizationFailed", "infrastructure", func(f *facts.Snapshot) {
 		network("ResourceGroupReady", "AuthorizationFailed", "The client does not have authorization to perform action")(f)
 		f.Cluster.DeletionTimestamp, f.AzureCluster.DeletionTimestamp = new(metav1.Now()), new(metav1.Now())
 	}},
-	{"drain held", "EvictionBlocked", "owner", func(f *Facts) {
+	{"drain held", "EvictionBlocked", "owner", func(f *facts.Snapshot) {
 		f.Machines[0].DeletionTimestamp = new(metav1.Now())
 		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
 			Message: "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod default/p: cannot evict pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy pods"}}
 	}},
-	{"paused", "Paused", "owner", func(f *Facts) { f.Cluster.Spec.Paused = new(true) }},
-	{"api unreachable", "NoRouteToAPI", "workload", func(f *Facts) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
+	{"paused", "Paused", "owner", func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) }},
+	{"api unreachable", "NoRouteToAPI", "workload", func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }
 
 func TestFaults(t *testing.T) {
-	if a := healthy().ForCluster(); !a.Healthy {
+	if a := Cluster(healthy()); !a.Healthy {
 		t.Fatalf("a healthy cluster is not: %+v", a)
 	}
 	var table strings.Builder
@@ -151,7 +153,7 @@ func TestFaults(t *testing.T) {
 		t.Run(fault.name, func(t *testing.T) {
 			f := healthy()
 			fault.inject(f)
-			a := f.ForCluster()
+			a := Cluster(f)
 			fmt.Fprintf(&table, "%-20s %-22s %s\n", fault.name, a.Cause, a.At)
 			if a.Cause != fault.cause || a.Step != fault.step {
 				t.Errorf("got %s at %s, want %s at %s: %+v", a.Cause, a.Step, fault.cause, fault.step, a)
@@ -167,9 +169,9 @@ func TestFaults(t *testing.T) {
 // A machine that goes, and a kubelet that starts before its own API server, are no
 // trouble.
 func TestWhatIsNoFault(t *testing.T) {
-	for name, change := range map[string]func(*Facts){
-		"a machine is deleted": func(f *Facts) { f.Machines[0].DeletionTimestamp = new(metav1.Now()) },
-		"a control plane boots": func(f *Facts) {
+	for name, change := range map[string]func(*facts.Snapshot){
+		"a machine is deleted": func(f *facts.Snapshot) { f.Machines[0].DeletionTimestamp = new(metav1.Now()) },
+		"a control plane boots": func(f *facts.Snapshot) {
 			console("Unable to register node with API server: dial tcp 10.0.0.4:6443: connect: connection refused")(f)
 			f.Machines[0].Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
 		},
@@ -177,14 +179,14 @@ func TestWhatIsNoFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
 			change(f)
-			if a := f.ForCluster(); !a.Healthy && a.Cause != "NotRegistered" {
+			if a := Cluster(f); !a.Healthy && a.Cause != "NotRegistered" {
 				t.Errorf("%+v", a)
 			}
 		})
 	}
 	f := healthy()
 	f.Machines[0].DeletionTimestamp = new(metav1.Now())
-	if a := f.ForMachine(&f.Machines[0]); a.Cause != deletionUnderWay || a.Next == "" {
+	if a := (walker{f}).forMachine(&f.Machines[0]); a.Cause != deletionUnderWay || a.Next == "" {
 		t.Errorf("of the machine itself: %+v", a)
 	}
 }
@@ -192,7 +194,7 @@ func TestWhatIsNoFault(t *testing.T) {
 func TestEvidenceHoldsNoSecret(t *testing.T) {
 	f := healthy()
 	console("discovery with token abcdef.c4n4ryc4n4ryc4n4 has expired")(f)
-	a := f.ForCluster()
+	a := Cluster(f)
 	if a.Cause != "TokenInvalid" {
 		t.Fatalf("got %s", a.Cause)
 	}

@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// Inside is what a look into one Windows node showed: what each probe's command
-// printed there, by the probe's name.
-type Inside map[string]string
+	"casement.dev/casement/internal/diagnose/facts"
+)
 
 // mark starts the output of a probe.
 const mark = "=== casement "
@@ -28,8 +26,8 @@ func Script() string {
 }
 
 // ParseInside splits what Script printed.
-func ParseInside(out string) Inside {
-	in := Inside{}
+func ParseInside(out string) facts.Inside {
+	in := facts.Inside{}
 	name := ""
 	for line := range strings.Lines(out) {
 		line = strings.TrimRight(line, "\r\n")
@@ -47,7 +45,7 @@ func ParseInside(out string) Inside {
 
 // inside judges what was seen within a node: the first that is wrong of the basic
 // probes, or of the others.
-func (f *Facts) inside(node string, basic bool) *Answer {
+func (f walker) inside(node string, basic bool) *Answer {
 	for _, p := range Probes() {
 		if a := f.judge(p, node); p.basic == basic && a != nil {
 			return a
@@ -58,7 +56,7 @@ func (f *Facts) inside(node string, basic bool) *Answer {
 
 // judge is a probe's answer about a node, nil where nothing is wrong or nothing was
 // seen.
-func (f *Facts) judge(p Probe, node string) *Answer {
+func (f walker) judge(p Probe, node string) *Answer {
 	out, seen := f.Inside[node][cmp.Or(p.reads, p.Name)]
 	if !seen {
 		return nil
@@ -71,7 +69,7 @@ func (f *Facts) judge(p Probe, node string) *Answer {
 		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }
 
-func (f *Facts) podsOn(node string) int {
+func (f walker) podsOn(node string) int {
 	n := 0
 	for i := range f.Pods {
 		if p := &f.Pods[i]; p.Spec.NodeName == node && p.Status.Phase == corev1.PodRunning {

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"strings"
 	"testing"
+
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // well is what the probes print on a healthy node.
-var well = Inside{
+var well = facts.Inside{
 	"ServiceStopped":       "Status   Name               DisplayName\n------   ----               -----------\nRunning  containerd         containerd\nRunning  kubelet            kubelet\n",
 	"ServiceNotAutomatic":  "SERVICE_NAME: kubelet\n        START_TYPE         : 2   AUTO_START\n",
 	"SourceVIPMissing":     "",
@@ -39,7 +41,7 @@ func TestInside(t *testing.T) {
 	} {
 		t.Run("one wrong: "+cause, func(t *testing.T) {
 			f := healthy()
-			seen := Inside{}
+			seen := facts.Inside{}
 			for name, text := range well {
 				seen[name] = text
 			}
@@ -48,8 +50,8 @@ func TestInside(t *testing.T) {
 					seen[cmp.Or(p.reads, p.Name)] = out
 				}
 			}
-			f.Inside = map[string]Inside{"n": seen}
-			a := f.ForCluster()
+			f.Inside = map[string]facts.Inside{"n": seen}
+			a := Cluster(f)
 			if a.Cause != cause {
 				t.Errorf("got %q, want %q", a.Cause, cause)
 			}
@@ -82,8 +84,8 @@ func TestScriptIsReadBack(t *testing.T) {
 func FuzzParseInside(f *testing.F) {
 	f.Add(mark + "HNSLeak\n12\n")
 	f.Fuzz(func(t *testing.T, out string) {
-		facts := healthy()
-		facts.Inside = map[string]Inside{"n": ParseInside(out)}
-		facts.ForCluster()
+		f := healthy()
+		f.Inside = map[string]facts.Inside{"n": ParseInside(out)}
+		Cluster(f)
 	})
 }

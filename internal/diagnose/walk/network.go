@@ -11,17 +11,13 @@ import (
 	"casement.dev/casement/internal/redact"
 )
 
-// Degraded is a part of Calico of which its operator says that it does not work, and
-// why: a TigeraStatus whose condition Degraded is True.
-type Degraded struct{ Name, Reason, Message string }
-
 // calicoWindows is the operator's name for Calico on Windows.
 const calicoWindows = "calico-windows"
 
 // calico finds that Calico's operator refuses Windows. It does so until IPAM is
 // strict, the API server's endpoint is in the ConfigMap kubernetes-services-endpoint
 // and the Installation names the service CIDRs.
-func (f *Facts) calico() *Answer {
+func (f walker) calico() *Answer {
 	for _, d := range f.Calico {
 		if d.Name == calicoWindows {
 			return &Answer{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows", Says: "Calico's operator does not install Calico for Windows",
@@ -58,7 +54,7 @@ func overlay(n *corev1.Node) *Answer {
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 
 // cutOff finds a Windows node none of whose probed pods is reached from the node.
-func (f *Facts) cutOff(n *corev1.Node) *Answer {
+func (f walker) cutOff(n *corev1.Node) *Answer {
 	if n.Status.NodeInfo.OperatingSystem != "windows" {
 		return nil
 	}
@@ -98,7 +94,7 @@ func probed(p *corev1.Pod) bool {
 }
 
 // unanswered is the kubelet's warning that it does not reach a pod, or nothing.
-func (f *Facts) unanswered(p *corev1.Pod) string {
+func (f walker) unanswered(p *corev1.Pod) string {
 	for i := range f.Warnings {
 		e := &f.Warnings[i]
 		if e.InvolvedObject.UID == p.UID && strings.Contains(e.Message, "probe failed") && unanswered.MatchString(e.Message) {

@@ -8,7 +8,7 @@ import (
 )
 
 // poolOf is the machine pool that a machine belongs to, or nil.
-func (f *Facts) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
+func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 	label := m.Labels[clusterv1.MachinePoolNameLabel]
 	for i := range f.Pools {
 		if label != "" && label == format.MustFormatValue(f.Pools[i].Name) {
@@ -19,7 +19,7 @@ func (f *Facts) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 }
 
 // pool looks at a machine pool's bootstrap data and its scale set.
-func (f *Facts) pool(p *clusterv1.MachinePool) *Answer {
+func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	spec := &p.Spec.Template.Spec
 	if a := f.bootstrap(p.Namespace, &spec.Bootstrap); a != nil {
 		return a
@@ -46,7 +46,7 @@ func (f *Facts) pool(p *clusterv1.MachinePool) *Answer {
 
 // instance looks at one instance of a scale set; a guest that failed says more on
 // its console.
-func (f *Facts) instance(m *clusterv1.Machine) *Answer {
+func (f walker) instance(m *clusterv1.Machine) *Answer {
 	next := "casement logs " + m.Name
 	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {

@@ -8,10 +8,12 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+
+	"casement.dev/casement/internal/diagnose/facts"
 )
 
 // pooled is the healthy cluster with its machine in a machine pool.
-func pooled() *Facts {
+func pooled() *facts.Snapshot {
 	f := healthy()
 	f.AzureMachines = nil
 	p := clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Name: "mp", Namespace: "default"}}
@@ -39,35 +41,35 @@ func TestPools(t *testing.T) {
 			{Type: infrav1.ScaleSetRunningCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
 	}
 	for name, test := range map[string]struct {
-		inject    func(*Facts)
+		inject    func(*facts.Snapshot)
 		cause, at string
 	}{
-		"healthy": {func(*Facts) {}, "", ""},
-		"no pool": {func(f *Facts) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
-		"quota":   {func(f *Facts) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
-		"too few": {func(f *Facts) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
-		"no data": {func(f *Facts) {
+		"healthy": {func(*facts.Snapshot) {}, "", ""},
+		"no pool": {func(f *facts.Snapshot) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
+		"quota":   {func(f *facts.Snapshot) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
+		"too few": {func(f *facts.Snapshot) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
+		"no data": {func(f *facts.Snapshot) {
 			f.Pools[0].Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "kc"}}
 		}, "WaitingForBootstrapData", "KubeadmConfig/kc"},
-		"instance gone": {func(f *Facts) { f.PoolMachines = nil }, "InstanceGone", "Machine/m"},
-		"instance failed": {func(f *Facts) {
+		"instance gone": {func(f *facts.Snapshot) { f.PoolMachines = nil }, "InstanceGone", "Machine/m"},
+		"instance failed": {func(f *facts.Snapshot) {
 			f.PoolMachines["amp-0"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "VMProvisionFailed", Message: "Azure failed"}})
 		}, "VMProvisionFailed", "AzureMachinePoolMachine/amp-0"},
 		"bad token": {console("could not find a JWS signature"), "TokenInvalid", "guest of Machine/m"},
-		"not ready": {func(f *Facts) {
+		"not ready": {func(f *facts.Snapshot) {
 			f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "cni plugin not initialized"}}
 		}, "CNIMissing", "Node/n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := pooled()
 			test.inject(f)
-			if a := f.ForCluster(); a.Cause != test.cause || a.At != test.at {
+			if a := Cluster(f); a.Cause != test.cause || a.At != test.at {
 				t.Errorf("the cluster: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
 			}
-			if a := f.ForPool(&f.Pools[0]); a.Cause != test.cause || a.At != test.at {
+			if a := (walker{f}).forPool(&f.Pools[0]); a.Cause != test.cause || a.At != test.at {
 				t.Errorf("the pool: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
 			}
-			if test.at != "" && !f.ConcernsPool("mp")(test.at) {
+			if test.at != "" && !(walker{f}).concernsPool("mp")(test.at) {
 				t.Errorf("%s does not concern the pool", test.at)
 			}
 		})

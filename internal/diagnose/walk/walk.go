@@ -18,7 +18,7 @@ import (
 
 // cluster looks at what all machines need. A control plane whose trouble is one
 // of its machines is told by that machine.
-func (f *Facts) cluster() *Answer {
+func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
 		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled",
@@ -61,7 +61,7 @@ func controlPlane(m *clusterv1.Machine) bool {
 }
 
 // machine walks one machine from its bootstrap data to its node.
-func (f *Facts) machine(m *clusterv1.Machine) *Answer {
+func (f walker) machine(m *clusterv1.Machine) *Answer {
 	if !m.DeletionTimestamp.IsZero() {
 		return f.leaving(m)
 	}
@@ -80,7 +80,7 @@ func (f *Facts) machine(m *clusterv1.Machine) *Answer {
 	return f.node(m)
 }
 
-func (f *Facts) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
+func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 	if b.DataSecretName != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (f *Facts) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 }
 
 // infrastructure looks at the VM; a guest that failed says more on its console.
-func (f *Facts) infrastructure(m *clusterv1.Machine) *Answer {
+func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	next := "casement logs " + m.Name
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
@@ -123,7 +123,7 @@ func (f *Facts) infrastructure(m *clusterv1.Machine) *Answer {
 }
 
 // guest reads the console, from its end: what failed last made the boot fail.
-func (f *Facts) guest(m *clusterv1.Machine) *Answer {
+func (f walker) guest(m *clusterv1.Machine) *Answer {
 	if f.Console == nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (f *Facts) guest(m *clusterv1.Machine) *Answer {
 	return nil
 }
 
-func (f *Facts) node(m *clusterv1.Machine) *Answer {
+func (f walker) node(m *clusterv1.Machine) *Answer {
 	next := "casement logs " + m.Name
 	name := m.Status.NodeRef.Name
 	if name == "" {
@@ -195,7 +195,7 @@ func (f *Facts) node(m *clusterv1.Machine) *Answer {
 // unclaimed finds the node of a machine that Cluster API cannot match with it,
 // because the cloud provider has not given it its provider ID. It is told by the
 // VM's name.
-func (f *Facts) unclaimed(m *clusterv1.Machine) *Answer {
+func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil || a.Spec.ProviderID == nil {
 		return nil
@@ -217,7 +217,7 @@ func uninitialized(n *corev1.Node) *Answer {
 }
 
 // pod looks at what the pod waits for, then at its events.
-func (f *Facts) pod(p *corev1.Pod) *Answer {
+func (f walker) pod(p *corev1.Pod) *Answer {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}

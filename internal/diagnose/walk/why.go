@@ -11,46 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/redact"
 )
-
-// Facts are what is known of one cluster.
-type Facts struct {
-	Cluster       *clusterv1.Cluster
-	AzureCluster  *infrav1.AzureCluster
-	ControlPlane  *controlplanev1.KubeadmControlPlane
-	Machines      []clusterv1.Machine
-	AzureMachines map[string]*infrav1.AzureMachine
-	Configs       map[string]*bootstrapv1.KubeadmConfig
-	// Pools, their infrastructure and what shows their instances, by name.
-	Pools        []clusterv1.MachinePool
-	AzurePools   map[string]*infrav1.AzureMachinePool
-	PoolMachines map[string]*infrav1.AzureMachinePoolMachine
-
-	// Unreachable says why the workload cluster could not be asked, or nothing;
-	// Nodes, Pods and Warnings are from there.
-	Unreachable string
-	Nodes       map[string]*corev1.Node
-	Pods        []corev1.Pod
-	// Warnings are the workload cluster's warning events.
-	Warnings []corev1.Event
-	// Calico is what Calico's operator says is wrong with its parts.
-	Calico []Degraded
-	// Inside is what a look into Windows nodes showed, by node; one that was not
-	// looked into is not there.
-	Inside map[string]Inside
-	// Logs returns the last lines of a container that ends again and again, or
-	// nothing.
-	Logs func(p *corev1.Pod, container string) string
-	// Console returns a machine's boot log, or nothing where there is none to be had.
-	Console func(*clusterv1.Machine) string
-}
 
 // Answer is the first thing that is wrong, or a healthy object.
 type Answer struct {
@@ -97,9 +62,9 @@ func found(step, at, reason, text, next string) *Answer {
 	return a
 }
 
-// ForCluster walks the cluster, its network, its control plane, then each of its
+// forCluster walks the cluster, its network, its control plane, then each of its
 // machine pools, machines and pods.
-func (f *Facts) ForCluster() Answer {
+func (f walker) forCluster() Answer {
 	a := f.cluster()
 	for i := range f.Pools {
 		if a != nil {
@@ -124,9 +89,9 @@ func (f *Facts) ForCluster() Answer {
 	return done(a, "Cluster/"+f.Cluster.Name)
 }
 
-// ForMachine walks what the machine needs, and then the machine. A pool that is
-// in trouble is told of only when its machine is well.
-func (f *Facts) ForMachine(m *clusterv1.Machine) Answer {
+// forMachine walks what the machine needs, and then the machine. A pool that is
+// in trouble is named only when its machine is well.
+func (f walker) forMachine(m *clusterv1.Machine) Answer {
 	a := f.cluster()
 	if a == nil || a.Step == "workload" || a.Step == "cni" {
 		if own := f.machine(m); own != nil {
@@ -139,8 +104,8 @@ func (f *Facts) ForMachine(m *clusterv1.Machine) Answer {
 	return done(a, "Machine/"+m.Name)
 }
 
-// ForPool walks the cluster, the machine pool, and its machines.
-func (f *Facts) ForPool(p *clusterv1.MachinePool) Answer {
+// forPool walks the cluster, the machine pool, and its machines.
+func (f walker) forPool(p *clusterv1.MachinePool) Answer {
 	a := f.cluster()
 	if a == nil {
 		a = f.pool(p)
@@ -153,8 +118,8 @@ func (f *Facts) ForPool(p *clusterv1.MachinePool) Answer {
 	return done(a, "MachinePool/"+p.Name)
 }
 
-// ForPod walks the pod's node where it has one, and the pod.
-func (f *Facts) ForPod(p *corev1.Pod) Answer {
+// forPod walks the pod's node where it has one, and the pod.
+func (f walker) forPod(p *corev1.Pod) Answer {
 	for i := range f.Machines {
 		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName {
 			if a := f.machine(m); a != nil {

@@ -1,0 +1,43 @@
+package facts
+
+import (
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// Consoles lets the snapshot read the boot logs of virtual machines that are given by
+// their resource IDs. read returns a VM's log, or nothing. A machine that is none of them
+// has no console.
+func (s *Snapshot) Consoles(vms []string, read func(id string) string) {
+	ids := map[string]string{}
+	for _, vm := range vms {
+		id := strings.ToLower(vm)
+		ids[id] = vm
+		ids[id[max(0, strings.Index(id, "/resourcegroups/")):]] = vm
+	}
+	s.Console = func(m *clusterv1.Machine) string {
+		id := m.Spec.ProviderID
+		if am := s.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && am.Spec.ProviderID != nil {
+			id = *am.Spec.ProviderID
+		} else if am != nil {
+			id = inCreation(am)
+		}
+		vm, ok := ids[strings.ToLower(strings.TrimPrefix(id, "azure://"))]
+		if !ok {
+			return ""
+		}
+		return read(vm)
+	}
+}
+
+// inCreation is the ID of the VM that Azure creates for a machine, from its resource
+// group on; nothing where no operation is recorded.
+func inCreation(am *infrav1.AzureMachine) string {
+	if states := am.Status.LongRunningOperationStates; len(states) > 0 {
+		return "/resourceGroups/" + states[0].ResourceGroup + "/providers/Microsoft.Compute/virtualMachines/" + states[0].Name
+	}
+	return ""
+}

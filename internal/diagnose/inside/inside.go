@@ -1,0 +1,124 @@
+// Package inside looks into Windows nodes over SSH: it runs the probes of package walk on
+// them, and the remedies that checks name. It judges nothing, and how a node is reached is
+// its caller's. The command line imports it.
+package inside
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/sshroute"
+)
+
+const (
+	// maxNodes is how many Windows nodes of a cluster are looked into unasked.
+	maxNodes = 10
+	// patience bounds the look into all of them.
+	patience = 5 * time.Second
+)
+
+// Enter opens the way to a machine.
+type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
+
+// Look runs the probes on Windows nodes and sets the snapshot's Inside: on the one of the
+// machine, or, when machine is empty, on at most 10, those that are not Ready first. A
+// node that is not reached within 5 seconds is left out.
+func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s.Inside = map[string]facts.Inside{}
+	routes := choose(s, machine)
+	if len(routes) == 0 {
+		return
+	}
+	in, err := enter(ctx, routes[0])
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	for _, r := range routes {
+		work.Go(func() {
+			out, err := PowerShell(ctx, in.To(r), walk.Script())
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s.Inside[r.Node] = walk.ParseInside(out)
+		})
+	}
+	work.Wait()
+}
+
+// choose returns the ways to the nodes that are looked into.
+func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
+	routes := map[string]sshroute.Route{}
+	for _, r := range sshroute.Routes(s.Cluster, s.Machines, s.AzureMachines, "") {
+		if machine == "" || machine == r.Machine {
+			routes[r.Node] = r
+		}
+	}
+	for _, n := range windowsNodes(s) {
+		if r, ours := routes[n.Name]; ours && len(chosen) < maxNodes {
+			chosen = append(chosen, r.At(n))
+		}
+	}
+	return chosen
+}
+
+// windowsNodes are a cluster's Windows nodes, those that are not Ready first.
+func windowsNodes(s *facts.Snapshot) []*corev1.Node {
+	var out []*corev1.Node
+	for _, n := range s.Nodes {
+		if n.Status.NodeInfo.OperatingSystem == "windows" {
+			out = append(out, n)
+		}
+	}
+	rank := func(n *corev1.Node) string {
+		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if ready {
+			return "1" + n.Name
+		}
+		return "0" + n.Name
+	}
+	slices.SortFunc(out, func(a, b *corev1.Node) int { return strings.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// PowerShell runs a script on the Windows machine of an entrance and returns what it
+// printed.
+func PowerShell(ctx context.Context, in *sshroute.Entrance, script string) (string, error) {
+	ssh, err := in.SSH(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer ssh.Close()
+	var out bytes.Buffer
+	_, err = sshroute.Output(ctx, ssh, "powershell.exe -NoProfile -EncodedCommand "+encodeCommand(script), &out, io.Discard)
+	return out.String(), err
+}
+
+// encodeCommand is what PowerShell's -EncodedCommand takes: base64 of UTF-16.
+func encodeCommand(script string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(script)) {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
