@@ -38,13 +38,15 @@ func newAzureServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the local Azure alone, in the foreground",
 		Long: `Run the local Azure without Kubernetes until it is interrupted: HTTPS with a CA of
-its own, state below --state, and virtual machines that boot. Whoever reaches its
-port may do anything in it; it listens on 127.0.0.1 unless told otherwise.
+its own, state below --state, and virtual machines that boot. Whoever has the secret
+of its application, a file in the state directory that 'casement azure env' reads, may
+do anything in it; it listens on 127.0.0.1 unless told otherwise.
 
 With --proxy it also answers for the names that clients have built in:
 management.azure.com, login.microsoftonline.com, those of the other clouds, key
 vaults, and managed identities at 169.254.169.254. The proxy refuses all else, so
-that nothing leaves this machine. Without --clients every login succeeds.`,
+that nothing leaves this machine. It asks for a name and a password, which the address
+that 'casement azure env --for proxy' prints has.`,
 		Example: `  casement azure serve
   casement azure serve --state /tmp/az --latency azure
   casement azure serve --faults faults.yaml --listen 127.0.0.1:8443

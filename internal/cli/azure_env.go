@@ -12,13 +12,6 @@ import (
 	"casement.dev/casement/internal/local"
 )
 
-// azureClient and azureSecret are accepted by the local Azure's token service,
-// as is every other pair.
-const (
-	azureClient = "00000000-0000-0000-0000-0000000000c1"
-	azureSecret = "local"
-)
-
 func newAzureEnv(a *app) *cobra.Command {
 	var client string
 	c := &cobra.Command{
@@ -42,14 +35,18 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
 			if err != nil {
 				return err
 			}
-			if client == "sdk" {
-				a.sdkEnv(s.Azure)
-				return nil
+			secret, err := s.Azure.ClientSecret()
+			if err != nil {
+				return err
 			}
-			if client == "proxy" {
-				return a.proxyEnv(s.Azure)
+			switch client {
+			case "az":
+				return a.azEnv(s.Azure)
+			case "proxy":
+				return a.proxyEnv(s.Azure, secret)
 			}
-			return a.azEnv(s.Azure)
+			a.sdkEnv(s.Azure, secret)
+			return nil
 		},
 	}
 	c.Flags().StringVar(&client, "for", "sdk", "sdk (also curl), az, or proxy (clients with Azure's public endpoints)")
@@ -65,13 +62,14 @@ func (a *app) azureStatus(ctx context.Context) (local.Status, error) {
 	return s, err
 }
 
-func (a *app) sdkEnv(z local.Azure) {
+func (a *app) sdkEnv(z local.Azure, secret string) {
 	exports(a.Out, [][2]string{
 		{"AZURE_RESOURCE_MANAGER_ENDPOINT", z.Endpoint}, {"AZURE_RESOURCE_MANAGER_AUDIENCE", z.Endpoint}, {"AZURE_AUTHORITY_HOST", z.Endpoint + "/"},
-		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", azureClient}, {"AZURE_CLIENT_SECRET", azureSecret},
+		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
 		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")}, {"SSL_CERT_FILE", z.CAFile}, {"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
 	})
-	fmt.Fprintf(a.Out, `export AZURE_ACCESS_TOKEN="$(curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials -d client_id="$AZURE_CLIENT_ID" -d client_secret="$AZURE_CLIENT_SECRET" -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
+	// printf is the shell's own: the secret is on no command line.
+	fmt.Fprintf(a.Out, `export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials -d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
 `)
 }
 
@@ -92,8 +90,8 @@ func (a *app) azEnv(z local.Azure) error {
 	fmt.Fprintf(a.Out, `az cloud register -n casement --cloud-config @%[1]s >/dev/null 2>&1 ||
   az cloud update -n casement --cloud-config @%[1]s >/dev/null
 az cloud set -n casement
-az login --service-principal -u %[2]s -p %[3]s --tenant %[4]s >/dev/null
-`, shellQuote(cloud), azureClient, azureSecret, z.TenantID)
+az login --service-principal -u %[2]s -p @%[3]s --tenant %[4]s >/dev/null
+`, shellQuote(cloud), z.ClientID, shellQuote(z.SecretFile), z.TenantID)
 	return nil
 }
 

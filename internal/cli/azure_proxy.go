@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/local"
 	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/internal/sim/proxy"
 )
 
 // azurePublic are the flags by which the local Azure stands for the public one.
@@ -18,7 +20,7 @@ type azurePublic struct {
 
 func (p *azurePublic) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.proxy, "proxy", "", "address of an HTTPS proxy that answers for Azure's public names (default none)")
-	f.StringVar(&p.clients, "clients", "", "file of the applications that may log in, YAML or JSON (default all may)")
+	f.StringVar(&p.clients, "clients", "", "file of applications that may log in beside the plane's own, YAML or JSON")
 }
 
 func (p *azurePublic) apply(opts *local.Options) error {
@@ -59,14 +61,15 @@ func proxyHint(z local.Azure, state string) string {
 }
 
 // proxyEnv points every client at the proxy and leaves its endpoints alone.
-func (a *app) proxyEnv(z local.Azure) error {
+func (a *app) proxyEnv(z local.Azure, secret string) error {
 	if z.Proxy == "" {
 		return fmt.Errorf("the local Azure runs without a proxy; start it with: casement azure serve --proxy 127.0.0.1:0")
 	}
+	at := proxy.URL(strings.TrimPrefix(z.Proxy, "http://"), secret)
 	exports(a.Out, [][2]string{
-		{"HTTPS_PROXY", z.Proxy}, {"HTTP_PROXY", z.Proxy}, {"https_proxy", z.Proxy}, {"http_proxy", z.Proxy}, {"NO_PROXY", "localhost,127.0.0.1"}, {"no_proxy", "localhost,127.0.0.1"},
+		{"HTTPS_PROXY", at}, {"HTTP_PROXY", at}, {"https_proxy", at}, {"http_proxy", at}, {"NO_PROXY", "localhost,127.0.0.1"}, {"no_proxy", "localhost,127.0.0.1"},
 		{"SSL_CERT_FILE", z.CAFile}, {"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
-		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", azureClient}, {"AZURE_CLIENT_SECRET", azureSecret},
+		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
 	})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strconv"
@@ -47,7 +48,9 @@ func newGenerateCluster(a *app) *cobra.Command {
 		Long: `Fill a flavor, or any clusterctl template given by --from, and print it.
 
 Variables come from flags first, then from the environment, then from the local
-plane when one runs (subscription, tenant, identity), then from the template.`,
+plane when one runs (subscription, tenant, identity), then from the template.
+AZURE_CLIENT_ID and AZURE_CLIENT_SECRET are those of a running local plane, unless
+AZURE_SUBSCRIPTION_ID names a subscription that is not the plane's.`,
 		Example: `  casement generate cluster demo --flavor windows | casement kubectl apply -f -
   WINDOWS_SERVER_VERSION=windows-2025 casement generate cluster demo --flavor windows
   casement generate cluster old --from cluster-template-windows-containerd.yaml --kubernetes-version v1.22.1
@@ -149,6 +152,15 @@ func (a *app) listVariables(template []byte) error {
 	return nil
 }
 
+// planeLogin are the variables by which one logs in to the local plane. Those of the
+// environment are for another Azure, and count when it names another subscription too.
+func planeLogin(plane map[string]string) map[string]string {
+	if id, ok := os.LookupEnv("AZURE_SUBSCRIPTION_ID"); ok && id != plane["AZURE_SUBSCRIPTION_ID"] {
+		return nil
+	}
+	return map[string]string{"AZURE_CLIENT_ID": plane["AZURE_CLIENT_ID"], "AZURE_CLIENT_SECRET": plane["AZURE_CLIENT_SECRET"]}
+}
+
 // lookup finds a variable's value: flags, environment, local plane.
 func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (string, bool) {
 	flags := map[string]string{"CLUSTER_NAME": o.name}
@@ -168,11 +180,14 @@ func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (strin
 		"KUBERNETES_VERSION": defaultKubernetes, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
 	}
 	s, err := local.NewClient(a.dir).Status(ctx)
+	var plane map[string]string
+	if err == nil {
+		plane, err = local.TemplateVariables(s)
+	}
 	switch {
 	case err == nil:
-		for k, v := range local.TemplateVariables(s) {
-			fallback[k] = v
-		}
+		maps.Copy(fallback, plane)
+		maps.Copy(flags, planeLogin(plane))
 	case !errors.Is(err, local.ErrNotRunning):
 		fmt.Fprintf(a.Err, "warning: %v; its values are not filled in\n", err)
 	}

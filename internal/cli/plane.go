@@ -249,7 +249,11 @@ func newStatus(a *app) *cobra.Command {
 				_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
 				return err
 			case "clusterctl":
-				return a.print("yaml", local.TemplateVariables(s), nil)
+				variables, err := local.TemplateVariables(s)
+				if err != nil {
+					return err
+				}
+				return a.print("yaml", variables, nil)
 			}
 			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s, output == "wide") })
 		},

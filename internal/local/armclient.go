@@ -21,7 +21,7 @@ import (
 // managementScope is what tokens for ARM are asked for.
 const managementScope = "https://management.azure.com/.default"
 
-// ARM is a client of the local Azure, which gives a token to any application.
+// ARM is a client of the local Azure, as its owner.
 func (a Azure) ARM() (*arm.Client, error) {
 	transport, err := a.transport()
 	if err != nil {
@@ -52,6 +52,15 @@ func (a Azure) Bastion(dnsName string) (bastion.Host, error) {
 		}}, nil
 }
 
+// ClientSecret reads the secret of the owner's application.
+func (a Azure) ClientSecret() (string, error) {
+	data, err := os.ReadFile(a.SecretFile)
+	if err != nil {
+		return "", fmt.Errorf("read the secret of the local Azure's application: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
 func (a Azure) transport() (*http.Client, error) {
 	pem, err := os.ReadFile(a.CAFile)
 	if err != nil {
@@ -68,7 +77,11 @@ func (a Azure) cloud() cloud.Configuration {
 }
 
 func (a Azure) credential(transport *http.Client) (azcore.TokenCredential, error) {
-	credential, err := azidentity.NewClientSecretCredential(a.TenantID, "casement", "local", &azidentity.ClientSecretCredentialOptions{
+	secret, err := a.ClientSecret()
+	if err != nil {
+		return nil, err
+	}
+	credential, err := azidentity.NewClientSecretCredential(a.TenantID, a.ClientID, secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: azcore.ClientOptions{Cloud: a.cloud(), Transport: transport}, DisableInstanceDiscovery: true})
 	if err != nil {
 		return nil, fmt.Errorf("log in to the local Azure: %w", err)

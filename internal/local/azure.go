@@ -87,9 +87,6 @@ func (c *conductor) openAzure(ctx context.Context, a *azure) (net.Listener, erro
 		return nil, err
 	}
 	a.endpoint = "https://" + l.Addr().String()
-	if a.gateway, err = c.openGateway(ctx, a.fabric); err != nil {
-		return nil, err
-	}
 	if a.sshKey, err = dir.sshPublicKey(); err != nil {
 		return nil, err
 	}
@@ -109,6 +106,9 @@ func (c *conductor) openAzure(ctx context.Context, a *azure) (net.Listener, erro
 		Tunnel: tunnel(a.fabric),
 	})
 	if err != nil {
+		return nil, err
+	}
+	if a.gateway, err = c.openGateway(ctx, a.fabric, a.server.Client().Secret); err != nil {
 		return nil, err
 	}
 	ca.AppendCertsFromPEM(a.server.CAPEM())
@@ -185,7 +185,8 @@ func listenKept(file string) (net.Listener, error) {
 }
 
 func (a *azure) describe(s *Status) {
-	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription, SSHPublicKey: a.sshKey}
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription,
+		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
 	s.Gateway = a.gateway
 	s.Guests = a.machines.describe()
 	for _, l := range a.fabric.Listeners() {

@@ -22,7 +22,13 @@ func (c *conductor) serveProxy(ctx context.Context, a *azure, failed chan<- erro
 	}
 	a.proxy = "http://" + l.Addr().String()
 	log := c.log.WithName("proxy")
-	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: arm.Intercepts, Plain: isManagedIdentity,
+	identity := func(r *http.Request) http.Handler {
+		if !isManagedIdentity(r) {
+			return nil
+		}
+		return http.HandlerFunc(a.server.ServeAnyIdentity)
+	}
+	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: arm.Intercepts, Plain: identity, Password: a.server.Client().Secret,
 		Refused: func(target string) { log.Info("Refused", "target", target) }}
 	go func() {
 		if err := proxy.Serve(ctx, l, cfg); err != nil && ctx.Err() == nil {

@@ -93,10 +93,12 @@ func (c *conductor) startBare(ctx context.Context, failed chan<- error) (func(co
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range planeIdentity() {
-		if err := applyObject(ctx, cl, o); err != nil {
-			return nil, fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
-		}
+	secret, err := c.status().Azure.ClientSecret() // of this plane's Azure, or another's
+	if err != nil {
+		return nil, err
+	}
+	if err := applyObject(ctx, cl, planeIdentity(secret)); err != nil {
+		return nil, fmt.Errorf("install the identity's secret: %w", err)
 	}
 	log := slog.New(logr.ToSlogHandler(c.log.WithName("pods")))
 	certificates, err := certmanager.New(rest, slog.New(logr.ToSlogHandler(c.log.WithName("cert-manager"))))

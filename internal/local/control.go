@@ -34,7 +34,7 @@ type Status struct {
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Azure      Azure      `json:"azure"`
 	// Gateway is the URL of the proxy by which programs on this machine reach private
-	// API servers.
+	// API servers, without its password, which is the secret of Azure.SecretFile.
 	Gateway   string     `json:"gateway,omitempty"`
 	Guests    []Guest    `json:"guests"`
 	Listeners []Listener `json:"listeners"`
@@ -72,7 +72,11 @@ type Azure struct {
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`
-	// Proxy is the URL of the proxy that stands for Azure's public names, if any.
+	// ClientID is the application that may do everything; SecretFile holds its secret.
+	ClientID   string `json:"clientID"`
+	SecretFile string `json:"secretFile"`
+	// Proxy is the URL of the proxy that stands for Azure's public names, if any,
+	// without its password, which is the application's secret.
 	Proxy string `json:"proxy,omitempty"`
 	// SSHPublicKey is the authorized_keys line for templates.
 	SSHPublicKey string `json:"sshPublicKey"`

@@ -22,14 +22,14 @@ import (
 )
 
 // openGateway opens the way to private API servers, whose names only their own networks
-// know, and returns its URL.
-func (c *conductor) openGateway(ctx context.Context, net *fabric.Fabric) (string, error) {
+// know, for those with the password, and returns its URL.
+func (c *conductor) openGateway(ctx context.Context, net *fabric.Fabric, password string) (string, error) {
 	l, err := listenKept(c.opts.Dir.Path("gateway.port"))
 	if err != nil {
 		return "", err
 	}
 	go func() {
-		if err := net.ServeGateway(ctx, l); err != nil {
+		if err := net.ServeGateway(ctx, l, password); err != nil {
 			c.log.Error(err, "the gateway to private API servers ended")
 		}
 	}()

@@ -26,27 +26,31 @@ import (
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/sim/proxy"
 )
 
 // The secret of an identity that the plane puts into namespace default, and what
-// templates need to know of both. The local Azure takes any secret.
+// templates need to know of both.
 const (
 	identityName   = "cluster-identity"
 	identitySecret = "cluster-identity-secret"
-	identityClient = "00000000-0000-0000-0000-0000000000a2"
 	planeNamespace = "default"
 	planeLocation  = "westeurope"
 )
 
 // TemplateVariables are the values of a running plane for cluster templates.
-func TemplateVariables(s Status) map[string]string {
+func TemplateVariables(s Status) (map[string]string, error) {
+	secret, err := s.Azure.ClientSecret()
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
-		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": identityClient,
+		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": s.Azure.ClientID, "AZURE_CLIENT_SECRET": secret,
 		"AZURE_LOCATION": planeLocation, "CLUSTER_IDENTITY_NAME": identityName,
 		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": identitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": planeNamespace,
 		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
 		"AZURE_SSH_PUBLIC_KEY": s.Azure.SSHPublicKey, "AZURE_SSH_PUBLIC_KEY_B64": base64.StdEncoding.EncodeToString([]byte(s.Azure.SSHPublicKey)),
-	}
+	}, nil
 }
 
 // webhookPorts are those of the four webhook servers.
@@ -165,7 +169,8 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 	}
 	// What the plane does itself runs beside Cluster API's core.
 	core := managers[0]
-	if err := (&gatewayWriter{client: cl, url: c.azure.gateway}).setUp(core); err != nil {
+	gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)
+	if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {
 		return nil, err
 	}
 	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(core)
@@ -237,7 +242,7 @@ func (c *conductor) installRequests(ctx context.Context, providers []capi.Provid
 			objects = append(objects, w)
 		}
 	}
-	objects = append(objects, planeIdentity()...)
+	objects = append(objects, planeIdentity(c.azure.server.Client().Secret))
 	for _, o := range objects {
 		if err := applyObject(ctx, cl, o); err != nil {
 			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
@@ -274,9 +279,10 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 }
 
 // planeIdentity is the client secret that the identities of templates refer to.
-func planeIdentity() []client.Object {
-	return []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}}, StringData: map[string]string{"clientSecret": "local"}},
+func planeIdentity(clientSecret string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }
 

@@ -160,10 +160,14 @@ func connect(address, ca string) (*load, error) {
 	if err != nil {
 		return nil, err
 	}
+	secret, err := os.ReadFile(filepath.Join(filepath.Dir(ca), "client-secret"))
+	if err != nil {
+		return nil, err
+	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(data)
 	l := &load{base: "https://" + address, workers: workers, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, TLSClientConfig: &tls.Config{RootCAs: roots}}}}
-	resp, err := l.http.PostForm(l.base+"/"+arm.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{"grant_type": {"client_credentials"}, "client_id": {"bench"}, "client_secret": {"bench"}, "scope": {"https://management.azure.com/.default"}})
+	resp, err := l.http.PostForm(l.base+"/"+arm.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{"grant_type": {"client_credentials"}, "client_id": {arm.DefaultClient}, "client_secret": {strings.TrimSpace(string(secret))}, "scope": {"https://management.azure.com/.default"}})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func managerMemory(show func(row), bin string, machines int) error {
 	}
 	defer p.Stop(context.Background())
 	start := time.Now()
-	if err := fill(ctx, c, machines); err != nil {
+	if err := fill(ctx, c, server.Client().Secret, machines); err != nil {
 		return err
 	}
 	show(row{what: fmt.Sprintf("casement-manager: %d machines provisioned", machines), unit: "s", measured: time.Since(start).Seconds()})
@@ -148,7 +148,7 @@ func kinds(ctx context.Context, cfg *rest.Config, dir string, port int) (client.
 
 // fill creates a cluster and its machines, as Cluster API would, and returns when
 // all are provisioned.
-func fill(ctx context.Context, c client.Client, machines int) error {
+func fill(ctx context.Context, c client.Client, secret string, machines int) error {
 	const name = "bench"
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "bench"}}
@@ -163,9 +163,9 @@ func fill(ctx context.Context, c client.Client, machines int) error {
 	}
 	cluster := &clusterv1.Cluster{ObjectMeta: meta(name), Spec: clusterv1.ClusterSpec{InfrastructureRef: ref("AzureCluster", name)}}
 	for _, o := range []client.Object{
-		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte("bench")}},
+		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte(secret)}},
 		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
-			Type: infrav1.ServicePrincipal, ClientID: "bench", TenantID: arm.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
+			Type: infrav1.ServicePrincipal, ClientID: arm.DefaultClient, TenantID: arm.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
 			AllowedNamespaces: &infrav1.AllowedNamespaces{},
 		}},
 		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n")}},

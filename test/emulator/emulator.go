@@ -48,10 +48,10 @@ func (a *Azure) Close() error {
 	return a.Server.Close()
 }
 
-// Client is a client of one subscription, as some service principal.
+// Client is a client of one subscription, as the owner of the local Azure.
 func (a *Azure) Client(tenant, subscription string) (*arm.Client, error) {
 	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: a.Cloud}})
-	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: "test", ClientSecret: "good"})
+	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: a.Server.Client().ID, ClientSecret: a.Server.Client().Secret})
 }
 
 // Serve serves a local Azure in a directory of its own until the test ends.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -200,20 +201,25 @@ func write(t *testing.T, name, content string) string {
 	return file
 }
 
-// jwt is a token of a service account, signed by nobody.
-func jwt(t *testing.T, subject string) string {
+// federated is a token of a service account, and the public key of who signed it.
+func federated(t *testing.T, subject string) (token, keys string) {
 	t.Helper()
-	part := func(v map[string]any) string {
-		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return base64.RawURLEncoding.EncodeToString(data)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
 	}
 	now := time.Now()
-	return part(map[string]any{"alg": "RS256", "typ": "JWT", "kid": "k"}) + "." + part(map[string]any{
+	token, err = jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
 		"iss": "https://issuer.test/", "sub": subject, "aud": []string{"api://AzureADTokenExchange"}, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
-	}) + ".c2ln"
+	}).SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token, string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
 // TestTypes opens Azure with every type of identity.
@@ -223,14 +229,15 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	token, keys := federated(t, "system:serviceaccount:casement-system:casement-manager")
 	server, public := azure(t, publicTenant, publicSub,
 		simarm.Client{ID: "app", Secret: "good-secret"}, simarm.Client{ID: "cert-app", Certificate: certificate},
-		simarm.Client{ID: "pod-app", Federated: []simarm.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:casement-system:casement-manager"}}})
+		simarm.Client{ID: "pod-app", Federated: []simarm.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:casement-system:casement-manager", Keys: keys}}})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	managed := managedIdentity(t, opener, server)
-	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "token", jwt(t, "system:serviceaccount:casement-system:casement-manager")))
+	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "token", token))
 	t.Setenv("IDENTITY_ENDPOINT", public.ResourceManagerEndpoint+"/metadata/identity/oauth2/token")
-	t.Setenv("IDENTITY_HEADER", "local")
+	t.Setenv("IDENTITY_HEADER", server.Client().Secret)
 	for _, tc := range []struct {
 		name string
 		spec infrav1.AzureClusterIdentitySpec

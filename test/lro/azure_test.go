@@ -123,10 +123,14 @@ func (a *azure) connect() {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	a.http = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	secret, err := os.ReadFile(filepath.Join(a.dir, "client-secret"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
 	host := "https://" + a.address
 	options := policy.ClientOptions{Transport: &http.Client{Transport: a.http}, Retry: policy.RetryOptions{MaxRetries: -1}, Cloud: cloud.Configuration{
 		ActiveDirectoryAuthorityHost: host + "/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: host, Audience: host}}}}
-	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, "lro", "local", &azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
+	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, arm.DefaultClient, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	if err != nil {
 		a.t.Fatal(err)
 	}

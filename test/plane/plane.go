@@ -151,6 +151,8 @@ type status struct {
 		CAFile         string
 		TenantID       string
 		SubscriptionID string
+		ClientID       string
+		SecretFile     string
 	}
 }
 
@@ -225,8 +227,12 @@ func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	secret, err := os.ReadFile(s.Azure.SecretFile)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	resp, err := client.PostForm(s.Azure.Endpoint+"/"+s.Azure.TenantID+"/oauth2/v2.0/token", url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {"test"}, "client_secret": {"test"}, "scope": {"https://management.azure.com/.default"}})
+		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {string(secret)}, "scope": {"https://management.azure.com/.default"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

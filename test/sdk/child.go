@@ -26,9 +26,9 @@ type child struct {
 
 // newChild prepares the environment that leads the examples to the proxy; they
 // use public endpoints and the default credential.
-func newChild(binary, proxy, ca string) *child {
+func newChild(binary, proxy, ca, secret string) *child {
 	return &child{binary: binary, env: append(os.Environ(), "HTTPS_PROXY="+proxy, "HTTP_PROXY="+proxy, "NO_PROXY=", "SSL_CERT_FILE="+ca,
-		"AZURE_TENANT_ID="+arm.DefaultTenant, "AZURE_CLIENT_ID=examples", "AZURE_CLIENT_SECRET=local")}
+		"AZURE_TENANT_ID="+arm.DefaultTenant, "AZURE_CLIENT_ID="+arm.DefaultClient, "AZURE_CLIENT_SECRET="+secret)}
 }
 
 func (c *child) start() error {

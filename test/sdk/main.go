@@ -55,7 +55,7 @@ func run(ctx context.Context, root, only string, verbose bool) (int, error) {
 		return 0, err
 	}
 	defer stage.server.Close()
-	c := newChild(binary, stage.proxy, stage.server.CAFile())
+	c := newChild(binary, stage.proxy, stage.server.CAFile(), stage.server.Client().Secret)
 	defer c.stop()
 	var results []result
 	for _, e := range all {

@@ -51,7 +51,7 @@ func open(ctx context.Context, dir string) (*stage, error) {
 		return nil, err
 	}
 	client := policy.ClientOptions{Transport: server, Retry: policy.RetryOptions{MaxRetries: -1}}
-	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, "harness", "local", &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
+	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, arm.DefaultClient, server.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func open(ctx context.Context, dir string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{server: server, pipeline: pipeline, proxy: "http://" + l.Addr().String()}
+	s := &stage{server: server, pipeline: pipeline, proxy: proxy.URL(l.Addr().String(), server.Client().Secret)}
 	go func() {
-		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: arm.Intercepts}) // ends with ctx
+		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: arm.Intercepts, Password: server.Client().Secret}) // ends with ctx
 	}()
 	return s, nil
 }

@@ -52,7 +52,7 @@ func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 	t.Cleanup(func() { s.Close() })
 	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
 		cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
-	credential, err := azidentity.NewClientSecretCredential(sim.DefaultTenant, "client", "secret", &azidentity.ClientSecretCredentialOptions{
+	credential, err := azidentity.NewClientSecretCredential(sim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s}, DisableInstanceDiscovery: true})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -31,9 +32,11 @@ type Config struct {
 	PublicIP func(id string) (string, error)
 	// Faults are the rules in force at first; nil is none.
 	Faults *fault.Set
-	// Clients are the applications that may log in; nil lets every one do so with
-	// whatever it presents.
+	// Clients are applications that may log in beside DefaultClient.
 	Clients []Client
+	// Issuer returns the public keys, in PEM, that another token service signs with;
+	// nil knows none. The local Azure fetches nothing itself.
+	Issuer func(ctx context.Context, issuer string) (keys string, err error)
 	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
 	FQDN func(label, location, ip string) string
 	// Tunnel carries what goes through Bastion hosts; nil refuses it.
@@ -43,7 +46,7 @@ type Config struct {
 // providers are those of the local Azure.
 func providers(cfg Config) []Provider {
 	return []Provider{
-		entraProvider(cfg.Clients),
+		entraProvider(cfg.Clients, cfg.Issuer),
 		resourcesProvider(),
 		networkProvider(Network{PublicIP: cfg.PublicIP, FQDN: cfg.FQDN, Tunnel: cfg.Tunnel}),
 		computeProvider(cfg.Machines),

@@ -10,6 +10,8 @@ import (
 type Cloud struct {
 	Name    string
 	Manager string
+	// Classic is the name that tokens for the manager have had since before it.
+	Classic string
 	// Logins are the names of the token service, the one in use first.
 	Logins []string
 	// Vault is the domain of key vaults.
@@ -19,10 +21,10 @@ type Cloud struct {
 // Clouds are those that the local Azure can stand for.
 func Clouds() []Cloud {
 	return []Cloud{
-		{"AzureCloud", "management.azure.com", []string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
-		{"AzureChinaCloud", "management.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn", "login.chinacloudapi.cn"}, "vault.azure.cn"},
-		{"AzureUSGovernment", "management.usgovcloudapi.net", []string{"login.microsoftonline.us", "login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
-		{"AzureGermanCloud", "management.microsoftazure.de", []string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
+		{"AzureCloud", "management.azure.com", "management.core.windows.net", []string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
+		{"AzureChinaCloud", "management.chinacloudapi.cn", "management.core.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn", "login.chinacloudapi.cn"}, "vault.azure.cn"},
+		{"AzureUSGovernment", "management.usgovcloudapi.net", "management.core.usgovcloudapi.net", []string{"login.microsoftonline.us", "login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
+		{"AzureGermanCloud", "management.microsoftazure.de", "management.core.cloudapi.de", []string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
 	}
 }
 

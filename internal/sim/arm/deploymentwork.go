@@ -150,7 +150,7 @@ func (s *Server) deployOnce(ctx context.Context, op *operation, r template.Resou
 	if err != nil {
 		return "", badRequest("InvalidTemplate", "%s", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+s.token("deployment", "deployment", ""))
+	req.Header.Set("Authorization", "Bearer "+s.token("deployment", "deployment", "https://management.azure.com"))
 	req.Header.Set("User-Agent", "deployment/"+path.Base(op.Target))
 	resp, err := roundTrip(s, req)
 	if err != nil {

@@ -8,17 +8,28 @@ func prepareDisk(t *tx, d, old *doc) *Error {
 	return nil
 }
 
+// holder is the machine that a disk is attached to, a VM or an instance of a Uniform
+// scale set; nil for a free disk.
+func (t *tx) holder(disk string) *record {
+	for _, typ := range []string{typeVM, typeInstance} {
+		if users := t.users(disk, typ); len(users) > 0 {
+			return users[0]
+		}
+	}
+	return nil
+}
+
 func guardDisk(t *tx, d *doc) *Error {
-	if users := t.users(d.ID, typeVM); len(users) > 0 {
-		return conflict("OperationNotAllowed", "Disk %s is attached to VM %s.", d.id.name(), users[0].ID)
+	if holder := t.holder(d.ID); holder != nil {
+		return conflict("OperationNotAllowed", "Disk %s is attached to VM %s.", d.id.name(), holder.ID)
 	}
 	return nil
 }
 
 func viewDisk(t *tx, d *doc, body object, _ string) {
 	props(body)["diskState"] = "Unattached"
-	if users := t.users(d.ID, typeVM); len(users) > 0 {
+	if holder := t.holder(d.ID); holder != nil {
 		props(body)["diskState"] = "Attached"
-		body["managedBy"] = users[0].ID
+		body["managedBy"] = holder.ID
 	}
 }

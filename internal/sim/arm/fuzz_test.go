@@ -91,7 +91,7 @@ func (a *azure) ask(method, target, header, value, body string) (status int, pro
 	if err != nil {
 		return 0, "" // no client can send it
 	}
-	r := &http.Request{Method: method, URL: u, Host: "azure.test", Header: http.Header{"Authorization": {"Bearer " + a.token("f", "f", "x")}}, Body: io.NopCloser(strings.NewReader(body))}
+	r := &http.Request{Method: method, URL: u, Host: "azure.test", Header: http.Header{"Authorization": {"Bearer " + a.token("f", "f", "https://azure.test")}}, Body: io.NopCloser(strings.NewReader(body))}
 	r.Header.Set("Content-Type", "application/json")
 	if strings.Contains(target, "/oauth2/") {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

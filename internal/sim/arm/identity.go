@@ -74,11 +74,26 @@ func prepareFederated(t *tx, d, old *doc) *Error {
 	return nil
 }
 
-// serveManagedIdentity is the token endpoint of managed identities in its two
-// forms: the instance metadata service (header Metadata) and App Service
-// (IDENTITY_ENDPOINT, header X-IDENTITY-HEADER). Whoever reaches it is taken for
-// a machine that has the identities it names, or one assigned by the system.
+// serveManagedIdentity is the token endpoint of managed identities in the form that App
+// Service has (IDENTITY_ENDPOINT): whoever knows the secret of DefaultClient, in the
+// header X-IDENTITY-HEADER, is a machine that has the identities it names, or one
+// assigned by the system. The other form, that of the metadata service, has no secret;
+// this address answers every user of the machine, and so refuses it.
 func (c *call) serveManagedIdentity() {
+	if !sameSecret(c.s.Client().Secret, c.r.Header.Get("X-IDENTITY-HEADER")) {
+		c.reply(http.StatusUnauthorized, object{"error": "invalid_request", "error_description": "The header X-IDENTITY-HEADER has not the secret of this local Azure; 'casement azure env' prints it."})
+		return
+	}
+	c.anyIdentity()
+}
+
+// ServeAnyIdentity answers as the metadata service of a machine that has every
+// identity. Callers have to know who asks.
+func (s *Server) ServeAnyIdentity(w http.ResponseWriter, r *http.Request) {
+	(&call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}).anyIdentity()
+}
+
+func (c *call) anyIdentity() {
 	c.identityToken(func(id string) bool { return true }, identity{client: systemClient, principal: systemClient})
 }
 

@@ -1,17 +1,12 @@
 package arm
 
 import (
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
-	"time"
-)
 
-// tokenLife is how long an issued token is good.
-const tokenLife = time.Hour
+	"github.com/golang-jwt/jwt/v5"
+)
 
 // serveLogin answers the token service and discovery; it returns false for a
 // path that is ARM's. The URLs it gives out have the host that was asked: MSAL
@@ -30,13 +25,15 @@ func (c *call) serveLogin() bool {
 			"issuer": authority + "/v2.0", "authorization_endpoint": authority + tail + "/authorize",
 			"token_endpoint": authority + tail + "/token", "jwks_uri": authority + "/discovery/v2.0/keys",
 			"token_endpoint_auth_methods_supported": []any{"client_secret_post", "private_key_jwt"}, "response_types_supported": []any{"token"},
-			"subject_types_supported": []any{"pairwise"}, "id_token_signing_alg_values_supported": []any{"RS256"},
+			"subject_types_supported": []any{"pairwise"}, "id_token_signing_alg_values_supported": []any{"ES256"},
 		})
 	case strings.HasSuffix(path, "/discovery/instance"):
 		c.reply(http.StatusOK, object{
 			"tenant_discovery_endpoint": base + "/" + c.s.cfg.TenantID + "/v2.0/.well-known/openid-configuration",
 			"api-version":               "1.1", "metadata": authorities(lower(c.host)),
 		})
+	case strings.HasSuffix(path, "/discovery/v2.0/keys"):
+		c.reply(http.StatusOK, object{"keys": []any{c.s.signer.published()}})
 	case strings.HasPrefix(path, "/metadata/identity/"):
 		c.serveManagedIdentity()
 	case strings.HasSuffix(path, "/token") && strings.Contains(path, "/oauth2/"):
@@ -49,44 +46,42 @@ func (c *call) serveLogin() bool {
 	return true
 }
 
-// token is a JWT whose signature nobody checks. object is the principal's ID.
-func (s *Server) token(client, principal, audience string) string {
-	now := s.clock.Now()
-	part := func(o object) string {
-		data, _ := json.Marshal(o) // an object of strings and numbers always encodes
-		return base64.RawURLEncoding.EncodeToString(data)
-	}
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:]) // never fails (crypto/rand)
-	return part(object{"alg": "none", "typ": "JWT"}) + "." + part(object{
-		"aud": audience, "iss": "https://sts.windows.net/" + s.cfg.TenantID + "/", "tid": s.cfg.TenantID, "appid": client, "oid": principal, "sub": principal,
-		"idtyp": "app", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(tokenLife).Unix(), "uti": hex.EncodeToString(nonce[:]),
-	}) + "."
-}
-
-// authorize checks that there is a bearer token that has not expired.
+// authorize checks the bearer token of a call to the resource manager. The texts are
+// Azure's.
 func (c *call) authorize() *Error {
-	refused := func(code, message string) *Error {
-		e := refuse(http.StatusUnauthorized, code, "%s", message)
-		e.challenge = `Bearer authorization_uri="https://` + c.host + "/" + c.s.cfg.TenantID + `", error="invalid_token", error_description="` + message + `"`
+	refused := func(code, format string, args ...any) *Error {
+		e := refuse(http.StatusUnauthorized, code, format, args...)
+		e.challenge = `Bearer authorization_uri="https://` + c.host + "/" + c.s.cfg.TenantID + `", error="invalid_token", error_description="` + e.Message + `"`
 		return e
 	}
 	raw, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		return refused("AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing.")
 	}
-	claims, ok := readClaims(raw)
-	if !ok {
+	audiences := c.managerAudiences()
+	claims, err := c.s.bearer(raw, audiences)
+	switch {
+	case errors.Is(err, errTokenTenant):
+		return refused("InvalidAuthenticationTokenTenant", "The access token is from the wrong issuer. It must match the tenant '%s' associated with this subscription.", issuer(c.s.cfg.TenantID))
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return refused("ExpiredAuthenticationToken", "The access token expiry UTC time is earlier than current UTC time '%s'.", c.s.clock.Now().UTC().Format("1/2/2006 3:04:05 PM"))
+	case errors.Is(err, errTokenAudience):
+		return refused("InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong audience or resource. It should exactly match with one of the allowed audiences '%s'.", strings.Join(audiences, "','"))
+	case err != nil:
 		return refused("InvalidAuthenticationToken", "The access token is invalid.")
 	}
-	if c.s.clock.Now().Unix() > claims.Exp {
-		return refused("ExpiredAuthenticationToken", "The access token expiry is in the past.")
-	}
-	if !strings.EqualFold(claims.Tid, c.s.cfg.TenantID) {
-		return refused("InvalidAuthenticationTokenTenant", "The access token is from the wrong issuer.")
-	}
-	c.principal = claims.Sub
+	c.principal = claims.Subject
 	return nil
+}
+
+// managerAudiences are what tokens for the resource manager may be for: the name or
+// address that was asked, and those of Azure's clouds.
+func (c *call) managerAudiences() []string {
+	out := []string{"https://" + c.host + "/", "https://" + c.loginHost("") + "/"}
+	for _, cloud := range Clouds() {
+		out = append(out, "https://"+cloud.Manager+"/", "https://"+cloud.Classic+"/")
+	}
+	return out
 }
 
 // serveEndpoints is the cloud's description, in the forms of three API versions.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // keyPair is a certificate, its PEM and its RSA key.
@@ -43,19 +45,24 @@ func keyPair(t *testing.T) (*x509.Certificate, string, *rsa.PrivateKey) {
 	return cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), key
 }
 
-// federatedToken is a token as a Kubernetes API server issues it, unsigned.
-func federatedToken(subject, audience string, life time.Duration) string {
-	data, _ := json.Marshal(map[string]any{"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix()})
-	return "e30." + base64.RawURLEncoding.EncodeToString(data) + ".sig"
+// federatedToken is a token as a Kubernetes API server issues it.
+func federatedToken(key *rsa.PrivateKey, subject, audience string, life time.Duration) string {
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix()}).SignedString(key)
+	if err != nil {
+		panic(err) // an RSA key signs everything
+	}
+	return signed
 }
 
 func TestLogins(t *testing.T) {
 	cert, certPEM, key := keyPair(t)
 	_, _, otherKey := keyPair(t)
+	_, issuerPEM, issuerKey := keyPair(t)
 	s, err := New(Config{Clients: []Client{
 		{ID: "secret-app", Secret: "right"},
 		{ID: "cert-app", Certificate: certPEM},
-		{ID: "pod-app", Federated: []Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa"}}},
+		{ID: "pod-app", Federated: []Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa", Keys: issuerPEM}}},
+		{ID: "keyless-app", Federated: []Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa"}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -101,11 +108,16 @@ func TestLogins(t *testing.T) {
 		{name: "certificate with its chain", make: certificate("cert-app", key, true)},
 		{name: "another key", make: certificate("secret-app", otherKey, false), want: "certificate"},
 		{name: "certificate of an application without one", make: certificate("secret-app", key, false), want: "AADSTS700027"},
-		{name: "workload identity", make: workload("pod-app", federatedToken(sa, federatedAudience, time.Hour))},
-		{name: "workload identity of another account", make: workload("pod-app", federatedToken("system:serviceaccount:ns:other", federatedAudience, time.Hour)), want: "AADSTS700213"},
-		{name: "workload identity for another audience", make: workload("pod-app", federatedToken(sa, "sts", time.Hour)), want: "AADSTS700212"},
-		{name: "expired workload identity", make: workload("pod-app", federatedToken(sa, federatedAudience, -time.Hour)), want: "AADSTS700024"},
-		{name: "workload identity of an application without one", make: workload("secret-app", federatedToken(sa, federatedAudience, time.Hour)), want: "AADSTS700211"},
+		{name: "workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour))},
+		{name: "workload identity of another account", make: workload("pod-app", federatedToken(issuerKey, "system:serviceaccount:ns:other", federatedAudience, time.Hour)), want: "AADSTS700213"},
+		{name: "workload identity for another audience", make: workload("pod-app", federatedToken(issuerKey, sa, "sts", time.Hour)), want: "AADSTS700212"},
+		{name: "expired workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, federatedAudience, -time.Hour)), want: "AADSTS700024"},
+		{name: "workload identity that another key signed", make: workload("pod-app", federatedToken(otherKey, sa, federatedAudience, time.Hour)), want: "AADSTS50013"},
+		{name: "workload identity that nobody signed", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, federatedAudience, time.Hour))), want: "AADSTS50013"},
+		{name: "workload identity of an issuer without keys", make: workload("keyless-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour)), want: "AADSTS90061"},
+		{name: "secret of the owner", make: secret(DefaultTenant, DefaultClient, s.Client().Secret)},
+		{name: "another secret for the owner", make: secret(DefaultTenant, DefaultClient, "local"), want: "AADSTS7000215"},
+		{name: "workload identity of an application without one", make: workload("secret-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour)), want: "AADSTS700211"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options
@@ -121,8 +133,20 @@ func TestLogins(t *testing.T) {
 	}
 }
 
+// unsigned is a token with the algorithm "none" and no signature.
+func unsigned(token string) string {
+	parts := strings.Split(token, ".")
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + "."
+}
+
 func TestWorkloadIdentityOfAnIdentity(t *testing.T) {
-	a := start(t, Config{})
+	_, issuerPEM, issuerKey := keyPair(t)
+	a := start(t, Config{Issuer: func(_ context.Context, issuer string) (string, error) {
+		if issuer != "https://issuer.test/" {
+			return "", errors.New("not known")
+		}
+		return issuerPEM, nil
+	}})
 	defer a.Close()
 	base := "/subscriptions/" + DefaultSubscription + "/resourceGroups/g"
 	a.put(base, `{"location":"westeurope"}`)
@@ -132,7 +156,7 @@ func TestWorkloadIdentityOfAnIdentity(t *testing.T) {
 	a.put(id+"/federatedIdentityCredentials/f", `{"properties":{"issuer":"https://issuer.test/","subject":"sub","audiences":["api://AzureADTokenExchange"]}}`)
 	for subject, want := range map[string]bool{"sub": true, "other": false} {
 		credential, err := azidentity.NewClientAssertionCredential(DefaultTenant, client, func(context.Context) (string, error) {
-			return federatedToken(subject, federatedAudience, time.Hour), nil
+			return federatedToken(issuerKey, subject, federatedAudience, time.Hour), nil
 		}, &azidentity.ClientAssertionCredentialOptions{ClientOptions: a.options.ClientOptions, DisableInstanceDiscovery: true})
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +177,7 @@ func TestManagedIdentity(t *testing.T) {
 	client := a.put(id, `{"location":"westeurope"}`)["properties"].(map[string]any)["clientId"].(string)
 	for _, endpoint := range []string{"", "https://azure.test/metadata/identity/oauth2/token"} {
 		t.Setenv("IDENTITY_ENDPOINT", endpoint)
-		t.Setenv("IDENTITY_HEADER", endpoint) // any will do
+		t.Setenv("IDENTITY_HEADER", a.Client().Secret)
 		if endpoint == "" {
 			if err := errors.Join(os.Unsetenv("IDENTITY_ENDPOINT"), os.Unsetenv("IDENTITY_HEADER")); err != nil {
 				t.Fatal(err)
@@ -163,7 +187,7 @@ func TestManagedIdentity(t *testing.T) {
 			id   azidentity.ManagedIDKind
 			want string
 		}{{nil, systemClient}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
-			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: policy.ClientOptions{Transport: a, Retry: policy.RetryOptions{MaxRetries: -1}}, ID: tc.id})
+			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: policy.ClientOptions{Transport: metadata{a.Server}, Retry: policy.RetryOptions{MaxRetries: -1}}, ID: tc.id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,6 +198,35 @@ func TestManagedIdentity(t *testing.T) {
 			if err == nil && appOf(t, token.Token) != tc.want {
 				t.Errorf("endpoint %q, identity %v: the token is for %s, want %s", endpoint, tc.id, appOf(t, token.Token), tc.want)
 			}
+		}
+	}
+}
+
+// metadata is the metadata service of a machine that has every identity, and the
+// server for all else.
+type metadata struct{ *Server }
+
+func (m metadata) Do(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == "169.254.169.254" {
+		return roundTrip(http.HandlerFunc(m.ServeAnyIdentity), r)
+	}
+	return m.Server.Do(r)
+}
+
+// TestManagedIdentityOfAnother asks for the token of an identity without being known,
+// as another user of the machine could.
+func TestManagedIdentityOfAnother(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	for name, header := range map[string][2]string{
+		"nothing": {"X-Other", "x"}, "metadata service": {"Metadata", "true"}, "wrong secret": {"X-IDENTITY-HEADER", "local"}, "empty secret": {"X-IDENTITY-HEADER", ""},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://azure.test/metadata/identity/oauth2/token?api-version=2019-08-01&resource=https://management.azure.com/", nil)
+		r.Header.Set(header[0], header[1])
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "access_token") {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 }

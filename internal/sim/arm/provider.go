@@ -46,6 +46,8 @@ type Provider struct {
 	Front func(c *call) bool
 	// Data serves a data plane, by the host that is asked.
 	Data func(c *call) (bool, *Error)
+	// Open reads what the provider keeps beside the state, when a server starts.
+	Open func(s *Server) error
 	// Start takes up what ran, once the state is open or was replaced.
 	Start func(s *Server)
 	// Clear is called in the transaction that replaces the state; what it returns

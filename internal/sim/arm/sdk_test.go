@@ -39,7 +39,7 @@ func start(t *testing.T, cfg Config) *azure {
 		cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
 	client := policy.ClientOptions{Cloud: cc, Transport: s, Retry: policy.RetryOptions{MaxRetries: -1}}
 	a.options = &azarm.ClientOptions{ClientOptions: client}
-	a.credential, err = azidentity.NewClientSecretCredential(DefaultTenant, "client", "secret", &azidentity.ClientSecretCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
+	a.credential, err = azidentity.NewClientSecretCredential(DefaultTenant, DefaultClient, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ type Server struct {
 	faults   *fault.Set
 	budgets  throttle.Buckets
 	pki      *serving
+	signer   *signer
 	port     atomic.Int64 // that Serve listens on, 0 before
 
 	mu    sync.RWMutex
@@ -92,7 +93,7 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, registry: types, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
-	if s.pki, err = loadServing(cfg.Dir, hosts(providers)); err != nil {
+	if err := s.prepare(hosts(providers)); err != nil {
 		store.close()
 		return nil, err
 	}
@@ -100,6 +101,25 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 	s.work.Go(func() { s.feed.run(s.ctx) })
 	s.resume()
 	return s, nil
+}
+
+// prepare reads what is kept beside the state, or makes it.
+func (s *Server) prepare(hosts []string) (err error) {
+	if s.pki, err = loadServing(s.cfg.Dir, hosts); err != nil {
+		return fmt.Errorf("the local Azure's CA: %w", err)
+	}
+	if s.signer, err = loadSigner(s.cfg.Dir); err != nil {
+		return fmt.Errorf("the key that signs the local Azure's tokens: %w", err)
+	}
+	for _, p := range s.registry.providers {
+		if p.Open == nil {
+			continue
+		}
+		if err := p.Open(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resume lets the providers take up what ran and drives the operations that were

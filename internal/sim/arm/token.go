@@ -7,25 +7,6 @@ import (
 	"strings"
 )
 
-// Client is an application that may log in, with at least one credential.
-type Client struct {
-	ID string `json:"id"`
-	// Secret is one that it may present; "" has none.
-	Secret string `json:"secret,omitempty"`
-	// Certificate, in PEM, is whose key may sign its assertions.
-	Certificate string `json:"certificate,omitempty"`
-	// Federated are the tokens of others that it may present.
-	Federated []Federated `json:"federated,omitempty"`
-}
-
-// Federated is a federated identity credential: a token of this issuer, subject
-// and audience stands for the client.
-type Federated struct {
-	Issuer   string `json:"issuer"`
-	Subject  string `json:"subject"`
-	Audience string `json:"audience"`
-}
-
 // federatedAudience is the audience that Azure recommends and SDKs ask for.
 const federatedAudience = "api://AzureADTokenExchange"
 
@@ -44,9 +25,9 @@ func deny(status int, kind string, code int, format string, args ...any) *denial
 
 var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// serveToken is the token endpoint. Who may do what is not modelled. Which
-// client may log in is when the configuration lists clients, and for identities
-// with federated credentials; any other is taken at its word.
+// serveToken is the token endpoint. Who may do what is not modelled; who may log in
+// is: the owner's application, those of the configuration, and identities with
+// federated credentials.
 func (c *call) serveToken() {
 	if c.r.Method != http.MethodPost {
 		c.denied(deny(http.StatusMethodNotAllowed, "invalid_request", 900561, "The endpoint only accepts POST requests. Received a %s request.", c.r.Method))
@@ -101,15 +82,15 @@ func (c *call) denied(d *denial) {
 // login checks a credential and tells the client's principal.
 func (c *call) login(client, secret, assertionType, assertion string) (principal string, _ *denial) {
 	principal = client
-	known := c.s.client(client)
+	known := entraOf(c.s).client(client)
 	if id, ok := c.s.identity("clientId", client); ok {
 		known = &Client{ID: client, Federated: id.federated}
 		principal = id.principal
 	}
-	if known == nil && len(clientsOf(c.s)) > 0 {
+	if known == nil {
 		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", client, c.s.cfg.TenantID)
 	}
-	if tenant := c.tenant(); len(clientsOf(c.s)) > 0 && guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.s.cfg.TenantID) {
+	if tenant := c.tenant(); guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.s.cfg.TenantID) {
 		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
 	}
 	switch {
@@ -117,10 +98,10 @@ func (c *call) login(client, secret, assertionType, assertion string) (principal
 		if assertionType != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
 			return "", deny(http.StatusBadRequest, "invalid_request", 50027, "The client assertion type '%s' is not supported.", assertionType)
 		}
-		return principal, c.checkAssertion(client, known, assertion)
+		return principal, c.checkAssertion(known, assertion)
 	case secret == "":
 		return "", deny(http.StatusUnauthorized, "invalid_client", 7000216, "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.")
-	case known != nil && (known.Secret == "" || secret != known.Secret):
+	case !sameSecret(known.Secret, secret):
 		return "", deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", client)
 	}
 	return principal, nil
@@ -130,13 +111,4 @@ func (c *call) login(client, secret, assertionType, assertion string) (principal
 func (c *call) tenant() string {
 	first, _, _ := strings.Cut(strings.TrimLeft(c.r.URL.Path, "/"), "/")
 	return first
-}
-
-func (s *Server) client(id string) *Client {
-	for i := range clientsOf(s) {
-		if strings.EqualFold(clientsOf(s)[i].ID, id) {
-			return &clientsOf(s)[i]
-		}
-	}
-	return nil
 }

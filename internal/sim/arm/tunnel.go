@@ -75,7 +75,7 @@ func (c *call) openTunnel(host string) {
 		return
 	}
 	f := c.r.PostForm
-	if claims, ok := readClaims(f.Get("aztoken")); !ok || c.s.clock.Now().Unix() > claims.Exp || !strings.EqualFold(claims.Tid, c.s.cfg.TenantID) {
+	if _, err := c.s.bearer(f.Get("aztoken"), c.managerAudiences()); err != nil {
 		refuse(http.StatusUnauthorized, "aztoken is not valid")
 		return
 	}

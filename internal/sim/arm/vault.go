@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,12 +87,7 @@ func vaultNameFree(c *call) *Error {
 
 // serveVault answers the data plane of a key vault: secrets alone.
 func (c *call) serveVault(vault, login string) *Error {
-	host := c.host
-	if token, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer "); !ok || !unexpired(token, c.s.clock.Now()) {
-		e := refuse(http.StatusUnauthorized, "Unauthorized", "AKV10000: Request is missing a Bearer or PoP token.")
-		_, domain, _ := strings.Cut(host, ".")
-		domain, _, _ = strings.Cut(domain, ":")
-		e.challenge = `Bearer authorization="https://` + c.loginHost(login) + "/" + c.s.cfg.TenantID + `", resource="https://` + domain + `"`
+	if e := c.authorizeVault(login); e != nil {
 		return e
 	}
 	if c.query.Get("api-version") == "" {
@@ -146,9 +142,34 @@ func (c *call) loginHost(public string) string {
 	return "localhost"
 }
 
-func unexpired(token string, now time.Time) bool {
-	claims, ok := readClaims(token)
-	return ok && claims.Exp >= now.Unix()
+// authorizeVault checks the bearer token of a call to a vault's data plane.
+func (c *call) authorizeVault(login string) *Error {
+	_, domain, _ := strings.Cut(c.host, ".")
+	domain, _, _ = strings.Cut(domain, ":")
+	audiences := []string{"https://" + domain}
+	for _, cloud := range Clouds() {
+		audiences = append(audiences, "https://"+cloud.Vault)
+	}
+	refused := func(format string, args ...any) *Error {
+		e := refuse(http.StatusUnauthorized, "Unauthorized", format, args...)
+		e.challenge = `Bearer authorization="https://` + c.loginHost(login) + "/" + c.s.cfg.TenantID + `", resource="https://` + domain + `"`
+		return e
+	}
+	raw, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return refused("AKV10000: Request is missing a Bearer or PoP token.")
+	}
+	claims, err := c.s.bearer(raw, audiences)
+	switch {
+	case errors.Is(err, errTokenTenant):
+		return refused("AKV10032: Invalid issuer. Expected one of %s.", issuer(c.s.cfg.TenantID))
+	case errors.Is(err, errTokenAudience):
+		return refused("AKV10022: Invalid audience. Expected one of %s, found: %s.", strings.Join(audiences, ", "), strings.Join(claims.Audience, ", "))
+	case err != nil:
+		return refused("Error validating token: it has expired, or another key signed it.")
+	}
+	c.principal = claims.Subject
+	return nil
 }
 
 // bundle is a secret's version as the data plane shows it.

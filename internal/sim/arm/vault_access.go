@@ -19,10 +19,8 @@ const (
 // its rights by roles. Applications and users, and vaults with access policies, are
 // not limited here: who may do what is not modelled for them.
 func (c *call) mayUseSecret(vault *doc) *Error {
-	token, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
-	claims, _ := readClaims(token)
-	managed, ok := c.s.identity("principalId", claims.Sub)
-	if !ok || claims.Sub == "" {
+	managed, ok := c.s.identity("principalId", c.principal)
+	if !ok {
 		return nil
 	}
 	if rbac, _ := sub(vault.Body, "properties")["enableRbacAuthorization"].(bool); !rbac {
@@ -45,14 +43,14 @@ func (c *call) mayUseSecret(vault *doc) *Error {
 				scope = d.id.Scope.key()
 			}
 			in := c.id.key() == scope || strings.HasPrefix(c.id.key(), scope+"/")
-			may = may || in && str(p, "principalId") == claims.Sub && slices.Contains(able, name)
+			may = may || in && str(p, "principalId") == c.principal && slices.Contains(able, name)
 		}
 	})
 	if may {
 		return nil
 	}
 	e := refuse(http.StatusForbidden, "Forbidden", "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or role definitions were changed recently, please observe propagation time.\r\nCaller: appid=%s;oid=%s;iss=https://sts.windows.net/%s/\r\nAction: 'Microsoft.KeyVault/vaults/secrets/%s/action'\r\nResource: '%s'\r\nAssignment: (not found)\r\nVault: %s",
-		managed.client, claims.Sub, c.s.cfg.TenantID, action, lower(c.id.String()), vault.id.name())
+		managed.client, c.principal, c.s.cfg.TenantID, action, lower(c.id.String()), vault.id.name())
 	return e
 }
 

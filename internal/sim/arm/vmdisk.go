@@ -52,10 +52,8 @@ func (t *tx) attachDisk(d *doc, disk object) *Error {
 	if other == nil {
 		return refuse(404, "ResourceNotFound", "The managed disk '%s' was not found.", id)
 	}
-	for _, u := range t.sources(id, typeVM) {
-		if u.key() != d.key() {
-			return conflict("AttachDiskWhileBeingDetached", "Disk %s is attached to VM %s.", other.id.name(), u.ID)
-		}
+	if u := t.holder(id); u != nil && u.key != d.key() {
+		return conflict("AttachDiskWhileBeingDetached", "Disk %s is attached to VM %s.", other.id.name(), u.ID)
 	}
 	setDefault(disk, "name", other.id.name())
 	if n, ok := number(other.Body, "properties", "diskSizeGB"); ok {

@@ -3,11 +3,14 @@ package fabric
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+
+	"casement.dev/casement/internal/sim/proxy"
 )
 
 // EgressConfig is the EgressSelectorConfiguration by which a kube-apiserver sends
@@ -47,15 +50,20 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 	if err := os.Chmod(socketPath, 0o600); err != nil {
 		return fmt.Errorf("egress socket: %w", err)
 	}
-	return f.connect(ctx, l, func(string) Origin { return from })
+	return f.connect(ctx, l, "", func(string) Origin { return from })
 }
 
 // ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the
 // host that want to reach what has a name in a private DNS zone, such as the API server
 // of a private cluster. It stands for a management network that is peered with all
 // others: each name is looked up, and dialled from, the network that its zone belongs to.
-func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener) error {
-	return f.connect(ctx, l, func(target string) Origin {
+// Every user of this machine reaches the listener; it admits those with the password,
+// which is not empty (proxy.URL).
+func (f *Fabric) ServeGateway(ctx context.Context, l net.Listener, password string) error {
+	if password == "" {
+		return errors.New("the gateway has no password")
+	}
+	return f.connect(ctx, l, password, func(target string) Origin {
 		host, _, err := net.SplitHostPort(target)
 		if err != nil {
 			return Origin{}
@@ -76,8 +84,8 @@ func (f *Fabric) originOf(name string) Origin {
 	return Origin{}
 }
 
-// connect serves CONNECT on a listener.
-func (f *Fabric) connect(ctx context.Context, l net.Listener, from func(target string) Origin) error {
+// connect serves CONNECT on a listener, to those with the password if there is one.
+func (f *Fabric) connect(ctx context.Context, l net.Listener, password string, from func(target string) Origin) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	ended := context.AfterFunc(f.ctx, func() { l.Close() })
@@ -90,14 +98,14 @@ func (f *Fabric) connect(ctx context.Context, l net.Listener, from func(target s
 			}
 			return fmt.Errorf("proxy at %s: %w", l.Addr(), err)
 		}
-		if !f.spawn(func() { f.egress(ctx, c, from) }) {
+		if !f.spawn(func() { f.egress(ctx, c, password, from) }) {
 			c.Close()
 			return nil
 		}
 	}
 }
 
-func (f *Fabric) egress(ctx context.Context, c net.Conn, from func(target string) Origin) {
+func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from func(target string) Origin) {
 	if !f.track(c) {
 		return
 	}
@@ -107,6 +115,10 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, from func(target string
 	r := bufio.NewReader(c)
 	req, err := http.ReadRequest(r)
 	if err != nil {
+		return
+	}
+	if password != "" && !proxy.Authorized(req, password) {
+		answer(c, http.StatusProxyAuthRequired, "the password of the gateway is in the kubeconfigs of private clusters", "Proxy-Authenticate: "+proxy.Challenge)
 		return
 	}
 	if req.Method != http.MethodConnect {
@@ -126,8 +138,9 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, from func(target string
 	f.proxy(buffered{c, r}, to)
 }
 
-func answer(c net.Conn, status int, text string) {
-	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text)
+func answer(c net.Conn, status int, text string, headers ...string) {
+	headers = append(headers, fmt.Sprintf("Content-Length: %d", len(text)), "Connection: close")
+	fmt.Fprintf(c, "HTTP/1.1 %d %s\r\n%s\r\n\r\n%s", status, http.StatusText(status), strings.Join(headers, "\r\n"), text)
 }
 
 // buffered reads what came with the request first.

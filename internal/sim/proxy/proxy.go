@@ -4,8 +4,9 @@
 // those hosts.
 //
 // It is no proxy otherwise: it dials nobody. A host that it does not know is
-// refused, so that nothing leaves the machine. The local plane and tests may
-// import it; it imports nothing of the module.
+// refused, so that nothing leaves the machine. It answers only those who have its
+// password. The local plane, package fabric and tests may import it; it imports
+// nothing of the module.
 package proxy
 
 import (
@@ -32,8 +33,11 @@ type Config struct {
 	Handler http.Handler
 	// Serves tells whether HTTPS to a host (without its port) is answered.
 	Serves func(host string) bool
-	// Plain tells whether a request in plain HTTP is answered; nil answers none.
-	Plain func(*http.Request) bool
+	// Plain returns who answers a request in plain HTTP, nil for nobody; without it
+	// none is answered.
+	Plain func(*http.Request) http.Handler
+	// Password is what clients present in Proxy-Authorization (see URL).
+	Password string
 	// Refused, when set, hears of each target that was refused.
 	Refused func(target string)
 }
@@ -68,6 +72,9 @@ type front struct {
 // ServeHTTP implements http.Handler.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case !Authorized(r, f.Password):
+		w.Header().Set("Proxy-Authenticate", Challenge)
+		http.Error(w, "The proxy of the local Azure asks for the password in the address that 'casement azure env --for proxy' prints.", http.StatusProxyAuthRequired)
 	case r.Method == http.MethodConnect:
 		host, port, err := net.SplitHostPort(r.Host)
 		if err != nil || port != "443" || !f.Serves(host) {
@@ -75,13 +82,23 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.tunnel(w, r.Host)
-	case r.URL.IsAbs() && f.Plain != nil && f.Plain(r):
-		f.Handler.ServeHTTP(w, r)
 	case r.URL.IsAbs():
-		f.refuse(w, r.URL.Host)
+		f.plain(w, r)
 	default:
 		http.Error(w, "This is a proxy: set HTTPS_PROXY to its address.", http.StatusBadRequest)
 	}
+}
+
+func (f *front) plain(w http.ResponseWriter, r *http.Request) {
+	var h http.Handler
+	if f.Plain != nil {
+		h = f.Plain(r)
+	}
+	if h == nil {
+		f.refuse(w, r.URL.Host)
+		return
+	}
+	h.ServeHTTP(w, r)
 }
 
 func (f *front) refuse(w http.ResponseWriter, target string) {

@@ -17,7 +17,7 @@ import (
 
 // client starts a proxy that answers for example.com (httptest's certificate has
 // that name) and for plain HTTP to one address, and gives a client that uses it.
-func client(t *testing.T, refused chan<- string) *http.Client {
+func client(t *testing.T, password string, refused chan<- string) *http.Client {
 	t.Helper()
 	site := httptest.NewTLSServer(nil)
 	t.Cleanup(site.Close)
@@ -32,8 +32,14 @@ func client(t *testing.T, refused chan<- string) *http.Client {
 			TLS:     &tls.Config{Certificates: site.TLS.Certificates},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path) }),
 			Serves:  func(host string) bool { return host == "example.com" },
-			Plain:   func(r *http.Request) bool { return r.URL.Host == "169.254.169.254" },
-			Refused: func(target string) { refused <- target },
+			Plain: func(r *http.Request) http.Handler {
+				if r.URL.Host != "169.254.169.254" {
+					return nil
+				}
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path) })
+			},
+			Password: "right",
+			Refused:  func(target string) { refused <- target },
 		})
 	}()
 	t.Cleanup(func() {
@@ -44,14 +50,14 @@ func client(t *testing.T, refused chan<- string) *http.Client {
 	})
 	roots := x509.NewCertPool()
 	roots.AddCert(site.Certificate())
-	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: l.Addr().String()}), TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL(l.Addr().String(), password)) }, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
 
 func TestProxy(t *testing.T) {
 	refused := make(chan string, 1)
-	c := client(t, refused)
+	c := client(t, "right", refused)
 	for _, tc := range []struct{ name, url, body, refused string }{
 		{name: "a host that it answers for", url: "https://example.com/path", body: "HTTP/2.0 example.com /path"},
 		{name: "again", url: "https://example.com/other", body: "HTTP/2.0 example.com /other"},
@@ -82,5 +88,21 @@ func TestProxy(t *testing.T) {
 				t.Errorf("got %q, want %q", body, tc.body)
 			}
 		})
+	}
+}
+
+// TestPassword asks a proxy without its password, as another user of the machine could.
+func TestPassword(t *testing.T) {
+	for _, password := range []string{"", "wrong", "right "} {
+		c := client(t, password, make(chan string, 1))
+		for _, target := range []string{"https://example.com/", "http://169.254.169.254/metadata", "http://example.com/"} {
+			resp, err := c.Get(target)
+			if err == nil {
+				resp.Body.Close()
+			}
+			if err == nil && resp.StatusCode != http.StatusProxyAuthRequired || err != nil && !strings.Contains(err.Error(), "Proxy Authentication Required") {
+				t.Errorf("%s with %q: %v, %v", target, password, resp, err)
+			}
+		}
 	}
 }

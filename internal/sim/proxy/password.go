@@ -1,0 +1,29 @@
+package proxy
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// user is the name that clients present with the password; it is not looked at.
+const user = "casement"
+
+// Challenge is the Proxy-Authenticate header of a refusal.
+const Challenge = `Basic realm="casement"`
+
+// URL is the address of a proxy as clients take it, with its password.
+func URL(address, password string) string {
+	return (&url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: address}).String()
+}
+
+// Authorized says whether a request to a proxy has its password (RFC 7617). An empty
+// password admits nobody.
+func Authorized(r *http.Request, password string) bool {
+	scheme, encoded, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	_, presented, ok := strings.Cut(string(data), ":")
+	return err == nil && ok && strings.EqualFold(scheme, "Basic") && password != "" && subtle.ConstantTimeCompare([]byte(presented), []byte(password)) == 1
+}
