@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +21,8 @@ type object = map[string]any
 // everything again, and is refused where Azure would refuse.
 func TestBastion(t *testing.T) {
 	var asked netip.AddrPort
-	server, err := arm.New(arm.Config{Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+
+	server, err := arm.New(arm.Config{Dir: t.TempDir(), Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
 		if from != netip.MustParseAddr("10.0.9.4") {
 			t.Errorf("the Bastion host comes from %s", from)
 		}
@@ -41,11 +40,8 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	go server.Serve(t.Context(), l) // ends with the test
-	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, server.CAPEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	where := local.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: ca, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription}
+	where := local.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription,
+		ClientID: server.Client().ID, SecretFile: server.SecretFile()}
 	client, err := where.ARM()
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func newCloud(t *testing.T) *cloud {
 	front := httptest.NewServer(s)
 	t.Cleanup(front.Close)
 	c := &cloud{server: s, fabric: f, url: front.URL, config: AzureConfig{
-		TenantID: azure.DefaultTenant, SubscriptionID: azure.DefaultSubscription, ClientID: "client", ClientSecret: "hush",
+		TenantID: azure.DefaultTenant, SubscriptionID: azure.DefaultSubscription, ClientID: s.Client().ID, ClientSecret: s.Client().Secret,
 		ResourceGroup: "rg", VNetResourceGroup: "rg", SecurityGroupGroup: "rg", Location: "westeurope",
 		VNetName: "v", SubnetName: "nodes", SecurityGroup: "node-nsg",
 	}}
