@@ -189,12 +189,17 @@ func (g *Guest) Boot(ctx context.Context) error {
 			return err
 		}
 		g.m.TakeReboot()
+		g.m.TakeOverrun()
 		g.banner(reboots)
 		g.set(func(s *Status) { s.Phase = PhaseBooting; s.Boots++ })
 		g.m.Services.StartAutomatic()
 		reboot, err := g.runAgent(ctx)
 		if err != nil {
 			return fmt.Errorf("boot guest %s: %w", g.m.ComputerName, err)
+		}
+		if reason := g.m.TakeOverrun(); reason != "" {
+			g.overran(reason)
+			break
 		}
 		if !reboot {
 			break
@@ -264,6 +269,12 @@ func (g *Guest) stuck() {
 		s.Provisioned = ProvisionedFailed
 		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of 1001 or 1003 in runcmd makes all of the user data run again; provisioning times out", maxReboots)
 	})
+	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
+}
+
+// overran ends a guest whose custom data asked for more than a guest may use.
+func (g *Guest) overran(reason string) {
+	g.set(func(s *Status) { s.Provisioned, s.Message = ProvisionedFailed, reason })
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 

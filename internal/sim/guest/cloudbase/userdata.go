@@ -68,7 +68,10 @@ func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
 			return outcome{}, fmt.Errorf("template engine %q is not supported", engine)
 		}
 		a.debugf(userDataModule, "Using template engine 'jinja' to render the user data")
-		out, err := userdata.Render(rest, a.instanceData())
+		out, err := userdata.Render(ctx, rest, a.instanceData())
+		if userdata.IsLimit(err) {
+			a.m.Overrun(err.Error())
+		}
 		if err != nil {
 			return outcome{}, err
 		}

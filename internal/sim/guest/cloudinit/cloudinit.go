@@ -45,7 +45,12 @@ type agent struct {
 	scripts []script
 	boot    []string // boothooks
 	res     Result
+	// templates counts those that were rendered.
+	templates int
 }
+
+// maxTemplates bounds templates, which can render to templates.
+const maxTemplates = 16
 
 type script struct{ name, body string }
 
@@ -74,7 +79,7 @@ func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func())
 	}
 	a.infof("reported ready to Azure")
 	ready()
-	a.read()
+	a.read(ctx)
 	for _, mod := range a.modules() {
 		if err := ctx.Err(); err != nil {
 			return a.res, err
@@ -145,7 +150,7 @@ func (a *agent) line(level, format string, args ...any) {
 func (a *agent) setHostname() error { return a.m.SetHostname(a.m.ComputerName) }
 
 // read takes the custom data apart into the merged cloud-config and scripts.
-func (a *agent) read() {
+func (a *agent) read(ctx context.Context) {
 	a.config = map[string]any{}
 	data := a.m.CustomData
 	if userdata.IsGzip(data) {
@@ -167,11 +172,11 @@ func (a *agent) read() {
 			a.problemf("user data: %v", err)
 		}
 		for i, p := range parts {
-			a.part(p.Type, cmpName(p.Filename, i), p.Body)
+			a.part(ctx, p.Type, cmpName(p.Filename, i), p.Body)
 		}
 		return
 	}
-	a.part("", "part-001", data)
+	a.part(ctx, "", "part-001", data)
 }
 
 func cmpName(name string, i int) string {
@@ -183,7 +188,7 @@ func cmpName(name string, i int) string {
 
 // part handles one leaf. The first characters tell the kind; those that say
 // nothing leave it to the declared type.
-func (a *agent) part(declared, name string, body []byte) {
+func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	if userdata.IsGzip(body) {
 		if plain, err := userdata.Gunzip(body); err == nil {
 			body = plain
@@ -195,7 +200,7 @@ func (a *agent) part(declared, name string, body []byte) {
 	}
 	switch kind {
 	case "text/jinja2":
-		a.template(name, body)
+		a.template(ctx, name, body)
 	case "text/cloud-config":
 		a.merge(body)
 	case "text/x-shellscript":
@@ -232,13 +237,20 @@ func sniff(body []byte) string {
 	return ""
 }
 
-func (a *agent) template(name string, body []byte) {
+func (a *agent) template(ctx context.Context, name string, body []byte) {
 	engine, rest, ok := userdata.Marker([]byte(strings.TrimLeft(string(body), " \t\r\n")))
 	if !ok || engine != "jinja" {
 		a.problemf("part %s: unknown template engine %q", name, engine)
 		return
 	}
-	out, err := userdata.Render(rest, a.instanceData())
+	if a.templates++; a.templates > maxTemplates {
+		a.problemf("part %s: more than %d templates, one in the other or beside it", name, maxTemplates)
+		return
+	}
+	out, err := userdata.Render(ctx, rest, a.instanceData())
+	if userdata.IsLimit(err) {
+		a.m.Overrun(err.Error())
+	}
 	if err != nil {
 		a.problemf("part %s cannot be rendered and is ignored as a whole: %v", name, err)
 		return
@@ -247,7 +259,7 @@ func (a *agent) template(name string, body []byte) {
 		name, _, _ := strings.Cut(string(out[i:]), "\n")
 		a.warnf("could not render a jinja template variable: %s", firstToken(name))
 	}
-	a.part("", name, out)
+	a.part(ctx, "", name, out)
 }
 
 func firstToken(s string) string {

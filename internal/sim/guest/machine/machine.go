@@ -91,6 +91,7 @@ type Machine struct {
 	Pulse    *Pulse
 	Clock    clock.Clock
 	reboot   atomic.Bool
+	overrun  atomic.Pointer[string]
 }
 
 // New makes the guest's file tree as its image has it, or takes up what is there.
@@ -194,6 +195,18 @@ func (m *Machine) RequestReboot() { m.reboot.Store(true) }
 
 // TakeReboot returns whether a restart was asked for since the last call.
 func (m *Machine) TakeReboot() bool { return m.reboot.Swap(false) }
+
+// Overrun notes that something which the guest ran was ended by a bound, and by
+// which. The first one since TakeOverrun is kept.
+func (m *Machine) Overrun(reason string) { m.overrun.CompareAndSwap(nil, &reason) }
+
+// TakeOverrun returns what Overrun kept, or nothing.
+func (m *Machine) TakeOverrun() string {
+	if reason := m.overrun.Swap(nil); reason != nil {
+		return *reason
+	}
+	return ""
+}
 
 // MAC is the primary NIC's hardware address: Azure's prefix and the digits of
 // the IPv4 address, as 00:0d:3a:xx:xx:xx.

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 )
 
 var (
@@ -28,6 +30,7 @@ type Root struct {
 	windows bool
 	dir     string
 	drives  map[byte]*os.Root
+	written atomic.Int64
 }
 
 func openRoot(dir, osType string) (*Root, error) {
@@ -218,9 +221,19 @@ func (r *Root) ReadFile(p string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := root.Stat(rel); err == nil && info.Size() > maxRead {
+		return nil, &fs.PathError{Op: "read", Path: p, Err: syscall.EFBIG}
+	}
 	data, err := root.ReadFile(rel)
 	return data, rename(err, p)
 }
+
+// maxRead bounds a file that is read whole, maxWritten what the guest's programs
+// write at all, in bytes: the disk is full then.
+const (
+	maxRead    = 64 << 20
+	maxWritten = 4 << 30
+)
 
 // WriteFile replaces a file. The parent must exist.
 func (r *Root) WriteFile(p string, data []byte, perm fs.FileMode) error {
@@ -233,6 +246,9 @@ func (r *Root) AppendFile(p string, data []byte, perm fs.FileMode) error {
 }
 
 func (r *Root) write(p string, data []byte, flag int, perm fs.FileMode) error {
+	if r.written.Add(int64(len(data))) > maxWritten {
+		return &fs.PathError{Op: "write", Path: p, Err: syscall.ENOSPC}
+	}
 	f, err := r.OpenFile(p, flag, perm)
 	if err != nil {
 		return err

@@ -32,8 +32,14 @@ type Host interface {
 // Program is a parsed script.
 type Program struct{ body []node }
 
+// maxProgram bounds a script, in bytes.
+const maxProgram = 1 << 20
+
 // Parse reads a script. The error says what of it is not known, without quoting it.
 func Parse(script string, known func(command string) bool) (*Program, error) {
+	if len(script) > maxProgram {
+		return nil, fmt.Errorf("the script is longer than %d bytes", maxProgram)
+	}
 	p := &parser{text: strings.ReplaceAll(script, "\r\n", "\n"), known: known}
 	body, err := p.statements(false)
 	if err != nil {
@@ -43,18 +49,22 @@ func Parse(script string, known func(command string) bool) (*Program, error) {
 }
 
 // Run runs the program and returns its exit code: that of exit, or 1 where an error
-// ended it, which is printed.
-func (p *Program) Run(ctx context.Context, h Host) int {
+// ended it, which is printed. The error is a *LimitError, of a program that a bound
+// ended.
+func (p *Program) Run(ctx context.Context, h Host) (int, error) {
 	m := &run{host: h, vars: map[string]any{}, types: types()}
 	err := m.block(ctx, p.body)
 	if ended, ok := errors.AsType[exit](err); ok {
-		return ended.code
+		return ended.code, nil
 	}
 	if err != nil && !errors.Is(err, errReturn) {
 		h.Print(err.Error() + "\r\n")
-		return 1
+		if limit, ok := errors.AsType[*LimitError](err); ok {
+			return 1, limit
+		}
+		return 1, nil
 	}
-	return 0
+	return 0, nil
 }
 
 // Thrown is an error that catch sees as $_.

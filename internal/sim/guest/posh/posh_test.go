@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 		{"expression", "$s = 'Write-Output inner; exit 4'\nInvoke-Expression $s", "inner\n", 4},
 		{"setting", "[Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12\nexit 0", "", 0},
 		{"out-null", "Get -Uri good | Out-Null", "", 0},
-		{"no end", "while ($true) { $a = 1 }", "the script does not come to an end\n", 1},
+		{"no end", "while ($true) { $a = 1 }", "the script was ended, because it takes more than 1000000 steps (a bound of the simulation)\n", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			h := &host{files: map[string]string{}}
@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if code := p.Run(t.Context(), h); code != tc.code || h.out.String() != tc.want {
+			if code, err := p.Run(t.Context(), h); err != nil || code != tc.code || h.out.String() != tc.want {
 				t.Errorf("%q and %d, want %q and %d", h.out.String(), code, tc.want, tc.code)
 			}
 		})
@@ -91,6 +91,61 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string) {
 		if p, err := Parse(script, func(string) bool { return true }); (p == nil) == (err == nil) {
 			t.Errorf("%v and %v", p, err)
+		}
+	})
+}
+
+// TestBounds holds that a program which asks for too much is ended, each by its
+// bound.
+func TestBounds(t *testing.T) {
+	for name, c := range map[string]struct{ script, bound string }{
+		"a loop":             {"while ($true) { }", "steps"},
+		"a loop of loops":    {"$a = @(1,2,3,4,5,6,7,8,9)\nwhile ($true) { foreach ($x in $a) { foreach ($y in $a) { } } }", "steps"},
+		"doubling":           {"$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
+		"doubling, +=":       {"$x = 'a'\nwhile ($true) { $x += $x }", "a value of more than"},
+		"doubling in text":   {"$x = 'a'\nwhile ($true) { $x = \"$x$x\" }", "a value of more than"},
+		"doubling lists":     {"$x = @('a', 'a')\nfor ($i = 0; $i -lt 60; $i++) { $x = @($x, $x) }\nWrite-Output \"$x\"", "a value of more than"},
+		"deep lists":         {"$x = 'a'\nfor ($i = 0; $i -lt 100000; $i++) { $x = @($x) }\nWrite-Output \"$x\"", "a value of more than"},
+		"replacing":          {"$x = 'aaaaaaaaaaaaaaaa'\nwhile ($true) { $x = $x.Replace('a', $x) }", "a value of more than"},
+		"many values":        {"$x = 'aaaaaaaaaaaaaaaa'\nfor ($i = 0; $i -lt 16; $i++) { $x = $x + $x }\nwhile ($true) { $y = $x.ToUpper() }", "MiB of values"},
+		"printing":           {"$x = 'aaaaaaaaaaaaaaaa'\nfor ($i = 0; $i -lt 16; $i++) { $x = $x + $x }\nwhile ($true) { Write-Output $x }", "MiB of values"},
+		"itself":             {"$x = 'Invoke-Expression $x'\nInvoke-Expression $x", "Invoke-Expression"},
+		"comparing":          {"$x = 'aaaaaaaaaaaaaaaa'\nfor ($i = 0; $i -lt 16; $i++) { $x = $x + $x }\nwhile ($x -ne 'b') { }", "MiB of values"},
+		"try does not catch": {"while ($true) { try { while ($true) { } } catch { } }", "steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &host{files: map[string]string{}}
+			p, err := Parse(c.script, h.Known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Run(t.Context(), discard{h}); err == nil || !strings.Contains(err.Error(), c.bound) {
+				t.Errorf("error %v does not name %q", err, c.bound)
+			}
+		})
+	}
+}
+
+// discard prints nothing.
+type discard struct{ *host }
+
+func (discard) Print(string) {}
+
+// FuzzRunIsBounded holds that no program runs longer than its steps.
+func FuzzRunIsBounded(f *testing.F) {
+	for _, s := range []string{"$x = 'a'; while ($true) { $x += $x }", "foreach ($i in @(1,2)) { iex '$a' }", "$h = @{ a = 'b' }; Write-Output $h.a"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		h := &host{files: map[string]string{}}
+		p, err := Parse(script, h.Known)
+		if err != nil {
+			return
+		}
+		m := &run{host: discard{h}, vars: map[string]any{}, types: types()}
+		_ = m.block(t.Context(), p.body) // any end is good
+		if m.steps > maxSteps+1 || m.made > 2*maxMade {
+			t.Errorf("%d steps, %d bytes", m.steps, m.made)
 		}
 	})
 }

@@ -17,10 +17,81 @@ type run struct {
 	vars  map[string]any
 	types map[string]method
 	steps int
+	// made counts the bytes of all values that were made, nested the programs that
+	// run inside each other.
+	made, nested int
 }
 
-// maxSteps bounds what a program may do.
-const maxSteps = 1_000_000
+// Bounds of one run of a program.
+const (
+	maxSteps = 1_000_000
+	// maxValue bounds one value, maxMade all that a run makes, in bytes.
+	maxValue = 16 << 20
+	maxMade  = 512 << 20
+	// maxNested bounds Invoke-Expression inside itself, maxLevels lists inside lists.
+	maxNested = 16
+	maxLevels = 64
+)
+
+// LimitError says which bound ended a program.
+type LimitError struct{ Bound string }
+
+func (e *LimitError) Error() string {
+	return "the script was ended, because it " + e.Bound + " (a bound of the simulation)"
+}
+
+// take counts what is about to be made.
+func (m *run) take(size int) error {
+	m.made += size
+	if size > maxValue {
+		return &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
+	}
+	if m.made > maxMade {
+		return &LimitError{fmt.Sprintf("makes more than %d MiB of values", maxMade>>20)}
+	}
+	return nil
+}
+
+// step counts one step.
+func (m *run) step(ctx context.Context) error {
+	if m.steps++; m.steps > maxSteps {
+		return &LimitError{fmt.Sprintf("takes more than %d steps", maxSteps)}
+	}
+	return ctx.Err()
+}
+
+// text is show for a value of which it is not known how large it is.
+func (m *run) text(v any) (string, error) {
+	left := maxValue
+	if !measure(v, &left, 0) {
+		return "", &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
+	}
+	if err := m.take(maxValue - left); err != nil {
+		return "", err
+	}
+	return show(v), nil
+}
+
+// measure takes the size of a value's text from left; it returns false when the
+// text is larger, or lists are too deep inside each other.
+func measure(v any, left *int, level int) bool {
+	size := 1
+	switch v := v.(type) {
+	case string:
+		size += len(v)
+	case []any:
+		if level > maxLevels {
+			return false
+		}
+		for _, item := range v {
+			if !measure(item, left, level+1) {
+				return false
+			}
+		}
+	}
+	*left -= size
+	return *left >= 0
+}
 
 func (m *run) block(ctx context.Context, body []node) error {
 	for _, n := range body {
@@ -32,10 +103,7 @@ func (m *run) block(ctx context.Context, body []node) error {
 }
 
 func (m *run) statement(ctx context.Context, n node) error {
-	if m.steps++; m.steps > maxSteps {
-		return errors.New("the script does not come to an end")
-	}
-	if err := ctx.Err(); err != nil {
+	if err := m.step(ctx); err != nil {
 		return err
 	}
 	switch n := n.(type) {
@@ -57,6 +125,9 @@ func (m *run) statement(ctx context.Context, n node) error {
 		}
 		for _, item := range items(v) {
 			m.vars[n.name] = item
+			if err := m.step(ctx); err != nil {
+				return err
+			}
 			if err := m.block(ctx, n.body); errors.Is(err, errBreak) {
 				break
 			} else if err != nil && !errors.Is(err, errContinue) {
@@ -82,9 +153,19 @@ func (m *run) statement(ctx context.Context, n node) error {
 		return err
 	}
 	for _, item := range items(v) {
-		m.host.Print(show(item) + "\r\n")
+		if err := m.print(item); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (m *run) print(v any) error {
+	line, err := m.text(v)
+	if err == nil {
+		m.host.Print(line + "\r\n")
+	}
+	return err
 }
 
 func (m *run) loop(ctx context.Context, l loop) error {
@@ -108,8 +189,8 @@ func (m *run) loop(ctx context.Context, l loop) error {
 				return err
 			}
 		}
-		if m.steps++; m.steps > maxSteps {
-			return errors.New("the script does not come to an end")
+		if err := m.step(ctx); err != nil {
+			return err
 		}
 	}
 }
@@ -130,7 +211,11 @@ func (m *run) jump(ctx context.Context, j jump) error {
 	case "return":
 		return errReturn
 	case "throw":
-		return &Thrown{Message: show(v)}
+		message, err := m.text(v)
+		if err != nil {
+			return err
+		}
+		return &Thrown{Message: message}
 	}
 	n, _ := number(v)
 	return exit{int(n)}
@@ -154,7 +239,13 @@ func (m *run) eval(ctx context.Context, n node) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			b.WriteString(show(v))
+			part, err := m.text(v)
+			if err != nil {
+				return nil, err
+			}
+			if b.WriteString(part); b.Len() > maxValue {
+				return nil, m.take(b.Len())
+			}
 		}
 		return b.String(), nil
 	case table:
@@ -164,7 +255,11 @@ func (m *run) eval(ctx context.Context, n node) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if out[strings.ToLower(show(key))], err = m.eval(ctx, n.values[i]); err != nil {
+			name, err := m.text(key)
+			if err != nil {
+				return nil, err
+			}
+			if out[strings.ToLower(name)], err = m.eval(ctx, n.values[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -225,7 +320,7 @@ func (m *run) assign(ctx context.Context, a assign) error {
 		if err != nil {
 			return err
 		}
-		if v, err = add(before, v, a.operator == "-="); err != nil {
+		if v, err = m.add(before, v, a.operator == "-="); err != nil {
 			return err
 		}
 	}
@@ -245,7 +340,8 @@ func (m *run) index(ctx context.Context, n index) (any, error) {
 		return nil, err
 	}
 	if t, ok := of.(map[string]any); ok {
-		return t[strings.ToLower(show(at))], nil
+		name, err := m.text(at)
+		return t[strings.ToLower(name)], err
 	}
 	i, _ := number(at)
 	all := items(of)
@@ -280,11 +376,21 @@ func (m *run) command(ctx context.Context, c command, input []any) (any, error) 
 		return nil, nil
 	case "write-output", "write-host":
 		for _, a := range args {
-			m.host.Print(show(a) + "\r\n")
+			if err := m.print(a); err != nil {
+				return nil, err
+			}
 		}
 		return nil, nil
 	case "invoke-expression", "iex":
-		inner, err := Parse(show(first(args)), m.host.Known)
+		if m.nested++; m.nested > maxNested {
+			return nil, &LimitError{fmt.Sprintf("nests Invoke-Expression more than %d deep", maxNested)}
+		}
+		defer func() { m.nested-- }()
+		script, err := m.text(first(args))
+		if err != nil {
+			return nil, err
+		}
+		inner, err := Parse(script, m.host.Known)
 		if err != nil {
 			return nil, &Thrown{Message: "Invoke-Expression: " + err.Error()}
 		}
@@ -309,8 +415,14 @@ func (m *run) call(ctx context.Context, c call) (any, error) {
 		}
 		args = append(args, v)
 	}
+	left := maxValue
+	for _, a := range args {
+		if !measure(a, &left, 0) {
+			return nil, m.take(maxValue + 1)
+		}
+	}
 	if s, ok := c.of.(static); ok {
-		return m.types[s.kind+"::"+s.name](m, nil, args)
+		return m.keep(m.types[s.kind+"::"+s.name](m, nil, args))
 	}
 	of := c.of.(member)
 	v, err := m.eval(ctx, of.of)
@@ -321,7 +433,26 @@ func (m *run) call(ctx context.Context, c call) (any, error) {
 	if f == nil {
 		return nil, &Thrown{Message: "Method invocation failed: the method is not simulated"}
 	}
-	return f(m, v, args)
+	if _, isStream := v.(io.Reader); !isStream {
+		if _, err := m.text(v); err != nil {
+			return nil, err
+		}
+	}
+	return m.keep(f(m, v, args))
+}
+
+// keep counts what a method made.
+func (m *run) keep(v any, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	switch made := v.(type) {
+	case string:
+		err = m.take(len(made))
+	case []byte:
+		err = m.take(len(made))
+	}
+	return v, err
 }
 
 func (m *run) binary(ctx context.Context, b binary) (any, error) {
@@ -339,11 +470,18 @@ func (m *run) binary(ctx context.Context, b binary) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, operand := range []any{left, right} {
+		if _, isNumber := operand.(int64); !isNumber {
+			if _, err := m.text(operand); err != nil { // as they are compared by their texts
+				return nil, err
+			}
+		}
+	}
 	switch b.operator {
 	case "-and", "-or":
 		return truth(right), nil
 	case "+", "-":
-		return add(left, right, b.operator == "-")
+		return m.add(left, right, b.operator == "-")
 	case "*":
 		x, _ := number(left)
 		y, _ := number(right)
@@ -383,7 +521,7 @@ func compare(operator string, left, right any) bool {
 	return order >= 0
 }
 
-func add(left, right any, subtract bool) (any, error) {
+func (m *run) add(left, right any, subtract bool) (any, error) {
 	x, ok := left.(int64)
 	y, isNumber := number(right)
 	switch {
@@ -394,7 +532,15 @@ func add(left, right any, subtract bool) (any, error) {
 	case subtract:
 		return nil, &Thrown{Message: "op_Subtraction: no numbers"}
 	}
-	return show(left) + show(right), nil
+	a, err := m.text(left)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.text(right)
+	if err != nil {
+		return nil, err
+	}
+	return a + b, m.take(len(a) + len(b))
 }
 
 func number(v any) (int64, bool) {

@@ -12,9 +12,6 @@ import (
 // method is one of a .NET type's. of is nil for a static one.
 type method func(m *run, of any, args []any) (any, error)
 
-// maxText bounds what a compressed text may grow to.
-const maxText = 16 << 20
-
 func value(v any) method { return func(*run, any, []any) (any, error) { return v, nil } }
 
 // types are the static members that are simulated.
@@ -42,11 +39,15 @@ func methods() map[string]method {
 		"getstring": func(_ *run, _ any, a []any) (any, error) { data, _ := first(a).([]byte); return string(data), nil },
 		"getbytes":  func(_ *run, _ any, a []any) (any, error) { return []byte(show(first(a))), nil },
 		"readtoend": readToEnd,
-		"replace": func(_ *run, of any, a []any) (any, error) {
+		"replace": func(m *run, of any, a []any) (any, error) {
 			if len(a) != 2 {
 				return nil, &Thrown{Message: "Replace takes two arguments"}
 			}
-			return strings.ReplaceAll(show(of), show(a[0]), show(a[1])), nil
+			text, from, to := show(of), show(a[0]), show(a[1])
+			if grows := strings.Count(text, from) * (len(to) - len(from)); grows > maxValue {
+				return nil, m.take(grows)
+			}
+			return strings.ReplaceAll(text, from, to), nil
 		},
 		"trim":     func(_ *run, of any, _ []any) (any, error) { return strings.TrimSpace(show(of)), nil },
 		"tolower":  func(_ *run, of any, _ []any) (any, error) { return strings.ToLower(show(of)), nil },
@@ -75,6 +76,9 @@ func (m *run) write(args []any, appending bool) error {
 	data, ok := args[1].([]byte)
 	if !ok {
 		data = []byte(show(args[1]))
+	}
+	if err := m.take(len(data)); err != nil {
+		return err
 	}
 	if err := m.host.WriteFile(show(args[0]), data, appending); err != nil {
 		return &Thrown{Message: fmt.Sprintf("Could not write to '%s': %v", show(args[0]), err)}
@@ -115,7 +119,7 @@ func readToEnd(_ *run, of any, _ []any) (any, error) {
 	if !ok {
 		return nil, &Thrown{Message: "ReadToEnd takes a reader"}
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxText))
+	data, err := io.ReadAll(io.LimitReader(r, maxValue))
 	if err != nil {
 		return nil, &Thrown{Message: "Found invalid data while decoding."}
 	}

@@ -13,6 +13,10 @@ import (
 // maxSteps bounds a batch script, whose goto can loop for ever.
 const maxSteps = 20000
 
+// maxLine is the longest command line of cmd.exe, in characters, with the variables
+// put in.
+const maxLine = 8191
+
 // notRecognized is cmd.exe's errorlevel for an unknown command.
 const notRecognized = 9009
 
@@ -36,6 +40,13 @@ type batch struct {
 // says otherwise, and returns the last errorlevel.
 func (s *Shell) Batch(ctx context.Context, script string, o Session) int {
 	o = s.complete(o)
+	ctx, leave, err := s.enter(ctx, script)
+	defer leave()
+	if err != nil {
+		fmt.Fprintf(o.Stderr, "%v\r\n", err)
+		return 1
+	}
+	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
 	b := &batch{shell: s, o: o, dir: o.Dir, env: maps.Clone(o.Env), echo: !o.EchoOff}
 	b.run(ctx, script)
 	return b.level
@@ -55,8 +66,11 @@ func (b *batch) run(ctx context.Context, script string) {
 			return
 		}
 		if b.steps++; b.steps > maxSteps {
-			b.errorf("the script ran %d lines; a loop is cut off here (simulated)", maxSteps)
-			b.level = 1
+			bound := fmt.Sprintf("runs more than %d lines", maxSteps)
+			if l, some := ctx.Value(limitsKey{}).(limits); some {
+				b.errorf("%v", b.shell.exceed(l.used, bound))
+			}
+			b.level, b.terminated = 1, true
 			return
 		}
 		line := b.logicalLine()
@@ -66,6 +80,11 @@ func (b *batch) run(ctx context.Context, script string) {
 		}
 		quiet := strings.HasPrefix(trimmed, "@")
 		line = b.expand(strings.TrimLeft(strings.TrimLeft(line, " \t"), "@"))
+		if len(line) > maxLine {
+			b.errorf("The input line is too long.")
+			b.level = 1
+			continue
+		}
 		if b.echo && !quiet {
 			fmt.Fprintf(b.o.Stdout, "\r\n%s>%s \r\n", b.dir, strings.TrimRight(line, " \t"))
 		}
@@ -161,7 +180,7 @@ func (b *batch) simple(ctx context.Context, line string, in io.Reader, out io.Wr
 		b.level = 255
 		return 255
 	}
-	p, closers, err := b.open(redirects, in, out)
+	p, closers, err := b.open(ctx, redirects, in, out)
 	defer func() {
 		for _, c := range closers {
 			c.Close()
@@ -175,7 +194,7 @@ func (b *batch) simple(ctx context.Context, line string, in io.Reader, out io.Wr
 	return b.command(ctx, cmd, p)
 }
 
-func (b *batch) open(rs []redirect, in io.Reader, out io.Writer) (*Process, []io.Closer, error) {
+func (b *batch) open(ctx context.Context, rs []redirect, in io.Reader, out io.Writer) (*Process, []io.Closer, error) {
 	p := &Process{Stdin: in, Stdout: out, Stderr: b.o.Stderr, Env: b.env, Dir: b.dir, Guest: b.shell.guest, shell: b.shell}
 	var closers []io.Closer
 	for _, r := range rs {
@@ -204,7 +223,7 @@ func (b *batch) open(rs []redirect, in io.Reader, out io.Writer) (*Process, []io
 				p.Stdin = f
 				continue
 			}
-			w = f
+			w = b.shell.writer(ctx, f)
 		}
 		if r.fd == '2' {
 			p.Stderr = w

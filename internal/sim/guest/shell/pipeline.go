@@ -66,14 +66,14 @@ func (ps *powershell) pipeline(ctx context.Context, segments []string) bool {
 	if !formatted {
 		text = render(list)
 	}
-	ps.put(text, redirects)
+	ps.put(ctx, text, redirects)
 	return true
 }
 
 // put writes to the streams or files that redirections name.
-func (ps *powershell) put(text string, redirects []redirect) {
+func (ps *powershell) put(ctx context.Context, text string, redirects []redirect) {
 	b := &batch{shell: ps.shell, o: ps.o, dir: ps.o.Dir, env: ps.o.Env}
-	p, closers, err := b.open(redirects, ps.o.Stdin, ps.o.Stdout)
+	p, closers, err := b.open(ctx, redirects, ps.o.Stdin, ps.o.Stdout)
 	defer func() {
 		for _, c := range closers {
 			c.Close()

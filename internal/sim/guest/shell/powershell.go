@@ -17,6 +17,13 @@ import (
 // knows is a program, and all of it is run.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
 	ps := &powershell{shell: s, o: s.complete(o)}
+	ctx, leave, err := s.enter(ctx, script)
+	defer leave()
+	if err != nil {
+		fmt.Fprintf(ps.o.Stderr, "%v\r\n", err)
+		return 1
+	}
+	ps.o.Stdout, ps.o.Stderr = s.writer(ctx, ps.o.Stdout), s.writer(ctx, ps.o.Stderr)
 	if code, ok := ps.program(ctx, script); ok {
 		return code
 	}
@@ -103,7 +110,7 @@ func (ps *powershell) statement(ctx context.Context, st string, depth int) {
 	case word == "if" || strings.HasPrefix(word, "if("):
 		ps.condition(ctx, st, depth)
 	case value.MatchString(st):
-		ps.put(render(ps.source(ctx, st)), nil)
+		ps.put(ctx, render(ps.source(ctx, st)), nil)
 	case strings.HasPrefix(word, "$") || strings.HasPrefix(word, "[") || strings.HasPrefix(word, "function") || strings.ContainsAny(firstWord(st), "{}="):
 		ps.skipped(st)
 	default:
@@ -199,7 +206,7 @@ func (ps *powershell) native(ctx context.Context, st string) {
 		}
 	}
 	b := &batch{shell: ps.shell, o: ps.o, dir: ps.o.Dir, env: ps.o.Env}
-	p, closers, err := b.open(redirects, ps.o.Stdin, ps.o.Stdout)
+	p, closers, err := b.open(ctx, redirects, ps.o.Stdin, ps.o.Stdout)
 	defer func() {
 		for _, cl := range closers {
 			cl.Close()
@@ -243,6 +250,13 @@ func (ps *powershell) file(ctx context.Context, args []string) {
 		return
 	}
 	inner := &powershell{shell: ps.shell, o: ps.o}
+	ctx, leave, err := ps.shell.enter(ctx, string(data))
+	defer leave()
+	if err != nil {
+		fmt.Fprintf(ps.o.Stderr, "%v\r\n", err)
+		ps.code = 1
+		return
+	}
 	inner.block(ctx, string(data), 1)
 	ps.code = inner.code
 }

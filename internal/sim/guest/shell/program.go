@@ -25,7 +25,11 @@ func (ps *powershell) program(ctx context.Context, script string) (code int, ok 
 	if err != nil {
 		return 0, false
 	}
-	return program.Run(ctx, host), true
+	code, err = program.Run(ctx, host)
+	if err != nil {
+		ps.shell.guest.Overrun(err.Error())
+	}
+	return code, true
 }
 
 // poshHost lets a program act on the guest.

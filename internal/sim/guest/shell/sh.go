@@ -33,6 +33,13 @@ func (s *Shell) Bash(ctx context.Context, script string, o Session) int {
 
 func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
 	o = s.complete(o)
+	ctx, leave, err := s.enter(ctx, script)
+	defer leave()
+	if err != nil {
+		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
+		return 126
+	}
+	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
 	runner, err := s.runner(o)
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
@@ -51,9 +58,17 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 			complaint = "process substitution is not simulated"
 			break
 		}
+		if what := tooMuch(stmt); what != "" {
+			complaint = s.exceed(ctx.Value(limitsKey{}).(limits).used, what).Error()
+			break
+		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
 	failure := runner.Run(ctx, file)
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
+		return 137
+	}
 	if complaint != "" && !runner.Exited() {
 		fmt.Fprintf(o.Stderr, "%s: %s\n", o.Name, complaint)
 		return 2
@@ -102,7 +117,12 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 			return func(ctx context.Context, args []string) error { return s.execute(ctx, o.Name, args) }
 		}),
-		interp.CallHandler(call),
+		interp.CallHandler(func(ctx context.Context, args []string) ([]string, error) {
+			if err := s.counted(ctx); err != nil {
+				return nil, err
+			}
+			return call(ctx, args)
+		}),
 		interp.OpenHandler(s.open),
 		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) { return s.guest.Root.ReadDir(p) }),
 		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
@@ -170,6 +190,9 @@ func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) 
 			op = "cannot create"
 		}
 		return nil, &os.PathError{Op: op, Path: p, Err: errors.New(reason(err))}
+	}
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		return countedFile{f, s.writer(ctx, f)}, nil
 	}
 	return f, nil
 }

@@ -178,5 +178,8 @@ func (s *Shell) find(name string) Command {
 // start runs a command of the table.
 func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
 	p.shell, p.Guest = s, s.guest
+	if err := s.counted(ctx); err != nil {
+		return p.Fail(137, "%s: %v", p.Args[0], err)
+	}
 	return c(ctx, p)
 }

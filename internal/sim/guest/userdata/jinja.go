@@ -1,6 +1,7 @@
 package userdata
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,8 +64,47 @@ func Marker(data []byte) (engine string, rest []byte, ok bool) {
 // Render renders a Jinja template, its marker line already off, with the instance
 // data vars. A missing last-level variable prints Missing and its name; a missing
 // parent is an error. Includes find nothing: a template sees its data alone.
-// Errors are *TemplateError.
-func Render(source []byte, vars map[string]any) (out []byte, err error) {
+// Errors are *TemplateError, *LimitError for one that asks for too much, or ctx's.
+func Render(ctx context.Context, source []byte, vars map[string]any) ([]byte, error) {
+	if plain(string(source)) {
+		return renderHere(source, vars)
+	}
+	return renderApart(ctx, source, vars)
+}
+
+// plain says whether a template does no more than print variables, so that its size
+// bounds what it does.
+func plain(source string) (only bool) {
+	defer func() {
+		if recover() != nil {
+			only = false
+		}
+	}()
+	if len(source) > maxPlain {
+		return false
+	}
+	stream := tokens.LexAll(source, config.New())
+	for !stream.End() {
+		switch tok := stream.Next(); tok.Type {
+		case tokens.Data, tokens.CommentBegin, tokens.Comment, tokens.CommentEnd, tokens.EOF:
+		case tokens.VariableBegin:
+			if name, end := chain(stream); name == "" || end == nil || end.Type != tokens.VariableEnd {
+				return false
+			}
+		case tokens.VariableEnd:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// maxPlain is the size in bytes above which no template is plain; Azure's custom
+// data is smaller.
+const maxPlain = 1 << 20
+
+// renderHere renders in this process.
+func renderHere(source []byte, vars map[string]any) (out []byte, err error) {
 	defer func() { // the engine panics on some malformed input
 		if recover() != nil {
 			out, err = nil, &TemplateError{Reason: "the template cannot be parsed", Syntax: true}

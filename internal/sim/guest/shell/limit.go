@@ -1,0 +1,164 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of one run of a script, with all that it starts. They are far above what
+// bootstrap data does and far below what would hurt the other guests.
+const (
+	// maxCalls bounds the commands, builtins among them.
+	maxCalls = 100_000
+	// maxNested bounds scripts that run scripts.
+	maxNested = 40
+	// maxFrames bounds functions of a shell that call each other, in frames of
+	// the interpreter's own stack.
+	maxFrames = 6000
+	// maxWritten bounds what is written to files and streams, in bytes.
+	maxWritten = 256 << 20
+	// maxRange bounds a sequence such as {1..9}.
+	maxRange = 100_000
+	// maxScript bounds a script, in bytes.
+	maxScript = 4 << 20
+)
+
+// limits are what is left of the bounds. They go with the context, so that all that
+// a script starts shares them.
+type limits struct {
+	used   *usage
+	nested int
+}
+
+type usage struct {
+	calls, written atomic.Int64
+	end            context.CancelCauseFunc
+}
+
+type limitsKey struct{}
+
+// enter begins a script: the outermost one gets its bounds. leave is called at its
+// end.
+func (s *Shell) enter(ctx context.Context, script string) (inner context.Context, leave func(), err error) {
+	l, some := ctx.Value(limitsKey{}).(limits)
+	leave = func() {}
+	if !some {
+		l.used = &usage{}
+		ctx, l.used.end = context.WithCancelCause(ctx)
+		leave = func() { l.used.end(nil) }
+	}
+	l.nested++
+	switch {
+	case l.nested > maxNested:
+		err = s.exceed(l.used, fmt.Sprintf("starts scripts more than %d deep", maxNested))
+	case len(script) > maxScript:
+		err = s.exceed(l.used, fmt.Sprintf("is longer than %d bytes", maxScript))
+	}
+	return context.WithValue(ctx, limitsKey{}, l), leave, err
+}
+
+// exceed ends a script by a bound; the guest keeps the reason.
+func (s *Shell) exceed(u *usage, bound string) error {
+	err := errors.New("the script was ended, because it " + bound + " (a bound of the simulation)")
+	s.guest.Overrun(err.Error())
+	u.end(err)
+	return err
+}
+
+// counted notes one command.
+func (s *Shell) counted(ctx context.Context) error {
+	l, some := ctx.Value(limitsKey{}).(limits)
+	if !some {
+		return nil
+	}
+	n := l.used.calls.Add(1)
+	if n > maxCalls {
+		return s.exceed(l.used, fmt.Sprintf("runs more than %d commands", maxCalls))
+	}
+	var frame [1]uintptr
+	if n%16 == 0 && runtime.Callers(maxFrames, frame[:]) > 0 {
+		return s.exceed(l.used, "has functions that call each other too deep")
+	}
+	return nil
+}
+
+// writer counts what goes through it to w.
+func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
+	if l, some := ctx.Value(limitsKey{}).(limits); some {
+		return &counter{s, l.used, w}
+	}
+	return w
+}
+
+type counter struct {
+	shell *Shell
+	used  *usage
+	w     io.Writer
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	if c.used.written.Add(int64(len(p))) > maxWritten {
+		return 0, c.shell.exceed(c.used, fmt.Sprintf("writes more than %d MiB", maxWritten>>20))
+	}
+	return c.w.Write(p)
+}
+
+// counted file of a shell's own redirections.
+type countedFile struct {
+	io.ReadWriteCloser
+	w io.Writer
+}
+
+// Write implements io.Writer.
+func (f countedFile) Write(p []byte) (int, error) { return f.w.Write(p) }
+
+var sequence = regexp.MustCompile(`\{(-?\d{1,18})\.\.(-?\d{1,18})`)
+
+// tooMuch says what of a statement would exhaust the memory in one step, in which
+// nothing could end it: a long sequence, or a variable that its own value is put
+// into twice.
+func tooMuch(stmt syntax.Node) string {
+	found := ""
+	syntax.Walk(stmt, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Lit:
+			for _, m := range sequence.FindAllStringSubmatch(n.Value, -1) {
+				from, errFrom := strconv.ParseInt(m[1], 10, 64)
+				to, errTo := strconv.ParseInt(m[2], 10, 64)
+				if errFrom != nil || errTo != nil || to-from > maxRange || from-to > maxRange {
+					found = fmt.Sprintf("has a sequence of more than %d items", maxRange)
+				}
+			}
+		case *syntax.Assign:
+			if n.Name != nil && mentions(n, n.Name.Value) > 1 {
+				found = "doubles a variable"
+			}
+		}
+		return found == ""
+	})
+	return found
+}
+
+// mentions counts how often the value of an assignment has a variable.
+func mentions(a *syntax.Assign, name string) int {
+	count := 0
+	if a.Append {
+		count++
+	}
+	syntax.Walk(a, func(n syntax.Node) bool {
+		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name && !p.Length && p.Exp == nil {
+			count++
+		}
+		return true
+	})
+	return count
+}

@@ -1,0 +1,73 @@
+package shell_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// TestScriptsAreBounded holds that no script exhausts the process that the guests
+// live in, and that the guest keeps by which bound it was ended.
+func TestScriptsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct{ os, script, bound string }{
+		"sh: a loop":               {machine.Linux, "while :; do :; done", "commands"},
+		"sh: a loop of programs":   {machine.Linux, "while true; do cat /etc/hostname; done", "commands"},
+		"sh: a function in itself": {machine.Linux, "f() { f; }; f", "too deep"},
+		"sh: a script in itself":   {machine.Linux, "echo 'sh /tmp/a' > /tmp/a; sh /tmp/a", "deep"},
+		"sh: a long sequence":      {machine.Linux, "echo {1..1000000000}", "sequence"},
+		"sh: doubling":             {machine.Linux, "x=a; while true; do x=$x$x; done", "doubles"},
+		"sh: output":               {machine.Linux, "x=$(printf '%065536d' 1); while true; do echo $x$x$x$x; done", "writes more than"},
+		"batch: a loop":            {machine.Windows, "cmd /c c:\\a.cmd", "lines"},
+		"powershell: doubling":     {machine.Windows, "$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
+		"powershell: a loop":       {machine.Windows, "$x = 1\nwhile ($true) { $x = 2 }", "steps"},
+		"powershell: itself":       {machine.Windows, "c:\\a.ps1", "deep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, c.os, "")
+			for file, text := range map[string]string{`c:\a.cmd`: ":a\r\ngoto a\r\n", `c:\a.ps1`: "c:\\a.ps1\r\n"} {
+				if c.os == machine.Windows {
+					if err := m.Root.WriteFile(file, []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			code := shell.New(m, nil, nil).Run(t.Context(), c.script, shell.Session{Stdout: io.Discard, Stderr: io.Discard})
+			if reason := m.TakeOverrun(); !strings.Contains(reason, c.bound) {
+				t.Errorf("ended with %d and %q, want a reason that names %q", code, reason, c.bound)
+			}
+		})
+	}
+}
+
+// TestLoopsEndWithTheirContext holds that a guest that is deleted does not wait for
+// its scripts.
+func TestLoopsEndWithTheirContext(t *testing.T) {
+	for os, script := range map[string]string{machine.Linux: "while ((1)); do ((i++)); done", machine.Windows: "$x = 1\nwhile ($true) { Start-Sleep -Seconds 1 }"} {
+		m := newMachine(t, os, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			shell.New(m, nil, nil).Run(ctx, script, shell.Session{})
+		}()
+		cancel()
+		<-done
+	}
+}
+
+// FuzzScripts runs any script in a shell of either OS; it comes to an end.
+func FuzzScripts(f *testing.F) {
+	for _, s := range []string{"f() { f; }; f", "for i in 1 2; do echo $i; done | cat", ":a\ngoto a", "$x = 'a'; $x += $x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		for _, lang := range []string{machine.Linux, machine.Windows} {
+			shell.New(newMachine(t, lang, ""), nil, nil).Run(t.Context(), script, shell.Session{})
+		}
+	})
+}
