@@ -39,6 +39,12 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
 		return err
 	}
+	booted, err := m.beginBoot(ctx, g.vm.ID)
+	if err != nil {
+		return err
+	}
+	booted = sync.OnceFunc(booted)
+	defer booted()
 	spec, err := m.spec(g.vm)
 	if err != nil {
 		return err
@@ -88,6 +94,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	if err := body.Boot(ctx); err != nil {
 		return err
 	}
+	booted()
 	<-ctx.Done()
 	return nil
 }

@@ -51,11 +51,15 @@ type machines struct {
 	byID     map[string]*machine
 	clusters map[string]*standin.Cluster
 	pools    map[string]*podPool
+
+	// suspects has one place, for the guest that boots with the mark of a conductor
+	// that died from within.
+	suspects chan struct{}
 }
 
 func newMachines(dir Dir, log logr.Logger) *machines {
 	ctx, stop := context.WithCancel(context.Background())
-	return &machines{dir: dir, log: log, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}}
+	return &machines{dir: dir, log: log, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}, suspects: make(chan struct{}, 1)}
 }
 
 // open lets the guests run, as soon as what they need stands.
@@ -108,6 +112,11 @@ func (m *machines) body(id string) (*guest.Guest, error) {
 // Start implements arm.Machines.
 func (m *machines) Start(vm arm.VM) {
 	m.Stop(vm.ID)
+	select {
+	case <-m.ready: // a user's wish, and no guest of an earlier run
+		m.forgive(vm.ID)
+	default:
+	}
 	ctx, cancel := context.WithCancel(m.ctx)
 	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{}), ailing: map[string]bool{}}
 	m.mu.Lock()
@@ -178,7 +187,7 @@ func (m *machines) Delete(ctx context.Context, id string) error {
 func (m *machines) View(id string) arm.View {
 	m.mu.Lock()
 	g := m.byID[machineKey(id)]
-	if g == nil || g.guest == nil {
+	if g == nil || g.guest == nil || broken(g.err) {
 		defer m.mu.Unlock()
 		if g != nil && g.err != nil {
 			return arm.View{Provisioned: arm.ProvisioningFailed, Message: g.err.Error()}
@@ -196,6 +205,16 @@ func (m *machines) View(id string) arm.View {
 		view.Provisioned = arm.ProvisioningFailed
 	}
 	return view
+}
+
+// Broken implements arm.Breaker.
+func (m *machines) Broken(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.byID[machineKey(id)]; g != nil && broken(g.err) {
+		return g.err.Error()
+	}
+	return ""
 }
 
 // Run implements arm.Machines.

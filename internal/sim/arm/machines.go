@@ -25,6 +25,14 @@ type Machines interface {
 	Console(id string) []byte
 }
 
+// Breaker is Machines that know of guests which cannot run any more until they are
+// started again or deleted.
+type Breaker interface {
+	// Broken says why a VM's guest cannot run, or nothing. It is asked for each VM
+	// that is read, and must be quick.
+	Broken(id string) string
+}
+
 // View is what the platform can see of a guest.
 type View struct {
 	// Provisioned is what the guest agent reported about its provisioning.

@@ -4,7 +4,7 @@ import "strings"
 
 // restsVM: nothing is asked for besides the VM, and it has no extensions.
 func restsVM(t *tx, r *record, expand string) bool {
-	if expand != "" {
+	if expand != "" || t.broken(r.ID) != "" {
 		return false
 	}
 	for range t.scan(typeExt, r.key) {
@@ -13,8 +13,20 @@ func restsVM(t *tx, r *record, expand string) bool {
 	return true
 }
 
-// viewVM adds the instance view where it is asked for.
+// broken says why the guest of a VM cannot run any more, or nothing.
+func (t *tx) broken(id string) string {
+	if b, knows := hostOf(t.s).(Breaker); knows {
+		return b.Broken(id)
+	}
+	return ""
+}
+
+// viewVM adds the instance view where it is asked for. A VM whose guest is broken has
+// failed, whatever it was before.
 func viewVM(t *tx, d *doc, body object, expand string) {
+	if t.broken(d.ID) != "" && d.state() == statusSucceeded {
+		props(body)["provisioningState"] = statusFailed
+	}
 	var extensions []any
 	for _, x := range t.all(typeExt, d.ID) {
 		extensions = append(extensions, t.view(x, ""))
@@ -33,6 +45,13 @@ func viewVM(t *tx, d *doc, body object, expand string) {
 func (t *tx) instanceView(d *doc) object {
 	state := lower(d.state())
 	statuses := []any{provisioningStatus(d)}
+	if why := t.broken(d.ID); why != "" {
+		return object{"disks": viewDisks(d), "hyperVGeneration": "V1", "statuses": []any{
+			object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error", "displayStatus": "Provisioning failed", "message": why,
+				"time": d.Changed.Format("2006-01-02T15:04:05Z")},
+			object{"code": "PowerState/stopped", "level": "Info", "displayStatus": "VM stopped"},
+		}}
+	}
 	if state != "creating" {
 		power := str(d.Hidden, "power")
 		statuses = append(statuses, object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})

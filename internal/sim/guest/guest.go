@@ -54,7 +54,10 @@ const (
 )
 
 // Sentinel is the file, in both OSes' spelling, that says that kubeadm succeeded.
-const Sentinel = "/run/cluster-api/bootstrap-success.complete"
+const Sentinel = machine.Sentinel
+
+// ErrDamaged is returned for a guest whose state on the host's disk is damaged.
+var ErrDamaged = errors.New("its state is damaged")
 
 // maxReboots bounds the reboots of one boot. A guest that asks for more never
 // gets ready, and Azure gives up on it.
@@ -183,6 +186,10 @@ func (g *Guest) set(edit func(*Status)) {
 func (g *Guest) Boot(ctx context.Context) error {
 	g.booting.Lock()
 	defer g.booting.Unlock()
+	if damage := g.m.Journal.Damage(); damage != "" {
+		g.set(func(s *Status) { s.Phase, s.Provisioned, s.Message = PhaseFailed, ProvisionedFailed, damage })
+		return fmt.Errorf("boot guest %s: %w: %s", g.m.ComputerName, ErrDamaged, damage)
+	}
 	_, _, _, again := g.m.Journal.Finished()
 	for reboots := 0; ; reboots++ {
 		if err := g.m.Journal.Begin(); err != nil {

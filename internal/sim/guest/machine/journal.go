@@ -25,6 +25,11 @@ type journalData struct {
 	Done map[string]bool `json:"done,omitempty"`
 	// Finished is set when the agent came to its end, well or not.
 	Finished bool `json:"finished"`
+	// Complete stands for all steps, in a journal that was made anew.
+	Complete bool `json:"complete,omitempty"`
+	// Damage says what is wrong with a journal that could not be read and of whose
+	// bootstrap nothing is known.
+	Damage string `json:"damage,omitempty"`
 	// Boots counts.
 	Boots int `json:"boots"`
 	// Provisioned, ExitCode and Message survive a restart of the host.
@@ -48,8 +53,8 @@ func openJournal(dir, instance string) (*Journal, error) {
 		return nil, fmt.Errorf("read the guest's journal: %w", err)
 	}
 	var old journalData
-	if err := json.Unmarshal(raw, &old); err != nil {
-		return nil, fmt.Errorf("read the guest's journal %s: %w", j.file, err)
+	if err := json.Unmarshal(raw, &old); err != nil || old.Instance == "" {
+		return j, j.recover(dir)
 	}
 	if old.Instance == instance && old.Finished {
 		if old.Done == nil {
@@ -66,11 +71,43 @@ func openJournal(dir, instance string) (*Journal, error) {
 	return j, nil
 }
 
+// recover replaces a journal that cannot be read, which is kept aside. What the guest
+// has on its disk tells whether its bootstrap succeeded; without that nobody knows
+// what of it was done, and it is not done again over a disk that may be in use.
+func (j *Journal) recover(dir string) error {
+	aside := j.file + ".damaged"
+	if err := os.Rename(j.file, aside); err != nil {
+		return fmt.Errorf("keep the guest's damaged journal aside: %w", err)
+	}
+	for _, root := range []string{"rootfs", "C"} {
+		if _, err := os.Lstat(filepath.Join(dir, root, filepath.FromSlash(Sentinel))); err == nil {
+			j.data.Complete = true
+			return j.Finish(provisionedReady, 0, "")
+		}
+	}
+	j.data.Damage = fmt.Sprintf("the guest's state %s is damaged and was kept as %s, and there is no sign that its bootstrap had succeeded; delete the VM, or reimage it", j.file, aside)
+	j.data.Complete = true
+	return j.Finish(provisionedFailed, 1, j.data.Damage)
+}
+
+// What a journal that was made anew says of the provisioning.
+const (
+	provisionedReady  = "ready"
+	provisionedFailed = "failed"
+)
+
+// Damage says why it is not known what the guest has done, or nothing.
+func (j *Journal) Damage() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.data.Damage
+}
+
 // Done says whether a step needs no run.
 func (j *Journal) Done(step string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.data.Done[step]
+	return j.data.Complete || j.data.Done[step]
 }
 
 // Mark keeps that a step is done.

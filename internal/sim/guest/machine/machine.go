@@ -32,6 +32,9 @@ const (
 	WindowsService = "windows_service"
 )
 
+// Sentinel is the file, in both OSes' spelling, that says that kubeadm succeeded.
+const Sentinel = "/run/cluster-api/bootstrap-success.complete"
+
 // Spec is what the host knows about a VM.
 type Spec struct {
 	// ID is the VM's ARM resource ID.
