@@ -85,6 +85,7 @@ release: ## Make a release in dist/: make release V=v0.1.0
 
 lint: ## Static analysis (deprecated API versions are ours to convert, hence not SA1019)
 	$(TOOL) staticcheck -checks inherit,-SA1019 $(OWN)
+	go test -count=1 -run TestWords .
 
 generate: ## Make everything that is generated
 	hack/generate.sh

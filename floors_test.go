@@ -205,7 +205,7 @@ func TestModule(t *testing.T) {
 	staging := "v0." + strings.TrimPrefix(kubernetes, "v1.")
 	for _, path := range []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl", "k8s.io/cri-streaming", "k8s.io/sample-apiserver"} {
 		if versions[path] != staging {
-			t.Errorf("%s is %s, but Kubernetes %s goes with %s: use make bump-k8s", path, versions[path], kubernetes, staging)
+			t.Errorf("%s is %s, but Kubernetes %s is of one release with %s: use make bump-k8s", path, versions[path], kubernetes, staging)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (a Adopter) Look(ctx context.Context, key client.ObjectKey) (*Plan, error) 
 	return p, nil
 }
 
-// Apply makes the changes of a plan, in their order. said is told of each before.
+// Apply makes the changes of a plan, in their order. said is called with each before.
 func (p *Plan) Apply(ctx context.Context, said func(Change)) error {
 	if len(p.Refusals) > 0 {
 		return errors.New(strings.Join(p.Refusals, "; "))
@@ -119,7 +119,7 @@ func (p *Plan) Apply(ctx context.Context, said func(Change)) error {
 // capzImage is part of the name of CAPZ's manager image.
 const capzImage = "cluster-api-azure-controller"
 
-// refuse finds out what stands against taking a cluster over.
+// refuse finds out what forbids taking a cluster over.
 func (a Adopter) refuse(ctx context.Context, cluster *clusterv1.Cluster, p *Plan) error {
 	ref := cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "AzureCluster" {
@@ -176,7 +176,7 @@ func (a Adopter) pause(cluster *clusterv1.Cluster) []Change {
 	if cluster.Spec.Paused != nil && *cluster.Spec.Paused {
 		return nil
 	}
-	return []Change{{Object: name("Cluster", cluster), Does: "pause", Why: "nobody acts on what is half changed",
+	return []Change{{Object: name("Cluster", cluster), Does: "pause", Why: "no controller acts on what is half changed",
 		apply: func(ctx context.Context) error { return a.setPaused(ctx, cluster, true) }}}
 }
 
@@ -190,7 +190,7 @@ func (a Adopter) goOn(cluster *clusterv1.Cluster) []Change {
 }
 
 func (a Adopter) mark(o *unstructured.Unstructured) Change {
-	return Change{Object: name(o.GetKind(), o), Does: "set the annotation " + adopted, Why: "casement looks at it anew",
+	return Change{Object: name(o.GetKind(), o), Does: "set the annotation " + adopted, Why: "casement looks at it again",
 		apply: func(ctx context.Context) error {
 			return a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 				annotate(live, adopted, time.Now().UTC().Format(time.RFC3339))

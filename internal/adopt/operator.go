@@ -95,7 +95,7 @@ func ownedBy(o client.Object, cluster *clusterv1.Cluster) bool {
 	})
 }
 
-// release tells the operator to leave Azure alone, and only then deletes the object; it
+// release asks the operator to leave Azure alone, and only then deletes the object; it
 // need not run for that.
 func (a Adopter) release(ctx context.Context, o *unstructured.Unstructured) error {
 	err := a.patch(ctx, o, false, func(live *unstructured.Unstructured) {

@@ -22,7 +22,7 @@ func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 		out = append(out, Change{Object: name(o.GetKind(), o), Does: does, Why: why, apply: apply})
 	}
 	if _, ok := o.GetAnnotations()[blockMove]; ok {
-		add("remove the annotation "+blockMove, "its holder is gone, and clusterctl move would wait for ever", func(ctx context.Context) error {
+		add("remove the annotation "+blockMove, "its holder is gone, and clusterctl move would never end", func(ctx context.Context) error {
 			return a.patch(ctx, o, false, func(live *unstructured.Unstructured) {
 				annotations := live.GetAnnotations()
 				delete(annotations, blockMove)

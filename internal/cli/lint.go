@@ -66,7 +66,7 @@ could not be read.`,
 	f.StringVar(&o.config, "config", "", "configuration file (default "+lint.ConfigFile+" here or in a directory above)")
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
 	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, in place")
-	f.BoolVar(&o.diff, "diff", false, "print the mended files instead of findings, and change nothing")
+	f.BoolVar(&o.diff, "diff", false, "print the fixed files instead of findings, and change nothing")
 	f.BoolVar(&o.checkImages, "check-images", false, "ask the registries of other images for which Windows builds they are")
 	f.StringVar(&o.baseline, "baseline", "", "JSON of findings that are known")
 	f.BoolVar(&o.updateBaseline, "update-baseline", false, "write what is found to --baseline")
@@ -129,7 +129,7 @@ func (a *app) lintInput(args []string, o lintOptions) (lint.Options, error) {
 	case o.updateBaseline && o.baseline == "":
 		return read, usagef("--update-baseline needs --baseline FILE")
 	case (o.fix || o.diff) && slices.Contains(args, "-"):
-		return read, usagef("standard input cannot be mended; name a file")
+		return read, usagef("standard input cannot be fixed; name a file")
 	}
 	for _, t := range o.templates {
 		kind, path, ok := strings.Cut(t, "=")
@@ -204,7 +204,7 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 }
 
 // askRegistries asks of the images that are not known by name, with the credentials of
-// the docker configuration. What no registry answers is told, and known no better.
+// the docker configuration. What no registry answers is shown, and known no better.
 func (a *app) askRegistries(ctx context.Context, set *lint.Set) map[string]lint.Platforms {
 	images, notes := registry.Ask(ctx, set.AskFor(), registry.Options{})
 	for _, note := range notes {
@@ -230,10 +230,10 @@ func lintConfig(o lintOptions) (lint.Config, error) {
 }
 
 // lintRun is what is found, and what annotations and the configuration silence of it.
-func lintRun(set *lint.Set, config lint.Config, target lint.Target) (told, silent []lint.Finding) {
+func lintRun(set *lint.Set, config lint.Config, target lint.Target) (shown, silent []lint.Finding) {
 	found, silent := lint.RunAll(set, rules.All(), target)
-	told, more := config.Suppress(found)
-	return told, append(silent, more...)
+	shown, more := config.Suppress(found)
+	return shown, append(silent, more...)
 }
 
 // mend changes the files of findings, or prints what they would be.
@@ -249,21 +249,21 @@ func (a *app) mend(findings []lint.Finding, show bool) error {
 		if err != nil {
 			return err
 		}
-		mended, made := lint.Mend(file, text, findings)
+		fixed, made := lint.ApplyFixes(file, text, findings)
 		switch {
 		case show:
-			if err := writeDiff(a.data(), file, text, mended); err != nil {
+			if err := writeDiff(a.data(), file, text, fixed); err != nil {
 				return err
 			}
-		case made > 0 && !bytes.Equal(mended, text):
+		case made > 0 && !bytes.Equal(fixed, text):
 			info, err := os.Stat(file)
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(file, mended, info.Mode().Perm()); err != nil {
+			if err := os.WriteFile(file, fixed, info.Mode().Perm()); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%s: mended %d\n", file, made)
+			fmt.Fprintf(a.Err, "%s: fixed %d\n", file, made)
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func TestLintFixExitCode(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n    image: contoso.example/a:1\n    resources:\n      limits:\n        memory: 800m\n"
 	code, _, errs := runLint(t, map[string]string{"p.yaml": text}, "", "--fix", "--fail-on", "error", "p.yaml")
 	data, err := os.ReadFile("p.yaml")
-	if err != nil || code != ExitDone || !strings.Contains(errs, "mended 1") || string(data) != strings.Replace(text, "800m", "800Mi", 1) {
+	if err != nil || code != ExitDone || !strings.Contains(errs, "fixed 1") || string(data) != strings.Replace(text, "800m", "800Mi", 1) {
 		t.Errorf("exit code %d, %v, %s\n%s", code, err, errs, data)
 	}
 	if code, out, _ := runLint(t, map[string]string{"p.yaml": text}, "", "--diff", "p.yaml"); code != ExitDone || !strings.Contains(out, "+        memory: 800Mi") {

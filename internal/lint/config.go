@@ -21,12 +21,12 @@ import (
 const ConfigFile = ".casement-lint.yaml"
 
 // Config is a configuration file: for what cluster the manifests are, and what is not
-// to be told.
+// to be shown.
 type Config struct {
 	// KubernetesVersion is the release, such as 1.34 or 1.34.2; empty is the newest.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	Target            `json:",inline"`
-	// Ignore are findings that are not told.
+	// Ignore are findings that are not shown.
 	Ignore []Suppression `json:"ignore,omitempty"`
 
 	dir string
@@ -162,22 +162,22 @@ func Describe(t Target) string {
 	return string(data)
 }
 
-// Suppress parts findings into those to tell and those that the configuration
+// Suppress parts findings into those to show and those that the configuration
 // silences, which carry its reason.
-func (c Config) Suppress(findings []Finding) (told, silent []Finding) {
-	told = []Finding{}
+func (c Config) Suppress(findings []Finding) (shown, silent []Finding) {
+	shown = []Finding{}
 	for _, f := range findings {
 		i := slices.IndexFunc(c.Ignore, func(s Suppression) bool {
 			return strings.EqualFold(s.Rule, f.Rule) && c.covers(s.Path, f.File)
 		})
 		if i < 0 {
-			told = append(told, f)
+			shown = append(shown, f)
 			continue
 		}
 		f.Reason = c.Ignore[i].Reason
 		silent = append(silent, f)
 	}
-	return told, silent
+	return shown, silent
 }
 
 // covers says whether a path of the configuration holds a file.

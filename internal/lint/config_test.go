@@ -33,11 +33,11 @@ func TestConfig(t *testing.T) {
 	if err != nil || target.Minor != 34 || target.Patch == nil || *target.Patch != 2 || !target.Mixed || len(target.Windows) != 1 {
 		t.Errorf("%+v, %v", target, err)
 	}
-	told, silent := c.Suppress([]Finding{
+	shown, silent := c.Suppress([]Finding{
 		{Rule: "WIN201", File: filepath.Join(below, "x.yaml")}, {Rule: "WIN201", File: filepath.Join(dir, "x.yaml")}, {Rule: "WIN202", File: "-"},
 	})
-	if len(told) != 1 || len(silent) != 2 || silent[0].Reason != "old" || silent[1].Reason != "all" {
-		t.Errorf("told %+v, silent %+v", told, silent)
+	if len(shown) != 1 || len(silent) != 2 || silent[0].Reason != "old" || silent[1].Reason != "all" {
+		t.Errorf("shown %+v, silent %+v", shown, silent)
 	}
 	for text, want := range map[string]string{
 		"windowsRelease: [2022]\n":      "windowsRelease",
@@ -104,8 +104,8 @@ func TestReason(t *testing.T) {
 	speak := func(id string) Rule {
 		return Rule{ID: id, Severity: Error, Check: func(p *Pass) { p.Report(p.Set.Objects[0], p.Set.Objects[0].Root, "bad", Fix{}) }}
 	}
-	told, silent := RunAll(set, []Rule{speak("X1"), speak("X2")}, Target{})
-	if len(told) != 1 || told[0].Rule != "X2" || told[0].Reason != "" || len(silent) != 1 || silent[0].Reason != "known" {
-		t.Errorf("told %+v, silent %+v", told, silent)
+	shown, silent := RunAll(set, []Rule{speak("X1"), speak("X2")}, Target{})
+	if len(shown) != 1 || shown[0].Rule != "X2" || shown[0].Reason != "" || len(silent) != 1 || silent[0].Reason != "known" {
+		t.Errorf("shown %+v, silent %+v", shown, silent)
 	}
 }

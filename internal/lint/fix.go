@@ -89,7 +89,7 @@ func (d *document) at(line, column int) int {
 	return offset
 }
 
-// scalar is the extent of a scalar that stands on one line.
+// scalar is the extent of a scalar that is on one line.
 func (d *document) scalar(n *yaml.Node) (start, end int, ok bool) {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return 0, 0, false
@@ -145,9 +145,9 @@ func (d *document) entry(v Value) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// Mend applies the safe fixes of findings to the text of a file and returns how
+// ApplyFixes applies the safe fixes of findings to the text of a file and returns how
 // many it made. Fixes that touch each other's text wait for the next run.
-func Mend(file string, text []byte, findings []Finding) ([]byte, int) {
+func ApplyFixes(file string, text []byte, findings []Finding) ([]byte, int) {
 	type change struct {
 		start, end int
 		text       string

@@ -10,7 +10,7 @@ import (
 // Platforms are what a registry says an image is for.
 type Platforms struct {
 	// Windows are the versions (os.version, such as 10.0.20348.2700) of what it has
-	// for Windows, "" where one is not told.
+	// for Windows, "" where one is not given.
 	Windows []string
 	// Others says that it has something for another system.
 	Others bool
@@ -25,7 +25,7 @@ func (i Platforms) Builds() []string {
 }
 
 // AskFor are the images, each once, of pods that are not for Linux, of which the
-// reference does not tell the Windows release: those that only a registry knows.
+// reference does not name the Windows release: those that only a registry knows.
 func (s *Set) AskFor() []string {
 	s.lookup() // RuntimeClasses and nodes decide too
 	seen := map[string]bool{}

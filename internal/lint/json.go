@@ -28,7 +28,7 @@ func (v Value) JSON() ([]byte, error) {
 }
 
 // appendJSON writes what manifests are usually made of. ok is false for all else:
-// aliases and merges, keys that stand twice or are no text, numbers that JSON writes
+// aliases and merges, keys that occur twice or are no text, numbers that JSON writes
 // otherwise.
 func appendJSON(out []byte, n *yaml.Node) (_ []byte, ok bool) {
 	switch n.Kind {
@@ -85,7 +85,7 @@ func appendScalar(out []byte, n *yaml.Node) (_ []byte, ok bool) {
 	return nil, false
 }
 
-// plainKeys says whether the keys of a mapping are texts, each of which stands once.
+// plainKeys says whether the keys of a mapping are texts, each of which occurs once.
 func plainKeys(content []*yaml.Node) bool {
 	const few = 32
 	seen := map[string]bool{}

@@ -102,7 +102,7 @@ func TestKindsWithPods(t *testing.T) {
 	}
 }
 
-// TestBadDocuments: one that cannot be read is told with its line and hides no
+// TestBadDocuments: one that cannot be read is reported with its line and hides no
 // other.
 func TestBadDocuments(t *testing.T) {
 	set, errs := Parse("f.yaml", []byte("apiVersion: v1\nkind: A\n---\na: [\n---\nnot: one\n---\napiVersion: v1\nkind: B\n"), Options{})
@@ -143,8 +143,8 @@ func TestJSONStream(t *testing.T) {
 	if diff := cmp.Diff([]string{"X/a 1:71", "X/b 4:40"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if mended, _ := Mend("f.yaml", []byte(text), findings); string(mended) != strings.ReplaceAll(text, "\"a\": 1", "\"a\": 2") {
-		t.Errorf("mended:\n%s", mended)
+	if fixed, _ := ApplyFixes("f.yaml", []byte(text), findings); string(fixed) != strings.ReplaceAll(text, "\"a\": 1", "\"a\": 2") {
+		t.Errorf("fixed:\n%s", fixed)
 	}
 	const one = `{"apiVersion":"v1","kind":"X"}`
 	for name, bad := range map[string]string{"on one line": one + one, "torn": one + "\n{", "text behind": one + "\nand more", "after dots": "apiVersion: v1\nkind: X\n...\napiVersion: v1\nkind: X\n"} {
@@ -159,13 +159,13 @@ func finder(key string, edits func(v Value) []Edit) Rule {
 	return Rule{ID: "WIN000", Severity: Error, Check: func(p *Pass) {
 		for _, o := range p.Set.Objects {
 			if v := o.Root.At("spec", key); v.Exists() {
-				p.Report(o, v, "found", Fix{Text: "mend", Edits: edits(v)})
+				p.Report(o, v, "found", Fix{Text: "fix", Edits: edits(v)})
 			}
 		}
 	}}
 }
 
-func TestMend(t *testing.T) {
+func TestApplyFixes(t *testing.T) {
 	const head = "apiVersion: v1\nkind: X\nmetadata: {name: x} # kept\n"
 	for name, c := range map[string]struct {
 		in, want string
@@ -186,7 +186,7 @@ func TestMend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			findings := Run(parseOne(t, c.in), []Rule{finder("a", c.edits)}, Target{})
-			got, _ := Mend("f.yaml", []byte(c.in), findings)
+			got, _ := ApplyFixes("f.yaml", []byte(c.in), findings)
 			if diff := cmp.Diff(c.want, string(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -243,7 +243,7 @@ func TestStored(t *testing.T) {
 	if len(found) != 1 || found[0].Fixable() || found[0].Line != 0 || found[0].Object != "X/n/x" || found[0].Path != "spec.a" {
 		t.Fatalf("%+v", found)
 	}
-	if told, _ := (Config{Ignore: []Suppression{{Rule: "WIN000", Path: "."}}}).Suppress(found); len(told) != 1 {
+	if shown, _ := (Config{Ignore: []Suppression{{Rule: "WIN000", Path: "."}}}).Suppress(found); len(shown) != 1 {
 		t.Error("a path of files silences an object of a cluster")
 	}
 	for format, want := range map[string]string{
@@ -281,7 +281,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, _ := Parse("f", data, Options{AssumeWindows: true})
 		findings := Run(set, []Rule{finder("a", func(v Value) []Edit { return []Edit{Delete(v)} })}, Target{})
-		Mend("f", data, findings)
+		ApplyFixes("f", data, findings)
 		if err := Write(&bytes.Buffer{}, "text", findings, nil); err != nil {
 			t.Fatal(err)
 		}

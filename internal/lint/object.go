@@ -155,7 +155,7 @@ const (
 // Placed says whether something puts the pod on Windows nodes.
 func (p *Pod) Placed() bool { return p.elsewhere || p.placement() == Placed }
 
-// placement is the OS that the scheduler is told, or Unknown.
+// placement is the OS that the scheduler is given, or Unknown.
 func (p *Pod) placement() Level {
 	selector := p.Spec.At("nodeSelector")
 	placed := Unknown
@@ -181,7 +181,7 @@ func (p *Pod) level() Level {
 	placed := p.placement()
 	switch os := p.OSName(); {
 	case placed != Unknown && os != "" && (os == "windows") != (placed == Placed):
-		return placed // WIN003 tells of the contradiction
+		return placed // WIN003 reports the contradiction
 	case os == "windows":
 		return OS
 	case placed != Unknown:

@@ -66,7 +66,7 @@ type Options struct {
 }
 
 // Read reads files, directories (their .yaml, .yml and .json), globs and "-". What
-// cannot be read is told, and hides nothing else.
+// cannot be read is reported, and hides nothing else.
 func Read(names []string, o Options) (*Set, []error) {
 	var r reader
 	for _, name := range names {
@@ -114,7 +114,7 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// expand finds the files that a name stands for.
+// expand finds the files that a name means.
 func expand(name string) ([]string, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return []string{name}, nil

@@ -57,11 +57,11 @@ func text(w io.Writer, findings []Finding) error {
 			fixable++
 		}
 	}
-	mends := ""
+	fixes := ""
 	if slices.ContainsFunc(findings, func(f Finding) bool { return f.File != "" }) {
-		mends = fmt.Sprintf("; --fix mends %d", fixable)
+		fixes = fmt.Sprintf("; --fix repairs %d", fixable)
 	}
-	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes%s\n", count[Error], count[Warning], count[Info], mends)
+	_, err := fmt.Fprintf(w, "%d errors, %d warnings, %d notes%s\n", count[Error], count[Warning], count[Info], fixes)
 	return err
 }
 

@@ -1,7 +1,7 @@
-// Package lint reads Kubernetes manifests and tells what of them Windows refuses,
+// Package lint reads Kubernetes manifests and reports what of them Windows refuses,
 // ignores or reads otherwise. It is the engine: it finds objects with their
 // positions, decides which pods are meant for Windows, runs rules, and reports or
-// mends what they find.
+// repairs what they find.
 //
 // It knows no rule of its own, asks no cluster and changes no file. The rules are in
 // internal/lint/rules; internal/cli and the webhook join the two.
@@ -51,7 +51,7 @@ type Oracle string
 
 // Oracles.
 const (
-	// Unit: nobody but Windows itself; a table and its source.
+	// Unit: only Windows itself; a table and its source.
 	Unit Oracle = "unit"
 	// APIServer refuses the object, naming the same field.
 	APIServer Oracle = "apiserver"
@@ -119,10 +119,10 @@ type Finding struct {
 	object *Object
 }
 
-// Fixable says whether --fix would mend the finding.
+// Fixable says whether --fix would repair the finding.
 func (f Finding) Fixable() bool { return len(f.edits) > 0 }
 
-// Fix is how to mend a finding. Edits are there when they are safe to make.
+// Fix is how to repair a finding. Edits are there when they are safe to make.
 type Fix struct {
 	Text  string
 	Edits []Edit
@@ -142,7 +142,7 @@ func (p *Pass) Pods() []*Pod {
 	return slices.Clip(p.Set.lookup().windows)
 }
 
-// Report tells of a place in an object.
+// Report adds a finding at a place in an object.
 func (p *Pass) Report(o *Object, at Value, message string, fix Fix) {
 	p.ReportAs(p.rule.Severity, o, at, message, fix)
 }
@@ -163,15 +163,15 @@ func (p *Pass) ReportAs(s Severity, o *Object, at Value, message string, fix Fix
 // Run lets the rules look at a set and returns what they found, by file and place,
 // without what the objects ask silence for.
 func Run(set *Set, rules []Rule, target Target) []Finding {
-	told, _ := RunAll(set, rules, target)
-	return told
+	shown, _ := RunAll(set, rules, target)
+	return shown
 }
 
 // block is how many pods a core takes at once.
 const block = 64
 
 // RunAll is Run, and returns also what annotations silence, with their reasons.
-func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
+func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 	var whole, pods []*Rule
 	for i := range rules {
 		r := &rules[i]
@@ -201,14 +201,14 @@ func RunAll(set *Set, rules []Rule, target Target) (told, silent []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Rule, b.Rule))
 	})
-	told = []Finding{}
+	shown = []Finding{}
 	for _, f := range findings {
 		if ignored(f) {
 			f.Reason = f.object.reason()
 			silent = append(silent, f)
 		} else {
-			told = append(told, f)
+			shown = append(shown, f)
 		}
 	}
-	return told, silent
+	return shown, silent
 }

@@ -51,7 +51,7 @@ type Taint struct {
 type Release struct{ Minor, Patch int }
 
 // Lacks says whether the target's Kubernetes is older than all of the releases that
-// mend something, which are the first fixed one of each minor.
+// fix something, which are the first fixed one of each minor.
 func (t Target) Lacks(fixes ...Release) bool {
 	if t.Minor == 0 {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // A value on a command line: quoted, even when the end is cut off, or up to a space. A
-// single quote is doubled where the command stands in YAML.
+// single quote is doubled where the command is in YAML.
 const value = `(?:"(?:\\.|[^"\\\n])*"?|''[^'\n]+''|'[^'\n]*'?|\S+)`
 
 // What PowerShell writes as a literal: no variable, expression or next parameter.

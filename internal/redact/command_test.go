@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// commandsWithSecrets have %s where the secret stands.
+// commandsWithSecrets have %s in the place of the secret.
 var commandsWithSecrets = map[string]string{
 	"docker login":               "docker login -u someone -p %s registry.example",
 	"docker login, glued":        "docker login -u someone -p%s registry.example",

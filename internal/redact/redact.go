@@ -10,7 +10,7 @@ package redact
 
 import "strings"
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
 // Text returns s without secrets.

@@ -122,13 +122,13 @@ const fieldValue = `(["'` + "`" + `]{2,}[\w+/=.-]+|"[^"]*"|'[^']*'|\\+"[^"]*"|["
 // own. A value without a scheme is one when it is no word.
 const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|apikey)\s+[^\s"'][^\r\n"']*|[a-z0-9._~+/=-]*[0-9][a-z0-9._~+/=-]{11,}`
 
-// private begins and ends what stands around a private key.
+// private begins and ends what encloses a private key.
 const (
 	privateBegin = `(?i:-----BEGIN[ A-Z0-9_-]*PRIVATE KEY(?: BLOCK)?-----)`
 	privateEnd   = `(?i:-----END[ A-Z0-9_-]*PRIVATE KEY(?: BLOCK)?-----)`
 )
 
-// texts are the rules of what is a secret wherever it stands: by its shape, or by the
+// texts are the rules of what is a secret in any place: by its shape, or by the
 // name of the field before it. They are applied in order; blocks come first, as they
 // span lines.
 var texts = []rule{
@@ -167,7 +167,7 @@ var texts = []rule{
 	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
 	{find: regexp.MustCompile(`(?i)("auth"\s*:\s*)"[\w+/=-]{8,}"`), with: "${1}" + Mark, may: holdsLower(`"auth"`)},
 	{find: regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`), with: "${1}" + Mark, may: holdsLower("login")},
-	// What stands before the @ of an address: user and password, or a token alone.
+	// What is before the @ of an address: user and password, or a token alone.
 	{find: regexp.MustCompile(`(://[^/\s:@"']*:)[^/\s@"']+@`), with: "${1}" + Mark + "@", may: holds("://")},
 	{find: regexp.MustCompile(`(?i)(https?://)[^/\s:@"']{20,}@`), with: "${1}" + Mark + "@", may: holds("://")},
 }

@@ -65,7 +65,7 @@ func anyOf(words []string) string {
 	return `(?:` + strings.Join(quoted, "|") + `)`
 }
 
-// assigned is what stands between a name and its value in the languages of configuration
+// assigned is what is between a name and its value in the languages of configuration
 // and programs, with the rest of the name.
 const assigned = `[ \t\w.-]{0,20}[\s'"]{0,3}(?:=>|=|>|:{1,3}=|\|\||:|\?=|,)[` + "`" + `'"\s=]{0,5}`
 

@@ -21,7 +21,7 @@ type Copied struct {
 	Bytes int64
 }
 
-// ErrDirectory says that a directory is to be copied and nobody asked for that.
+// ErrDirectory says that a directory is to be copied and that was not asked for.
 var ErrDirectory = errors.New("it is a directory: copy it with --recursive")
 
 // Copier copies files to and from one machine over SFTP. A path there is the

@@ -20,7 +20,7 @@ type Access struct {
 	Keys Keys
 	// KnownHosts is the file that remembers host keys (see Route.KnownHosts).
 	KnownHosts string
-	// Notes is where new host keys are told.
+	// Notes is where new host keys are reported.
 	Notes io.Writer
 	// Tunnel, when given, connects to a port of a VM by its ARM resource ID, as Azure
 	// Bastion does, in the place of the route's jump and address.

@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/internal/sshroute"
 )
 
-// site is a control plane guest whose SSH server stands for the endpoint, and a
+// site is a control plane guest whose SSH server is the endpoint, and a
 // Windows guest behind it.
 type site struct {
 	route   sshroute.Route
@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("got %q, %d, %v", out, code, err)
 	}
 	if got := strings.Count(s.notes.String(), "is new, remembered"); got != 2 {
-		t.Errorf("%d new host keys are told, want that of the endpoint and that of the machine:\n%s", got, s.notes)
+		t.Errorf("%d new host keys are reported, want that of the endpoint and that of the machine:\n%s", got, s.notes)
 	}
 	s.notes.Reset()
 	if _, _, err := s.run(t, "hostname"); err != nil || s.notes.Len() > 0 {

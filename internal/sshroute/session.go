@@ -14,7 +14,7 @@ type Terminal struct {
 	// Kind is the terminal's type, as TERM has it.
 	Kind string
 	Size
-	// Resized tells of new sizes; it may be nil.
+	// Resized receives new sizes; it may be nil.
 	Resized <-chan Size
 }
 

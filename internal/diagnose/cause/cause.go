@@ -18,7 +18,7 @@ type Cause struct {
 }
 
 // Classify returns the first known cause whose mark is in text, which may be a
-// condition's message, an event or a console, and the line that bears the mark.
+// condition's message, an event or a console, and the line that matched.
 func Classify(text string) (Cause, string, bool) {
 	for _, c := range causes {
 		if at := c.match.FindStringIndex(text); at != nil {
@@ -60,7 +60,7 @@ var causes = []Cause{
 	known("CredentialsRefused", `AADSTS\d+|invalid_client|InvalidAuthenticationToken|unauthorized_client`, "Entra ID refuses the credentials", "renew the secret that the AzureClusterIdentity names"),
 	known("PolicyDenied", `RequestDisallowedByPolicy`, "an Azure policy forbids the resource", "satisfy the policy that the message names, or get an exemption"),
 	known("SubnetFull", `SubnetIsFull|does not have enough capacity for \d+ IP`, "the subnet has no free address", "use a larger subnet or another one"),
-	known("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|VnetAddressSpacesOverlap`, "address ranges overlap, or a subnet lies outside of its network", "choose ranges that are apart in spec.networkSpec of the AzureCluster"),
+	known("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|VnetAddressSpacesOverlap`, "address ranges overlap, or a subnet is outside of its network", "choose ranges that are apart in spec.networkSpec of the AzureCluster"),
 	known("Throttled", `TooManyRequests|OperationNotAllowed.*rate|\b429\b`, "Azure throttles the subscription", "wait; see casement calls for who calls most"),
 	known("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look at the boot log: an image that is not generalized, a guest that restarts again and again, or no way to 168.63.129.16"),
 	known("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),

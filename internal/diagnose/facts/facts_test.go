@@ -258,7 +258,7 @@ func TestSnapshot(t *testing.T) {
 		create(t, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	}
 	create(t, c, podOn(ns, "p-0", "win-0"), podOn(ns, "p-1", "win-1"))
-	for name, kind := range map[string]string{"warned": corev1.EventTypeWarning, "told": corev1.EventTypeNormal} {
+	for name, kind := range map[string]string{"warned": corev1.EventTypeWarning, "normal": corev1.EventTypeNormal} {
 		create(t, c, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p-0"}})
 	}
 	demo := client.ObjectKey{Namespace: ns, Name: "demo"}

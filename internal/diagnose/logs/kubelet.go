@@ -19,7 +19,7 @@ import (
 
 // Kubelet reads the files below /var/log that the kubelet serves through the
 // workload cluster's API server (enableSystemLogHandler, on by default). The
-// journal and what lies elsewhere are out of its reach.
+// journal and what is elsewhere are out of its reach.
 type Kubelet struct {
 	// Client is of the workload cluster's core API.
 	Client  rest.Interface

@@ -21,7 +21,7 @@ type Printer struct {
 	wrote bool
 }
 
-// Note tells what is no line of a log.
+// Note writes what is not a line of a log.
 func (p *Printer) Note(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

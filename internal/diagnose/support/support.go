@@ -34,7 +34,7 @@ type Summary struct {
 	Redacted int
 }
 
-// New begins an archive on w whose files lie below root and bear the time at.
+// New begins an archive on w whose files are below root and have the time at.
 func New(w io.Writer, root string, at time.Time) *Archive {
 	gz := gzip.NewWriter(w)
 	return &Archive{root: root, at: at, gz: gz, tar: tar.NewWriter(gz)}

@@ -25,7 +25,7 @@ const (
 	token  = "abcdef." + canary
 )
 
-// planted is a cluster with a canary wherever a secret may stand.
+// planted is a cluster with a canary wherever a secret may be.
 func planted() *facts.Snapshot {
 	kc := &bootstrapv1.KubeadmConfig{ObjectMeta: metav1.ObjectMeta{Name: "kc"}}
 	kc.Spec.Files = []bootstrapv1.File{{Path: "/etc/kubernetes/azure.json", Content: "aadClientSecret " + canary}}

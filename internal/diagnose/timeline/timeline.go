@@ -1,6 +1,6 @@
 // Package timeline says where the time of a machine's boot went: from the request
-// to its first running pod, by the times that objects bear. It is pure. A stage
-// whose time no object bears is left out rather than guessed; times are as exact
+// to its first running pod, by the times that objects record. It is pure. A stage
+// whose time no object records is left out rather than guessed; times are as exact
 // as Kubernetes writes them, whole seconds. The command line imports it.
 package timeline
 

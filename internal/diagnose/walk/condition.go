@@ -22,7 +22,7 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 		if negative || c.Status == metav1.ConditionTrue {
 			continue
 		}
-		if !underWay(c.Reason) {
+		if !inProgress(c.Reason) {
 			return c
 		}
 		if waiting == nil {
@@ -42,7 +42,7 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 	return ready
 }
 
-// underWay says whether a reason tells of work that goes on.
-func underWay(reason string) bool {
+// inProgress reports whether a reason means work in progress.
+func inProgress(reason string) bool {
 	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress", "WaitingForBootstrapData", "WaitingForClusterInfrastructure", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
 }

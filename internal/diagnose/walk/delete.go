@@ -33,7 +33,7 @@ func (f walker) deleting() *Answer {
 	if ac == nil || ac.DeletionTimestamp.IsZero() {
 		return a
 	}
-	if c := specific(ac.GetConditions()); c != nil && !underWay(c.Reason) {
+	if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
 		return found("infrastructure", "AzureCluster/"+ac.Name, c.Reason, c.Message, "kubectl describe azurecluster "+ac.Name+" -n "+ac.Namespace)
 	} else if c != nil {
 		a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
@@ -45,18 +45,18 @@ func (f walker) deleting() *Answer {
 func (f walker) leaving(m *clusterv1.Machine) *Answer {
 	at, next := "Machine/"+m.Name, "kubectl describe machine "+m.Name+" -n "+m.Namespace
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
-		if c := specific(am.GetConditions()); c != nil && !underWay(c.Reason) {
+		if c := specific(am.GetConditions()); c != nil && !inProgress(c.Reason) {
 			return found("infrastructure", "AzureMachine/"+am.Name, c.Reason, c.Message, next)
 		}
 	}
 	a := &Answer{Step: "owner", At: at, Cause: deletionUnderWay, Says: "the machine is being deleted", Next: next}
 	for _, c := range m.Status.Conditions {
 		if c.Type == clusterv1.MachineDeletingCondition && c.Status == metav1.ConditionTrue {
-			told := found("owner", at, c.Reason, c.Message, next)
-			if told.Fix != "" {
-				return told
+			reported := found("owner", at, c.Reason, c.Message, next)
+			if reported.Fix != "" {
+				return reported
 			}
-			a.Evidence = told.Evidence
+			a.Evidence = reported.Evidence
 		}
 	}
 	return a

@@ -28,7 +28,7 @@ func (f walker) calico() *Answer {
 	return nil
 }
 
-// flannelBackend is the annotation in which flanneld tells of its overlay.
+// flannelBackend is the annotation in which flanneld describes its overlay.
 const flannelBackend = "flannel.alpha.coreos.com/backend-data"
 
 // minVNI is the least VXLAN network identifier that Windows accepts.
@@ -49,7 +49,7 @@ func overlay(n *corev1.Node) *Answer {
 		Next: "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
 }
 
-// unanswered is what the kubelet says of a probe whose connection nobody takes. A
+// unanswered is what the kubelet says of a probe whose connection is not accepted. A
 // program that hangs takes it, and then does not answer.
 var unanswered = regexp.MustCompile(`dial tcp \S+: (i/o timeout|connectex: A connection attempt failed|.*no route to host)`)
 

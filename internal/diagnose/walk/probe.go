@@ -13,7 +13,7 @@ type Probe struct {
 	// Command is PowerShell.
 	Command   string
 	Says, Fix string
-	// Remedy is PowerShell that mends the node and does no other harm; empty where
+	// Remedy is PowerShell that repairs the node and does no other harm; empty where
 	// nothing does.
 	Remedy string
 	// basic probes explain why a node is not Ready; the others matter on a node
@@ -36,7 +36,7 @@ type surroundings struct {
 
 // The commands that two probes read.
 const (
-	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token lies beside them
+	showCNI     = `Get-Content C:\etc\cni\net.d\*.conf*` // a kubeconfig with a token is beside them
 	showWaiting = "Get-NetTCPConnection -State SynSent | Select-Object LocalAddress,RemoteAddress,RemotePort | ConvertTo-Json -Compress"
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // cluster looks at what all machines need. A control plane whose trouble is one
-// of its machines is told by that machine.
+// of its machines is reported by that machine.
 func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
@@ -193,7 +193,7 @@ func (f walker) node(m *clusterv1.Machine) *Answer {
 }
 
 // unclaimed finds the node of a machine that Cluster API cannot match with it,
-// because the cloud provider has not given it its provider ID. It is told by the
+// because the cloud provider has not given it its provider ID. It is reported by the
 // VM's name.
 func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]

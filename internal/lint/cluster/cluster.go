@@ -50,7 +50,7 @@ type Contents struct {
 	Unread []error
 }
 
-// Read lists what rules look at. What could not be read is told in Contents; the error
+// Read lists what rules look at. What could not be read is in Contents; the error
 // is for a cluster of which nothing could be.
 func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	cfg = rest.CopyConfig(cfg)
@@ -171,7 +171,7 @@ func (r *reader) list(ctx context.Context, resource resource) error {
 }
 
 // successor is the token that comes with the news that one has expired; without one
-// the list begins anew.
+// the list begins again.
 func successor(err error) string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {

@@ -79,8 +79,8 @@ var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
 
 func onWindows(s *corev1.PodSpec) { s.NodeSelector = map[string]string{lint.LabelOS: "windows"} }
 
-// told are the findings of some rules, as rule and object.
-func told(contents Contents, ids ...string) []string {
+// found are the findings of some rules, as rule and object.
+func found(contents Contents, ids ...string) []string {
 	var out []string
 	for _, f := range lint.Run(contents.Set, rules.All(), lint.Target{}) {
 		if slices.Contains(ids, f.Rule) {
@@ -180,7 +180,7 @@ func TestPages(t *testing.T) {
 			if got := len(contents.Set.Kind("Deployment")); got != count {
 				t.Errorf("%d deployments, not %d", got, count)
 			}
-			if got := len(told(contents, "WIN002")); got != count {
+			if got := len(found(contents, "WIN002")); got != count {
 				t.Errorf("%d findings, not %d", got, count)
 			}
 			if sizes := p.sizes["/apis/apps/v1/namespaces/many/deployments"]; len(sizes) < 3 || slices.Max(sizes) > pageSize {
@@ -229,9 +229,9 @@ func TestOwners(t *testing.T) {
 	if err != nil || len(contents.Unread) > 0 {
 		t.Fatal(err, contents.Unread)
 	}
-	got := slices.DeleteFunc(told(contents, "WIN002"), func(s string) bool { return s == "WIN002 Pod/owned/game" })
+	got := slices.DeleteFunc(found(contents, "WIN002"), func(s string) bool { return s == "WIN002 Pod/owned/game" })
 	if want := []string{"WIN002 Deployment/owned/web", "WIN002 Pod/owned/alone"}; !slices.Equal(got, want) {
-		t.Errorf("told of %v, not %v", got, want)
+		t.Errorf("found %v, not %v", got, want)
 	}
 }
 
@@ -295,8 +295,8 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err, contents.Unread)
 	}
 	want := []string{"WIN514 Pod/strict/bound", "WIN514 Pod/strict/classed"}
-	if got := told(contents, "WIN514"); !slices.Equal(slices.Compact(got), want) {
-		t.Errorf("told of %v, not %v", got, want)
+	if got := found(contents, "WIN514"); !slices.Equal(slices.Compact(got), want) {
+		t.Errorf("found %v, not %v", got, want)
 	}
 	target, err := contents.Facts.Complete(lint.Config{}).Resolve()
 	if err != nil || target.Minor != 36 || !target.Mixed || !slices.Equal(target.Windows, []string{"2022", "2025"}) || !slices.Equal(target.Taints, []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}) {
@@ -347,21 +347,21 @@ func TestRights(t *testing.T) {
 		}
 		return contents
 	}
-	if contents := as(whole.Name); len(contents.Unread) > 0 || len(told(contents, "WIN002")) != 1 {
+	if contents := as(whole.Name); len(contents.Unread) > 0 || len(found(contents, "WIN002")) != 1 {
 		t.Errorf("not read: %v", contents.Unread)
 	}
 	contents := as("lame")
-	if len(contents.Unread) != 2 || len(told(contents, "WIN002")) != 1 {
-		t.Fatalf("not read: %v, told %v", contents.Unread, told(contents, "WIN002"))
+	if len(contents.Unread) != 2 || len(found(contents, "WIN002")) != 1 {
+		t.Fatalf("not read: %v, found %v", contents.Unread, found(contents, "WIN002"))
 	}
 	for i, name := range []string{"nodes: ", "deployments.apps: "} {
 		if text := contents.Unread[i].Error(); !strings.HasPrefix(text, name) || !strings.Contains(text, "forbidden") {
-			t.Errorf("%q does not tell of %s", text, name)
+			t.Errorf("%q does not name %s", text, name)
 		}
 	}
 }
 
-// TestBrokenAPI: an aggregated API whose server is gone is told when it may have kinds
+// TestBrokenAPI: an aggregated API whose server is gone is reported when it may have kinds
 // that are read, and else no affair of lint.
 func TestBrokenAPI(t *testing.T) {
 	dynamic, err := dynamic.NewForConfig(shared)
@@ -372,7 +372,7 @@ func TestBrokenAPI(t *testing.T) {
 	for _, group := range []string{"metrics.example.org", "ipam.cluster.x-k8s.io"} {
 		service := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
-			"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(1), "insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"}},
+			"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(1), "insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "absent"}},
 		}}
 		if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -394,7 +394,7 @@ func TestBrokenAPI(t *testing.T) {
 	}
 }
 
-// TestAbsent: a kind that nobody serves is told and hides nothing, and so is a namespace
+// TestAbsent: a kind that is not served is reported and hides nothing, and so is a namespace
 // that is not there; a server that does not answer is an error.
 func TestAbsent(t *testing.T) {
 	contents, err := Read(t.Context(), shared, Options{Namespace: "nowhere", Set: lint.Options{Templates: map[string][]string{"Rollout": {"spec", "template"}}}})
@@ -402,6 +402,6 @@ func TestAbsent(t *testing.T) {
 		t.Errorf("%v, not read: %v", err, contents.Unread)
 	}
 	if _, err := Read(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, Options{}); err == nil {
-		t.Error("nobody listens, and no error")
+		t.Error("no server listens, and no error")
 	}
 }

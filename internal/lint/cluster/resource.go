@@ -40,7 +40,7 @@ var machineOwners = []string{"clusters", "kubeadmcontrolplanes", "machinedeploym
 
 // choose orders what to read of what is served: what decides about pods, kinds with pod
 // templates that the user named, workloads, and Cluster API with its providers.
-// Kubernetes' own kinds and those that the user named are absent when nobody serves
+// Kubernetes' own kinds and those that the user named are absent when no server has
 // them; Cluster API need not be there.
 func choose(served []*metav1.APIResourceList, templates map[string][]string) (chosen []resource, absent []string) {
 	known := map[schema.GroupResource]resource{}

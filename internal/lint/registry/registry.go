@@ -1,6 +1,6 @@
 // Package registry asks container registries for which systems and Windows builds
 // images are made: their manifest lists, and the configuration of images without one.
-// It pulls no layer, asks each image once and in bounded time, and tells nobody the
+// It pulls no layer, asks each image once and in bounded time, and gives no server the
 // credentials it uses. internal/cli imports it, for `casement lint --check-images`.
 package registry
 
@@ -37,7 +37,7 @@ type Options struct {
 	Parallel int
 }
 
-// Ask returns what registries say of images, by reference. Notes tell, a line for each
+// Ask returns what registries say of images, by reference. Notes have a line for each
 // registry and reason, of which images nothing could be learned.
 func Ask(ctx context.Context, references []string, o Options) (images map[string]lint.Platforms, notes []string) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
@@ -186,7 +186,7 @@ func (a *asker) platforms(ctx context.Context, ref name.Reference) (lint.Platfor
 			return out, err
 		}
 		add(&out, config.OS, config.OSVersion)
-		return out, told(out)
+		return out, known(out)
 	}
 	index, err := got.ImageIndex()
 	if err != nil {
@@ -201,7 +201,7 @@ func (a *asker) platforms(ctx context.Context, ref name.Reference) (lint.Platfor
 			add(&out, m.Platform.OS, m.Platform.OSVersion)
 		}
 	}
-	return out, told(out)
+	return out, known(out)
 }
 
 // add takes an entry. What is for no system, such as an attestation, is unknown or empty.
@@ -214,11 +214,11 @@ func add(out *lint.Platforms, os, version string) {
 	}
 }
 
-var errUntold = errors.New("the manifest tells no platform")
+var errNoPlatform = errors.New("the manifest names no platform")
 
-func told(p lint.Platforms) error {
+func known(p lint.Platforms) error {
 	if len(p.Windows) == 0 && !p.Others {
-		return errUntold
+		return errNoPlatform
 	}
 	return nil
 }
@@ -254,8 +254,8 @@ func reason(err error) (text string, dead bool) {
 	switch {
 	case errors.Is(err, errCredentials):
 		return errCredentials.Error(), true
-	case errors.Is(err, errUntold):
-		return errUntold.Error(), false
+	case errors.Is(err, errNoPlatform):
+		return errNoPlatform.Error(), false
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "no answer in time", true
 	}

@@ -117,7 +117,7 @@ func TestAsk(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"no reference of an image; nothing is known of A b",
 		host + ": not found; nothing is known of " + host + "/none:1",
-		host + ": the manifest tells no platform; nothing is known of " + host + "/attested:1",
+		host + ": the manifest names no platform; nothing is known of " + host + "/attested:1",
 	}, notes); diff != "" {
 		t.Error(diff)
 	}
@@ -134,7 +134,7 @@ type keys struct {
 
 func (k keys) Resolve(authn.Resource) (authn.Authenticator, error) { return k.auth, k.err }
 
-// TestCredentials are used where they are asked for, and told nobody.
+// TestCredentials are used where they are asked for, and sent nowhere else.
 func TestCredentials(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	host := serve(t, func(next http.Handler) http.Handler {
@@ -168,7 +168,7 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("%v, notes %q", images, text)
 			}
 			if strings.Contains(text, secret) {
-				t.Errorf("the notes tell the password: %s", text)
+				t.Errorf("the notes have the password: %s", text)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ var (
 	steering  = regexp.MustCompile(`\{\{-?\s*(range|if|else|end|with|define|block|/\*|\$\w+\s*:?=)[^}]*\}\}`)
 )
 
-// embedded reads YAML or JSON that stands as text in a field; what cannot be read is
+// embedded reads YAML or JSON that is text in a field; what cannot be read is
 // an absent place. Positions in it mean nothing outside.
 func embedded(text string) lint.Value {
 	var clean strings.Builder

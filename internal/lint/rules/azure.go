@@ -56,7 +56,7 @@ func azure() []lint.Rule {
 		},
 		{
 			ID: "WIN803", Severity: lint.Error, Title: "Two scale sets of one name", Oracle: lint.Unit,
-			Doc: "The scale set of a Windows machine pool with more than nine characters is called `win-` and the last five of them: two pools that end alike collide in one resource group. A longer name without a twin is an info that tells the computed name. Source: kubernetes-sigs/cluster-api-provider-azure azure/scope/machinepool.go.",
+			Doc: "The scale set of a Windows machine pool with more than nine characters is called `win-` and the last five of them: two pools that end alike collide in one resource group. A longer name without a twin is an info that reports the computed name. Source: kubernetes-sigs/cluster-api-provider-azure azure/scope/machinepool.go.",
 			Bad: machinePool("eastern-win01") + "---\n" + machinePool("western-win01"), Good: machinePool("east") + "---\n" + machinePool("west"),
 			Check: scaleSetNames,
 		},

@@ -36,7 +36,7 @@ func bootstrap() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "WIN806", Severity: lint.Warning, Title: "No SSH key reaches Windows", Oracle: lint.Unit,
-			Doc: "The machine template's `sshPublicKey` is for Linux alone; Windows gets a random password that nobody knows. Name a user of the group Administrators with `sshAuthorizedKeys` in the kubeadm configuration. Source: kubernetes-sigs/cluster-api-provider-azure docs/book/src/self-managed/windows.md.",
+			Doc: "The machine template's `sshPublicKey` is for Linux alone; Windows gets a random password that is not kept. Name a user of the group Administrators with `sshAuthorizedKeys` in the kubeadm configuration. Source: kubernetes-sigs/cluster-api-provider-azure docs/book/src/self-managed/windows.md.",
 			Bad: workers("v1.36.3", "users:\n- name: capi\n  groups: Administrators\n"), Good: workers("v1.36.3", "users:\n- name: capi\n  groups: Administrators\n  sshAuthorizedKeys: [ssh-rsa AAAA]\n"),
 			Check: eachBootstrap(func(p *lint.Pass, m machines, k lint.Value) {
 				for _, u := range k.At("users").Items() {
@@ -44,7 +44,7 @@ func bootstrap() []lint.Rule {
 						return
 					}
 				}
-				p.Report(m.config, k.At("users"), "nobody can log in by SSH: the machine template's key is for Linux alone", say("a user of the group Administrators with sshAuthorizedKeys"))
+				p.Report(m.config, k.At("users"), "no login by SSH is possible: the machine template's key is for Linux alone", say("a user of the group Administrators with sshAuthorizedKeys"))
 			}),
 		},
 		{

@@ -124,9 +124,9 @@ func TestExpand(t *testing.T) {
 				t.Fatal(errs)
 			}
 			all := slices.DeleteFunc(All(), func(r lint.Rule) bool { return r.ID != "WIN602" && r.ID != "WIN603" })
-			mended, made := lint.Mend("example", []byte(text), lint.Run(set, all, lint.Target{}))
-			if want := windowsPod + container + c.want; string(mended) != want || made != 1 {
-				t.Errorf("made %d:\n%s\nwant\n%s", made, mended, want)
+			fixed, made := lint.ApplyFixes("example", []byte(text), lint.Run(set, all, lint.Target{}))
+			if want := windowsPod + container + c.want; string(fixed) != want || made != 1 {
+				t.Errorf("made %d:\n%s\nwant\n%s", made, fixed, want)
 			}
 		})
 	}

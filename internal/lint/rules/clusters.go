@@ -179,17 +179,17 @@ func matches(selector, labels lint.Value) bool {
 func startup(o *lint.Object) (lint.Value, time.Duration) {
 	if v := o.Root.At("spec", "checks", "nodeStartupTimeoutSeconds"); v.Exists() {
 		n, _ := v.Int()
-		return v, forever(time.Duration(n) * time.Second)
+		return v, unbounded(time.Duration(n) * time.Second)
 	}
 	v := o.Root.At("spec", "nodeStartupTimeout")
 	if d, err := time.ParseDuration(v.Str()); err == nil {
-		return v, forever(d)
+		return v, unbounded(d)
 	}
 	return v, 10 * time.Minute // Cluster API's default
 }
 
-// forever is a long time for zero, which switches the check off.
-func forever(d time.Duration) time.Duration {
+// unbounded is a long time for zero, which switches the check off.
+func unbounded(d time.Duration) time.Duration {
 	if d == 0 {
 		return 1 << 62
 	}

@@ -77,7 +77,7 @@ func environment() []lint.Rule {
 		},
 		{
 			ID: "WIN610", Severity: lint.Warning, Title: "A grace period that is not kept", Oracle: lint.Unit, For: lint.Target{Minor: 23, Docker: true},
-			Doc: "Server Core kills its processes 5 seconds after it was told to stop, whatever the pod's grace period, with Docker (`docker` of the configuration) and with containerd before 1.6 (`containerd`), whose hcsshim does not raise that limit yet. Upgrade, or set WaitToKillServiceTimeout in the image. Source: microsoft/Windows-Containers issue 164; microsoft/hcsshim pull 1416; which containerd first has it is our reading of the dates.",
+			Doc: "Server Core kills its processes 5 seconds after it was asked to stop, whatever the pod's grace period, with Docker (`docker` of the configuration) and with containerd before 1.6 (`containerd`), whose hcsshim does not raise that limit yet. Upgrade, or set WaitToKillServiceTimeout in the image. Source: microsoft/Windows-Containers issue 164; microsoft/hcsshim pull 1416; which containerd first has it is our reading of the dates.",
 			Bad: strings.Replace(shell("exit 0"), "  containers:\n", "  terminationGracePeriodSeconds: 60\n  containers:\n", 1), Good: shell("exit 0"),
 			Pod: func(p *lint.Pass, pod *lint.Pod) {
 				v := pod.Spec.At("terminationGracePeriodSeconds")

@@ -21,7 +21,7 @@ func files() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "WIN302", Severity: lint.Warning, Title: "A single file as a mount", Oracle: lint.Unit,
-			Doc: "Kubernetes' documentation calls subPath unsupported on Windows. With containerd a single file of a ConfigMap or Secret does work, but nobody tests it, and with Docker it fails. Mount the directory. Source: kubernetes.io/docs/concepts/storage/windows-storage; kubernetes pkg/volume/util/subpath/subpath_windows.go.",
+			Doc: "Kubernetes' documentation calls subPath unsupported on Windows. With containerd a single file of a ConfigMap or Secret does work, but it is not tested, and with Docker it fails. Mount the directory. Source: kubernetes.io/docs/concepts/storage/windows-storage; kubernetes pkg/volume/util/subpath/subpath_windows.go.",
 			Bad: subPath(settings), Good: mounted("C:/app", settings),
 			Pod: eachSubPath(func(p *lint.Pass, pod *lint.Pod, v, volume lint.Value) {
 				for _, kind := range []string{"configMap", "secret", "downwardAPI", "projected"} {

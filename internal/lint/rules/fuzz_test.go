@@ -30,7 +30,7 @@ func FuzzRules(f *testing.F) {
 					t.Errorf("%+v", found)
 				}
 			}
-			lint.Mend("fuzz", data, findings)
+			lint.ApplyFixes("fuzz", data, findings)
 		}
 	})
 }

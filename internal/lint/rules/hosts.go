@@ -140,7 +140,7 @@ func selectedBuild(s *lint.Set, pod *lint.Pod) (string, bool) {
 func hostBuilds(p *lint.Pass, pod *lint.Pod) (builds []string, from string) {
 	if build, ok := selectedBuild(p.Set, pod); ok {
 		if !windowsBuild.MatchString(build) {
-			return nil, "" // WIN008 tells of it
+			return nil, "" // WIN008 reports it
 		}
 		return []string{build}, "the nodes of build " + build
 	}

@@ -132,7 +132,7 @@ func identity() []lint.Rule {
 	}
 }
 
-// eachOption runs check where a field of windowsOptions stands.
+// eachOption runs check where a field of windowsOptions is set.
 func eachOption(field string, check func(p *lint.Pass, pod *lint.Pod, v lint.Value)) func(*lint.Pass) {
 	return func(p *lint.Pass) {
 		for _, pod := range p.Set.Pods {

@@ -8,7 +8,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// TestIIS: of a manifest that people copy, both memory fields are found, and mending
+// TestIIS: of a manifest that people copy, both memory fields are found, and fixing
 // changes these two words and no other byte.
 func TestIIS(t *testing.T) {
 	text, err := os.ReadFile("testdata/iis.yaml")
@@ -30,9 +30,9 @@ func TestIIS(t *testing.T) {
 			t.Errorf("WIN201 does not find %s", path)
 		}
 	}
-	mended, made := lint.Mend("iis.yaml", text, findings)
+	fixed, made := lint.ApplyFixes("iis.yaml", text, findings)
 	want := strings.NewReplacer("memory: 800m", "memory: 800Mi", "memory: 300m", "memory: 300Mi").Replace(string(text))
-	if made != 2 || string(mended) != want {
-		t.Errorf("made %d fixes:\n%s", made, mended)
+	if made != 2 || string(fixed) != want {
+		t.Errorf("made %d fixes:\n%s", made, fixed)
 	}
 }

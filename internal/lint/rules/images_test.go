@@ -27,7 +27,7 @@ func TestImagesOfRegistries(t *testing.T) {
 		"neither fits the nodes":       {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1"}}, lint.Target{Windows: []string{"2022"}}, []string{"WIN702"}},
 		"fits some nodes":              {pod(""), &lint.Platforms{Windows: []string{"10.0.20348.1"}}, lint.Target{Windows: []string{"2019", "2022"}}, []string{"WIN703"}},
 		"fits all nodes":               {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1", "10.0.20348.1"}}, lint.Target{Windows: []string{"2019", "2022"}}, nil},
-		"a build is not told":          {pod(on("10.0.20348")), &lint.Platforms{Windows: []string{"10.0.17763.1", ""}}, lint.Target{}, nil},
+		"a build is not named":         {pod(on("10.0.20348")), &lint.Platforms{Windows: []string{"10.0.17763.1", ""}}, lint.Target{}, nil},
 		"nothing for Windows":          {pod(""), &lint.Platforms{Others: true}, lint.Target{}, []string{"WIN704"}},
 		"only Windows, pod unplaced":   {nowhere, &lint.Platforms{Windows: []string{"10.0.20348.1"}}, lint.Target{}, []string{"WIN001"}},
 		"either, pod unplaced":         {nowhere, &lint.Platforms{Windows: []string{"10.0.20348.1"}, Others: true}, lint.Target{}, nil},

@@ -11,7 +11,7 @@ func known() []lint.Rule {
 	decoder := lint.Decoder{Scheme: scheme.Scheme}
 	return []lint.Rule{{
 		ID: "K8S001", Severity: lint.Error, Title: "A field that Kubernetes does not know", Oracle: lint.APIServerWarning,
-		Doc: "The field is not part of the kind, stands twice, or has a value of the wrong type. kubectl refuses it by default; other clients drop it without a word. Source: kubernetes.io/docs/reference/using-api/api-concepts, field validation.",
+		Doc: "The field is not part of the kind, occurs twice, or has a value of the wrong type. kubectl refuses it by default; other clients drop it without a word. Source: kubernetes.io/docs/reference/using-api/api-concepts, field validation.",
 		Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  containers:\n  - name: app\n    image: nginx\n    imagePullpolicy: Always\n", Good: windowsPod + container,
 		Check: func(p *lint.Pass) {
 			for _, o := range p.Set.Objects {

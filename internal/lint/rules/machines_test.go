@@ -76,7 +76,7 @@ func TestMachines(t *testing.T) {
 		"wider exception":                    {"WIN823", demo + workers("v1.36.3", "users: []\n") + "---\n" + cniConf("10.0.0.0/8"), nil},
 		"dual-stack":                         {"WIN824", strings.Replace(demo, "[10.0.0.0/16]", "[10.0.0.0/16, 'fd00::/48']", 1) + workers("v1.36.3", "users: []\n"), []string{"warning spec.clusterNetwork.pods.cidrBlocks"}},
 		"kube-proxy's mode":                  {"WIN825", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kube-proxy-windows\ndata:\n  config.conf: |\n    kind: KubeProxyConfiguration\n    mode: ipvs\n", []string{`warning data["config.conf"]`}},
-		"mended in the last patch":           {"WIN826", workers("v1.31.5", "users: []\n"), nil},
+		"fixed in the last patch":            {"WIN826", workers("v1.31.5", "users: []\n"), nil},
 		"before the last patch":              {"WIN826", workers("v1.32.0", "users: []\n"), []string{"warning spec.template.spec.version"}},
 		"old csi-proxy":                      {"WIN826", strings.Replace(windowsPod+container, "mcr.microsoft.com/windows/nanoserver:ltsc2022", "ghcr.io/kubernetes-sigs/sig-windows/csi-proxy:v1.0.2", 1), []string{"warning spec.containers[0].image"}},
 		"health check of v1beta2":            {"WIN827", workers("v1.36.3", "users: []\n") + "---\n" + strings.Replace(healthCheck("0s"), "  nodeStartupTimeout: 0s\n", "  checks:\n    nodeStartupTimeoutSeconds: 600\n", 1), []string{"info spec.checks.nodeStartupTimeoutSeconds"}},

@@ -57,7 +57,7 @@ func TestPodSecurity(t *testing.T) {
 		}
 	}
 	if refused < 200 || allowed < 200 {
-		t.Errorf("%d refused, %d allowed: that tells little", refused, allowed)
+		t.Errorf("%d refused, %d allowed: that says little", refused, allowed)
 	}
 }
 

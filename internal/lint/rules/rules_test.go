@@ -14,7 +14,7 @@ import (
 )
 
 // TestExamples: each rule finds its bad example and not its good one, and what it
-// mends it does not find again.
+// fixes it does not find again.
 func TestExamples(t *testing.T) {
 	id := regexp.MustCompile(`^(WIN|K8S)[0-9]{3}$`)
 	seen := map[string]bool{}
@@ -31,13 +31,13 @@ func TestExamples(t *testing.T) {
 			if good := run(t, r, r.Good); len(good) > 0 {
 				t.Errorf("finds its good example: %+v", good)
 			}
-			mended, made := lint.Mend("example", []byte(r.Bad), bad)
+			fixed, made := lint.ApplyFixes("example", []byte(r.Bad), bad)
 			if fixable := slices.ContainsFunc(bad, lint.Finding.Fixable); fixable != (made > 0) {
 				t.Fatalf("made %d fixes of its bad example:\n%s", made, r.Bad)
 			}
 			if made > 0 {
-				if again := run(t, r, string(mended)); len(again) > 0 {
-					t.Errorf("finds what it mended: %s\n%s", again[0].Message, mended)
+				if again := run(t, r, string(fixed)); len(again) > 0 {
+					t.Errorf("finds what it fixed: %s\n%s", again[0].Message, fixed)
 				}
 			}
 		})

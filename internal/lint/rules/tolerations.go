@@ -52,7 +52,7 @@ func tolerations() []lint.Rule {
 		},
 		{
 			ID: "WIN011", Severity: lint.Error, Title: "A DaemonSet on nodes of either OS", Oracle: lint.Unit, For: mixed,
-			Doc: "In a cluster with both (`mixedCluster` of the configuration) a DaemonSet for Linux that names no OS makes a broken pod on every Windows node, for ever. Source: kubernetes.io/docs/concepts/windows/user-guide; argoproj/argo-cd issue 8141.",
+			Doc: "In a cluster with both (`mixedCluster` of the configuration) a DaemonSet for Linux that names no OS makes a broken pod on every Windows node, and it stays. Source: kubernetes.io/docs/concepts/windows/user-guide; argoproj/argo-cd issue 8141.",
 			Bad: linuxWorkload("DaemonSet", ""), Good: linuxWorkload("DaemonSet", indent(linuxSelector, 4)),
 			Check: eachHomeless(func(p *lint.Pass, pod *lint.Pod) {
 				if pod.Object.Kind == "DaemonSet" {

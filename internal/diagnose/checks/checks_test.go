@@ -54,8 +54,8 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		spoil func(*facts.Snapshot)
-		want  []string
+		fail func(*facts.Snapshot)
+		want []string
 	}{
 		"no pod is reached":  {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
 		"one pod is reached": {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := snapshot(func(*corev1.Node) {})
-			test.spoil(f)
+			test.fail(f)
 			if got := failed(Examine(f, nil)); !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 // TestEveryCheckCanFail holds the list to checks that something examines.
 func TestEveryCheckCanFail(t *testing.T) {
 	for _, c := range checks {
-		if len(c.causes) == 0 && c.look == nil {
+		if len(c.causes) == 0 && c.observe == nil {
 			t.Errorf("%s is never examined", c.id)
 		}
 	}

@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 		{"NODE-2", "b", ""},
 		{"vm-a", "a", ""},
 		{"twin", "", "name the machine"},
-		{"nobody", "", "there are: a, b, c, d"},
+		{"unknown", "", "there are: a, b, c, d"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := choose(machines, "ns", c.name)

@@ -73,9 +73,9 @@ func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snap
 		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
-// configs reads the bootstrap configs that tell something: of the machines whose data
+// configs reads the bootstrap configs that matter: of the machines whose data
 // is not rendered, and one of each set of machines, whose configs are alike. Most of
-// what a config holds is files, which nobody looks at here.
+// what a config holds is files, which are of no use here.
 func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 	names, sets := map[string]bool{}, map[string]bool{}
 	for i := range f.Machines {
@@ -157,7 +157,7 @@ func oursIn(key client.ObjectKey) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
 
-// cluster lists what stands for the whole cluster: its infrastructure, its control
+// cluster lists what concerns the whole cluster: its infrastructure, its control
 // plane and its pools.
 func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	ours := oursIn(key)

@@ -32,7 +32,7 @@ type Answer struct {
 	Says     string   `json:"says,omitempty"`
 	Evidence []string `json:"evidence,omitempty"`
 	Fix      string   `json:"fix,omitempty"`
-	// Remedy is PowerShell that mends the node and does no other harm, where there
+	// Remedy is PowerShell that repairs the node and does no other harm, where there
 	// is such a thing.
 	Remedy string `json:"remedy,omitempty"`
 	// Next is a command that shows more.

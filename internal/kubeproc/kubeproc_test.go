@@ -73,6 +73,6 @@ func TestPlane(t *testing.T) {
 		t.Errorf("the server moved from %s to %s", before, plane.Server())
 	}
 	if _, err := client.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{}); err != nil {
-		t.Errorf("the data was not taken up again: %v", err)
+		t.Errorf("the data was not resumed again: %v", err)
 	}
 }

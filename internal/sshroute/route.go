@@ -36,7 +36,7 @@ const (
 // Route is the way to a machine.
 type Route struct {
 	// Cluster is the namespace and name of the machine's cluster, ClusterUID what
-	// tells it from an earlier one of that name.
+	// distinguishes it from an earlier one of that name.
 	Cluster    client.ObjectKey
 	ClusterUID string
 	// Machine and Node are the names of the Machine and of its node; Node is empty

@@ -1,4 +1,4 @@
-// Package rollout says whether the status of a cluster's objects tells of their present
+// Package rollout reports whether the status of a cluster's objects is that of their present
 // specs, and what is still missing until they are what was asked for. A status that was
 // written before the last change of a spec proves nothing, however good it looks.
 //

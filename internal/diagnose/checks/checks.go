@@ -1,6 +1,6 @@
 // Package checks runs the known failure patterns of Windows nodes over a
 // cluster's facts: a row per check, with its symptom, cause and fix. It is pure
-// and changes nothing. A check whose evidence lies inside a node, where no API
+// and changes nothing. A check whose evidence is inside a node, where no API
 // shows it, is reported as not examined and never as passed. The command line
 // imports it.
 package checks
@@ -16,7 +16,7 @@ import (
 // Verdict is what a check came to.
 type Verdict string
 
-// The verdicts. NotExamined says that only a look into the node can tell.
+// The verdicts. NotExamined says that only a look into the node shows it.
 const (
 	Passed      Verdict = "Passed"
 	Failed      Verdict = "Failed"
@@ -28,7 +28,7 @@ type Finding struct {
 	At       string   `json:"at"`
 	Evidence []string `json:"evidence,omitempty"`
 	Next     string   `json:"next,omitempty"`
-	// Remedy is PowerShell that mends the node and does no other harm; empty where
+	// Remedy is PowerShell that repairs the node and does no other harm; empty where
 	// a person has to decide.
 	Remedy string `json:"remedy,omitempty"`
 }
@@ -53,9 +53,9 @@ type check struct {
 	onNode string
 	causes []string
 	// of names the services that the check is about, of those that have stopped.
-	of   []string
-	look func(*facts.Snapshot) []Finding
-	// inside says that only a look into a node can tell.
+	of      []string
+	observe func(*facts.Snapshot) []Finding
+	// inside says that only a look into a node shows it.
 	inside bool
 }
 
@@ -69,7 +69,7 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 	for _, c := range checks {
 		r := Result{ID: c.id, Symptom: c.symptom, Verdict: Passed, Cause: c.cause, Fix: c.fix, Look: c.onNode}
 		// Without the workload cluster nothing is known of its nodes and pods.
-		if f.Unreachable != "" || len(c.causes) == 0 && c.look == nil || c.inside && len(f.Inside) == 0 {
+		if f.Unreachable != "" || len(c.causes) == 0 && c.observe == nil || c.inside && len(f.Inside) == 0 {
 			r.Verdict = NotExamined
 		}
 		for _, a := range answers {
@@ -78,8 +78,8 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 				r.Findings = append(r.Findings, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next, Remedy: a.Remedy})
 			}
 		}
-		if c.look != nil {
-			r.Findings = append(r.Findings, c.look(f)...)
+		if c.observe != nil {
+			r.Findings = append(r.Findings, c.observe(f)...)
 		}
 		out = append(out, kept(r, keep))
 	}

@@ -1,0 +1,130 @@
+package casement_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unclean are the folders whose words are not checked yet. The list only gets shorter.
+var unclean = []string{
+	"api", "cmd", "config", "hack", "test",
+	"internal/addons", "internal/allowance", "internal/azure", "internal/capi", "internal/cli", "internal/confine", "internal/controller",
+	"internal/controlplane", "internal/flavors", "internal/golden", "internal/local", "internal/manager", "internal/metric", "internal/pki",
+	"internal/preflight", "internal/process", "internal/sim", "internal/trace", "internal/webhook", "internal/windows",
+}
+
+// phrases are not used in comments and messages; each has what to say in its place.
+var phrases = map[string]string{
+	`bears?|bore|borne`:         "has, records",
+	`mends?|mended|mending`:     "repairs, fixes",
+	`for ever|forever`:          "without end, never ends",
+	`lies`:                      "is",
+	`stands?|stood`:             "is, occurs, means",
+	`tells?|told`:               "reports, says, shows",
+	`takes up|took up|taken up`: "resumes, continues",
+	`goes with`:                 "is deleted with, belongs to",
+	`nobody|somebody's`:         "no one that the sentence can name: the user, a controller, a server",
+	`doomed`:                    "to be deleted",
+	`gist`:                      "summary",
+	`anew`:                      "again",
+	`alas|hath|naught|whence`:   "plain words",
+	`ailments?|afflicts?`:       "guest fault, injects",
+	`conductor`:                 "supervisor",
+	`stand-?ins?`:               "stub",
+	`posh`:                      "PowerShell",
+	`at rest`:                   "as stored",
+	`stirs?|stirred`:            "broadcasts, notifies",
+	`begets?|dwells?|hearkens?`: "plain words",
+	`strikes?|struck|spoils?`:   "matches, fails",
+}
+
+// names are words that no identifier has in it.
+var names = map[string]string{
+	"mend": "fix, repair", "mended": "fixed", "told": "shown, reported", "gist": "summary", "doomed": "toDelete", "afflict": "inject", "ailment": "GuestFault",
+	"stir": "broadcast", "conductor": "supervisor", "posh": "powershell", "dig": "lookup", "strike": "match", "spoil": "fail", "forever": "unbounded", "anew": "again",
+}
+
+// exactNames are identifiers that say too little as a whole.
+var exactNames = map[string]string{
+	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed", "act": "invoke", "underWay": "inProgress",
+}
+
+var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)
+
+// TestWords: code and comments are in plain technical English.
+func TestWords(t *testing.T) {
+	banned := regexp.MustCompile(`(?i)\b(?:` + strings.Join(slices.Sorted(maps.Keys(phrases)), "|") + `)\b`)
+	checked := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || slices.Contains(unclean, path)):
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".go" || path == "words_test.go":
+			return nil
+		}
+		checked++
+		return checkWords(t, path, banned)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked < 50 {
+		t.Errorf("only %d files were checked", checked)
+	}
+}
+
+func checkWords(t *testing.T, path string, banned *regexp.Regexp) error {
+	t.Helper()
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	text := func(at token.Pos, s string) {
+		for _, word := range banned.FindAllString(s, -1) {
+			t.Errorf("%s: %q: say: %s", set.Position(at), word, inPlaceOf(word))
+		}
+	}
+	for _, group := range file.Comments {
+		text(group.Pos(), group.Text())
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				text(n.Pos(), n.Value)
+			}
+		case *ast.Ident:
+			if say := exactNames[n.Name]; say != "" {
+				t.Errorf("%s: %s: say: %s", set.Position(n.Pos()), n.Name, say)
+			}
+			for _, word := range camel.FindAllString(n.Name, -1) {
+				if say := names[strings.ToLower(word)]; say != "" {
+					t.Errorf("%s: %s: say: %s", set.Position(n.Pos()), n.Name, say)
+				}
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// inPlaceOf is what to say in place of a word.
+func inPlaceOf(word string) string {
+	for pattern, say := range phrases {
+		if regexp.MustCompile(`(?i)^(?:` + pattern + `)$`).MatchString(word) {
+			return say
+		}
+	}
+	return ""
+}
