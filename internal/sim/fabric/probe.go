@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,8 +31,13 @@ type prober struct {
 	last    string    // why the last answer was no
 }
 
-// probeTimeout bounds one probe.
-const probeTimeout = 2 * time.Second
+// probeTimeout bounds one probe. What answers late on a machine that has much to do
+// is slow and not gone: slowThreshold such answers in a row are a no, however few the
+// probe itself asks for.
+const (
+	probeTimeout  = 10 * time.Second
+	slowThreshold = 3
+)
 
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50
@@ -110,7 +116,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	}
 	if ok := err == nil; ok == p.healthy {
 		p.streak = 0
-	} else if p.streak++; p.streak >= key.threshold && (!ok || time.Since(p.since) >= f.c.Settle) {
+	} else if p.streak++; p.streak >= key.needs(err) && (!ok || time.Since(p.since) >= f.c.Settle) {
 		p.healthy, p.streak = ok, 0
 		f.log.Info("backend health", "machine", key.at.ip, "port", key.port, "healthy", ok, "reason", p.last)
 		changed = true
@@ -125,6 +131,14 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 		wait *= 4
 	}
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
+}
+
+// needs is how many equal answers in a row change the verdict.
+func (k probeKey) needs(err error) int {
+	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return max(k.threshold, slowThreshold)
+	}
+	return k.threshold
 }
 
 func (b *binding) probedBy(key probeKey) bool {

@@ -121,12 +121,14 @@ type fatal struct{ error }
 
 func (f fatal) Unwrap() error { return f.error }
 
-// retry calls try every five seconds until it succeeds, fails for good or the
-// discovery timeout is over, and returns the last error.
+// retry calls try every five seconds until it succeeds, fails for good or has been
+// called as often as it can be within the discovery timeout, and returns the last
+// error. Attempts are counted and not the time, which a machine with much to do
+// spends on other things.
 func (j *join) retry(ctx context.Context, try func() error) error {
-	deadline := j.Clock.Now().Add(j.timeout(j.cfg.Timeouts.Discovery, discoveryLimit))
+	attempts := max(1, int(j.timeout(j.cfg.Timeouts.Discovery, discoveryLimit)/discoveryInterval))
 	last := ""
-	for {
+	for ; ; attempts-- {
 		err := try()
 		if err == nil {
 			return nil
@@ -134,7 +136,7 @@ func (j *join) retry(ctx context.Context, try func() error) error {
 		if f, ok := errors.AsType[fatal](err); ok {
 			return f.error
 		}
-		if !j.Clock.Now().Add(discoveryInterval).Before(deadline) {
+		if attempts <= 1 {
 			return fmt.Errorf("timed out: %w", err)
 		}
 		if err.Error() != last {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -23,14 +24,14 @@ type settings struct {
 // fetch reads the ConfigMaps that kubeadm left in kube-system, with the token.
 func (j *join) fetch(ctx context.Context, c *cluster) (*settings, error) {
 	j.say(`[preflight] Reading configuration from the "kubeadm-config" ConfigMap in namespace "kube-system"...`)
-	if _, err := c.configMap(ctx, "kubeadm-config"); err != nil {
+	if _, err := j.configMap(ctx, c, "kubeadm-config"); err != nil {
 		return nil, fmt.Errorf("error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: %w", err)
 	}
-	data, err := c.configMap(ctx, "kubelet-config")
+	data, err := j.configMap(ctx, c, "kubelet-config")
 	if status, ok := errors.AsType[*statusError](err); ok && (status.code == http.StatusNotFound || status.code == http.StatusForbidden) {
 		// Before Kubernetes 1.24 the name carried the version.
 		if v, verr := version.ParseGeneric(j.Version); verr == nil {
-			data, err = c.configMap(ctx, fmt.Sprintf("kubelet-config-%d.%d", v.Major(), v.Minor()))
+			data, err = j.configMap(ctx, c, fmt.Sprintf("kubelet-config-%d.%d", v.Major(), v.Minor()))
 		}
 	}
 	if err != nil {
@@ -43,16 +44,40 @@ func (j *join) fetch(ctx context.Context, c *cluster) (*settings, error) {
 	return s, nil
 }
 
-func (c *cluster) configMap(ctx context.Context, name string) (map[string]string, error) {
+// apiAttempts and apiPause are a minute of calls, which is how long kubeadm asks an
+// API server (kubernetesAPICall of its timeouts).
+const (
+	apiAttempts = 120
+	apiPause    = 500 * time.Millisecond
+)
+
+// ask gets an object, again while the API server does not answer, or not yet with it:
+// it may just have started. What is not there is an answer.
+func (j *join) ask(ctx context.Context, c *cluster, path string, into any) error {
+	for attempt := 1; ; attempt++ {
+		err := get(ctx, c.http, c.server+path, c.token, into)
+		if status, ok := errors.AsType[*statusError](err); err == nil || ok && status.code == http.StatusNotFound || attempt == apiAttempts {
+			return err
+		}
+		if attempt == 1 {
+			j.say("[preflight] %s cannot be read yet, will try again: %v", path, err)
+		}
+		if err := j.pause(ctx, apiPause); err != nil {
+			return err
+		}
+	}
+}
+
+func (j *join) configMap(ctx context.Context, c *cluster, name string) (map[string]string, error) {
 	var cm corev1.ConfigMap
-	err := get(ctx, c.http, c.server+"/api/v1/namespaces/kube-system/configmaps/"+name, c.token, &cm)
+	err := j.ask(ctx, c, "/api/v1/namespaces/kube-system/configmaps/"+name, &cm)
 	return cm.Data, err
 }
 
 // refuseTakenName stops a join under the name of a Node that is alive.
 func (j *join) refuseTakenName(ctx context.Context, c *cluster) error {
 	var node corev1.Node
-	err := get(ctx, c.http, c.server+"/api/v1/nodes/"+url.PathEscape(j.cfg.NodeName), c.token, &node)
+	err := j.ask(ctx, c, "/api/v1/nodes/"+url.PathEscape(j.cfg.NodeName), &node)
 	if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusNotFound {
 		return nil
 	}

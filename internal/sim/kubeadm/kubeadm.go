@@ -171,17 +171,20 @@ func (j *join) startKubelet(ctx context.Context) error {
 	return nil
 }
 
+// bootstrapPause is between two looks for the kubelet's certificate. Looks are
+// counted, as attempts are in retry.
+const bootstrapPause = 100 * time.Millisecond
+
 // waitForBootstrap returns when kubelet.conf can be used, at most five minutes
 // later (kubeadm's TLS bootstrap timeout).
 func (j *join) waitForBootstrap(ctx context.Context) error {
 	j.say("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap...")
 	limit := j.timeout(j.cfg.Timeouts.TLSBootstrap, 5*time.Minute)
-	deadline := j.Clock.Now().Add(limit)
-	for !j.bootstrapped() {
-		if j.Clock.Now().After(deadline) {
+	for left := limit / bootstrapPause; !j.bootstrapped(); left-- {
+		if left <= 0 {
 			return fmt.Errorf("error execution phase kubelet-wait: the kubelet wrote no usable %s within %s: see the kubelet's log, and whether its CertificateSigningRequest was approved", kubeletConf, limit)
 		}
-		if err := j.pause(ctx, 100*time.Millisecond); err != nil {
+		if err := j.pause(ctx, bootstrapPause); err != nil {
 			return err
 		}
 	}

@@ -130,18 +130,31 @@ func copyFiles(_ context.Context, p *Process) int {
 		if p.Guest.Root.IsDir(from) && !strings.ContainsAny(flags, "rRa") {
 			return p.Fail(1, "cp: -r not specified; omitting directory '%s'", f)
 		}
-		if err := copyTree(p, from, target, 0); err != nil {
+		if err := copyTree(p, from, target); err != nil {
 			return p.failed(f, err)
 		}
 	}
 	return 0
 }
 
-func copyTree(p *Process, from, to string, depth int) error {
+// maxCopied bounds the files of one copy, which a tree that is copied into itself
+// would never end.
+const maxCopied = 1000
+
+// copyTree copies a file, or a directory with all in it.
+func copyTree(p *Process, from, to string) error {
+	left := maxCopied
+	return copyInto(p, from, to, 0, &left)
+}
+
+func copyInto(p *Process, from, to string, depth int, left *int) error {
 	root := p.Guest.Root
 	info, err := root.Stat(from)
 	if err != nil {
 		return err
+	}
+	if *left--; *left < 0 || depth > 64 {
+		return fmt.Errorf("%s: the tree is too large or too deep, or copied into itself (a bound of the simulation)", from)
 	}
 	if !info.IsDir() {
 		data, err := p.read(from)
@@ -149,9 +162,6 @@ func copyTree(p *Process, from, to string, depth int) error {
 			return err
 		}
 		return root.WriteFile(to, data, info.Mode().Perm())
-	}
-	if depth > 64 {
-		return fmt.Errorf("%s: the tree is too deep", from)
 	}
 	if err := root.MkdirAll(to); err != nil {
 		return err
@@ -161,7 +171,7 @@ func copyTree(p *Process, from, to string, depth int) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := copyTree(p, root.Abs(from, e.Name()), root.Abs(to, e.Name()), depth+1); err != nil {
+		if err := copyInto(p, root.Abs(from, e.Name()), root.Abs(to, e.Name()), depth+1, left); err != nil {
 			return err
 		}
 	}

@@ -246,7 +246,7 @@ func copyWindows(_ context.Context, p *Process) int {
 		parts := strings.Split(from, `\`)
 		to = p.Guest.Root.Abs(to, parts[len(parts)-1])
 	}
-	if err := copyTree(p, from, to, 0); err != nil {
+	if err := copyTree(p, from, to); err != nil {
 		return p.Fail(1, "%s", windowsReason(err))
 	}
 	p.Printf("        1 file(s) copied.\r\n")

@@ -11,7 +11,7 @@ import (
 func TestTemplatesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ template, bound string }{
 		"recursion":   {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
-		"memory":      {"{{ 'a' * 2000000000 }}", "of memory"},
+		"memory":      {"{{ 'a' * 2000000000 }}", "needs more than"},
 		"a range":     {"{% for i in range(1000000000) %}{{ i }}{% endfor %}", "needs more than"},
 		"output":      {"{% for i in range(300) %}{{ 'a' * 100000 }}{% endfor %}", "renders to more than"},
 		"nested loop": {"{% for i in range(100000) %}{% for j in range(100000) %}{% set x = i * j %}{% endfor %}{% endfor %}", "needs more than"},

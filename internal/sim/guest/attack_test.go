@@ -1,0 +1,150 @@
+package guest_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/sim/guest"
+)
+
+// TestBoundedBoot boots guests whose custom data would end or exhaust the plane. They
+// fail, by name of the bound, and everything else goes on.
+func TestBoundedBoot(t *testing.T) {
+	for name, c := range map[string]struct{ data, bound string }{
+		"a macro in itself": {header + "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
+		"a long text":       {header + "x: {{ 'a' * 2000000000 }}", "needs more than"},
+		"a function":        {"#cloud-config\nruncmd:\n- f() { f; }; f\n", "call each other too deep"},
+		"a loop":            {"#!/bin/sh\nwhile :; do :; done\n", "commands"},
+	} {
+		t.Run("Linux: "+name, func(t *testing.T) { t.Parallel(); bounded(t, linux(t, []byte(c.data)), c.bound) })
+	}
+	for name, c := range map[string]struct{ data, bound string }{
+		"a macro in itself": {header + "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
+		"doubling":          {"#ps1_sysnative\n$x = 'a'\nwhile ($true) { $x = $x + $x }\n", "a value of more than"},
+		"a batch":           {"rem cmd\n:a\ngoto a\n", "lines"},
+	} {
+		t.Run("Windows: "+name, func(t *testing.T) { t.Parallel(); bounded(t, windows(t, []byte(c.data)), c.bound) })
+	}
+}
+
+func bounded(t *testing.T, c guest.Config, bound string) {
+	g, err := guest.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := g.Status()
+	if s.Phase != guest.PhaseFailed || s.Provisioned != guest.ProvisionedFailed || !strings.Contains(s.Message, bound) {
+		t.Errorf("the guest is %s, %s: %q does not name %q", s.Phase, s.Provisioned, s.Message, bound)
+	}
+}
+
+// TestNothingOutsideChanges lets guests write, link and move by paths that climb, by
+// every way that bootstrap data has, and looks at what is beside them.
+func TestNothingOutsideChanges(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			for _, c := range []guest.Config{linux(t, []byte(climbingConfig(r))), windows(t, []byte(climbingConfig(r)))} {
+				outer := t.TempDir()
+				c.Machine.Dir = filepath.Join(outer, "vms", "g", "vm")
+				c.Log = io.Discard
+				if err := os.WriteFile(filepath.Join(outer, "secret"), []byte("secret"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				g, err := guest.New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := g.Boot(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				g.Exec(t.Context(), climbingScript(r, c.Machine.OS), nil, io.Discard, io.Discard)
+				if err := g.Close(); err != nil {
+					t.Fatal(err)
+				}
+				outside(t, outer, c.Machine.Dir)
+			}
+		})
+	}
+}
+
+// outside fails for each file that is not the guest's.
+func outside(t *testing.T, outer, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(outer, func(p string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p == dir:
+			return fs.SkipDir
+		case e.IsDir() && strings.HasPrefix(dir, p), p == filepath.Join(outer, "secret"):
+			return nil
+		}
+		t.Errorf("%s is beside the guest", p)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(outer, "secret")); err != nil || string(data) != "secret" {
+		t.Errorf("the file beside the guest holds %q, %v", data, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.Contains(" rootfs C D journal.json services.json vitals.json hostname accounts.json ", " "+e.Name()+" ") {
+			t.Errorf("%s is beside the guest's root", e.Name())
+		}
+	}
+}
+
+// climbing is a path that tries to leave.
+func climbing(r *rand.Rand, windows bool) string {
+	parts := []string{[]string{"", "/", "/a/", "a/", "/etc/kubernetes/"}[r.IntN(5)]}
+	for range 1 + r.IntN(6) {
+		parts = append(parts, []string{"..", "..", "a", "l", "secret"}[r.IntN(5)])
+	}
+	p := strings.TrimPrefix(strings.Join(parts, "/"), "//")
+	if windows && r.IntN(2) == 0 {
+		p = []string{`C:\`, `C:`, `\\?\C:\`, `D:\`}[r.IntN(4)] + strings.ReplaceAll(p, "/", `\`)
+	}
+	return p
+}
+
+func climbingConfig(r *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("#cloud-config\nwrite_files:\n")
+	for range 6 {
+		fmt.Fprintf(&b, "- path: '%s'\n  content: x\n  append: %v\n", climbing(r, r.IntN(2) == 0), r.IntN(2) == 0)
+	}
+	b.WriteString("runcmd:\n")
+	for range 6 {
+		fmt.Fprintf(&b, "- ln -s %s %s\n- mkdir -p %s\n- mv %s %s\n- sh -c 'echo x > %s'\n", climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false))
+	}
+	return b.String()
+}
+
+func climbingScript(r *rand.Rand, system string) string {
+	var b strings.Builder
+	for range 12 {
+		a, c := climbing(r, system == guest.Windows), climbing(r, system == guest.Windows)
+		if system == guest.Linux {
+			fmt.Fprintf(&b, "ln -s %s %s; cp %s %s; mv %s %s; echo x > %s; rm -rf %s; tee %s < /etc/hostname; cd %s && touch b\n", a, c, c, a, a, c, c, a, c, a)
+			continue
+		}
+		fmt.Fprintf(&b, "Set-Content %s x\nNew-Item -ItemType Directory %s\nMove-Item %s %s\nRemove-Item -Recurse %s\ncmd /c \"echo x > %s\"\ncmd /c \"mkdir %s & del %s\"\n", a, c, c, a, c, a, c, a)
+	}
+	return b.String()
+}
