@@ -90,6 +90,16 @@ func (s *Shell) counted(ctx context.Context) error {
 	return nil
 }
 
+// vet ends a script that would exhaust the memory, before it runs.
+func (s *Shell) vet(ctx context.Context, script *syntax.File) error {
+	what := tooMuch(script)
+	l, some := ctx.Value(limitsKey{}).(limits)
+	if what == "" || !some {
+		return nil
+	}
+	return s.exceed(l.used, what)
+}
+
 // writer counts what goes through it to w.
 func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
 	if l, some := ctx.Value(limitsKey{}).(limits); some {
@@ -123,12 +133,13 @@ func (f countedFile) Write(p []byte) (int, error) { return f.w.Write(p) }
 
 var sequence = regexp.MustCompile(`\{(-?\d{1,18})\.\.(-?\d{1,18})`)
 
-// tooMuch says what of a statement would exhaust the memory in one step, in which
-// nothing could end it: a long sequence, or a variable that its own value is put
-// into twice.
-func tooMuch(stmt syntax.Node) string {
+// tooMuch says what of a script would exhaust the memory in one step, in which
+// nothing could end it: a long sequence, or variables that are put into each other
+// so that they double.
+func tooMuch(script *syntax.File) string {
 	found := ""
-	syntax.Walk(stmt, func(n syntax.Node) bool {
+	var assigned []*syntax.Assign
+	syntax.Walk(script, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Lit:
 			for _, m := range sequence.FindAllStringSubmatch(n.Value, -1) {
@@ -139,26 +150,45 @@ func tooMuch(stmt syntax.Node) string {
 				}
 			}
 		case *syntax.Assign:
-			if n.Name != nil && mentions(n, n.Name.Value) > 1 {
-				found = "doubles a variable"
+			if n.Name != nil {
+				assigned = append(assigned, n)
 			}
 		}
 		return found == ""
 	})
+	if found == "" && doubles(assigned) {
+		found = "doubles a variable"
+	}
 	return found
 }
 
-// mentions counts how often the value of an assignment has a variable.
-func mentions(a *syntax.Assign, name string) int {
-	count := 0
-	if a.Append {
-		count++
-	}
-	syntax.Walk(a, func(n syntax.Node) bool {
-		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && p.Param.Value == name && !p.Length && p.Exp == nil {
-			count++
+// Rounds of doubles, and how often a first value may be in a variable after them. What
+// grows by a part in each round stays below, what doubles does not.
+const (
+	growthRounds = 40
+	maxGrowth    = 1 << 16
+)
+
+// doubles runs assignments again and again with the sizes of values alone.
+func doubles(assigned []*syntax.Assign) bool {
+	size := map[string]int{}
+	for range growthRounds {
+		for _, a := range assigned {
+			grown := 1
+			if a.Append {
+				grown += size[a.Name.Value]
+			}
+			syntax.Walk(a, func(n syntax.Node) bool {
+				if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !p.Length {
+					grown += size[p.Param.Value]
+				}
+				return true
+			})
+			if grown > maxGrowth {
+				return true
+			}
+			size[a.Name.Value] = max(size[a.Name.Value], grown)
 		}
-		return true
-	})
-	return count
+	}
+	return false
 }

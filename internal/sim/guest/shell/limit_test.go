@@ -20,6 +20,9 @@ func TestScriptsAreBounded(t *testing.T) {
 		"sh: a script in itself":   {machine.Linux, "echo 'sh /tmp/a' > /tmp/a; sh /tmp/a", "deep"},
 		"sh: a long sequence":      {machine.Linux, "echo {1..1000000000}", "sequence"},
 		"sh: doubling":             {machine.Linux, "x=a; while true; do x=$x$x; done", "doubles"},
+		"sh: doubling by another":  {machine.Linux, "a=x; while true; do b=$a$a; a=$b; done", "doubles"},
+		"sh: doubling in eval":     {machine.Linux, "a=x; while true; do eval 'a=$a$a'; done", "doubles"},
+		"sh: a chain":              {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; f=$e$e$e$e; g=$f$f$f$f; h=$g$g$g$g; i=$h$h$h$h; j=$i$i$i$i", "doubles"},
 		"sh: output":               {machine.Linux, "x=$(printf '%065536d' 1); while true; do echo $x$x$x$x; done", "writes more than"},
 		"batch: a loop":            {machine.Windows, "cmd /c c:\\a.cmd", "lines"},
 		"powershell: doubling":     {machine.Windows, "$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
@@ -70,4 +73,14 @@ func FuzzScripts(f *testing.F) {
 			shell.New(newMachine(t, lang, ""), nil, nil).Run(t.Context(), script, shell.Session{})
 		}
 	})
+}
+
+// TestGrowthIsAllowed holds that what real scripts do with variables is no doubling.
+func TestGrowthIsAllowed(t *testing.T) {
+	m := newMachine(t, machine.Linux, "")
+	const script = `PATH=$PATH:/opt/bin; list=; line=; for i in {1..50}; do list="$list $i"; line="$list:$i"; args+=" --x=$i"; done
+f() { local a="$1" b="$1$2"; echo "$a$b" > /dev/null; }; f a b; url="https://$HOSTNAME/$PATH/$list"; url="$url?$line"; eval "x=\"$url\""`
+	if code := shell.New(m, nil, nil).Bash(t.Context(), script, shell.Session{}); code != 0 || m.TakeOverrun() != "" {
+		t.Errorf("the script ended with %d", code)
+	}
 }

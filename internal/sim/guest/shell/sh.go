@@ -58,11 +58,11 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 			complaint = "process substitution is not simulated"
 			break
 		}
-		if what := tooMuch(stmt); what != "" {
-			complaint = s.exceed(ctx.Value(limitsKey{}).(limits).used, what).Error()
-			break
-		}
 		file.Stmts = append(file.Stmts, stmt)
+	}
+	if err := s.vet(ctx, file); err != nil {
+		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
+		return 137
 	}
 	failure := runner.Run(ctx, file)
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -120,6 +120,13 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 		interp.CallHandler(func(ctx context.Context, args []string) ([]string, error) {
 			if err := s.counted(ctx); err != nil {
 				return nil, err
+			}
+			if args[0] == "eval" {
+				if file, err := syntax.NewParser().Parse(strings.NewReader(strings.Join(args[1:], " ")), ""); err == nil {
+					if err := s.vet(ctx, file); err != nil {
+						return nil, err
+					}
+				}
 			}
 			return call(ctx, args)
 		}),
