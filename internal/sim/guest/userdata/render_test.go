@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,20 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := Render(ctx, []byte("{% for i in range(1000000000) %}{% endfor %}"), instance()); err != context.Canceled {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestBootstrapDataIsPlain holds that what Cluster API writes costs no process.
+func TestBootstrapDataIsPlain(t *testing.T) {
+	for _, name := range []string{"linux-join", "windows-join"} {
+		data, err := os.ReadFile("../testdata/" + name + ".cloudcfg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, template, ok := Marker(data)
+		if !ok || !plain(string(template)) {
+			t.Errorf("%s renders in a process of its own", name)
+		}
 	}
 }
 
