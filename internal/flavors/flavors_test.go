@@ -184,3 +184,29 @@ func FuzzFill(f *testing.F) {
 		}
 	})
 }
+
+// TestEveryWorkerIsRepaired: each group of workers of each flavor has a MachineHealthCheck,
+// of its own or of its class, with time enough for Windows.
+func TestEveryWorkerIsRepaired(t *testing.T) {
+	class, err := Class()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all() {
+		text, err := Get(f.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks := strings.Count(string(text), "kind: MachineHealthCheck\n")
+		if f.Topology && !f.Pools {
+			checks = strings.Count(string(class), "      healthCheck:\n")
+			text = class
+		}
+		if checks != len(f.Workers()) {
+			t.Errorf("flavor %s has %d health checks and %d groups of workers", f.name, checks, len(f.Workers()))
+		}
+		if slow := strings.Count(string(text), "nodeStartupTimeoutSeconds: 2400\n"); f.Windows && slow != 1 {
+			t.Errorf("flavor %s has %d health checks for Windows", f.name, slow)
+		}
+	}
+}
