@@ -28,7 +28,7 @@ type fence struct {
 	why  string
 }
 
-var provider = []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "cmd/casement-manager"}
+var provider = []string{"api", "internal/azure", "internal/controller", "internal/grant", "internal/webhook", "internal/metric", "internal/manager", "cmd/casement-manager"}
 var simulator = []string{"internal/sim"}
 
 var fences = []fence{

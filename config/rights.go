@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -12,29 +14,50 @@ import (
 // User is the name under which the API server knows an installed manager.
 const User = "system:serviceaccount:" + namespace + ":casement-manager"
 
-// Rights returns what gives User its rights in the whole cluster: the generated role
-// and its binding. Those in the manager's own namespace are for several replicas, and
-// only an installation has them.
+// Rights returns what gives User its rights, in the order in which it is to be made: the
+// manager's namespace, the generated roles and their bindings.
 func Rights() ([]client.Object, error) {
-	roles, err := documents("rbac/role.yaml")
-	if err != nil {
-		return nil, err
-	}
-	role := &rbacv1.ClusterRole{}
-	if err := yaml.UnmarshalStrict(roles[0], role); err != nil {
-		return nil, fmt.Errorf("embedded rbac/role.yaml: %w", err)
-	}
-	manager, err := documents("manager/manager.yaml")
-	if err != nil {
-		return nil, err
-	}
-	for _, document := range manager {
-		binding := &rbacv1.ClusterRoleBinding{}
-		if err := yaml.Unmarshal(document, binding); err == nil && binding.Kind == "ClusterRoleBinding" {
-			return []client.Object{role, binding}, nil
+	var out []client.Object
+	for _, name := range []string{"manager/manager.yaml", "rbac/role.yaml"} {
+		parts, err := documents(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, document := range parts {
+			var kind metav1.TypeMeta
+			if err := yaml.Unmarshal(document, &kind); err != nil {
+				return nil, fmt.Errorf("embedded %s: %w", name, err)
+			}
+			object := rightOf(kind.Kind)
+			if object == nil {
+				continue
+			}
+			if err := yaml.UnmarshalStrict(document, object); err != nil {
+				return nil, fmt.Errorf("embedded %s: %w", name, err)
+			}
+			if object.GetName() == namespace || object.GetName() == "casement-manager" {
+				out = append(out, object)
+			}
 		}
 	}
-	return nil, fmt.Errorf("embedded manager/manager.yaml has no ClusterRoleBinding")
+	return out, nil
+}
+
+// rightOf is an empty object of a kind that has to do with rights, nil for others.
+func rightOf(kind string) client.Object {
+	switch kind {
+	case "Namespace":
+		return &corev1.Namespace{}
+	case "ClusterRole":
+		return &rbacv1.ClusterRole{}
+	case "ClusterRoleBinding":
+		return &rbacv1.ClusterRoleBinding{}
+	case "Role":
+		return &rbacv1.Role{}
+	case "RoleBinding":
+		return &rbacv1.RoleBinding{}
+	}
+	return nil
 }
 
 // documents returns the documents of an embedded YAML stream that hold something.

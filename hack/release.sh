@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes a release in dist/: the files of the clusterctl provider, the binaries, the
-# image of casement-manager, bills of materials, and checksums of all. The same commit
-# makes the same files. hack/release.sh v0.1.0
+# image of casement-manager, bills of materials, provenance, and checksums of all. The same
+# commit makes the same files. With SIGNING_KEY, the file of a private key, checksums and
+# provenance are signed. hack/release.sh v0.1.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?name the version, such as v0.1.0}
@@ -34,5 +35,6 @@ man=$(mktemp -d)
 SOURCE_DATE_EPOCH=$time go run ./cmd/casement docs --format man "$man"
 pack "$dir/casement-man.tar.gz" "$man" .
 rm -r "$man"
-(cd "$dir" && sha256sum -- * > SHA256SUMS)
+go run ./hack/release --seal --dir "$dir" --version "$version" --commit "$(git rev-parse HEAD)" --key "${SIGNING_KEY:-}"
+[ -n "${SIGNING_KEY:-}" ] || echo "not signed: SIGNING_KEY names no key"
 ls -l "$dir"

@@ -1,7 +1,8 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, and a Helm chart as a directory), or with --sbom the bill of materials of a program.
-// hack/release.sh runs it.
+// dashboard, alerts, and a Helm chart as a directory), with --sbom the bill of materials of
+// a program, with --seal the checksums and provenance of a directory, signed if there is a
+// key, or with --verify checks all that. hack/release.sh runs it.
 package main
 
 import (
@@ -31,12 +32,51 @@ func main() {
 	dir := flag.String("dir", "", "directory to write to")
 	image := flag.String("image", "", "image of casement-manager")
 	program := flag.String("sbom", "", "program whose bill of materials is printed; nothing else is done")
+	sealed := flag.Bool("seal", false, "write checksums and provenance of the files in --dir; nothing else is done")
+	checked := flag.Bool("verify", false, "check --dir against the public --key; nothing else is done")
+	keyFile := flag.String("key", "", "PEM file of the key that signs (PKCS#8, ed25519 or ECDSA), or of the public key that verifies")
+	commit := flag.String("commit", "", "commit that the release is made from")
 	version := flag.String("version", "", "version of the release")
 	flag.Parse()
-	if err := run(*dir, *image, *program, *version); err != nil {
+	var err error
+	switch {
+	case *sealed:
+		err = sealWith(*dir, *keyFile, source{Version: *version, Repository: repository, Commit: *commit})
+	case *checked:
+		err = verifyWith(*dir, *keyFile)
+	default:
+		err = run(*dir, *image, *program, *version)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
+}
+
+// repository is where the source is.
+const repository = "https://casement.dev/casement"
+
+func sealWith(dir, keyFile string, from source) error {
+	if dir == "" || from.Version == "" || from.Commit == "" {
+		return fmt.Errorf("--dir, --version and --commit are needed")
+	}
+	key, err := readKey(keyFile)
+	if err != nil {
+		return err
+	}
+	return seal(dir, from, key)
+}
+
+func verifyWith(dir, keyFile string) error {
+	public, err := readPublicKey(keyFile)
+	if err != nil {
+		return err
+	}
+	if err := verify(dir, public); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	fmt.Println("verified:", dir)
+	return nil
 }
 
 func run(dir, image, program, version string) error {

@@ -6,8 +6,11 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -32,6 +35,7 @@ import (
 	"casement.dev/casement/internal/controller/azuremachinepool"
 	"casement.dev/casement/internal/controller/azuremachinetemplate"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/metric"
 	"casement.dev/casement/internal/webhook"
 	"casement.dev/casement/internal/webhook/workload"
@@ -39,6 +43,7 @@ import (
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=casement-system,resources=leases,verbs=get;create;update
 // +kubebuilder:rbac:groups="",namespace=casement-system,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=casement-system,resources=configmaps,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
@@ -87,22 +92,26 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 		return nil, err
 	}
 	tellIdleGates(gates, mgr.GetLogger())
+	grants := grant.New(mgr.GetClient(), cmp.Or(o.GrantNamespace, ownNamespace()), mgr.GetLogger().WithName("grant"))
 	if !o.LintOnly {
-		if err := setUpControllers(mgr, o, gates); err != nil {
+		if err := setUpControllers(mgr, o, gates, grants); err != nil {
 			return nil, err
+		}
+		if err := mgr.Add(grants); err != nil {
+			return nil, fmt.Errorf("set up the records of what identities may use: %w", err)
 		}
 	}
 	if o.WebhookPort != 0 {
-		if err := setUpWebhooks(mgr, o, gates); err != nil {
+		if err := setUpWebhooks(mgr, o, gates, grants); err != nil {
 			return nil, fmt.Errorf("set up the webhooks: %w", err)
 		}
 	}
 	return mgr, setUpChecks(mgr, o)
 }
 
-func setUpWebhooks(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate) error {
+func setUpWebhooks(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	if !o.LintOnly {
-		if err := webhook.SetupWithManager(mgr, webhook.Config{MachinePools: gates.Enabled(MachinePool)}); err != nil {
+		if err := webhook.SetupWithManager(mgr, webhook.Config{MachinePools: gates.Enabled(MachinePool), Client: mgr.GetClient(), Grants: grants}); err != nil {
 			return err
 		}
 	}
@@ -118,6 +127,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		Scheme: scheme,
 		Metrics: metricsserver.Options{
 			BindAddress: o.MetricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts: tlsOptions(o),
 		},
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection,
@@ -130,8 +140,9 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
 		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false},
 		Controller:                    config.Controller{SkipNameValidation: &o.SkipNameValidation},
-		// Secrets are read one at a time; a copy of all of them stays out of memory.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		// Secrets are read one at a time; a copy of all of them stays out of memory. So are
+		// the records of grants.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	}
 	for _, namespace := range o.Namespaces {
 		if options.Cache.DefaultNamespaces == nil {
@@ -142,13 +153,23 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 	return options
 }
 
+// ownNamespace is where the manager runs.
+func ownNamespace() string {
+	// Source: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod.
+	data, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return "casement-system"
+	}
+	return strings.TrimSpace(string(data))
+}
+
 // setUpControllers registers every controller that the gates let in.
-func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate) error {
+func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	metrics := metric.New(mgr.GetCache())
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("set up the metrics: %w", err)
 	}
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Observe: metrics.Observe, Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

@@ -20,6 +20,9 @@ type Options struct {
 	WebhookHost    string
 	WebhookPort    int
 	WebhookCertDir string
+	// HTTP2 serves webhooks and metrics by HTTP/2 too. Without it a client has HTTP/1.1,
+	// and none can open and drop streams without end (CVE-2023-44487).
+	HTTP2 bool
 	// WebhookSelfSigned, when set, is the Secret (namespace/name) in which the manager
 	// keeps a certificate for WebhookService (namespace/name) that it makes and renews
 	// itself; WebhookConfigurations are the names of those that are to trust it.
@@ -40,6 +43,10 @@ type Options struct {
 	// holds the lease and is found by itself in a cluster.
 	LeaderElection          bool
 	LeaderElectionNamespace string
+	// GrantNamespace is where it is recorded which Secrets of other namespaces identities
+	// may use; "" is the manager's own, or casement-system outside of a cluster. Only
+	// administrators may be able to write ConfigMaps there.
+	GrantNamespace string
 	// LeaseDuration is how long a leader that is gone holds the others up. It tries
 	// for RenewDeadline to renew its lease, every RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
@@ -107,6 +114,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")
+	flags.BoolVar(&o.HTTP2, "enable-http2", o.HTTP2, "serve webhooks and metrics by HTTP/2 too")
 	flags.StringVar(&o.WebhookSelfSigned, "webhook-self-signed", o.WebhookSelfSigned, "secret (namespace/name) to keep a certificate in that the manager makes and renews itself, instead of --webhook-cert-dir")
 	flags.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "service (namespace/name) that --webhook-self-signed makes a certificate for")
 	flags.StringSliceVar(&o.WebhookConfigurations, "webhook-configurations", o.WebhookConfigurations, "webhook configurations that are to trust the certificate of --webhook-self-signed")
@@ -115,6 +123,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
 	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease; found by itself in a cluster")
+	flags.StringVar(&o.GrantNamespace, "grant-namespace", o.GrantNamespace, "namespace in which it is recorded which secrets of other namespaces identities may use, and in which only administrators may write ConfigMaps; found by itself in a cluster")
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long a leader that is gone holds the others up")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader tries to renew its lease")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how often the lease is looked at")

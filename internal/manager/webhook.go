@@ -21,11 +21,19 @@ func webhookServer(o Options, keeper *certificate.Keeper) ctrlwebhook.Server {
 	if o.WebhookPort == 0 {
 		return nil
 	}
-	options := ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir}
+	options := ctrlwebhook.Options{Host: o.WebhookHost, Port: o.WebhookPort, CertDir: o.WebhookCertDir, TLSOpts: tlsOptions(o)}
 	if keeper != nil {
 		options.TLSOpts = append(options.TLSOpts, func(c *tls.Config) { c.GetCertificate = keeper.GetCertificate })
 	}
 	return ctrlwebhook.NewServer(options)
+}
+
+// tlsOptions are those of everything that is served.
+func tlsOptions(o Options) []func(*tls.Config) {
+	if o.HTTP2 {
+		return nil
+	}
+	return []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 }
 
 // certificateKeeper keeps the certificate that o asks for; nil when somebody else does.

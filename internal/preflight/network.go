@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/azure/arm"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/webhook"
 )
 
 // block is a range of addresses and where it stands.
@@ -144,6 +147,26 @@ func (c checker) networks() []lint.Rule {
 			Doc:   "With a `vnet.resourceGroup` other than the cluster's, the virtual network and its subnets are taken as they are: they exist before the cluster does, with the ranges that the manifest says.",
 			Check: c.eachSubscription(ownNetwork),
 		},
+		{
+			ID: "PRE206", Severity: lint.Error, Title: "A subnet that the cluster does not have", Oracle: lint.Unit,
+			Doc:   "A machine's `networkInterfaces[].subnetName` is one of `spec.networkSpec.subnets` of its AzureCluster. Admission refuses another where the cluster is there before the machine; a template may come first.",
+			Check: c.eachCluster(machineSubnets),
+		},
+	}
+}
+
+// machineSubnets finds interfaces in subnets that there are not.
+func machineSubnets(p *lint.Pass, c *Cluster) {
+	if c.Azure == nil {
+		return
+	}
+	for _, m := range c.Machines {
+		if m.Infra == nil {
+			continue
+		}
+		for _, e := range webhook.UnknownSubnets(c.Azure, m.Spec.NetworkInterfaces, field.NewPath("networkInterfaces")) {
+			p.Report(m.Infra, m.At.Find(e.Field), e.ErrorBody(), say("the name of a subnet of the AzureCluster"))
+		}
 	}
 }
 

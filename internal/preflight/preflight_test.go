@@ -210,6 +210,8 @@ func TestChecks(t *testing.T) {
 		{name: "peering", bad: peered("10.50.0.0/16"), want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}, good: peered("10.51.0.0/16")},
 		{name: "peering with nobody", bad: []string{vnet, vnet + "      peerings: [{resourceGroup: others, remoteVnetName: nobody}]\n"}, want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
 		{name: "network of one's own", bad: own("nobody"), want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
+		{name: "subnet", bad: []string{"        osType: Windows\n", "        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: nowhere}]\n"}, want: []string{"PRE206 " + win + "networkInterfaces[0].subnetName"},
+			good: []string{"        osType: Windows\n", "        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: node-subnet}]\n"}},
 		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
 		{name: "kubelets too new", bad: []string{"\n  version: v1.36.3", "\n  version: v1.35.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
 		{name: "kubelets too old", bad: []string{"      version: v1.36.3", "      version: v1.32.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"},

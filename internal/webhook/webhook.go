@@ -1,7 +1,8 @@
 // Package webhook is admission for casement's kinds: defaults, validation, what
-// may not change, and warnings of what has no effect. The rules are pure functions over the types; the shells
-// here hand them to controller-runtime. It reads neither the API server nor
-// Azure. internal/manager registers it.
+// may not change, and warnings of what has no effect. The rules are pure functions over
+// the types; the shells here hand them to controller-runtime. Of the API server it asks
+// two things alone: what the writer of an identity may read, and what subnets the cluster
+// of a machine has. It does not read Azure. internal/manager registers it.
 package webhook
 
 import (
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/grant"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/mutate-infrastructure-cluster-x-k8s-io-v1beta1-azurecluster,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusters,versions=v1beta1,name=default.azurecluster.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
@@ -36,13 +38,16 @@ import (
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinepool,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepools,versions=v1beta1,name=validation.azuremachinepool.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinepooltemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepooltemplates,versions=v1beta1,name=validation.azuremachinepooltemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azuremachinepoolmachine,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azuremachinepoolmachines,versions=v1beta1,name=validation.azuremachinepoolmachine.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
-// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azureclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities,versions=v1beta1,name=validation.azureclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
+// +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-azureclusteridentity,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=azureclusteridentities,versions=v1beta1,name=validation.azureclusteridentity.infrastructure.cluster.x-k8s.io,sideEffects=NoneOnDryRun,admissionReviewVersions=v1
 
 // Config is what an operator decides about admission.
 type Config struct {
 	// MachinePools admits new AzureMachinePools. Those that there are can be changed
 	// and deleted at any rate.
 	MachinePools bool
+	// Client asks the API server, and Grants records what it says of identities.
+	Client client.Client
+	Grants *grant.Book
 }
 
 // SetupWithManager registers the webhooks of all kinds.
@@ -52,7 +57,7 @@ func SetupWithManager(mgr ctrl.Manager, c Config) error {
 		if !c.MachinePools && strings.HasPrefix(k.name(), "AzureMachinePool") {
 			k = k.refusing("the manager's feature gate MachinePool is off: start it with --feature-gates=MachinePool=true")
 		}
-		errs = append(errs, k.setUp(mgr))
+		errs = append(errs, k.setUp(mgr, c))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("set up the webhooks: %w", err)
@@ -65,7 +70,7 @@ type kind interface {
 	name() string
 	// refusing is the same with no new objects, and why.
 	refusing(why string) kind
-	setUp(mgr ctrl.Manager) error
+	setUp(mgr ctrl.Manager, c Config) error
 	admit(raw []byte) (Admission, error)
 }
 
@@ -74,12 +79,12 @@ func kinds() []kind {
 	return []kind{
 		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster},
 		hook[*infrav1.AzureClusterTemplate]{kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate},
-		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine},
-		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate},
-		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool, validate: validatePool},
+		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine, ask: askMachine},
+		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate, ask: askMachineTemplate},
+		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool, validate: validatePool, ask: askPool},
 		hook[*infrav1.AzureMachinePoolTemplate]{kind: "AzureMachinePoolTemplate", validate: validatePoolTemplate},
 		hook[*infrav1.AzureMachinePoolMachine]{kind: "AzureMachinePoolMachine", validate: validatePoolMachine},
-		hook[*infrav1.AzureClusterIdentity]{kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity},
+		hook[*infrav1.AzureClusterIdentity]{kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity, ask: askIdentity},
 	}
 }
 
@@ -96,7 +101,8 @@ func (h hook[T]) object() T {
 	return obj
 }
 
-func (h hook[T]) setUp(mgr ctrl.Manager) error {
+func (h hook[T]) setUp(mgr ctrl.Manager, c Config) error {
+	h.config = c
 	b := ctrl.NewWebhookManagedBy(mgr, h.object()).WithValidator(h)
 	if h.defaults != nil {
 		b = b.WithDefaulter(h)
@@ -112,7 +118,10 @@ type hook[T client.Object] struct {
 	defaults func(T) error
 	validate func(old, obj T) field.ErrorList
 	warn     func(T) []string
-	refuses  string // why no new objects are admitted
+	// ask is what only the API server can answer; it comes after validate.
+	ask     func(ctx context.Context, c Config, old, obj T) ([]string, field.ErrorList, error)
+	config  Config
+	refuses string // why no new objects are admitted
 }
 
 // Default implements admission.Defaulter.
@@ -128,12 +137,25 @@ func (h hook[T]) Default(ctx context.Context, obj T) error {
 }
 
 // ValidateCreate implements admission.Validator.
-func (h hook[T]) ValidateCreate(_ context.Context, obj T) (admission.Warnings, error) {
+func (h hook[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
 	if h.refuses != "" {
 		return nil, h.invalid(obj, field.ErrorList{field.Forbidden(field.NewPath("spec"), h.refuses)})
 	}
 	var none T
-	return h.warnings(obj), h.invalid(obj, h.validate(none, obj))
+	return h.decide(ctx, h.warnings(obj), none, obj)
+}
+
+// decide validates and, where nothing is wrong, asks.
+func (h hook[T]) decide(ctx context.Context, warnings []string, old, obj T) (admission.Warnings, error) {
+	errs := h.validate(old, obj)
+	if len(errs) > 0 || h.ask == nil || h.config.Client == nil {
+		return warnings, h.invalid(obj, errs)
+	}
+	more, errs, err := h.ask(ctx, h.config, old, obj)
+	if err != nil {
+		return warnings, apierrors.NewInternalError(err)
+	}
+	return append(warnings, more...), h.invalid(obj, errs)
 }
 
 // ValidateUpdate implements admission.Validator. An object that is being deleted
@@ -150,7 +172,7 @@ func (h hook[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warn
 	before := h.warnings(old)
 	warnings := slices.DeleteFunc(h.warnings(obj), func(w string) bool { return slices.Contains(before, w) })
 	warnings = append(warnings, withoutEffect(h.kind, old, obj)...)
-	return warnings, h.invalid(obj, h.validate(old, obj))
+	return h.decide(ctx, warnings, old, obj)
 }
 
 // ValidateDelete implements admission.Validator.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -175,11 +176,17 @@ func install(ctx context.Context, cfg *rest.Config, o manager.Options, caBundle 
 	if err != nil {
 		return err
 	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: grantNamespace}}); err != nil {
+		return err
+	}
 	if err := c.Create(ctx, mutating); err != nil {
 		return err
 	}
 	return c.Create(ctx, validating)
 }
+
+// grantNamespace is the manager's own.
+const grantNamespace = "casement-system"
 
 // unadmitted is the label of namespaces without admission, as where the webhooks are off.
 const unadmitted = "integration.casement.dev/unadmitted"

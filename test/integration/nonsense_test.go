@@ -265,7 +265,7 @@ func (b *bed) saneMachine(labels map[string]string, spec *infrav1.AzureMachineSp
 	if labels == nil {
 		return
 	}
-	spec.SSHPublicKey = "c3NoLWVkMjU1MTkgQUFBQUMzTnphQzFsWkRJMU5URTVBQUFBSU1xS2hSU3M0UjdLc0JSdmRsVTZXR25aQ2VxVjA1ZlNIM2hmYkZ5dVRTdDcgdGVzdAo="
+	spec.SSHPublicKey = anyKey
 	spec.OSDisk.CachingType = "None"
 	spec.NetworkInterfaces = []infrav1.NetworkInterface{{PrivateIPConfigs: 1}}
 	spec.Identity = infrav1.VMIdentityNone

@@ -193,3 +193,34 @@ func TestOverlappingSubnets(t *testing.T) {
 	subnets("10.1.0.0/16")
 	b.provision()
 }
+
+// TestUnknownSubnet is refused where the cluster is known, and told by its reason where
+// nothing refuses it; the machine and its cluster can be deleted.
+func TestUnknownSubnet(t *testing.T) {
+	admitting(t, func(t *testing.T, labels map[string]string) {
+		b := newBedIn(t, labels)
+		b.sane(labels)
+		b.provision()
+		m := b.machine("machine-0", "Linux", false)
+		b.saneMachine(labels, &m.Spec)
+		m.Spec.NetworkInterfaces = []infrav1.NetworkInterface{{SubnetName: "nowhere", PrivateIPConfigs: 1}}
+		err := b.client.Create(t.Context(), m)
+		if labels == nil {
+			for _, want := range []string{"spec.networkInterfaces[0].subnetName", "nowhere", b.azureC.Spec.NetworkSpec.Subnets[0].Name} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the refusal %v does not name %q", err, want)
+				}
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.refused(m, infrav1.VMRunningCondition, "InvalidConfiguration", "spec.networkInterfaces[0].subnetName")
+		b.delete(m)
+		b.gone(m)
+		b.delete(b.azureC)
+		b.gone(b.azureC)
+		b.nothingLeft()
+	})
+}

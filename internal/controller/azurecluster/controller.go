@@ -32,6 +32,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -92,7 +93,7 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
-		if cloud.SecretKey(&all.Items[i]) == client.ObjectKeyFromObject(secret) {
+		if grant.SecretOf(&all.Items[i]) == client.ObjectKeyFromObject(secret) {
 			requests = append(requests, r.ofIdentity(ctx, &all.Items[i])...)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/azure/vault"
+	"casement.dev/casement/internal/grant"
 )
 
 // AbandonAnnotation on an AzureCluster or AzureMachine with the value "true" lets
@@ -46,6 +48,7 @@ const (
 	IdentityInvalid       = "IdentityInvalid"
 	IdentitySecretMissing = "IdentitySecretNotFound"
 	NamespaceNotAllowed   = "NamespaceNotAllowedByIdentity"
+	SecretNotAllowed      = "IdentitySecretNotAllowed"
 )
 
 // IdentityError says why a cluster has no credentials. Identities, their secrets
@@ -58,6 +61,7 @@ func (e *IdentityError) Error() string { return e.Message }
 // same subscription share what they know. It is safe for concurrent use.
 type Opener struct {
 	client  client.Client
+	grants  Grants
 	pool    *identity.Pool
 	readTTL time.Duration
 
@@ -77,10 +81,25 @@ type shared struct {
 	tenantID string
 }
 
+// Grants says whether an identity may use a Secret of another namespace, because
+// somebody who may read it wrote the reference.
+type Grants interface {
+	Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool, error)
+}
+
+// AsReader are the Grants of a program whose client has the rights of the one who runs
+// it: what it can read, it may use.
+type AsReader struct{}
+
+// Holds implements Grants.
+func (AsReader) Holds(context.Context, *infrav1.AzureClusterIdentity) (bool, error) { return true, nil }
+
 // Config of an Opener.
 type Config struct {
 	// Client reads identities, secrets and namespaces.
 	Client client.Client
+	// Grants are asked about secrets in other namespaces than their identity's.
+	Grants Grants
 	// Clouds overrides where Azure environments are, by name.
 	Clouds map[string]identity.Cloud
 	// Log gets a line per ARM call at V(4).
@@ -95,6 +114,7 @@ type Config struct {
 func NewOpener(c Config) *Opener {
 	return &Opener{
 		client:  c.Client,
+		grants:  c.Grants,
 		pool:    identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log, Observe: c.Observe}),
 		readTTL: c.ReadTTL,
 		shared:  map[string]shared{},
@@ -109,13 +129,6 @@ func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
-}
-
-// SecretKey names the secret that an identity keeps its credentials in; the name
-// is empty when it has none.
-func SecretKey(i *infrav1.AzureClusterIdentity) types.NamespacedName {
-	ref := i.Spec.ClientSecret
-	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, i.Namespace), Name: ref.Name}
 }
 
 // Open finds a cluster's credentials and returns its session. It does not ask
@@ -224,12 +237,19 @@ func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c
 
 // readSecret fills in what the identity keeps in a secret.
 func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity, s *identity.Source) error {
-	key := SecretKey(i)
+	key := grant.SecretOf(i)
 	if key.Name == "" {
 		return nil
 	}
 	secret := &corev1.Secret{}
-	if err := o.client.Get(ctx, key, secret); apierrors.IsNotFound(err) {
+	err := o.client.Get(ctx, key, secret)
+	if client.IgnoreNotFound(err) == nil {
+		// Before anything is said of the secret, even that it is not there.
+		if refused := o.mayUse(ctx, i, secret); refused != nil {
+			return refused
+		}
+	}
+	if apierrors.IsNotFound(err) {
 		return &IdentityError{IdentitySecretMissing, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s names secret %s, which does not exist: create it with the key clientSecret", client.ObjectKeyFromObject(i), key)}
 	} else if err != nil {
 		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, client.ObjectKeyFromObject(i), err)
@@ -245,33 +265,57 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	return nil
 }
 
+// mayUse checks that an identity's writer did not borrow a secret of another namespace.
+func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, secret *corev1.Secret) error {
+	if !grant.Foreign(i) || grant.Names(secret, i) {
+		return nil
+	}
+	if o.grants != nil {
+		if held, err := o.grants.Holds(ctx, i); err != nil || held {
+			return err
+		}
+	}
+	return &IdentityError{SecretNotAllowed, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s/%s names secret %s of another namespace, and it is not known that who wrote this may read it: "+
+		"keep the secret in namespace %s, annotate it with %s=%s/%s, or create the identity as a user who may read it",
+		i.Namespace, i.Name, grant.SecretOf(i), i.Namespace, grant.IdentitiesAnnotation, i.Namespace, i.Name)}
+}
+
 // Hold puts a finalizer on the cluster's identity, so that it outlives the cluster.
 func (o *Opener) Hold(ctx context.Context, c *infrav1.AzureCluster) error {
-	return o.mark(ctx, c, controllerutil.AddFinalizer)
-}
-
-// Release takes the finalizer off again. An identity that is gone is fine.
-func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
-	return o.mark(ctx, c, controllerutil.RemoveFinalizer)
-}
-
-func (o *Opener) mark(ctx context.Context, c *infrav1.AzureCluster, change func(client.Object, string) bool) error {
 	if c.Spec.IdentityRef == nil {
 		return nil
 	}
 	found := &infrav1.AzureClusterIdentity{}
-	err := o.client.Get(ctx, IdentityKey(c), found)
-	if err != nil {
+	if err := o.client.Get(ctx, IdentityKey(c), found); err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	return o.change(ctx, c, found, controllerutil.AddFinalizer)
+}
+
+// Release takes the finalizer off again, wherever it is: the cluster may have named
+// another identity before.
+func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
+	var all infrav1.AzureClusterIdentityList
+	if err := o.client.List(ctx, &all); err != nil {
+		return fmt.Errorf("find the identities that AzureCluster %s holds: %w", c.Name, err)
+	}
+	var errs []error
+	for i := range all.Items {
+		errs = append(errs, o.change(ctx, c, &all.Items[i], controllerutil.RemoveFinalizer))
+	}
+	return errors.Join(errs...)
+}
+
+// change changes the finalizers of an identity. One that is gone is fine.
+func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity, change func(client.Object, string) bool) error {
 	before := found.DeepCopy()
 	if !change(found, identityFinalizer(c)) {
 		return nil
 	}
 	// Other clusters change the same list.
-	err = o.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := o.client.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err := client.IgnoreNotFound(err); err != nil {
-		return fmt.Errorf("change the finalizers of AzureClusterIdentity %s: %w", IdentityKey(c), err)
+		return fmt.Errorf("change the finalizers of AzureClusterIdentity %s: %w", client.ObjectKeyFromObject(found), err)
 	}
 	return nil
 }
