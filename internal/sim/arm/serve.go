@@ -30,11 +30,15 @@ type serving struct {
 func loadServing(dir string, hosts []string) (*serving, error) {
 	caCert, caKey, err := loadCA(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the local Azure's CA: %w", err)
+		return nil, err
 	}
 	ca, err := tls.X509KeyPair(caCert, caKey)
+	if err == nil && !ca.Leaf.IsCA {
+		err = errors.New("the certificate is not one of an authority")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the local Azure's CA: %w", err)
+		return nil, fmt.Errorf("%s and %s do not make a certificate authority: %w; put them back, or delete both to get a new one that clients have to trust anew",
+			filepath.Join(dir, caCertFile), filepath.Join(dir, caKeyFile), err)
 	}
 	cert, err := pki.Issue(x509.Certificate{
 		Subject: pkix.Name{CommonName: "casement local Azure"}, DNSNames: append([]string{"localhost"}, hosts...),
@@ -44,11 +48,17 @@ func loadServing(dir string, hosts []string) (*serving, error) {
 	return &serving{ca: caCert, cert: cert}, err
 }
 
+// The files of the authority.
+const (
+	caCertFile = "ca.crt"
+	caKeyFile  = "ca.key"
+)
+
+// loadCA reads the authority's two files, or makes both.
 func loadCA(dir string) (cert, key []byte, err error) {
 	if dir != "" {
-		cert, err = os.ReadFile(filepath.Join(dir, "ca.crt"))
-		if err == nil {
-			key, err = os.ReadFile(filepath.Join(dir, "ca.key"))
+		cert, key, err = readCA(filepath.Join(dir, caCertFile), filepath.Join(dir, caKeyFile))
+		if err != nil || cert != nil {
 			return cert, key, err
 		}
 	}
@@ -62,10 +72,25 @@ func loadCA(dir string) (cert, key []byte, err error) {
 	if cert, key, err = pki.PEM(ca); err != nil || dir == "" {
 		return cert, key, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ca.key"), key, 0o600); err != nil {
+	if err := writeWhole(filepath.Join(dir, caKeyFile), key, 0o600); err != nil {
 		return nil, nil, err
 	}
-	return cert, key, os.WriteFile(filepath.Join(dir, "ca.crt"), cert, 0o644)
+	return cert, key, writeWhole(filepath.Join(dir, caCertFile), cert, 0o644)
+}
+
+// readCA reads both files; none of them is no error. A key alone is what a start leaves
+// that was killed between the two, and is made anew.
+func readCA(certFile, keyFile string) (cert, key []byte, err error) {
+	cert, err = os.ReadFile(certFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	if key, err = os.ReadFile(keyFile); errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s is not there, and %s is: put the key back, or delete the certificate to get a new authority that clients have to trust anew", keyFile, certFile)
+	}
+	return cert, key, err
 }
 
 // CAPEM is the certificate that clients have to trust.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.etcd.io/bbolt"
@@ -39,15 +38,15 @@ func openStore(dir string, types *registry, log logr.Logger) (*store, error) {
 		return st, nil
 	}
 	path := filepath.Join(dir, "azure.db")
-	// Without NoSync each answer would wait for the disk. What has been written
-	// survives the death of the process either way; only a power cut may cost.
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, NoSync: true, NoFreelistSync: true})
+	if err := rescue(path); err != nil {
+		return nil, fmt.Errorf("the local Azure's state: %w", err)
+	}
+	err := guardedly(func() (err error) { st.db, err = openDB(path); return err })
 	if err != nil {
 		return nil, fmt.Errorf("open the local Azure's state %s (is another one running?): %w", path, err)
 	}
-	st.db = db
-	if err := st.load(); err != nil {
-		db.Close()
+	if err := guardedly(st.load); err != nil {
+		st.db.Close()
 		return nil, fmt.Errorf("read the local Azure's state %s: %w", path, err)
 	}
 	return st, nil
@@ -60,8 +59,12 @@ func (st *store) load() error {
 				return err
 			}
 		}
-		err := b.Bucket([]byte(bucketDocs)).ForEach(func(_, v []byte) error {
+		err := b.Bucket([]byte(bucketDocs)).ForEach(func(k, v []byte) error {
 			r := &record{}
+			v, err := unseal(k, v)
+			if err != nil {
+				return err
+			}
 			if err := json.Unmarshal(v, r); err != nil {
 				return err
 			}
@@ -76,8 +79,12 @@ func (st *store) load() error {
 		if err != nil {
 			return err
 		}
-		return b.Bucket([]byte(bucketOps)).ForEach(func(_, v []byte) error {
+		return b.Bucket([]byte(bucketOps)).ForEach(func(k, v []byte) error {
 			op := &operation{}
+			v, err := unseal(k, v)
+			if err != nil {
+				return err
+			}
 			if err := json.Unmarshal(v, op); err != nil {
 				return err
 			}
@@ -147,7 +154,7 @@ func saveOne[T any](b *bbolt.Bucket, key string, v *T) error {
 	if err != nil {
 		return err
 	}
-	return b.Put([]byte(key), data)
+	return b.Put([]byte(key), seal([]byte(key), data))
 }
 
 func (st *store) close() error {
