@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/limit"
 )
 
 // openGateway opens the way to private API servers, whose names only their own networks
@@ -29,7 +30,7 @@ func (c *conductor) openGateway(ctx context.Context, net *fabric.Fabric, passwor
 		return "", err
 	}
 	go func() {
-		if err := net.ServeGateway(ctx, l, password); err != nil {
+		if err := net.ServeGateway(ctx, limit.Default().Listener(l), password); err != nil {
 			c.log.Error(err, "the gateway to private API servers ended")
 		}
 	}()

@@ -11,6 +11,7 @@ import (
 
 	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/limit"
 )
 
 // metadataAddress is Azure's instance metadata service.
@@ -34,7 +35,8 @@ func (m *machines) external(ctx context.Context, from fabric.Origin, _, address 
 	client, server := net.Pipe()
 	l := newPipeListener(server)
 	go func() {
-		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) })) // ends with the connection
+		serve := func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) }
+		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
 	}()
 	return client, nil
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"casement.dev/casement/internal/sim/limit"
 )
 
 // serveControl answers on the control socket, which only the owner may reach.
@@ -32,7 +34,9 @@ func (c *conductor) serveControl() (*http.Server, error) {
 		c.setPhase(PhaseStopping, nil)
 		c.stop(errStopped)
 	})
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	bounds := limit.Default()
+	s := bounds.Server(mux)
+	l = bounds.Listener(l)
 	go func() {
 		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			c.log.Error(err, "control socket")

@@ -14,9 +14,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"time"
 
 	"casement.dev/casement/internal/pki"
+	"casement.dev/casement/internal/sim/limit"
 )
 
 // serving is the CA and the certificate signed by it.
@@ -101,7 +101,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if at, ok := l.Addr().(*net.TCPAddr); ok {
 		s.port.Store(int64(at.Port))
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, TLSConfig: s.TLS()}
+	bounds := limit.Default()
+	server := bounds.Server(s)
+	server.TLSConfig, l = s.TLS(), bounds.Listener(l)
 	end := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer end()
 	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {

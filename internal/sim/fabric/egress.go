@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
+	"casement.dev/casement/internal/sim/limit"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -32,6 +36,9 @@ egressSelections:
 // maxSocketPath is what Linux allows for the path of a unix socket, without its
 // closing zero.
 const maxSocketPath = 107
+
+// maxHead bounds the head of a request, as net/http does by default.
+const maxHead = 1 << 20
 
 // ServeEgress answers HTTP CONNECT on a unix socket until ctx ends and dials from
 // the origin. A socket that is left over from an earlier run is replaced.
@@ -112,11 +119,15 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from f
 	defer f.untrack(c)
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	r := bufio.NewReader(c)
+	head := &io.LimitedReader{R: c, N: maxHead}
+	r := bufio.NewReader(head)
+	_ = c.SetReadDeadline(time.Now().Add(limit.Default().Head)) // a connection that is lost cannot be read either
 	req, err := http.ReadRequest(r)
 	if err != nil {
 		return
 	}
+	_ = c.SetReadDeadline(time.Time{})
+	head.N = math.MaxInt64 // what follows is the tunnel's
 	if password != "" && !proxy.Authorized(req, password) {
 		answer(c, http.StatusProxyAuthRequired, "the password of the gateway is in the kubeconfigs of private clusters", "Proxy-Authenticate: "+proxy.Challenge)
 		return

@@ -6,7 +6,7 @@
 // It is no proxy otherwise: it dials nobody. A host that it does not know is
 // refused, so that nothing leaves the machine. It answers only those who have its
 // password. The local plane, package fabric and tests may import it; it imports
-// nothing of the module.
+// package limit alone.
 package proxy
 
 import (
@@ -19,10 +19,9 @@ import (
 	"net"
 	"net/http"
 	"time"
-)
 
-// headerTimeout bounds how long a client may take to say what it wants.
-const headerTimeout = 10 * time.Second
+	"casement.dev/casement/internal/sim/limit"
+)
 
 // Config says whom a Proxy answers for.
 type Config struct {
@@ -45,8 +44,9 @@ type Config struct {
 // Serve answers on a listener until ctx ends, and ends its connections then.
 func Serve(ctx context.Context, l net.Listener, cfg Config) error {
 	tunnels := &queue{conns: make(chan net.Conn), closed: make(chan struct{}), addr: l.Addr()}
-	inner := &http.Server{Handler: cfg.Handler, TLSConfig: cfg.TLS.Clone(), ReadHeaderTimeout: headerTimeout}
-	outer := &http.Server{Handler: &front{cfg, tunnels}, ReadHeaderTimeout: headerTimeout}
+	bounds := limit.Default()
+	inner, outer := bounds.Server(cfg.Handler), bounds.Server(&front{cfg, tunnels})
+	inner.TLSConfig, l = cfg.TLS.Clone(), bounds.Listener(l)
 	end := context.AfterFunc(ctx, func() { _, _ = outer.Close(), inner.Close() })
 	defer end()
 	ended := make(chan error, 2)

@@ -1,0 +1,89 @@
+// Package limit keeps a slow or greedy client from taking a server away from the others:
+// bounds on how long a request's head and body may take, on idle connections, and on how
+// many connections one listener has.
+//
+// It bounds no handler: answers that wait, and connections that a handler takes over
+// (tunnels, websockets), last as long as they do. Servers of the simulator and of the
+// local plane use it; it imports nothing of the module.
+package limit
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Limits of one server.
+type Limits struct {
+	// Head, Body and Idle are how long the head and the body of a request, and the time
+	// between requests, may be.
+	Head, Body, Idle time.Duration
+	// Connections is the most that a listener has at a time; more wait for their turn.
+	Connections int
+}
+
+// Default are the limits of every listener that other users of the machine reach.
+func Default() Limits {
+	return Limits{Head: 10 * time.Second, Body: 60 * time.Second, Idle: 2 * time.Minute, Connections: quarter()}
+}
+
+// maxConnections is the most that one listener has, however many files the process may
+// open.
+const maxConnections = 4096
+
+// quarter is a quarter of the files that the process may open, so that no listener takes
+// all of them.
+func quarter() int {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return 256 // of the usual 1024
+	}
+	return int(min(max(files.Cur/4, 16), maxConnections))
+}
+
+// Server serves h within the limits.
+func (l Limits) Server(h http.Handler) *http.Server {
+	return &http.Server{Handler: l.Handler(h), ReadHeaderTimeout: l.Head, IdleTimeout: l.Idle}
+}
+
+// Listener bounds the connections of a listener.
+func (l Limits) Listener(inner net.Listener) net.Listener {
+	return netutil.LimitListener(inner, l.Connections)
+}
+
+// Handler bounds how long the body of a request may take. The bound ends with the body,
+// so that an answer may take longer.
+func (l Limits) Handler(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.ContentLength == 0 {
+			h.ServeHTTP(w, r)
+			return
+		}
+		control := http.NewResponseController(w)
+		if control.SetReadDeadline(time.Now().Add(l.Body)) == nil { // not every writer has a connection
+			r.Body = &body{ReadCloser: r.Body, end: func() { _ = control.SetReadDeadline(time.Time{}) }} // the connection may be gone
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// body calls end when it has been read.
+type body struct {
+	io.ReadCloser
+	end  func()
+	once sync.Once
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.once.Do(b.end)
+	}
+	return n, err
+}
