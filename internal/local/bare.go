@@ -109,7 +109,7 @@ func (c *conductor) startBare(ctx context.Context, failed chan<- error) (func(co
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure), Log: log})
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +140,12 @@ func (c *conductor) startBare(ctx context.Context, failed chan<- error) (func(co
 }
 
 // azureEnv is what tells a program where Azure is, as the environment of a machine
-// in a cloud of its own would. It holds no secret.
-func azureEnv(a Azure) []string {
+// in a cloud of its own would, that of its managed identities included.
+func azureEnv(a Azure, secret string) []string {
 	return []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE=" + a.Endpoint, "AZURE_CA_FILE=" + a.CAFile,
+		"IDENTITY_ENDPOINT=" + a.Endpoint + identityPath, "IDENTITY_HEADER=" + secret,
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
+	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
@@ -158,7 +159,8 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 		return nil, err
 	}
 	endpoints := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
-	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile()}
+	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile(), Local: &identity.Local{
+		IdentityEndpoint: c.azure.endpoint + identityPath, IdentitySecret: c.azure.server.Client().Secret}}
 	ours, err := manager.New(limited, o)
 	if err != nil {
 		return nil, err

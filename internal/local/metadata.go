@@ -17,6 +17,9 @@ import (
 // metadataAddress is Azure's instance metadata service.
 const metadataAddress = "169.254.169.254:80"
 
+// identityPath is where the metadata service issues tokens.
+const identityPath = "/metadata/identity/oauth2/token"
+
 // external answers what a guest dials outside of its network: the metadata
 // service, and the hosts of Azure that the local one stands for, such as key vaults.
 // Everything else is refused, so that nothing leaves this machine.
@@ -69,7 +72,7 @@ func (m *machines) serveMetadata(w http.ResponseWriter, r *http.Request, vm arm.
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprint(w, vm.ComputerName)
 		return
-	case "/metadata/identity/oauth2/token":
+	case identityPath:
 		m.identity(w, r, vm.Identities)
 		return
 	default:

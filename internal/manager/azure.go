@@ -26,6 +26,8 @@ type Azure struct {
 	// CAFile has the certificate authorities, in PEM, to trust beside the
 	// system's, in every cloud.
 	CAFile string
+	// Local keeps every cloud on this machine, as the local plane asks; no flag sets it.
+	Local *identity.Local
 }
 
 // Endpoints are where one cloud is reached.
@@ -105,19 +107,20 @@ func (a *Azure) validate() []error {
 func (a *Azure) clouds() map[string]identity.Cloud {
 	out := map[string]identity.Cloud{}
 	for _, name := range []string{identity.PublicCloud, "AzureChinaCloud", "AzureUSGovernmentCloud"} {
-		out[name] = a.Endpoints.cloud(a.CAFile)
+		out[name] = a.cloud(a.Endpoints)
 	}
 	for name, e := range a.Clouds {
-		out[cmp.Or(name, identity.PublicCloud)] = e.cloud(a.CAFile)
+		out[cmp.Or(name, identity.PublicCloud)] = a.cloud(e)
 	}
 	return out
 }
 
-func (e Endpoints) cloud(caFile string) identity.Cloud {
+func (a *Azure) cloud(e Endpoints) identity.Cloud {
 	return identity.Cloud{
 		AuthorityHost:           e.AuthorityHost,
 		ResourceManagerEndpoint: e.ResourceManagerEndpoint, ResourceManagerAudience: e.ResourceManagerAudience,
-		CAFile:                   caFile,
+		CAFile:                   a.CAFile,
 		DisableInstanceDiscovery: e.AuthorityHost != "",
+		Local:                    a.Local,
 	}
 }

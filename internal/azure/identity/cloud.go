@@ -67,7 +67,7 @@ func (p *Pool) environment(name string) (environment, error) {
 	if err != nil {
 		return environment{}, err
 	}
-	env := environment{cloud: configuration, transport: transport, private: override.DisableInstanceDiscovery}
+	env := environment{cloud: configuration, transport: transport, private: override.DisableInstanceDiscovery, local: override.Local}
 	p.clouds[name] = env
 	return env, nil
 }

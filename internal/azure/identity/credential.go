@@ -119,6 +119,9 @@ func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 			ClientID: s.ClientID, TenantID: s.TenantID, TokenFilePath: s.TokenFile,
 		}))
 	}
+	if env.local != nil {
+		return &managed{local: env.local, transport: env.transport, clientID: s.ClientID, resourceID: s.ResourceID}, nil
+	}
 	o := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: options, ID: azidentity.ClientID(s.ClientID)}
 	if s.ClientID == "" {
 		o.ID = azidentity.ResourceID(s.ResourceID)

@@ -72,6 +72,8 @@ type Cloud struct {
 	// DisableInstanceDiscovery keeps the authority from being checked against
 	// Microsoft's list, which a private one is not on.
 	DisableInstanceDiscovery bool
+	// Local, where it is set, lets no connection leave this machine.
+	Local *Local
 }
 
 // Config of a Pool.
@@ -107,6 +109,7 @@ type environment struct {
 	transport policy.Transporter
 	// private says that the authority is not one of Microsoft's.
 	private bool
+	local   *Local
 }
 
 // New makes a pool.
@@ -201,7 +204,7 @@ func (s Source) hash() string {
 // transporter trusts further certificates; nil certificates mean the SDK's own.
 func transporter(c Cloud) (policy.Transporter, error) {
 	pool, err := trusted(c)
-	if err != nil || pool == nil {
+	if err != nil || pool == nil && c.Local == nil {
 		return nil, err
 	}
 	base, ok := http.DefaultTransport.(*http.Transport)
@@ -212,6 +215,9 @@ func transporter(c Cloud) (policy.Transporter, error) {
 	t.TLSClientConfig = tlsConfig(pool)
 	t.MaxIdleConnsPerHost = idleConnections
 	dial := t.DialContext
+	if c.Local != nil {
+		t.Proxy, dial = nil, c.Local.dial
+	}
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return dial(ctx, network, loopback(address))
 	}
