@@ -22,7 +22,7 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 			if err != nil || !prefix.Contains(ip) {
 				return badRequest("PrivateIPAddressNotInSubnet", "Private static IP address %s does not belong to the range of subnet prefix %s.", str(p, "privateIPAddress"), prefix)
 			}
-			if t.subnets[lower(subnet)].holds(ip, d.key()) {
+			if t.taken(subnet, ip, d.key()) {
 				return badRequest("PrivateIPAddressInUse", "IP configuration of %s is using the private IP address %s which is already allocated.", d.ID, ip)
 			}
 			return nil
@@ -43,14 +43,4 @@ func (t *tx) allocate(d *doc, p, before object, subnet string) *Error {
 	}
 	p["privateIPAddress"] = ip
 	return nil
-}
-
-func prefixes(o object) []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range append(texts(o, "addressPrefixes"), str(o, "addressPrefix")) {
-		if p, err := netip.ParsePrefix(s); err == nil {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -34,7 +34,7 @@ func (c *call) checkAssertion(known *Client, assertion string) *denial {
 	if !strings.EqualFold(token.Subject, known.ID) {
 		return denyClient(700021, "Client assertion application identifier doesn't match 'client_id' parameter.")
 	}
-	if !slices.ContainsFunc(token.Audience, c.isTokenEndpoint) {
+	if !slices.ContainsFunc(token.Audience, func(a string) bool { return c.isTokenEndpoint(a) }) {
 		return denyClient(700023, "Client assertion audience claim does not match Realm issuer.")
 	}
 	if err := verify(assertion, known.Certificate, "RS256", "PS256"); err != nil {
@@ -57,27 +57,27 @@ func timeOf(t *jwt.NumericDate) string {
 // checkFederated compares a token of another issuer with the client's federated
 // identity credentials, and its signature with the issuer's keys.
 func (c *call) checkFederated(known *Client, token jwt.RegisteredClaims, assertion string) *denial {
-	code, what, value := 700211, "issuer", token.Issuer
+	code, what, said := 700211, "issuer", token.Issuer
 	for _, f := range known.Federated {
 		switch {
 		case f.Issuer != token.Issuer:
 		case f.Subject != token.Subject:
-			code, what, value = 700213, "subject", token.Subject
+			code, what, said = 700213, "subject", token.Subject
 		case !slices.Contains(token.Audience, orDefault(f.Audience, federatedAudience)):
-			code, what, value = 700212, "audience", strings.Join(token.Audience, " ")
+			code, what, said = 700212, "audience", strings.Join(token.Audience, " ")
 		default:
 			return c.checkIssuer(f, assertion)
 		}
 	}
-	return denyClient(code, "No matching federated identity record found for presented assertion %s '%s'. Check your federated identity credential Subject, Audience and Issuer against the presented assertion.", what, value)
+	return denyClient(code, "No matching federated identity record found for presented assertion %s '%s'. Check your federated identity credential Subject, Audience and Issuer against the presented assertion.", what, said)
 }
 
 // checkIssuer checks that the issuer of a federated credential signed a token.
 func (c *call) checkIssuer(f Federated, assertion string) *denial {
 	keys := f.Keys
-	if ask := entraOf(c.s).issuer; keys == "" && ask != nil {
+	if keys == "" && entraOf(c.s).Issuer != nil {
 		var err error
-		if keys, err = ask(c.r.Context(), f.Issuer); err != nil {
+		if keys, err = entraOf(c.s).Issuer(c.r.Context(), f.Issuer); err != nil {
 			c.s.log.Error(err, "The keys of a token issuer could not be read", "issuer", f.Issuer)
 		}
 	}

@@ -32,9 +32,9 @@ var roles = []role{
 	{"9980e02c-c2be-4d73-94e8-173b1dc7cf3c", "Virtual Machine Contributor", "Create and manage virtual machines, manage disks, install and run software.", []string{"Microsoft.Compute/virtualMachines/*", "Microsoft.Compute/disks/write"}, nil},
 	{"f1a07417-d97a-45cb-824c-7a7467783830", "Managed Identity Operator", "Read and Assign User Assigned Identity", []string{"Microsoft.ManagedIdentity/userAssignedIdentities/*/read", "Microsoft.ManagedIdentity/userAssignedIdentities/*/assign/action"}, nil},
 	{"7f951dda-4ed3-4680-a7ca-43fe172d538d", "AcrPull", "acr pull", []string{"Microsoft.ContainerRegistry/registries/pull/read"}, nil},
-	{secretsUserRole, "Key Vault Secrets User", "Read secret contents.", nil, nil},
-	{secretsOfficerRole, "Key Vault Secrets Officer", "Perform any action on the secrets of a key vault, except manage permissions.", nil, nil},
-	{vaultAdministratorRole, "Key Vault Administrator", "Perform all data plane operations on a key vault and all objects in it, including certificates, keys, and secrets.", nil, nil},
+	{"4633458b-17de-408a-b874-0445c86b69e6", "Key Vault Secrets User", "Read secret contents.", nil, nil},
+	{"b86a8fe4-44ce-4948-aee5-eccb2c155cd7", "Key Vault Secrets Officer", "Perform any action on the secrets of a key vault, except manage permissions.", nil, nil},
+	{"00482a5a-887f-4fb3-b363-3b7fe8e74483", "Key Vault Administrator", "Perform all data plane operations on a key vault and all objects in it, including certificates, keys, and secrets.", nil, nil},
 }
 
 func (r role) view(subscription string) object {
@@ -56,6 +56,7 @@ func authorizationProvider() Provider {
 			{Name: typeLock, Sync: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
 		},
 		Refuse: locked,
+		Roles:  rolesOf,
 	}
 }
 
@@ -83,6 +84,22 @@ func serveAssigned(c *call) (bool, *Error) {
 	}
 	c.reply(http.StatusOK, object{"value": c.assigned(lower(c.id.fullType()))})
 	return true, nil
+}
+
+// rolesOf are the roles that are assigned to a principal at a resource or above it.
+func rolesOf(t *tx, principal string, id resourceID) []string {
+	var out []string
+	for _, d := range t.all(typeRole, "") {
+		p, scope := sub(d.Body, "properties"), ""
+		if d.id.Scope != nil {
+			scope = d.id.Scope.key()
+		}
+		_, name, _ := strings.Cut(lower(str(p, "roleDefinitionId")), "/roledefinitions/")
+		if in := id.key() == scope || strings.HasPrefix(id.key(), scope+"/"); in && str(p, "principalId") == principal {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 var filterTerm = regexp.MustCompile(`(?i)(roleName|type|principalId|assignedTo) ?(?:eq ?|\()'([^']*)'`)

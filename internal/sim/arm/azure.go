@@ -2,8 +2,6 @@ package arm
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -46,7 +44,7 @@ type Config struct {
 // providers are those of the local Azure.
 func providers(cfg Config) []Provider {
 	return []Provider{
-		entraProvider(cfg.Clients, cfg.Issuer),
+		entraProvider(Entra{Clients: cfg.Clients, Issuer: cfg.Issuer}),
 		resourcesProvider(),
 		networkProvider(Network{PublicIP: cfg.PublicIP, FQDN: cfg.FQDN, Tunnel: cfg.Tunnel}),
 		computeProvider(cfg.Machines),
@@ -63,11 +61,7 @@ func New(cfg Config) (*Server, error) {
 	}, providers(cfg)...)
 }
 
-// GuestChanged tells the server that View of a VM answers something new.
-func (s *Server) GuestChanged(string) { s.Stir() }
-
 // Intercepts tells whether the local Azure can stand for a public host.
 func Intercepts(host string) bool {
-	host = strings.TrimSuffix(lower(host), ".")
-	return slices.ContainsFunc(hosts(providers(Config{})), func(pattern string) bool { return matches(pattern, host) })
+	return Stands(host, providers(Config{})...)
 }

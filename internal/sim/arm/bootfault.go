@@ -10,7 +10,7 @@ import (
 
 // capacity refuses a machine for lack of quota or of its size, if a rule says so.
 func (t *tx) capacity(d *doc, s size, used int) *Error {
-	rule, ok := t.s.faults.Strike(faultTarget(http.MethodPut, d.id), fault.Quota, fault.SKU)
+	rule, ok := t.s.Faults().Strike(faultTarget(http.MethodPut, d.id), fault.Quota, fault.SKU)
 	switch {
 	case !ok:
 		return nil
@@ -28,12 +28,12 @@ func (s *Server) bootFault(ctx context.Context, vm VM) *Error {
 		return nil
 	}
 	target := faultTarget(http.MethodPut, id)
-	if rule, ok := s.faults.Strike(target, fault.SlowBoot); ok {
+	if rule, ok := s.Faults().Strike(target, fault.SlowBoot); ok {
 		if s.until(ctx, s.clock.Now().Add(rule.Wait())) != nil {
 			return refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 		}
 	}
-	rule, ok := s.faults.Strike(target, fault.BootFailure)
+	rule, ok := s.Faults().Strike(target, fault.BootFailure)
 	if !ok {
 		return nil
 	}
@@ -49,11 +49,11 @@ func (s *Server) threaten(id string) {
 	if err != nil || !s.isSpotMachine(id) {
 		return
 	}
-	rule, ok := s.faults.Strike(faultTarget(http.MethodPut, parsed), fault.Eviction)
+	rule, ok := s.Faults().Strike(faultTarget(http.MethodPut, parsed), fault.Eviction)
 	if !ok {
 		return
 	}
-	s.work.Go(func() {
+	s.spawn(func() {
 		if s.until(s.ctx, s.clock.Now().Add(rule.Wait())) != nil || s.awaitIdle(id) != nil {
 			return
 		}

@@ -16,32 +16,32 @@ func perMinute(n, size float64) throttle.Limit { return throttle.Limit{Size: siz
 func computeBudget(c *call) (budget, bool) {
 	id := c.id
 	if _, poll := c.operationPath(); poll {
-		return budget{"GetOperation", perMinute(15, 45), perMinute(5000, 15000)}, true
+		return budget{Name: "GetOperation", Resource: perMinute(15, 45), All: perMinute(5000, 15000)}, true
 	}
 	action := lower(id.tail())
 	switch typ := lower(id.childType()); {
 	case strings.HasPrefix(typ, "virtualmachinescalesets/virtualmachines"):
-		return scalePolicy("VMScaleSetVM", c.r.Method, action, budget{"", perMinute(4, 12), perMinute(500, 1500)}, budget{"", perMinute(12, 36), perMinute(2000, 6000)}), true
+		return scalePolicy("VMScaleSetVM", c.r.Method, action, budget{Resource: perMinute(4, 12), All: perMinute(500, 1500)}, budget{Resource: perMinute(12, 36), All: perMinute(2000, 6000)}), true
 	case strings.HasPrefix(typ, "virtualmachinescalesets"):
 		if c.r.Method == http.MethodPut && len(id.Names) == 1 {
-			return budget{"PutVMScaleSet", perMinute(4, 12), perMinute(125, 375)}, true
+			return budget{Name: "PutVMScaleSet", Resource: perMinute(4, 12), All: perMinute(125, 375)}, true
 		}
 		if action == "instanceview" || len(id.Types) > len(id.Names) && c.r.Method == http.MethodGet {
-			return budget{"HighCostGetVMScaleSet", perMinute(10, 30), perMinute(360, 1080)}, true
+			return budget{Name: "HighCostGetVMScaleSet", Resource: perMinute(10, 30), All: perMinute(360, 1080)}, true
 		}
-		return scalePolicy("VMScaleSet", c.r.Method, action, budget{"", perMinute(4, 12), perMinute(175, 525)}, budget{"", perMinute(12, 36), perMinute(800, 2400)}), true
+		return scalePolicy("VMScaleSet", c.r.Method, action, budget{Resource: perMinute(4, 12), All: perMinute(175, 525)}, budget{Resource: perMinute(12, 36), All: perMinute(800, 2400)}), true
 	case strings.HasPrefix(typ, "virtualmachines"):
 		switch {
 		case c.r.Method == http.MethodPut && len(id.Names) == 1:
-			return budget{"PutVM", perMinute(4, 12), perMinute(500, 1500)}, true
+			return budget{Name: "PutVM", Resource: perMinute(4, 12), All: perMinute(500, 1500)}, true
 		case c.r.Method == http.MethodDelete && len(id.Names) == 1 || action == "deallocate":
-			return budget{"DeleteVM", perMinute(4, 12), perMinute(500, 1500)}, true
+			return budget{Name: "DeleteVM", Resource: perMinute(4, 12), All: perMinute(500, 1500)}, true
 		case len(id.Names) == 0:
-			return budget{"ListVM", perMinute(300, 900), perMinute(300, 900)}, true
+			return budget{Name: "ListVM", Resource: perMinute(300, 900), All: perMinute(300, 900)}, true
 		case c.r.Method == http.MethodGet:
-			return budget{"LowCostGetVM", perMinute(12, 36), perMinute(8000, 24000)}, true
+			return budget{Name: "LowCostGetVM", Resource: perMinute(12, 36), All: perMinute(8000, 24000)}, true
 		}
-		return budget{"UpdateVM", perMinute(4, 12), perMinute(500, 1500)}, true
+		return budget{Name: "UpdateVM", Resource: perMinute(4, 12), All: perMinute(500, 1500)}, true
 	}
 	return budget{}, false
 }

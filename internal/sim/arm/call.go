@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
-	c := &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
+	c := s.call(w, r)
 	for _, p := range s.registry.providers {
 		if p.Front != nil && p.Front(c) {
 			return
@@ -70,6 +70,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 	}
 	s.calls.add(c)
+}
+
+// call is a request that begins.
+func (s *Server) call(w http.ResponseWriter, r *http.Request) *call {
+	return &call{s: s, w: w, r: r, host: r.Host, query: r.URL.Query(), begun: s.clock.Now()}
 }
 
 func (c *call) serve() *Error {

@@ -64,3 +64,24 @@ func (s *Server) awaitEnd(ctx context.Context, id string) *Error {
 		}
 	}
 }
+
+// ended waits for the end of an operation and returns its error.
+func (s *Server) ended(ctx context.Context, id string) *Error {
+	if id == "" {
+		return nil
+	}
+	if e := s.awaitEnd(ctx, id); e != nil {
+		return e
+	}
+	var e *Error
+	s.read(func(t *tx) {
+		if op := t.operation(id); op != nil && op.Error != nil {
+			copied := *op.Error
+			e = &copied
+		}
+	})
+	if e != nil && e.Status == 0 {
+		e.Status = http.StatusConflict
+	}
+	return e
+}

@@ -70,6 +70,12 @@ func (s *Server) Subscribe(fn func(Change)) {
 	s.feed.subs = append(append([]func(Change){}, s.feed.subs...), fn)
 }
 
+// changed is closed once an operation has ended or Stir was called.
+func (s *Server) changed() <-chan struct{} { return s.running.wait() }
+
+// spawn runs fn in the background; Close waits for it.
+func (s *Server) spawn(fn func()) { s.work.Go(fn) }
+
 // running holds the cancel functions of the operations being driven.
 type running struct {
 	mu sync.Mutex

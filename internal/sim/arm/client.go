@@ -25,17 +25,6 @@ type Client struct {
 	Federated []Federated `json:"federated,omitempty"`
 }
 
-// Federated is a federated identity credential: a token of this issuer, subject
-// and audience stands for the client.
-type Federated struct {
-	Issuer   string `json:"issuer"`
-	Subject  string `json:"subject"`
-	Audience string `json:"audience"`
-	// Keys, in PEM, are the public keys that the issuer signs with; Config.Issuer
-	// is asked for them when there are none.
-	Keys string `json:"keys,omitempty"`
-}
-
 // Client is the application of the one who runs this local Azure: with its secret one
 // may do everything.
 func (s *Server) Client() Client { return entraOf(s).owner }
@@ -75,20 +64,18 @@ type clients struct {
 
 // Admit lets an application log in from now on, until the server ends; it replaces one
 // with the same ID.
-func (s *Server) Admit(c Client) { entraOf(s).admit(c) }
-
-func (l *clients) admit(c Client) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *Server) Admit(c Client) {
+	entraOf(s).clients.mu.Lock()
+	defer entraOf(s).clients.mu.Unlock()
 	same := func(o Client) bool { return strings.EqualFold(o.ID, c.ID) }
-	l.list = append(slices.DeleteFunc(l.list, same), c)
+	entraOf(s).clients.list = append(slices.DeleteFunc(entraOf(s).clients.list, same), c)
 }
 
 // client finds an application by its ID.
-func (l *clients) client(id string) *Client {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, c := range l.list {
+func (s *Server) client(id string) *Client {
+	entraOf(s).clients.mu.RLock()
+	defer entraOf(s).clients.mu.RUnlock()
+	for _, c := range entraOf(s).clients.list {
 		if strings.EqualFold(c.ID, id) {
 			return &c
 		}

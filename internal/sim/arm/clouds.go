@@ -2,6 +2,7 @@ package arm
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 )
 
@@ -28,17 +29,23 @@ func Clouds() []Cloud {
 	}
 }
 
-// hosts are the public names that a server with these providers stands for: the
-// resource manager's and those of the providers. "*" stands for one label.
-func hosts(providers []Provider) []string {
+// hosts are the public names that a server stands for: the resource manager's and
+// those of the providers. "*" stands for one label.
+func (r *registry) hosts() []string {
 	var out []string
 	for _, c := range Clouds() {
 		out = append(out, c.Manager)
 	}
-	for _, p := range providers {
+	for _, p := range r.providers {
 		out = append(out, p.Hosts...)
 	}
 	return out
+}
+
+// Stands tells whether a server with these providers can stand for a public host.
+func Stands(host string, providers ...Provider) bool {
+	host = strings.TrimSuffix(lower(host), ".")
+	return slices.ContainsFunc(newRegistry(providers).hosts(), func(pattern string) bool { return matches(pattern, host) })
 }
 
 // matches says whether a host is of a pattern.

@@ -132,14 +132,14 @@ func invalid(target, format string, args ...any) *Error {
 
 // startMachines starts the machines that ran.
 func startMachines(s *Server) {
-	host := hostOf(s)
-	if host == nil {
+	h := hostOf(s)
+	if h == nil {
 		return
 	}
 	var vms []VM
 	s.read(func(t *tx) { vms = t.poweredOn() })
 	for _, vm := range vms {
-		host.Start(vm)
+		h.Start(vm)
 	}
 }
 
@@ -148,9 +148,9 @@ func clearMachines(t *tx) func() error {
 	s, guests := t.s, t.poweredOn()
 	return func() error {
 		computeOf(s).begun.clear()
-		if host := hostOf(s); host != nil {
+		if h := hostOf(s); h != nil {
 			for _, vm := range guests {
-				if err := host.Delete(s.ctx, vm.ID); err != nil {
+				if err := h.Delete(s.ctx, vm.ID); err != nil {
 					return fmt.Errorf("end the guest of %s: %w", vm.ID, err)
 				}
 			}

@@ -86,5 +86,5 @@ func conformanceTable(all map[string]*Type, proved map[string]bool) string {
 
 // readOnly says whether a kind refuses a verb always.
 func (k *Type) readOnly(verb string) bool {
-	return k.Name == typeScaleNIC && verb != http.MethodGet || k.Name == typeDeployment && verb == http.MethodPatch || k.Name == typeSOA && verb == http.MethodDelete
+	return k.Name == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces" && verb != http.MethodGet || k.Name == "Microsoft.Resources/deployments" && verb == http.MethodPatch || k.Name == "Microsoft.Network/privateDnsZones/SOA" && verb == http.MethodDelete
 }

@@ -13,7 +13,7 @@ import (
 func deploymentType() Type {
 	return Type{Name: typeDeployment, Style: styleGroup, Takes: time.Second, Global: true, Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
 		Actions: []Action{
-			{Name: "validate", Serve: inGroup((*call).validateDeployment)},
+			{Name: "validate", Serve: inGroup(func(c *call, id resourceID) *Error { return c.validateDeployment(id) })},
 			{Name: "exporttemplate", Serve: inGroup(exportTemplate)},
 			{Name: "cancel", Serve: inGroup(cancelDeployment)},
 		}}
@@ -88,7 +88,7 @@ func exportTemplate(c *call, id resourceID) *Error {
 // cancelDeployment ends a deployment that runs.
 func cancelDeployment(c *call, id resourceID) *Error {
 	err := c.s.update(func(t *tx) error {
-		d, op := t.edit(id.key()), t.open[id.key()]
+		d, op := t.edit(id.key()), t.underway(id.key())
 		switch {
 		case d == nil:
 			return errDeploymentNotFound(id)

@@ -44,7 +44,7 @@ func runDeployment(ctx context.Context, s *Server, op *operation) (any, *Error) 
 	if failed = s.deployAll(ctx, op, tmpl, out); failed != nil {
 		return out, failed
 	}
-	outputs, err := tmpl.Outputs(s.reference)
+	outputs, err := tmpl.Outputs(referrer(s))
 	if err != nil {
 		return out, badRequest("DeploymentOutputEvaluationFailed", "Unable to evaluate template outputs: '%s'.", err)
 	}
@@ -118,7 +118,7 @@ const deployAttempts = 30
 
 // deploy writes one resource and waits for its end.
 func (s *Server) deploy(ctx context.Context, op *operation, r template.Resource) *Error {
-	body, err := r.Body(s.reference)
+	body, err := r.Body(referrer(s))
 	if err != nil {
 		return badRequest("InvalidTemplate", "Unable to process template language expressions for resource '%s': '%s'.", r.ID, err)
 	}
@@ -174,29 +174,12 @@ func (s *Server) deployOnce(ctx context.Context, op *operation, r template.Resou
 	return "", nil
 }
 
-// ended waits for the end of an operation and returns its error.
-func (s *Server) ended(ctx context.Context, id string) *Error {
-	if id == "" {
-		return nil
-	}
-	if e := s.awaitEnd(ctx, id); e != nil {
-		return e
-	}
-	var e *Error
-	s.read(func(t *tx) {
-		if op := t.ops[id]; op != nil && op.Error != nil {
-			copied := *op.Error
-			e = &copied
-		}
-	})
-	if e != nil && e.Status == 0 {
-		e.Status = http.StatusConflict
-	}
-	return e
+// referrer answers the template function reference.
+func referrer(s *Server) func(id, version string, full bool) (any, error) {
+	return func(id, _ string, full bool) (any, error) { return s.reference(id, full) }
 }
 
-// reference answers the template function of that name.
-func (s *Server) reference(id, _ string, full bool) (any, error) {
+func (s *Server) reference(id string, full bool) (any, error) {
 	r, err := parseID(id)
 	if err != nil {
 		return nil, err

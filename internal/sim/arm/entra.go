@@ -7,29 +7,25 @@ import (
 
 const entraSpace = "Microsoft.Entra"
 
+// Entra is the configuration of the token service.
+type Entra struct {
+	// Clients are applications that may log in beside DefaultClient.
+	Clients []Client
+	// Issuer returns the public keys, in PEM, that another token service signs with;
+	// nil knows none.
+	Issuer func(ctx context.Context, issuer string) (keys string, err error)
+}
+
 // entra is what the token service keeps for a server.
 type entra struct {
-	clients
-	owner Client
-	// issuer returns the keys of another token service; nil knows none.
-	issuer func(ctx context.Context, issuer string) (keys string, err error)
+	Entra
+	owner   Client
+	clients clients
 }
 
 // entraProvider is the token service: logins, managed identities, discovery.
-// apps are those that may log in beside DefaultClient.
-func entraProvider(apps []Client, issuer func(context.Context, string) (string, error)) Provider {
-	e := &entra{issuer: issuer}
-	p := Provider{Namespace: entraSpace, State: e, Front: func(c *call) bool { return c.serveLogin() }}
-	p.Open = func(s *Server) (err error) {
-		if e.owner, err = loadOwner(s.cfg.Dir); err != nil {
-			return fmt.Errorf("the local Azure's application: %w", err)
-		}
-		for _, c := range apps {
-			e.admit(c)
-		}
-		e.admit(e.owner)
-		return nil
-	}
+func entraProvider(cfg Entra) Provider {
+	p := Provider{Namespace: entraSpace, State: &entra{Entra: cfg}, Open: openEntra, Front: serveLogin}
 	for _, c := range Clouds() {
 		p.Hosts = append(p.Hosts, c.Logins...)
 	}
@@ -37,3 +33,16 @@ func entraProvider(apps []Client, issuer func(context.Context, string) (string, 
 }
 
 func entraOf(s *Server) *entra { return stateOf[*entra](s, entraSpace) }
+
+// openEntra reads the secret of the server's own application, or draws it.
+func openEntra(s *Server) error {
+	e := entraOf(s)
+	var err error
+	if e.owner, err = loadOwner(s.cfg.Dir); err != nil {
+		return fmt.Errorf("the local Azure's application: %w", err)
+	}
+	for _, c := range append(e.Clients, e.owner) {
+		s.Admit(c)
+	}
+	return nil
+}

@@ -101,13 +101,6 @@ func (s *Server) runAccess(ctx context.Context, vm, name, user, password string)
 	return nil
 }
 
-// PasswordSetter is what a Machines implements when its guests have accounts: it
-// is how the VMAccess extension reaches them. An account that is not there is made,
-// with administrator's rights.
-type PasswordSetter interface {
-	SetPassword(ctx context.Context, id, user, password string) error
-}
-
 // extensionViews are the extensions of a machine in its instance view.
 func (t *tx) extensionViews(d *doc) []any {
 	var extensions []*doc

@@ -39,7 +39,7 @@ func TestFaultsOnAVM(t *testing.T) {
 			a := start(t, Config{Machines: quickGuests{}})
 			defer a.Close()
 			nic := a.network()
-			tc.rule.Type, tc.rule.Verbs, tc.rule.Count = typeVM, []string{http.MethodPut}, 1
+			tc.rule.Type, tc.rule.Verbs, tc.rule.Count = "Microsoft.Compute/virtualMachines", []string{http.MethodPut}, 1
 			a.addFault(tc.rule)
 			vms, _ := armcompute.NewVirtualMachinesClient(DefaultSubscription, a.credential, a.options)
 			p, err := vms.BeginCreateOrUpdate(t.Context(), "g", "w", windowsVM(nic), nil)
@@ -63,13 +63,13 @@ func TestLostAnswer(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	a.network()
-	a.addFault(fault.Rule{Kind: fault.Lose, Type: typeNIC, Verbs: []string{http.MethodDelete}})
+	a.addFault(fault.Rule{Kind: fault.Lose, Type: "Microsoft.Network/networkInterfaces", Verbs: []string{http.MethodDelete}})
 	nics, _ := armnetwork.NewInterfacesClient(DefaultSubscription, a.credential, a.options)
 	if _, err := nics.BeginDelete(t.Context(), "g", "n", nil); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("error %v, want a dropped connection", err)
 	}
 	var open int
-	a.read(func(tx *tx) { open = len(tx.ops) })
+	a.read(func(tx *tx) { open = len(tx.openOperations()) })
 	if open == 0 {
 		t.Error("the delete whose answer was lost was not carried out")
 	}

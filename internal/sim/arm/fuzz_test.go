@@ -273,19 +273,23 @@ func TestBentRequests(t *testing.T) {
 }
 
 func TestMistakeCostsOneRequest(t *testing.T) {
-	a := start(t, Config{})
+	bad := Provider{Namespace: "Microsoft.Test", Types: []Type{{Name: "Microsoft.Test/bad", Sync: true, Prepare: func(t *tx, d, _ *doc) *Error {
+		t.put(d)
+		panic("a mistake")
+	}}}}
+	s, err := Open(Options{}, append(providers(Config{}), bad)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &azure{Server: s, t: t}
 	defer a.Close()
 	group := "/subscriptions/" + DefaultSubscription + "/resourceGroups/g"
 	a.put(group, `{"location":"westeurope"}`)
-	a.registry.types["microsoft.test/bad"] = &Type{Name: "Microsoft.Test/bad", Sync: true, Prepare: func(t *tx, d, _ *doc) *Error {
-		t.put(d)
-		panic("a mistake")
-	}}
-	bad := group + "/providers/Microsoft.Test/bad/x"
-	if status, problem := a.ask("PUT", bad+"?api-version=2024-01-01", "", "", `{"location":"westeurope"}`); status != 500 || !strings.Contains(problem, "InternalServerError") {
+	path := group + "/providers/Microsoft.Test/bad/x"
+	if status, problem := a.ask("PUT", path+"?api-version=2024-01-01", "", "", `{"location":"westeurope"}`); status != 500 || !strings.Contains(problem, "InternalServerError") {
 		t.Errorf("answered %d %s", status, problem)
 	}
-	if status, _ := a.ask("GET", bad+"?api-version=2024-01-01", "", "", ""); status != 404 {
+	if status, _ := a.ask("GET", path+"?api-version=2024-01-01", "", "", ""); status != 404 {
 		t.Errorf("what the mistake wrote is there: %d", status)
 	}
 	a.put(group, `{"location":"westeurope","tags":{"still":"alive"}}`)

@@ -53,7 +53,7 @@ func (c *call) serveGroup() *Error {
 			if d == nil {
 				return errGroupNotFound(c.id.Group)
 			}
-			if op = t.open[d.key()]; op != nil {
+			if op = t.underway(d.key()); op != nil {
 				return nil
 			}
 			props(d.Body)["provisioningState"] = "Deleting"

@@ -187,3 +187,9 @@ func (r resourceID) child(typ, name string) resourceID {
 func (r resourceID) group() resourceID {
 	return resourceID{Subscription: r.Subscription, Group: r.Group}
 }
+
+// parentPath is the ID without its last type.
+func (r resourceID) parentPath() string {
+	p, _ := r.parent()
+	return p.String()
+}

@@ -38,7 +38,7 @@ func TestPrivateDNS(t *testing.T) {
 	for _, r := range items(a.carried("GET", zone+"/ALL", ""), "value") {
 		types = append(types, str(r, "type"))
 	}
-	if got := strings.Join(types, " "); got != typeRecord+" "+typeSOA {
+	if got := strings.Join(types, " "); got != "Microsoft.Network/privateDnsZones/A Microsoft.Network/privateDnsZones/SOA" {
 		t.Errorf("all record sets: %s", got)
 	}
 	if code := a.refusal("DELETE", zone, ""); code != "CannotDeleteResource" {
@@ -91,16 +91,16 @@ func TestBastion(t *testing.T) {
 	if code := a.refusal("PUT", path, body(subnet("nodes", "10.0.1.0/24"))); code != "BastionHostSubnetNameInvalid" {
 		t.Errorf("a subnet of another name: %q", code)
 	}
-	small := subnet(bastionSubnet, "10.0.2.0/28")
+	small := subnet("AzureBastionSubnet", "10.0.2.0/28")
 	if code := a.refusal("PUT", path, body(small)); code != "BastionHostSubnetSizeTooSmall" {
 		t.Errorf("a small subnet: %q", code)
 	}
-	subnet(bastionSubnet, "10.0.2.0/26")
+	subnet("AzureBastionSubnet", "10.0.2.0/26")
 	a.carried("PUT", path, body(small))
 	if name := str(a.carried("GET", path, ""), "properties", "dnsName"); !strings.HasSuffix(name, ".bastion.azure.com") {
 		t.Errorf("DNS name %q", name)
 	}
-	if code := a.refusal("DELETE", vnetPath("v")+"/subnets/"+bastionSubnet, ""); code != "InUseSubnetCannotBeDeleted" {
+	if code := a.refusal("DELETE", vnetPath("v")+"/subnets/AzureBastionSubnet", ""); code != "InUseSubnetCannotBeDeleted" {
 		t.Errorf("delete of the bastion's subnet: %q", code)
 	}
 }

@@ -4,10 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +67,7 @@ func (a *azure) settle() {
 	for {
 		var open []string
 		a.read(func(t *tx) {
-			for _, op := range t.open {
+			for _, op := range t.openOperations() {
 				open = append(open, op.ID)
 			}
 		})
@@ -88,76 +85,9 @@ func (a *azure) settle() {
 // consistent checks what the store keeps beside the documents against them.
 func (a *azure) consistent() {
 	a.t.Helper()
-	a.read(func(t *tx) {
-		again, held, given := newIndex(), 0, 0
-		for r := range ascend(t.order, "") {
-			d := t.doc(r)
-			fresh, err := d.rest(t.s.registry.typeOf(d.Type))
-			if err != nil {
-				a.t.Fatal(err)
-			}
-			if got, want := r.gist, fresh.gist; !reflect.DeepEqual(got, want) {
-				a.t.Errorf("%s: the gist is %+v, of the document %+v", r.ID, got, want)
-			}
-			again.insert(fresh)
-			for _, c := range r.configs {
-				if c.subnet != "" && c.address.IsValid() {
-					given++
-				}
-			}
-			if t.types[lower(r.Type)].Has(r) != true || t.records[r.key] != r {
-				a.t.Errorf("%s is not found by its type or key", r.ID)
-			}
-		}
-		if got, want := len(t.records), len(again.records); got != want {
-			a.t.Errorf("%d records by key, %d in order", got, want)
-		}
-		if got, want := usersOf(&t.index), usersOf(&again); !maps.EqualFunc(got, want, slices.Equal) {
-			a.t.Errorf("what points where:\n%v\nby the documents:\n%v", got, want)
-		}
-		if got, want := nonzero(t.used), nonzero(again.used); !reflect.DeepEqual(got, want) {
-			a.t.Errorf("quota in use %v, by the documents %v", got, want)
-		}
-		for subnet, addrs := range t.subnets {
-			held += len(addrs.owner)
-			for prefix, low := range addrs.low {
-				for ip := addrs.first(prefix); ip.Less(low); ip = ip.Next() {
-					if addrs.owner[ip] == nil {
-						a.t.Errorf("%s of %s is free but looked for from %s", ip, subnet, low)
-					}
-				}
-			}
-		}
-		if held != given {
-			a.t.Errorf("%d addresses in use, %d IP configurations have one", held, given)
-		}
-	})
-}
-
-func usersOf(x *index) map[string][]string {
-	out := map[string][]string{}
-	for id, t := range x.targets {
-		for _, r := range t.users {
-			out[id] = append(out[id], r.key)
-		}
-		slices.Sort(out[id])
+	for _, problem := range a.Verify() {
+		a.t.Error(problem)
 	}
-	return out
-}
-
-func nonzero(used map[quotaPlace]map[string]int) map[quotaPlace]map[string]int {
-	out := map[quotaPlace]map[string]int{}
-	for p, counts := range used {
-		for name, n := range counts {
-			if n != 0 {
-				if out[p] == nil {
-					out[p] = map[string]int{}
-				}
-				out[p][name] = n
-			}
-		}
-	}
-	return out
 }
 
 // whole checks that nothing is left half-made when nothing is under way.
@@ -169,7 +99,7 @@ func (a *azure) whole() {
 				a.t.Errorf("%s is %s though nothing is under way", r.ID, r.state)
 			}
 			for _, id := range r.refs {
-				if strings.Contains(id, "/providers/microsoft.network/") && !t.exists(id) && r.Type == typeNIC {
+				if strings.Contains(id, "/providers/microsoft.network/") && !t.exists(id) && r.Type == "Microsoft.Network/networkInterfaces" {
 					a.t.Errorf("%s points at %s, which is not there", r.ID, id)
 				}
 			}

@@ -108,16 +108,16 @@ func TestLogins(t *testing.T) {
 		{name: "certificate with its chain", make: certificate("cert-app", key, true)},
 		{name: "another key", make: certificate("secret-app", otherKey, false), want: "certificate"},
 		{name: "certificate of an application without one", make: certificate("secret-app", key, false), want: "AADSTS700027"},
-		{name: "workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour))},
-		{name: "workload identity of another account", make: workload("pod-app", federatedToken(issuerKey, "system:serviceaccount:ns:other", federatedAudience, time.Hour)), want: "AADSTS700213"},
+		{name: "workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))},
+		{name: "workload identity of another account", make: workload("pod-app", federatedToken(issuerKey, "system:serviceaccount:ns:other", "api://AzureADTokenExchange", time.Hour)), want: "AADSTS700213"},
 		{name: "workload identity for another audience", make: workload("pod-app", federatedToken(issuerKey, sa, "sts", time.Hour)), want: "AADSTS700212"},
-		{name: "expired workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, federatedAudience, -time.Hour)), want: "AADSTS700024"},
-		{name: "workload identity that another key signed", make: workload("pod-app", federatedToken(otherKey, sa, federatedAudience, time.Hour)), want: "AADSTS50013"},
-		{name: "workload identity that nobody signed", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, federatedAudience, time.Hour))), want: "AADSTS50013"},
-		{name: "workload identity of an issuer without keys", make: workload("keyless-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour)), want: "AADSTS90061"},
+		{name: "expired workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", -time.Hour)), want: "AADSTS700024"},
+		{name: "workload identity that another key signed", make: workload("pod-app", federatedToken(otherKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS50013"},
+		{name: "workload identity that nobody signed", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))), want: "AADSTS50013"},
+		{name: "workload identity of an issuer without keys", make: workload("keyless-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS90061"},
 		{name: "secret of the owner", make: secret(DefaultTenant, DefaultClient, s.Client().Secret)},
 		{name: "another secret for the owner", make: secret(DefaultTenant, DefaultClient, "local"), want: "AADSTS7000215"},
-		{name: "workload identity of an application without one", make: workload("secret-app", federatedToken(issuerKey, sa, federatedAudience, time.Hour)), want: "AADSTS700211"},
+		{name: "workload identity of an application without one", make: workload("secret-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS700211"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options
@@ -156,7 +156,7 @@ func TestWorkloadIdentityOfAnIdentity(t *testing.T) {
 	a.put(id+"/federatedIdentityCredentials/f", `{"properties":{"issuer":"https://issuer.test/","subject":"sub","audiences":["api://AzureADTokenExchange"]}}`)
 	for subject, want := range map[string]bool{"sub": true, "other": false} {
 		credential, err := azidentity.NewClientAssertionCredential(DefaultTenant, client, func(context.Context) (string, error) {
-			return federatedToken(issuerKey, subject, federatedAudience, time.Hour), nil
+			return federatedToken(issuerKey, subject, "api://AzureADTokenExchange", time.Hour), nil
 		}, &azidentity.ClientAssertionCredentialOptions{ClientOptions: a.options.ClientOptions, DisableInstanceDiscovery: true})
 		if err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestManagedIdentity(t *testing.T) {
 	client := a.put(id, `{"location":"westeurope"}`)["properties"].(map[string]any)["clientId"].(string)
 	for _, endpoint := range []string{"", "https://azure.test/metadata/identity/oauth2/token"} {
 		t.Setenv("IDENTITY_ENDPOINT", endpoint)
-		t.Setenv("IDENTITY_HEADER", a.Client().Secret)
+		t.Setenv("IDENTITY_HEADER", a.Server.Client().Secret)
 		if endpoint == "" {
 			if err := errors.Join(os.Unsetenv("IDENTITY_ENDPOINT"), os.Unsetenv("IDENTITY_HEADER")); err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestManagedIdentity(t *testing.T) {
 		for _, tc := range []struct {
 			id   azidentity.ManagedIDKind
 			want string
-		}{{nil, systemClient}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
+		}{{nil, "00000000-0000-0000-0000-0000000000c2"}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
 			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: policy.ClientOptions{Transport: metadata{a.Server}, Retry: policy.RetryOptions{MaxRetries: -1}}, ID: tc.id})
 			if err != nil {
 				t.Fatal(err)
@@ -208,7 +208,7 @@ type metadata struct{ *Server }
 
 func (m metadata) Do(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == "169.254.169.254" {
-		return roundTrip(http.HandlerFunc(m.ServeAnyIdentity), r)
+		return roundTrip(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Server.ServeAnyIdentity(w, r) }), r)
 	}
 	return m.Server.Do(r)
 }

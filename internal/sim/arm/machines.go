@@ -106,3 +106,10 @@ type DataDisk struct {
 	LUN     int
 	SizeGiB int
 }
+
+// PasswordSetter is what a Machines implements when its guests have accounts: it
+// is how the VMAccess extension reaches them. An account that is not there is made,
+// with administrator's rights.
+type PasswordSetter interface {
+	SetPassword(ctx context.Context, id, user, password string) error
+}

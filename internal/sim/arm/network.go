@@ -23,14 +23,6 @@ const (
 	typeSubnet = typeVNet + "/subnets"
 )
 
-// What resources are for those that they point at.
-const (
-	asInterface      = "interface"
-	asVirtualMachine = "virtualMachine"
-	asScaleSet       = "scaleSet"
-	asOwner          = "owner" // of a subnet's address
-)
-
 // Network is the configuration of the network provider.
 type Network struct {
 	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
@@ -180,7 +172,7 @@ func checkAddress(c *call, vnet resourceID) *Error {
 		for _, s := range items(d.Body, "properties", "subnets") {
 			for _, prefix := range prefixes(props(cloneObject(s))) {
 				if prefix.Contains(ip) {
-					out["available"] = !t.subnets[lower(d.ID+"/subnets/"+str(s, "name"))].holds(ip, "")
+					out["available"] = !t.taken(d.ID+"/subnets/"+str(s, "name"), ip, "")
 				}
 			}
 		}

@@ -1,10 +1,6 @@
 package arm
 
-import (
-	"fmt"
-	"hash/fnv"
-	"strings"
-)
+import "strings"
 
 func prepareNIC(t *tx, d, old *doc) *Error {
 	p := props(d.Body)
@@ -57,12 +53,4 @@ func viewNIC(t *tx, d *doc, body object, _ string) {
 		props(body)["macAddress"] = mac(d.ETag[:0] + d.key())
 		props(body)["primary"] = true
 	}
-}
-
-// mac is an address of Microsoft's range, made from the interface's ID.
-func mac(seed string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(lower(seed))) // never fails (hash.Hash)
-	n := h.Sum32()
-	return fmt.Sprintf("00-0D-3A-%02X-%02X-%02X", byte(n>>16), byte(n>>8), byte(n))
 }

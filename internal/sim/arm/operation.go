@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,6 +137,9 @@ func (s *Server) carry(op *operation) {
 		s.log.Error(failed, "The end of an operation could not be kept", "operation", op.Action, "resource", op.Target)
 	}
 }
+
+// openOperations are those in progress.
+func (t *tx) openOperations() []*operation { return slices.Collect(maps.Values(t.open)) }
 
 // until waits for a time of the server's clock.
 func (s *Server) until(ctx context.Context, at time.Time) error {

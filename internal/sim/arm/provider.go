@@ -32,6 +32,9 @@ type Provider struct {
 	NotFound func(id resourceID) *Error
 	// Busy words the refusal of a write while an operation is under way.
 	Busy func(op *operation) *Error
+	// Roles are the roles that a principal has at a resource, by the names of their
+	// definitions.
+	Roles func(t *tx, principal string, id resourceID) []string
 	// Budget is a limit of requests that the provider has of its own.
 	Budget func(c *call) (budget, bool)
 	// Refuse is asked before each request below a subscription.
@@ -46,7 +49,7 @@ type Provider struct {
 	Front func(c *call) bool
 	// Data serves a data plane, by the host that is asked.
 	Data func(c *call) (bool, *Error)
-	// Open reads what the provider keeps beside the state, when a server starts.
+	// Open reads what the provider keeps beside the state, or makes it.
 	Open func(s *Server) error
 	// Start takes up what ran, once the state is open or was replaced.
 	Start func(s *Server)
@@ -101,6 +104,8 @@ type Type struct {
 	Uses func(d *doc) []Use
 	// Power is a word on the state that the inventory shows.
 	Power func(d *doc) string
+	// Principal is the identity that a document stands for.
+	Principal func(t *tx, d *doc) Principal
 	// Filter keeps of a list what a $filter asks for.
 	Filter func(t *tx, found []*record, filter string) []*record
 	// Serve answers requests to the type in a way of its own; false leaves them to
@@ -135,6 +140,15 @@ type Reference struct {
 	// Unlinks: the reference goes when that which it points at is deleted.
 	Unlinks bool
 }
+
+// What resources are for those that they point at: the names that providers
+// declare and ask by.
+const (
+	asInterface      = "interface"
+	asVirtualMachine = "virtualMachine"
+	asScaleSet       = "scaleSet"
+	asOwner          = "owner" // of a subnet's address
+)
 
 // Use is so much of one thing that is counted for a quota.
 type Use struct {

@@ -89,9 +89,9 @@ func usesOf(d *doc, name string, spot bool) []Use {
 		return nil
 	}
 	if spot {
-		return []Use{{usageSpot, sz.cores}, {usageMachines, 1}}
+		return []Use{{Name: usageSpot, N: sz.cores}, {Name: usageMachines, N: 1}}
 	}
-	return []Use{{sz.family, sz.cores}, {usageCores, sz.cores}, {usageMachines, 1}}
+	return []Use{{Name: sz.family, N: sz.cores}, {Name: usageCores, N: sz.cores}, {Name: usageMachines, N: 1}}
 }
 
 func usesOfVM(d *doc) []Use {

@@ -31,7 +31,7 @@ type record struct {
 	key string
 	// size and hidden are the lengths of Body and Hidden.
 	size, hidden int
-	gist
+	gist         `json:"-"`
 }
 
 // doc is a resource taken apart to be read or changed. One that came from the

@@ -168,14 +168,14 @@ func named(serve func(c *call, set resourceID, ids []string) *Error) func(c *cal
 }
 
 // getInstance answers an instance, or its instance view.
-func getInstance(c *call, id resourceID, instanceView bool) *Error {
+func getInstance(c *call, id resourceID, asView bool) *Error {
 	var body object
 	e := errNotFound(id)
 	c.s.read(func(t *tx) {
 		if set := t.find(setOfInstance(id).key()); set != nil {
 			if d := t.memberOf(set, id.name()); d != nil {
 				body, e = t.memberView(d, c.query.Get("$expand")), nil
-				if instanceView {
+				if asView {
 					body = t.instanceView(d)
 				}
 			}

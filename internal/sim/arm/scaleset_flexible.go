@@ -95,7 +95,7 @@ func (t *tx) makeFlexibleNICs(set, d *doc, suffix string, pool *addressPool) *Er
 		primary := boolean(p, "primary") || len(configs) == 1
 		delete(p, "primary")
 		p["nicType"] = "Standard"
-		t.put(&doc{ID: id.String(), Type: typeNIC, id: id, Hidden: object{}, Body: object{"location": set.Body["location"], "kind": "Regular", "properties": p}})
+		t.put(&doc{ID: id.String(), Type: foreignNIC, id: id, Hidden: object{}, Body: object{"location": set.Body["location"], "kind": "Regular", "properties": p}})
 		refs = append(refs, object{"id": id.String(), "properties": object{"primary": primary, "deleteOption": "Delete"}})
 	}
 	props(d.Body)["networkProfile"] = object{"networkInterfaces": refs}

@@ -147,7 +147,7 @@ func (s *Server) launchOnce(k task) {
 		current = d != nil && str(d.Hidden, "task") == k.key && (k.what == taskDelete || !isDeleting(d))
 	})
 	if current {
-		l.failed = s.launch(s.ctx, k)
+		l.failed = s.carryOut(s.ctx, k)
 		l.key = k.key
 	}
 }
@@ -183,7 +183,7 @@ func each(tasks []task, fn func(task)) {
 // perform does tasks and waits until each is done, has failed, or has been
 // superseded. Members become ready one by one; the first failure is returned.
 func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Error {
-	each(tasks, s.launchOnce)
+	each(tasks, func(k task) { s.launchOnce(k) })
 	if s.until(ctx, op.Due) != nil {
 		return errStopping()
 	}
@@ -193,7 +193,7 @@ func (s *Server) perform(ctx context.Context, op *operation, tasks []task) *Erro
 	results := make(chan *Error, len(tasks))
 	running := 0
 	for len(tasks) > 0 || running > 0 {
-		changed := s.running.wait()
+		changed := s.changed()
 		var ready, plain []task
 		tasks = slices.DeleteFunc(tasks, func(k task) bool {
 			done, e := s.outcome(k)
@@ -249,8 +249,8 @@ func errStopping() *Error {
 	return refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 }
 
-// launch does the part of a task that does not wait for the guest.
-func (s *Server) launch(ctx context.Context, k task) *Error {
+// carryOut does the part of a task that does not wait for the guest.
+func (s *Server) carryOut(ctx context.Context, k task) *Error {
 	m := hostOf(s)
 	if m == nil {
 		return nil

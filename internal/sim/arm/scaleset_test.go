@@ -114,7 +114,7 @@ func startWith(t *testing.T, cfg Config, h *rack) *azure {
 	cfg.Machines = h
 	a := start(t, cfg)
 	h.mu.Lock()
-	h.changed = a.GuestChanged
+	h.changed = func(string) { a.Stir() }
 	h.mu.Unlock()
 	return a
 }
@@ -362,7 +362,7 @@ func TestScaleSetRefused(t *testing.T) {
 		}, "InvalidParameter"},
 		"weak password": {func(s *armcompute.VirtualMachineScaleSet) { profile(s).OSProfile.AdminPassword = new("aaaaaaaaaaaa") }, "InvalidParameter"},
 		"too much data": {func(s *armcompute.VirtualMachineScaleSet) {
-			profile(s).OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, maxCustomData+1)))
+			profile(s).OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, 64<<10+1)))
 		}, "InvalidParameter"},
 		"unknown size": {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Name = new("Standard_X1") }, "InvalidParameter"},
 		"barred size":  {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Name = new("Standard_NC6s_v3") }, "SkuNotAvailable"},
@@ -490,7 +490,7 @@ func (a *azure) awaitRoll(want armcompute.RollingUpgradeStatusCode) armcompute.R
 		a.t.Fatal(err)
 	}
 	for {
-		changed := a.running.wait()
+		changed := a.changed()
 		got, err := rolls.GetLatest(a.t.Context(), "g", "win", nil)
 		if err != nil {
 			a.t.Fatal(err)
@@ -624,10 +624,10 @@ func TestFaultsOnInstances(t *testing.T) {
 			a := startWith(t, Config{}, newRack())
 			defer a.Close()
 			a.network()
-			rule := fault.Rule{Kind: kind, Type: typeScale, Count: 1}
+			rule := fault.Rule{Kind: kind, Type: "Microsoft.Compute/virtualMachineScaleSets", Count: 1}
 			switch kind {
 			case fault.BootFailure:
-				rule.Type, rule.Name = typeInstance, "1"
+				rule.Type, rule.Name = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines", "1"
 			case fault.Operation:
 				rule.Code = want
 			}
@@ -647,7 +647,7 @@ func TestFaultsOnInstances(t *testing.T) {
 					t.Errorf("instance %s is %s after its set's write failed", id, *vm.Properties.ProvisioningState)
 				}
 			}
-			a.addFault(fault.Rule{Kind: fault.Operation, Type: typeScale, Count: 1})
+			a.addFault(fault.Rule{Kind: fault.Operation, Type: "Microsoft.Compute/virtualMachineScaleSets", Count: 1})
 			up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("*"), nil)
 			if err == nil {
 				_, err = up.PollUntilDone(t.Context(), nil)

@@ -63,7 +63,7 @@ func runDeleteScaleSet(ctx context.Context, s *Server, op *operation) (any, *Err
 	if err != nil {
 		return nil, asError(err)
 	}
-	each(all, s.launchOnce)
+	each(all, func(k task) { s.launchOnce(k) })
 	if ctx.Err() != nil {
 		return nil, errStopping()
 	}

@@ -164,7 +164,7 @@ func TestVMRefused(t *testing.T) {
 			v.Properties.OSProfile.LinuxConfiguration = &armcompute.LinuxConfiguration{}
 		}, "InvalidParameter"},
 		"custom data": {func(v *armcompute.VirtualMachine) {
-			v.Properties.OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, maxCustomData+1)))
+			v.Properties.OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, 64<<10+1)))
 		}, "InvalidParameter"},
 		"unknown size": {func(v *armcompute.VirtualMachine) {
 			v.Properties.HardwareProfile.VMSize = new(armcompute.VirtualMachineSizeTypes("Standard_X1"))

@@ -93,7 +93,7 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, clock: cfg.Clock, pace: cfg.Latency, registry: types, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
-	if err := s.prepare(hosts(providers)); err != nil {
+	if err := s.prepare(); err != nil {
 		store.close()
 		return nil, err
 	}
@@ -104,8 +104,8 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 }
 
 // prepare reads what is kept beside the state, or makes it.
-func (s *Server) prepare(hosts []string) (err error) {
-	if s.pki, err = loadServing(s.cfg.Dir, hosts); err != nil {
+func (s *Server) prepare() (err error) {
+	if s.pki, err = loadServing(s.cfg.Dir, s.registry.hosts()); err != nil {
 		return fmt.Errorf("the local Azure's CA: %w", err)
 	}
 	if s.signer, err = loadSigner(s.cfg.Dir); err != nil {
@@ -126,11 +126,7 @@ func (s *Server) prepare(hosts []string) (err error) {
 // open.
 func (s *Server) resume() {
 	var open []*operation
-	s.read(func(t *tx) {
-		for _, op := range t.open {
-			open = append(open, op)
-		}
-	})
+	s.read(func(t *tx) { open = t.openOperations() })
 	for _, p := range s.registry.providers {
 		if p.Start != nil {
 			p.Start(s)

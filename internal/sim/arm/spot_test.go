@@ -13,9 +13,9 @@ import (
 func (a *azure) settled() {
 	a.t.Helper()
 	for {
-		changed := a.running.wait()
+		changed := a.changed()
 		open := 0
-		a.read(func(t *tx) { open = len(t.open) })
+		a.read(func(t *tx) { open = len(t.openOperations()) })
 		if open == 0 {
 			return
 		}
@@ -82,7 +82,7 @@ func TestEvictionOfVMs(t *testing.T) {
 	nic = a.network()
 
 	// One that is evicted by a rule, once it has come up.
-	a.addFault(fault.Rule{Kind: fault.Eviction, Type: typeVM, Delay: "1ms", Count: 1})
+	a.addFault(fault.Rule{Kind: fault.Eviction, Type: "Microsoft.Compute/virtualMachines", Delay: "1ms", Count: 1})
 	spot := windowsVM(nic)
 	spot.Properties.Priority = new(armcompute.VirtualMachinePriorityTypesSpot)
 	changes := make(chan Change, 1000)

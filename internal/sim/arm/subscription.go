@@ -72,12 +72,6 @@ func (c *call) provider(namespace string) object {
 	return object{"id": "/subscriptions/" + c.id.Subscription + "/providers/" + namespace, "namespace": namespace, "registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list}
 }
 
-// parentPath is the ID without its last type.
-func (r resourceID) parentPath() string {
-	p, _ := r.parent()
-	return p.String()
-}
-
 // tagNames lists the tags in use and how often.
 func (c *call) tagNames() []any {
 	used := map[string]map[string]int{}

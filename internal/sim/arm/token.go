@@ -82,10 +82,10 @@ func (c *call) denied(d *denial) {
 // login checks a credential and tells the client's principal.
 func (c *call) login(client, secret, assertionType, assertion string) (principal string, _ *denial) {
 	principal = client
-	known := entraOf(c.s).client(client)
-	if id, ok := c.s.identity("clientId", client); ok {
-		known = &Client{ID: client, Federated: id.federated}
-		principal = id.principal
+	known := c.s.client(client)
+	if id, ok := principalNamed(c.s, "client_id", client); ok {
+		known = &Client{ID: client, Federated: id.Federated}
+		principal = id.Object
 	}
 	if known == nil {
 		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", client, c.s.cfg.TenantID)

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,18 @@ func (t *tx) dropOp(id string) {
 	t.removeOp(id)
 	t.undo = append(t.undo, func() { t.insertOp(old) })
 	t.opKeys[id] = true
+}
+
+// underway is the operation in progress on a document, by its key; nil for none.
+func (t *tx) underway(key string) *operation { return t.open[key] }
+
+// operation is the one with an ID, nil if there is none or it is forgotten.
+func (t *tx) operation(id string) *operation { return t.ops[lower(id)] }
+
+// taken says whether another than the resource with a key has an address of a
+// subnet.
+func (t *tx) taken(subnet string, ip netip.Addr, except string) bool {
+	return t.subnets[lower(subnet)].holds(ip, except)
 }
 
 // exists says whether an ID names a stored resource or a part of one.

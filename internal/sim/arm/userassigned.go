@@ -8,7 +8,7 @@ func identityProvider() Provider {
 		Namespace: "Microsoft.ManagedIdentity",
 		Versions:  []string{"2024-11-30", "2023-01-31", "2018-11-30"},
 		Types: []Type{
-			{Name: typeIdentity, Sync: true, Prepare: prepareIdentity},
+			{Name: typeIdentity, Sync: true, Prepare: prepareIdentity, Principal: principalOf},
 			{Name: typeFederated, Sync: true, Global: true, Prepare: prepareFederated},
 		},
 	}

@@ -36,14 +36,6 @@ func viewUsers(fields ...string) func(t *tx, d *doc, body object, expand string)
 	}
 }
 
-func idsOf(records []*record) []string {
-	var out []string
-	for _, r := range records {
-		out = append(out, r.ID)
-	}
-	return out
-}
-
 // subnetsUsing lists the subnets that point at an ID.
 func (t *tx) subnetsUsing(id string) []string {
 	var out []string

@@ -131,17 +131,6 @@ func (c *call) serveVault(vault, login string) *Error {
 	return errUnsupported(c.r.Method + " of a secret")
 }
 
-// loginHost is where tokens are issued for the host that was asked.
-func (c *call) loginHost(public string) string {
-	if public != "" {
-		return public
-	}
-	if addr, ok := c.r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
-		return addr.String()
-	}
-	return "localhost"
-}
-
 // authorizeVault checks the bearer token of a call to a vault's data plane.
 func (c *call) authorizeVault(login string) *Error {
 	_, domain, _ := strings.Cut(c.host, ".")
@@ -173,7 +162,7 @@ func (c *call) authorizeVault(login string) *Error {
 }
 
 // bundle is a secret's version as the data plane shows it.
-func (c *call) bundle(name string, v object, value bool) object {
+func (c *call) bundle(name string, v object, secret bool) object {
 	out := object{"id": "https://" + c.host + "/secrets/" + name + "/" + str(v, "version"), "attributes": object{"recoveryLevel": "Recoverable+Purgeable"}}
 	for _, k := range []string{"enabled", "created", "updated", "exp", "nbf"} {
 		if v[k] != nil {
@@ -185,7 +174,7 @@ func (c *call) bundle(name string, v object, value bool) object {
 			out[k] = v[k]
 		}
 	}
-	if value {
+	if secret {
 		out["value"] = v["value"]
 	}
 	return out

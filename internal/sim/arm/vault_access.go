@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Roles for the data plane of key vaults.
@@ -19,7 +18,7 @@ const (
 // its rights by roles. Applications and users, and vaults with access policies, are
 // not limited here: who may do what is not modelled for them.
 func (c *call) mayUseSecret(vault *doc) *Error {
-	managed, ok := c.s.identity("principalId", c.principal)
+	managed, ok := c.s.principal(func(p Principal) bool { return p.Object == c.principal })
 	if !ok {
 		return nil
 	}
@@ -35,22 +34,13 @@ func (c *call) mayUseSecret(vault *doc) *Error {
 	}
 	may := false
 	c.s.read(func(t *tx) {
-		for _, d := range t.all(typeRole, "") {
-			p := sub(d.Body, "properties")
-			_, name, _ := strings.Cut(lower(str(p, "roleDefinitionId")), "/roledefinitions/")
-			scope := ""
-			if d.id.Scope != nil {
-				scope = d.id.Scope.key()
-			}
-			in := c.id.key() == scope || strings.HasPrefix(c.id.key(), scope+"/")
-			may = may || in && str(p, "principalId") == c.principal && slices.Contains(able, name)
-		}
+		may = slices.ContainsFunc(t.roles(c.principal, c.id), func(role string) bool { return slices.Contains(able, role) })
 	})
 	if may {
 		return nil
 	}
 	e := refuse(http.StatusForbidden, "Forbidden", "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or role definitions were changed recently, please observe propagation time.\r\nCaller: appid=%s;oid=%s;iss=https://sts.windows.net/%s/\r\nAction: 'Microsoft.KeyVault/vaults/secrets/%s/action'\r\nResource: '%s'\r\nAssignment: (not found)\r\nVault: %s",
-		managed.client, c.principal, c.s.cfg.TenantID, action, lower(c.id.String()), vault.id.name())
+		managed.Client, c.principal, c.s.cfg.TenantID, action, lower(c.id.String()), vault.id.name())
 	return e
 }
 

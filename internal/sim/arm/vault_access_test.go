@@ -33,7 +33,7 @@ func TestVaultAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.carried("PUT", vault+"/secrets/own/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a",
-		`{"properties": {"principalId": "`+body.Properties.PrincipalID+`", "roleDefinitionId": "/subscriptions/`+DefaultSubscription+`/providers/Microsoft.Authorization/roleDefinitions/`+secretsUserRole+`"}}`)
+		`{"properties": {"principalId": "`+body.Properties.PrincipalID+`", "roleDefinitionId": "/subscriptions/`+DefaultSubscription+`/providers/Microsoft.Authorization/roleDefinitions/4633458b-17de-408a-b874-0445c86b69e6"}}`)
 
 	token := func(query url.Values, assigned ...string) (int, string) {
 		query.Set("api-version", "2018-02-01")
@@ -41,7 +41,7 @@ func TestVaultAccess(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://169.254.169.254/metadata/identity/oauth2/token?"+query.Encode(), nil)
 		r.Header.Set("Metadata", "true")
 		w := httptest.NewRecorder()
-		a.ServeIdentity(w, r, assigned)
+		a.Server.ServeIdentity(w, r, assigned)
 		var answer struct {
 			Token string `json:"access_token"`
 		}

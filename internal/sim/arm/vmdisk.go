@@ -1,8 +1,6 @@
 package arm
 
-import (
-	"strings"
-)
+import "strings"
 
 // updateDisks takes over the storage profile of a write: what cannot change
 // stays, data disks may come and go.

@@ -20,7 +20,7 @@ func runCreateVM(ctx context.Context, s *Server, op *operation) (any, *Error) {
 	}
 	hostOf(s).Start(vm)
 	for {
-		changed := s.running.wait()
+		changed := s.changed()
 		switch view := hostOf(s).View(op.Target); view.Provisioned {
 		case ProvisioningReady:
 			s.threaten(op.Target)
