@@ -74,7 +74,7 @@ e2e-recordings: ## Recorded traffic of real Azure replayed against the local one
 	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences)
 
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
-	go test -race -timeout 60m -count=1 ./internal/sim/arm -run TestLoad -lives 12
+	go test -race -timeout 60m -count=1 ./azuresim -run TestLoad -lives 12
 	hack/e2e-az.sh -evidence test/az/evidence.tsv
 
 bench: build bin/kubeconform ## Measure the budgets on this machine

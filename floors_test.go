@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,16 +26,18 @@ type fence struct {
 	except []string
 	// deny are the imports that are forbidden, directly or through others.
 	deny []string
-	why  string
+	// allow are imports below deny that are none of them.
+	allow []string
+	why   string
 }
 
 var provider = []string{"api", "internal/azure", "internal/controller", "internal/grant", "internal/webhook", "internal/metric", "internal/manager", "cmd/casement-manager"}
-var simulator = []string{"internal/sim"}
+var simulator = []string{"internal/sim", "azuresim"}
 
 var fences = []fence{
 	{
 		name: "the provider does not know the simulator",
-		from: provider, deny: []string{"internal/sim", "internal/local", "internal/capi", "internal/cli", "internal/controlplane"},
+		from: provider, deny: []string{"azuresim", "internal/sim", "internal/local", "internal/capi", "internal/cli", "internal/controlplane"},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
@@ -44,12 +47,12 @@ var fences = []fence{
 	},
 	{
 		name: "the emulator has no SDK models on its data path",
-		from: []string{"internal/sim"}, deny: []string{"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager"},
+		from: simulator, deny: []string{"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager"},
 		why: "typed models drop fields that other api-versions send, and would share the provider's misunderstandings",
 	},
 	{
 		name: "only casement-kube links Kubernetes",
-		from: []string{"api", "config", "internal", "cmd"}, except: []string{"internal/controlplane", "cmd/casement-kube"},
+		from: []string{"api", "azuresim", "config", "internal", "cmd"}, except: []string{"internal/controlplane", "cmd/casement-kube"},
 		deny: []string{"k8s.io/kubernetes"},
 		why:  "Kubernetes takes minutes to build; casement has to build and relink fast and be small enough to install for lint alone",
 	},
@@ -58,6 +61,16 @@ var fences = []fence{
 		from: []string{"api", "internal", "cmd/casement-manager"}, except: []string{"internal/cli", "internal/lint/cluster", "internal/lint/registry"},
 		deny: []string{"internal/lint/cluster", "internal/lint/registry", "github.com/google/go-containerregistry"},
 		why:  "the webhook lints what it is sent, and the manager stays small",
+	},
+	{
+		name: "azuresim stands alone",
+		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/sim/limit"},
+		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates and for bounds of servers, serve both",
+	},
+	{
+		name: "the engine knows no resource provider",
+		from: []string{"azuresim/internal/engine", "azuresim/internal/value"}, deny: azureProviders,
+		why: "a resource type is a row that its provider declares; the engine serves all of them alike",
 	},
 	{
 		name: "desired is pure",
@@ -87,6 +100,20 @@ var fences = []fence{
 	},
 }
 
+// azureProviders are the resource providers of the local Azure.
+var azureProviders = []string{"azuresim/internal/authorization", "azuresim/internal/compute", "azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/keyvault", "azuresim/internal/network", "azuresim/internal/resources"}
+
+// azureFences keep each resource provider from all others.
+func azureFences() []fence {
+	var out []fence
+	for _, p := range azureProviders {
+		others := slices.DeleteFunc(slices.Clone(azureProviders), func(o string) bool { return o == p })
+		out = append(out, fence{name: p + " knows no other provider", from: []string{p}, deny: others,
+			why: "providers meet through the engine, by declared references and principals, as those of Azure do"})
+	}
+	return out
+}
+
 type pkg struct {
 	ImportPath string
 	Deps       []string
@@ -94,7 +121,7 @@ type pkg struct {
 
 func TestFloors(t *testing.T) {
 	packages := list(t)
-	for _, f := range fences {
+	for _, f := range append(fences, azureFences()...) {
 		t.Run(f.name, func(t *testing.T) {
 			guarded := 0
 			for _, p := range packages {
@@ -103,7 +130,7 @@ func TestFloors(t *testing.T) {
 				}
 				guarded++
 				for _, dep := range p.Deps {
-					if within(dep, f.deny) && dep != p.ImportPath {
+					if within(dep, f.deny) && !within(dep, f.allow) && dep != p.ImportPath {
 						t.Errorf("%s imports %s, directly or through another: %s", strings.TrimPrefix(p.ImportPath, module), strings.TrimPrefix(dep, module), f.why)
 					}
 				}
@@ -151,18 +178,18 @@ func list(t *testing.T) []pkg {
 // TestLayout holds the tree to the agreed top level, so that one knows where a
 // thing lives.
 func TestLayout(t *testing.T) {
-	want := map[string]bool{"api": true, "cmd": true, "config": true, "docs": true, "examples": true, "hack": true, "internal": true, "test": true}
+	want := map[string]bool{"api": true, "azuresim": true, "cmd": true, "config": true, "docs": true, "examples": true, "hack": true, "internal": true, "test": true}
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" && !want[e.Name()] {
-			t.Errorf("folder %s: the agreed top level is api, cmd, config, docs, examples, hack, internal, test", e.Name())
+			t.Errorf("folder %s: the agreed top level is api, azuresim, cmd, config, docs, examples, hack, internal, test", e.Name())
 		}
 	}
 	for _, bad := range []string{"util", "utils", "common", "helpers", "base", "types"} {
-		for _, root := range []string{"api", "cmd", "internal"} {
+		for _, root := range []string{"api", "azuresim", "cmd", "internal"} {
 			err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 				if err == nil && d.IsDir() && d.Name() == bad {
 					t.Errorf("package %s: a name that says what it holds, please", path)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim/fault"
 )
 
 func newAzure(a *app) *cobra.Command {

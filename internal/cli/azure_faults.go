@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim/fault"
 )
 
 func newAzureFaults(a *app) *cobra.Command {

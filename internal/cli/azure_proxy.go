@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -33,7 +33,7 @@ func (p *azurePublic) apply(opts *local.Options) error {
 		return fmt.Errorf("read the clients: %w", err)
 	}
 	var file struct {
-		Clients []arm.Client `json:"clients"`
+		Clients []azuresim.Client `json:"clients"`
 	}
 	// The error is not shown: it may quote a line with a secret.
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {

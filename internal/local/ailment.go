@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"casement.dev/casement/internal/sim/arm"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
 )
@@ -51,7 +51,7 @@ func checkAilment(r fault.Rule) error {
 	return nil
 }
 
-func faultTarget(vm arm.VM) fault.Target {
+func faultTarget(vm host.VM) fault.Target {
 	kind := "Microsoft.Compute/virtualMachines"
 	if vm.ScaleSet != "" && strings.Contains(strings.ToLower(vm.ID), "/virtualmachinescalesets/") {
 		kind = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"

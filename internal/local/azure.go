@@ -18,15 +18,15 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/standin"
 )
 
 // azure is the local Azure with the network and the machines behind it.
 type azure struct {
-	server   *arm.Server
+	server   *azuresim.Azure
 	fabric   *fabric.Fabric
 	machines *machines
 	endpoint string
@@ -39,7 +39,7 @@ type azure struct {
 const probeSettle = 500 * time.Millisecond
 
 // tunnel carries what goes through Bastion hosts over the fabric.
-func tunnel(f *fabric.Fabric) arm.Tunnel {
+func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 	return func(ctx context.Context, vnet string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
 		return f.Dial(ctx, fabric.Origin{VNetID: vnet, IP: from}, "tcp", to.String())
 	}
@@ -97,9 +97,9 @@ func (c *conductor) openAzure(ctx context.Context, a *azure) (net.Listener, erro
 	ca := x509.NewCertPool()
 	a.machines.faults, a.machines.roots = faults, ca
 	a.machines.cloud = standin.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
-	a.server, err = arm.New(arm.Config{
+	a.server, err = azuresim.New(azuresim.Config{
 		Faults: faults, Clients: c.opts.Clients,
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Machines: a.machines, PublicIP: a.fabric.PublicIP, Latency: arm.Latency(c.opts.Latency), Throttle: arm.Throttle(c.opts.Throttle),
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP, Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address.
 		FQDN:   func(_, _, ip string) string { return ip },
@@ -121,7 +121,7 @@ func (a *azure) follow(ctx context.Context) {
 	sync := func() { a.fabric.Sync(fabric.Read(a.server.List)) }
 	sync()
 	stale := make(chan struct{}, 1)
-	a.server.Subscribe(func(change arm.Change) {
+	a.server.Subscribe(func(change azuresim.Change) {
 		if isNetwork(change.Type) {
 			select {
 			case stale <- struct{}{}:
@@ -185,7 +185,7 @@ func listenKept(file string) (net.Listener, error) {
 }
 
 func (a *azure) describe(s *Status) {
-	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription,
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
 	s.Gateway = a.gateway
 	s.Guests = a.machines.describe()

@@ -12,15 +12,15 @@ import (
 	"strconv"
 	"strings"
 
-	"casement.dev/casement/internal/sim/arm"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
 )
 
 // AzureCall is one request that the local Azure answered.
-type AzureCall = arm.Call
+type AzureCall = azuresim.Call
 
 // AzureResource is one resource of the local Azure.
-type AzureResource = arm.Resource
+type AzureResource = azuresim.Resource
 
 // maxSnapshot bounds what restore reads, 1 GiB.
 const maxSnapshot = 1 << 30
@@ -190,7 +190,7 @@ func (a Azure) CloudConfig() []byte {
 			"microsoftGraphResourceId": a.Endpoint + "/", "resourceManager": a.Endpoint + "/", "management": a.Endpoint + "/", "gallery": a.Endpoint + "/",
 			"vmImageAliasDoc": a.Endpoint + "/metadata/image-aliases.json",
 		},
-		"suffixes": map[string]string{"keyvaultDns": "." + arm.VaultDomain + ":" + port, "storageEndpoint": "storage." + host},
+		"suffixes": map[string]string{"keyvaultDns": "." + azuresim.VaultDomain + ":" + port, "storageEndpoint": "storage." + host},
 	})
 	return b.Bytes()
 }

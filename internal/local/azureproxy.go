@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -28,7 +28,7 @@ func (c *conductor) serveProxy(ctx context.Context, a *azure, failed chan<- erro
 		}
 		return http.HandlerFunc(a.server.ServeAnyIdentity)
 	}
-	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: arm.Intercepts, Plain: identity, Password: a.server.Client().Secret,
+	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: azuresim.Intercepts, Plain: identity, Password: a.server.Client().Secret,
 		Refused: func(target string) { log.Info("Refused", "target", target) }}
 	go func() {
 		if err := proxy.Serve(ctx, l, cfg); err != nil && ctx.Err() == nil {

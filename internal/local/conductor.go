@@ -23,8 +23,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"casement.dev/casement/internal/sim/arm"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/sim/standin"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 	// for none.
 	Proxy string
 	// Clients are the applications that may log in; nil lets every one.
-	Clients []arm.Client
+	Clients []azuresim.Client
 	// Faults are the rules by which the local Azure fails at first.
 	Faults fault.File
 	// Bare leaves Cluster API and casement out, for clusterctl to install. Their

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -23,7 +23,7 @@ import (
 
 // machine is one VM that has a guest.
 type machine struct {
-	vm       arm.VM
+	vm       host.VM
 	guest    *guest.Guest
 	node     *node
 	loopback netip.Addr
@@ -145,7 +145,7 @@ const stopTimeout = 10 * time.Second
 
 // clusterName is the cluster that a VM belongs to, by the tag that its provider
 // marks it with.
-func clusterName(vm arm.VM) string {
+func clusterName(vm host.VM) string {
 	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
 	for name := range vm.Tags {
 		if cluster, ok := strings.CutPrefix(name, tag); ok {
@@ -162,7 +162,7 @@ func (m *machines) socket(id string) string {
 	return m.dir.Path("egress", fmt.Sprintf("%016x.sock", h.Sum64()))
 }
 
-func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
+func (m *machines) spec(vm host.VM) (guest.Machine, error) {
 	contents, known := windows.ParseImage(imageName(vm.Image))
 	if !known {
 		if contents, known = plainContents(vm); known && contents.OS == windows.OSWindows {
@@ -201,7 +201,7 @@ func (m *machines) spec(vm arm.VM) (guest.Machine, error) {
 	return spec, nil
 }
 
-func imageName(i arm.Image) string {
+func imageName(i host.Image) string {
 	if i.Source != "" {
 		return i.Source
 	}

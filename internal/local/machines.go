@@ -18,9 +18,9 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/standin"
 	"casement.dev/casement/internal/windows"
@@ -109,8 +109,8 @@ func (m *machines) body(id string) (*guest.Guest, error) {
 	return nil, fmt.Errorf("the VM has no running guest")
 }
 
-// Start implements arm.Machines.
-func (m *machines) Start(vm arm.VM) {
+// Start implements host.Host.
+func (m *machines) Start(vm host.VM) {
 	m.Stop(vm.ID)
 	select {
 	case <-m.ready: // a user's wish, and no guest of an earlier run
@@ -159,7 +159,7 @@ func (m *machines) cluster(key, vnet string) *standin.Cluster {
 	return m.clusters[key]
 }
 
-// Stop implements arm.Machines.
+// Stop implements host.Host.
 func (m *machines) Stop(id string) {
 	if g := m.find(id); g != nil {
 		g.cancel()
@@ -167,7 +167,7 @@ func (m *machines) Stop(id string) {
 	}
 }
 
-// Delete implements arm.Machines.
+// Delete implements host.Host.
 func (m *machines) Delete(ctx context.Context, id string) error {
 	if g := m.find(id); g != nil {
 		g.cancel()
@@ -183,31 +183,31 @@ func (m *machines) Delete(ctx context.Context, id string) error {
 	return os.RemoveAll(m.home(id))
 }
 
-// View implements arm.Machines.
-func (m *machines) View(id string) arm.View {
+// View implements host.Host.
+func (m *machines) View(id string) host.View {
 	m.mu.Lock()
 	g := m.byID[machineKey(id)]
 	if g == nil || g.guest == nil || broken(g.err) {
 		defer m.mu.Unlock()
 		if g != nil && g.err != nil {
-			return arm.View{Provisioned: arm.ProvisioningFailed, Message: g.err.Error()}
+			return host.View{Provisioned: host.ProvisioningFailed, Message: g.err.Error()}
 		}
-		return arm.View{}
+		return host.View{}
 	}
 	body := g.guest
 	m.mu.Unlock()
 	s := body.Status()
-	view := arm.View{Message: s.Message, AgentReady: s.Phase == guest.PhaseRunning}
+	view := host.View{Message: s.Message, AgentReady: s.Phase == guest.PhaseRunning}
 	switch s.Provisioned {
 	case guest.ProvisionedReady:
-		view.Provisioned = arm.ProvisioningReady
+		view.Provisioned = host.ProvisioningReady
 	case guest.ProvisionedFailed:
-		view.Provisioned = arm.ProvisioningFailed
+		view.Provisioned = host.ProvisioningFailed
 	}
 	return view
 }
 
-// Broken implements arm.Breaker.
+// Broken implements host.Breaker.
 func (m *machines) Broken(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,7 +217,7 @@ func (m *machines) Broken(id string) string {
 	return ""
 }
 
-// Run implements arm.Machines.
+// Run implements host.Host.
 func (m *machines) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
 	body, err := m.body(id)
 	if err != nil {
@@ -228,7 +228,7 @@ func (m *machines) Run(ctx context.Context, id, script string) (code int, stdout
 	return code, out.String(), errOut.String(), nil
 }
 
-// SetPassword implements arm.PasswordSetter. What it says on the console is who
+// SetPassword implements host.PasswordSetter. What it says on the console is who
 // had a password set, and not which.
 func (m *machines) SetPassword(_ context.Context, id, user, password string) error {
 	body, err := m.body(id)
@@ -245,7 +245,7 @@ func (m *machines) SetPassword(_ context.Context, id, user, password string) err
 	return nil
 }
 
-// Console implements arm.Machines.
+// Console implements host.Host.
 func (m *machines) Console(id string) []byte {
 	data, err := os.ReadFile(filepath.Join(m.home(id), "console.log"))
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/limit"
 )
@@ -24,7 +25,7 @@ const identityPath = "/metadata/identity/oauth2/token"
 // service, and the hosts of Azure that the local one stands for, such as key vaults.
 // Everything else is refused, so that nothing leaves this machine.
 func (m *machines) external(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
-	if host, _, err := net.SplitHostPort(address); err == nil && arm.Intercepts(host) {
+	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.cloud.Endpoint, "https://"))
 	}
@@ -44,7 +45,7 @@ func (m *machines) external(ctx context.Context, from fabric.Origin, _, address 
 	return client, nil
 }
 
-func (m *machines) at(from fabric.Origin) (arm.VM, bool) {
+func (m *machines) at(from fabric.Origin) (host.VM, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range m.byID {
@@ -56,12 +57,12 @@ func (m *machines) at(from fabric.Origin) (arm.VM, bool) {
 			return g.vm, true
 		}
 	}
-	return arm.VM{}, false
+	return host.VM{}, false
 }
 
 // serveMetadata is the instance document, the part that cloud providers and loaders
 // read, and the tokens of the machine's identities.
-func (m *machines) serveMetadata(w http.ResponseWriter, r *http.Request, vm arm.VM) {
+func (m *machines) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM) {
 	if r.Header.Get("Metadata") != "true" {
 		http.Error(w, `{"error":"Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
 		return

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -23,7 +23,7 @@ import (
 // node is what makes a VM a Kubernetes node: its kubelet service, the static
 // pods that run as processes, and kubeadm.
 type node struct {
-	vm       arm.VM
+	vm       host.VM
 	socket   string // of the egress
 	body     *guest.Guest
 	home     string

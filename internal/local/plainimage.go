@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"strings"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/windows"
 )
 
 // plainContents is what is on a marketplace image that is no Kubernetes node
 // image: the system alone.
-func plainContents(vm arm.VM) (windows.Contents, bool) {
+func plainContents(vm host.VM) (windows.Contents, bool) {
 	sku := strings.ToLower(vm.Image.SKU)
 	switch {
 	case strings.EqualFold(vm.Image.Publisher, "MicrosoftWindowsServer"):

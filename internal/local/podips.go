@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim/host"
 )
 
 // podPool gives pod addresses in clusters whose controller manager allocates no
@@ -52,7 +52,7 @@ type nodePodIPs struct {
 	used map[netip.Addr]bool
 }
 
-func newNodePodIPs(pool *podPool, vm arm.VM, path func(string) (string, error)) *nodePodIPs {
+func newNodePodIPs(pool *podPool, vm host.VM, path func(string) (string, error)) *nodePodIPs {
 	p := &nodePodIPs{pool: pool, path: path, used: map[netip.Addr]bool{}}
 	for i, nic := range vm.NICs {
 		for j, text := range nic.PrivateIPs {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
-	simarm "casement.dev/casement/internal/sim/arm"
-	"casement.dev/casement/internal/sim/fault"
 	"casement.dev/casement/test/emulator"
 )
 
@@ -23,13 +23,13 @@ func emulated(t *testing.T, faults ...fault.Rule) *arm.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return emulator.Client(t, simarm.Config{Faults: set})
+	return emulator.Client(t, azuresim.Config{Faults: set})
 }
 
 // network makes a virtual network with one subnet in group others.
 func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR string) {
 	t.Helper()
-	group := "/subscriptions/" + simarm.DefaultSubscription + "/resourceGroups/others"
+	group := "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/others"
 	if _, err := client.Put(t.Context(), group, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestFlavors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			values := map[string]string{"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": simarm.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3", "CLUSTER_NAME": "demo", "NAMESPACE": "default",
+			values := map[string]string{"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": azuresim.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3", "CLUSTER_NAME": "demo", "NAMESPACE": "default",
 				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey}
 			text, _, err := flavors.Fill(template, func(name string) (string, bool) {
 				value, ok := values[name]
@@ -290,7 +290,7 @@ func TestStates(t *testing.T) {
 		{"not registered", "Enabled", "Microsoft.Compute", "warning PRE102"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := &Subscription{ID: simarm.DefaultSubscription, State: tc.state, Unregistered: map[string]string{}}
+			s := &Subscription{ID: azuresim.DefaultSubscription, State: tc.state, Unregistered: map[string]string{}}
 			if tc.provider != "" {
 				s.Unregistered[tc.provider] = "NotRegistered"
 			}

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 )
 
 // azureEnv names the state directory in the environment of the bench's own
@@ -30,7 +30,7 @@ const azureEnv = "CASEMENT_BENCH_AZURE"
 
 // serveAzure is that process; it ends with its standard input.
 func serveAzure(dir string) error {
-	s, err := arm.New(arm.Config{Dir: dir})
+	s, err := azuresim.New(azuresim.Config{Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func azureLoad(show func(row), home string, vms int) error {
 }
 
 const (
-	subscription = "/subscriptions/" + arm.DefaultSubscription
+	subscription = "/subscriptions/" + azuresim.DefaultSubscription
 	group        = subscription + "/resourceGroups/bench"
 	subnetID     = group + "/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
 )
@@ -167,7 +167,7 @@ func connect(address, ca string) (*load, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(data)
 	l := &load{base: "https://" + address, workers: workers, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, TLSClientConfig: &tls.Config{RootCAs: roots}}}}
-	resp, err := l.http.PostForm(l.base+"/"+arm.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{"grant_type": {"client_credentials"}, "client_id": {arm.DefaultClient}, "client_secret": {strings.TrimSpace(string(secret))}, "scope": {"https://management.azure.com/.default"}})
+	resp, err := l.http.PostForm(l.base+"/"+azuresim.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{"grant_type": {"client_credentials"}, "client_id": {azuresim.DefaultClient}, "client_secret": {strings.TrimSpace(string(secret))}, "scope": {"https://management.azure.com/.default"}})
 	if err != nil {
 		return nil, err
 	}

@@ -19,12 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/process"
-	"casement.dev/casement/internal/sim/arm"
 )
 
 // managerMemory runs casement-manager alone against a management API server and
@@ -42,7 +43,7 @@ func managerMemory(show func(row), bin string, machines int) error {
 		return err
 	}
 	defer plane.Stop(context.Background())
-	server, err := arm.New(arm.Config{Machines: booted{}})
+	server, err := azuresim.New(azuresim.Config{Host: booted{}})
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	for _, o := range []client.Object{
 		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte(secret)}},
 		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
-			Type: infrav1.ServicePrincipal, ClientID: arm.DefaultClient, TenantID: arm.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
+			Type: infrav1.ServicePrincipal, ClientID: azuresim.DefaultClient, TenantID: azuresim.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
 			AllowedNamespaces: &infrav1.AllowedNamespaces{},
 		}},
 		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n")}},
@@ -176,7 +177,7 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 		}
 	}
 	azure := &infrav1.AzureCluster{ObjectMeta: owned(name, "Cluster", cluster)}
-	azure.Spec.Location, azure.Spec.SubscriptionID, azure.Spec.ControlPlaneEnabled = "westeurope", arm.DefaultSubscription, true
+	azure.Spec.Location, azure.Spec.SubscriptionID, azure.Spec.ControlPlaneEnabled = "westeurope", azuresim.DefaultSubscription, true
 	azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "identity"}
 	err := until(ctx, func(ctx context.Context) (bool, error) {
 		err := c.Create(ctx, azure)
@@ -239,10 +240,10 @@ func ignoreInternal(err error) error {
 // booted lets every VM come up at once.
 type booted struct{}
 
-func (booted) View(string) arm.View {
-	return arm.View{Provisioned: arm.ProvisioningReady, AgentReady: true}
+func (booted) View(string) host.View {
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
 }
-func (booted) Start(arm.VM)                         {}
+func (booted) Start(host.VM)                        {}
 func (booted) Stop(string)                          {}
 func (booted) Delete(context.Context, string) error { return nil }
 func (booted) Console(string) []byte                { return nil }

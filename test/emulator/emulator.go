@@ -7,14 +7,14 @@ import (
 	"net"
 	"testing"
 
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/identity"
-	simarm "casement.dev/casement/internal/sim/arm"
 )
 
 // Azure is a local Azure that is served.
 type Azure struct {
-	*simarm.Server
+	*azuresim.Azure
 	// Cloud says where it is, and what vouches for it.
 	Cloud identity.Cloud
 	stop  context.CancelFunc
@@ -22,8 +22,8 @@ type Azure struct {
 }
 
 // Start serves a local Azure until it is closed.
-func Start(cfg simarm.Config) (*Azure, error) {
-	server, err := simarm.New(cfg)
+func Start(cfg azuresim.Config) (*Azure, error) {
+	server, err := azuresim.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Start(cfg simarm.Config) (*Azure, error) {
 	url := "https://" + listener.Addr().String()
 	ctx, stop := context.WithCancel(context.Background())
 	a := &Azure{
-		Server: server, stop: stop, ended: make(chan error, 1),
+		Azure: server, stop: stop, ended: make(chan error, 1),
 		Cloud: identity.Cloud{AuthorityHost: url, ResourceManagerEndpoint: url, CAFile: server.CAFile(), DisableInstanceDiscovery: true},
 	}
 	go func() { a.ended <- server.Serve(ctx, listener) }()
@@ -45,17 +45,17 @@ func Start(cfg simarm.Config) (*Azure, error) {
 func (a *Azure) Close() error {
 	a.stop()
 	<-a.ended
-	return a.Server.Close()
+	return a.Azure.Close()
 }
 
 // Client is a client of one subscription, as the owner of the local Azure.
 func (a *Azure) Client(tenant, subscription string) (*arm.Client, error) {
 	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: a.Cloud}})
-	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: a.Server.Client().ID, ClientSecret: a.Server.Client().Secret})
+	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: a.Azure.Client().ID, ClientSecret: a.Azure.Client().Secret})
 }
 
 // Serve serves a local Azure in a directory of its own until the test ends.
-func Serve(t *testing.T, cfg simarm.Config) *Azure {
+func Serve(t *testing.T, cfg azuresim.Config) *Azure {
 	t.Helper()
 	cfg.Dir = t.TempDir()
 	a, err := Start(cfg)
@@ -72,9 +72,9 @@ func Serve(t *testing.T, cfg simarm.Config) *Azure {
 
 // Client is a client of the default subscription of a local Azure that is served until
 // the test ends.
-func Client(t *testing.T, cfg simarm.Config) *arm.Client {
+func Client(t *testing.T, cfg azuresim.Config) *arm.Client {
 	t.Helper()
-	client, err := Serve(t, cfg).Client(simarm.DefaultTenant, simarm.DefaultSubscription)
+	client, err := Serve(t, cfg).Client(azuresim.DefaultTenant, azuresim.DefaultSubscription)
 	if err != nil {
 		t.Fatal(err)
 	}

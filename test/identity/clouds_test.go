@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/manager"
-	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/webhook"
 )
 
@@ -27,8 +27,8 @@ import (
 // clusters gets its resource group in its own.
 func TestOneManagerInTwoClouds(t *testing.T) {
 	const stack = "Stack"
-	home, homeAt := azure(t, publicTenant, publicSub, simarm.Client{ID: "app", Secret: "good-secret"})
-	abroad, abroadAt := azure(t, chinaTenant, chinaSub, simarm.Client{ID: "app", Secret: "other-good-secret"})
+	home, homeAt := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
+	abroad, abroadAt := azure(t, chinaTenant, chinaSub, azuresim.Client{ID: "app", Secret: "other-good-secret"})
 	authorities := ""
 	for _, file := range []string{homeAt.CAFile, abroadAt.CAFile} {
 		data, err := os.ReadFile(file)
@@ -43,7 +43,7 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 
 	for _, c := range []struct {
 		name, tenant, secret, environment, subscription string
-		in, out                                         *simarm.Server
+		in, out                                         *azuresim.Azure
 	}{
 		{"at-home", publicTenant, "good-secret", "AzurePublicCloud", publicSub, home, abroad},
 		{"abroad", chinaTenant, "other-good-secret", stack, chinaSub, abroad, home},
@@ -61,7 +61,7 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 		spec.Location, spec.ResourceGroup, spec.AzureEnvironment, spec.SubscriptionID = "westeurope", c.name, c.environment, c.subscription
 		azureCluster := defaulted(t, &infrav1.AzureCluster{ObjectMeta: meta, Spec: spec})
 		s.create(azureCluster)
-		group := func(of *simarm.Server) bool {
+		group := func(of *azuresim.Azure) bool {
 			return slices.ContainsFunc(of.Resources(), func(id string) bool {
 				return strings.HasSuffix(strings.ToLower(id), "/resourcegroups/"+c.name)
 			})

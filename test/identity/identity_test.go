@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
@@ -33,7 +34,6 @@ import (
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/manager"
-	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/test/emulator"
 )
 
@@ -78,10 +78,10 @@ func TestMain(m *testing.M) {
 }
 
 // azure is one local Azure over HTTPS that lets in only the clients it knows.
-func azure(t *testing.T, tenant, subscription string, clients ...simarm.Client) (*simarm.Server, identity.Cloud) {
+func azure(t *testing.T, tenant, subscription string, clients ...azuresim.Client) (*azuresim.Azure, identity.Cloud) {
 	t.Helper()
-	served := emulator.Serve(t, simarm.Config{TenantID: tenant, Subscriptions: []string{subscription}, Clients: clients})
-	return served.Server, served.Cloud
+	served := emulator.Serve(t, azuresim.Config{TenantID: tenant, Subscriptions: []string{subscription}, Clients: clients})
+	return served.Azure, served.Cloud
 }
 
 // keyPair is a certificate with its key, and the certificate alone, in PEM.
@@ -231,8 +231,8 @@ func TestTypes(t *testing.T) {
 	}
 	token, keys := federated(t, "system:serviceaccount:casement-system:casement-manager")
 	server, public := azure(t, publicTenant, publicSub,
-		simarm.Client{ID: "app", Secret: "good-secret"}, simarm.Client{ID: "cert-app", Certificate: certificate},
-		simarm.Client{ID: "pod-app", Federated: []simarm.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:casement-system:casement-manager", Keys: keys}}})
+		azuresim.Client{ID: "app", Secret: "good-secret"}, azuresim.Client{ID: "cert-app", Certificate: certificate},
+		azuresim.Client{ID: "pod-app", Federated: []azuresim.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:casement-system:casement-manager", Keys: keys}}})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	managed := managedIdentity(t, opener, server)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "token", token))
@@ -263,7 +263,7 @@ func TestTypes(t *testing.T) {
 }
 
 // managedIdentity makes a user-assigned identity in Azure and returns its client ID.
-func managedIdentity(t *testing.T, opener *cloud.Opener, server *simarm.Server) string {
+func managedIdentity(t *testing.T, opener *cloud.Opener, server *azuresim.Azure) string {
 	t.Helper()
 	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": "good-secret"})
 	c, err := opener.Client(t.Context(), s.cluster)
@@ -293,7 +293,7 @@ func managedIdentity(t *testing.T, opener *cloud.Opener, server *simarm.Server) 
 
 // TestAllowedNamespaces lets a namespace in or not.
 func TestAllowedNamespaces(t *testing.T) {
-	_, public := azure(t, publicTenant, publicSub, simarm.Client{ID: "app", Secret: "good-secret"})
+	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	selector := func(key, value string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
@@ -332,7 +332,7 @@ func TestAllowedNamespaces(t *testing.T) {
 func TestRotation(t *testing.T) {
 	both, certificate := keyPair(t)
 	other, _ := keyPair(t)
-	_, public := azure(t, publicTenant, publicSub, simarm.Client{ID: "app", Secret: "good-secret"}, simarm.Client{ID: "cert-app", Certificate: certificate})
+	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"}, azuresim.Client{ID: "cert-app", Certificate: certificate})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	for _, tc := range []struct {
 		name, client string
@@ -366,8 +366,8 @@ func TestRotation(t *testing.T) {
 
 // TestSeveralClouds has one manager in two clouds with two tenants at the same time.
 func TestSeveralClouds(t *testing.T) {
-	_, public := azure(t, publicTenant, publicSub, simarm.Client{ID: "app", Secret: "good-secret"})
-	_, china := azure(t, chinaTenant, chinaSub, simarm.Client{ID: "app", Secret: "other-good-secret"})
+	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
+	_, china := azure(t, chinaTenant, chinaSub, azuresim.Client{ID: "app", Secret: "other-good-secret"})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public, chinaCloud: china}})
 	at := func(tenant, secret, environment, subscription string) *scene {
 		s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", TenantID: tenant, AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": secret})

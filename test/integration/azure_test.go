@@ -5,8 +5,9 @@ import (
 	"strings"
 	"sync"
 
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/azure/arm"
-	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/test/emulator"
 )
 
@@ -22,7 +23,7 @@ type azure struct {
 func newAzure(dir string) (*azure, error) {
 	a := &azure{started: &sync.Map{}}
 	var err error
-	if a.Azure, err = emulator.Start(simarm.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Machines: guests{a.started}}); err != nil {
+	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Host: guests{a.started}}); err != nil {
 		return nil, err
 	}
 	a.client, err = a.Client(tenant, subscription)
@@ -84,15 +85,15 @@ const brokenVM = "broken-"
 // guests boots every VM at once, but for those that are broken.
 type guests struct{ started *sync.Map }
 
-func (guests) View(id string) simarm.View {
+func (guests) View(id string) host.View {
 	set, instance := strings.Contains(strings.ToLower(id), "/virtualmachinescalesets/"+brokenVM), id[strings.LastIndex(id, "/")+1:]
 	if strings.HasPrefix(instance, brokenVM) || set && instance == "1" {
-		return simarm.View{Provisioned: simarm.ProvisioningFailed, Message: "the guest reported that its custom data cannot be read"}
+		return host.View{Provisioned: host.ProvisioningFailed, Message: "the guest reported that its custom data cannot be read"}
 	}
-	return simarm.View{Provisioned: simarm.ProvisioningReady, AgentReady: true}
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
 }
 
-func (g guests) Start(vm simarm.VM)                 { g.started.Store(vm.ID, vm) }
+func (g guests) Start(vm host.VM)                   { g.started.Store(vm.ID, vm) }
 func (guests) Stop(string)                          {}
 func (guests) Delete(context.Context, string) error { return nil }
 func (guests) Console(string) []byte                { return nil }

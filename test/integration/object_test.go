@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/desired"
-	simarm "casement.dev/casement/internal/sim/arm"
 )
 
 const (
@@ -60,7 +60,7 @@ func newBedIn(t *testing.T, labels map[string]string) *bed {
 	name = strings.Trim(name[:min(len(name), 40)], "-")
 	b := &bed{world: shared, t: t, namespace: name, name: name}
 	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-	b.azure.Admit(simarm.Client{ID: "client-" + name, Secret: "good"}) // one of its own, as is what is kept of it
+	b.azure.Admit(azuresim.Client{ID: "client-" + name, Secret: "good"}) // one of its own, as is what is kept of it
 	b.create(&corev1.Secret{ObjectMeta: b.meta("sp"), Data: map[string][]byte{"clientSecret": []byte("good")}})
 	b.create(&infrav1.AzureClusterIdentity{ObjectMeta: b.meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
 		Type: infrav1.ServicePrincipal, ClientID: "client-" + name, TenantID: tenant,

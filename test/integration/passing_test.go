@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/sim/fault"
+	"casement.dev/casement/azuresim/fault"
 )
 
 // fault adds a rule to the local Azure until the test ends or it is cleared.

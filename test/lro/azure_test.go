@@ -25,13 +25,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 )
 
 const (
 	dirEnv, addressEnv = "CASEMENT_LRO_DIR", "CASEMENT_LRO_ADDRESS"
 
-	subscription = "/subscriptions/" + arm.DefaultSubscription
+	subscription = "/subscriptions/" + azuresim.DefaultSubscription
 	group        = subscription + "/resourceGroups/g"
 	vnet         = group + "/providers/Microsoft.Network/virtualNetworks/v"
 
@@ -41,13 +41,13 @@ const (
 
 // pace is the share of Azure's own durations that operations take here: long
 // enough that most are open when the end comes.
-const pace arm.Latency = 0.05
+const pace azuresim.Latency = 0.05
 
 var frequency = &runtime.PollUntilDoneOptions{Frequency: time.Second}
 
 // serve is the process that is killed.
 func serve(dir, address string) error {
-	s, err := arm.New(arm.Config{Dir: dir, Latency: pace})
+	s, err := azuresim.New(azuresim.Config{Dir: dir, Latency: pace})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *azure) connect() {
 	host := "https://" + a.address
 	options := policy.ClientOptions{Transport: &http.Client{Transport: a.http}, Retry: policy.RetryOptions{MaxRetries: -1}, Cloud: cloud.Configuration{
 		ActiveDirectoryAuthorityHost: host + "/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: host, Audience: host}}}}
-	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, arm.DefaultClient, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	if err != nil {
 		a.t.Fatal(err)
 	}

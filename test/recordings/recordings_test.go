@@ -13,7 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 )
 
 var (
@@ -76,8 +76,8 @@ func TestRecordings(t *testing.T) {
 
 // replay plays one recording against a local Azure of its own.
 func replay(t *testing.T, rec recording, accepted baseline, result *report) {
-	server, err := arm.New(arm.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: arm.Azure,
-		Clients: []arm.Client{{ID: zero, Secret: secret}}})
+	server, err := azuresim.New(azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: azuresim.RealTime,
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}})
 	if err != nil {
 		t.Fatal(err)
 	}

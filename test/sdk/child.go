@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 )
 
 // patience is how long one example may take.
@@ -28,7 +28,7 @@ type child struct {
 // use public endpoints and the default credential.
 func newChild(binary, proxy, ca, secret string) *child {
 	return &child{binary: binary, env: append(os.Environ(), "HTTPS_PROXY="+proxy, "HTTP_PROXY="+proxy, "NO_PROXY=", "SSL_CERT_FILE="+ca,
-		"AZURE_TENANT_ID="+arm.DefaultTenant, "AZURE_CLIENT_ID="+arm.DefaultClient, "AZURE_CLIENT_SECRET="+secret)}
+		"AZURE_TENANT_ID="+azuresim.DefaultTenant, "AZURE_CLIENT_ID="+azuresim.DefaultClient, "AZURE_CLIENT_SECRET="+secret)}
 }
 
 func (c *child) start() error {

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 )
 
 // programs is where the examples seem to lie for the compiler: an overlay puts
@@ -166,11 +166,11 @@ func fill(f *ast.File) {
 			return false
 		case *ast.CallExpr:
 			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "NewClientFactory" && len(n.Args) == 3 {
-				n.Args[0] = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(arm.DefaultSubscription)}
+				n.Args[0] = &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(azuresim.DefaultSubscription)}
 			}
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
-				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "${1}subscriptions/"+arm.DefaultSubscription)
+				n.Value = subscriptionSegment.ReplaceAllString(n.Value, "${1}subscriptions/"+azuresim.DefaultSubscription)
 				n.Value = placeholder.ReplaceAllStringFunc(n.Value, func(text string) string {
 					name := strings.Trim(text, "{}")
 					return cmp.Or(values()[name], strings.ReplaceAll(name, " ", "-"))

@@ -18,7 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
-	"casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -31,7 +31,7 @@ type request struct {
 // stage is a local Azure with a proxy before it. In a rehearsal it only notes
 // the first request and refuses it.
 type stage struct {
-	server   *arm.Server
+	server   *azuresim.Azure
 	pipeline runtime.Pipeline
 	proxy    string
 
@@ -42,7 +42,7 @@ type stage struct {
 }
 
 func open(ctx context.Context, dir string) (*stage, error) {
-	server, err := arm.New(arm.Config{Dir: dir})
+	server, err := azuresim.New(azuresim.Config{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func open(ctx context.Context, dir string) (*stage, error) {
 		return nil, err
 	}
 	client := policy.ClientOptions{Transport: server, Retry: policy.RetryOptions{MaxRetries: -1}}
-	credential, err := azidentity.NewClientSecretCredential(arm.DefaultTenant, arm.DefaultClient, server.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient, server.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func open(ctx context.Context, dir string) (*stage, error) {
 	}
 	s := &stage{server: server, pipeline: pipeline, proxy: proxy.URL(l.Addr().String(), server.Client().Secret)}
 	go func() {
-		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: arm.Intercepts, Password: server.Client().Secret}) // ends with ctx
+		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: azuresim.Intercepts, Password: server.Client().Secret}) // ends with ctx
 	}()
 	return s, nil
 }

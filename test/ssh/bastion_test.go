@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"casement.dev/casement/azuresim"
 	azure "casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/local"
-	"casement.dev/casement/internal/sim/arm"
 )
 
 type object = map[string]any
@@ -22,7 +22,7 @@ type object = map[string]any
 func TestBastion(t *testing.T) {
 	var asked netip.AddrPort
 
-	server, err := arm.New(arm.Config{Dir: t.TempDir(), Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+	server, err := azuresim.New(azuresim.Config{Dir: t.TempDir(), Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
 		if from != netip.MustParseAddr("10.0.9.4") {
 			t.Errorf("the Bastion host comes from %s", from)
 		}
@@ -40,13 +40,13 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	go server.Serve(t.Context(), l) // ends with the test
-	where := local.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: arm.DefaultTenant, SubscriptionID: arm.DefaultSubscription,
+	where := local.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: server.Client().ID, SecretFile: server.SecretFile()}
 	client, err := where.ARM()
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := "/subscriptions/" + arm.DefaultSubscription + "/resourceGroups/g"
+	group := "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/g"
 	network := group + "/providers/Microsoft.Network/"
 	subnet := func(name, prefix string) object {
 		return object{"name": name, "properties": object{"addressPrefix": prefix}}

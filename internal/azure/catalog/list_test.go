@@ -4,14 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/azure/catalog"
-	simarm "casement.dev/casement/internal/sim/arm"
 	"casement.dev/casement/internal/windows"
 	"casement.dev/casement/test/emulator"
 )
 
 func TestVersions(t *testing.T) {
-	c := catalog.New(emulator.Client(t, simarm.Config{}), nil)
+	c := catalog.New(emulator.Client(t, azuresim.Config{}), nil)
 	for _, tc := range []struct {
 		name, publisher, offer, sku string
 		want                        []string
@@ -36,7 +36,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestGallery(t *testing.T) {
-	c := catalog.New(emulator.Client(t, simarm.Config{}), nil)
+	c := catalog.New(emulator.Client(t, azuresim.Config{}), nil)
 	list, err := c.Gallery(t.Context(), "westeurope", windows.CommunityGallery, "win-2022")
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d images, %v", len(list), err)

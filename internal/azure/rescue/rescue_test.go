@@ -12,8 +12,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/azure/arm"
-	sim "casement.dev/casement/internal/sim/arm"
 )
 
 // guests is what the local Azure runs in place of machines.
@@ -22,11 +23,11 @@ type guests struct {
 	passwords map[string]string
 }
 
-func (*guests) Start(sim.VM)                         {}
+func (*guests) Start(host.VM)                        {}
 func (*guests) Stop(string)                          {}
 func (*guests) Delete(context.Context, string) error { return nil }
-func (*guests) View(string) sim.View {
-	return sim.View{Provisioned: sim.ProvisioningReady, AgentReady: true}
+func (*guests) View(string) host.View {
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
 }
 func (*guests) Console(id string) []byte { return []byte("console of " + id + "\n") }
 func (*guests) Run(_ context.Context, _, script string) (int, string, string, error) {
@@ -39,25 +40,25 @@ func (g *guests) SetPassword(_ context.Context, _, user, password string) error 
 	return nil
 }
 
-const group = "/subscriptions/" + sim.DefaultSubscription + "/resourceGroups/g"
+const group = "/subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/g"
 
 // newVM is a Windows VM of a local Azure in process.
 func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 	t.Helper()
 	g := &guests{passwords: map[string]string{}}
-	s, err := sim.New(sim.Config{Machines: g})
+	s, err := azuresim.New(azuresim.Config{Host: g})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
 	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
 		cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
-	credential, err := azidentity.NewClientSecretCredential(sim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s}, DisableInstanceDiscovery: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := arm.New(arm.Config{Cloud: where, SubscriptionID: sim.DefaultSubscription, Credential: credential, Transport: s})
+	client, err := arm.New(arm.Config{Cloud: where, SubscriptionID: azuresim.DefaultSubscription, Credential: credential, Transport: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	azure "casement.dev/casement/internal/sim/arm"
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/sim/fabric"
 )
 
 // cloud is a local Azure with the network of one cluster.
 type cloud struct {
-	server *azure.Server
+	server *azuresim.Azure
 	fabric *fabric.Fabric
 	url    string
 	arm    *arm
@@ -38,7 +38,7 @@ func newCloud(t *testing.T) *cloud {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	s, err := azure.New(azure.Config{PublicIP: f.PublicIP})
+	s, err := azuresim.New(azuresim.Config{PublicIP: f.PublicIP})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func newCloud(t *testing.T) *cloud {
 	front := httptest.NewServer(s)
 	t.Cleanup(front.Close)
 	c := &cloud{server: s, fabric: f, url: front.URL, config: AzureConfig{
-		TenantID: azure.DefaultTenant, SubscriptionID: azure.DefaultSubscription, ClientID: s.Client().ID, ClientSecret: s.Client().Secret,
+		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription, ClientID: s.Client().ID, ClientSecret: s.Client().Secret,
 		ResourceGroup: "rg", VNetResourceGroup: "rg", SecurityGroupGroup: "rg", Location: "westeurope",
 		VNetName: "v", SubnetName: "nodes", SecurityGroup: "node-nsg",
 	}}
@@ -72,7 +72,7 @@ func newCloud(t *testing.T) *cloud {
 		}})
 	}
 	f.Sync(fabric.Read(s.List))
-	s.Subscribe(func(azure.Change) { f.Sync(fabric.Read(s.List)) })
+	s.Subscribe(func(azuresim.Change) { f.Sync(fabric.Read(s.List)) })
 	return c
 }
 

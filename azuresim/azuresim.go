@@ -1,0 +1,241 @@
+package azuresim
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/authorization"
+	"casement.dev/casement/azuresim/internal/compute"
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/entra"
+	"casement.dev/casement/azuresim/internal/identity"
+	"casement.dev/casement/azuresim/internal/keyvault"
+	"casement.dev/casement/azuresim/internal/network"
+	"casement.dev/casement/azuresim/internal/resources"
+)
+
+// Names that the local Azure has from the start: its tenant, its subscription, and
+// the application of the one who runs it, whose secret is drawn at random.
+const (
+	DefaultTenant       = engine.DefaultTenant
+	DefaultSubscription = engine.DefaultSubscription
+	DefaultClient       = entra.DefaultClient
+)
+
+// Instant and RealTime are the paces of operations: a few milliseconds each, and
+// what Azure takes. Numbers between them are factors of the latter.
+const (
+	Instant  Latency = engine.Instant
+	RealTime Latency = engine.Azure
+)
+
+// VaultDomain is below what the local key vaults have their names.
+const VaultDomain = keyvault.VaultDomain
+
+// CommunityGallery is the public gallery of Cluster API's reference images.
+const CommunityGallery = compute.CommunityGallery
+
+type (
+	// Host runs the machines; package host says what it may do.
+	Host = host.Host
+	// Latency scales the durations of operations.
+	Latency = engine.Latency
+	// Throttle is how strictly requests are limited: 0 not at all, 1 as Azure
+	// does, any other number as a factor of Azure's limits.
+	Throttle = engine.Throttle
+	// Client is an application that may log in, Federated a token of others that
+	// stands for one.
+	Client    = entra.Client
+	Federated = engine.Federated
+	// Tunnel carries what goes through Bastion hosts.
+	Tunnel = network.Tunnel
+	// Change says that a resource was written or deleted.
+	Change = engine.Change
+	// Resource is one line of the inventory.
+	Resource = engine.Resource
+	// Call is one request that was answered, Counter a number of equal ones, and
+	// CallLog all that was asked.
+	Call    = engine.Call
+	Counter = engine.Counter
+	CallLog = engine.CallLog
+)
+
+// Config says how the local Azure behaves. The zero value is one in memory without
+// machines.
+type Config struct {
+	// Dir keeps the state; empty keeps it in memory.
+	Dir string
+	Log logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Latency scales the durations of operations.
+	Latency Latency
+	// Throttle limits requests.
+	Throttle Throttle
+	// TenantID and Subscriptions are the defaults above when empty.
+	TenantID      string
+	Subscriptions []string
+	// Host runs the VMs; nil lets each succeed and boot nothing.
+	Host Host
+	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// (RFC 5737) in turn.
+	PublicIP func(id string) (string, error)
+	// Faults are the rules in force at first; nil is none.
+	Faults *fault.Set
+	// Clients are applications that may log in beside DefaultClient.
+	Clients []Client
+	// Issuer returns the public keys, in PEM, that another token service signs with;
+	// nil knows none. The local Azure fetches nothing itself.
+	Issuer func(ctx context.Context, issuer string) (keys string, err error)
+	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	FQDN func(label, location, ip string) string
+	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	Tunnel Tunnel
+}
+
+// Azure is a running local Azure. Its methods may be called at the same time.
+type Azure struct {
+	server *engine.Server
+	// endpoint is where Start listens.
+	endpoint string
+	stop     context.CancelFunc
+	stopped  chan error
+}
+
+// New opens the state and takes up what was under way. It listens nowhere: Do
+// answers in process, Serve on a listener.
+func New(cfg Config) (*Azure, error) {
+	server, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Azure{server: server, endpoint: "https://azure.localhost"}, nil
+}
+
+// Start is New, and serves on a free port of 127.0.0.1 until Close.
+func Start(cfg Config) (*Azure, error) {
+	a, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		_ = a.server.Close() // the first error is the one to tell
+		return nil, fmt.Errorf("listen for the local Azure: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	a.endpoint, a.stop, a.stopped = "https://"+l.Addr().String(), stop, make(chan error, 1)
+	go func() { a.stopped <- a.Serve(ctx, l) }()
+	return a, nil
+}
+
+// Close ends it; operations that are open go on after the next Start on the same
+// directory.
+func (a *Azure) Close() error {
+	var served error
+	if a.stop != nil {
+		a.stop()
+		served = <-a.stopped
+	}
+	if err := a.server.Close(); err != nil {
+		return err
+	}
+	return served
+}
+
+// open starts the engine with the providers.
+func open(cfg Config) (*engine.Server, error) {
+	if cfg.Dir != "" {
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the local Azure's state: %w", err)
+		}
+	}
+	return engine.Open(engine.Options{
+		Dir: cfg.Dir, Log: cfg.Log, Clock: cfg.Clock, Latency: cfg.Latency, Throttle: cfg.Throttle, TenantID: cfg.TenantID, Subscriptions: cfg.Subscriptions, Faults: cfg.Faults,
+	}, providers(cfg)...)
+}
+
+// providers are those of the local Azure. Lists show their types in this order.
+func providers(cfg Config) []engine.Provider {
+	return []engine.Provider{
+		entra.New(entra.Config{Clients: cfg.Clients, Issuer: cfg.Issuer}),
+		resources.New(),
+		network.New(network.Config{PublicIP: cfg.PublicIP, FQDN: cfg.FQDN, Tunnel: cfg.Tunnel}),
+		compute.New(cfg.Host),
+		identity.New(),
+		authorization.New(),
+		keyvault.New(),
+	}
+}
+
+// Intercepts tells whether the local Azure can stand for a public host, as an
+// intercepting proxy or a hosts file leads it there.
+func Intercepts(name string) bool { return engine.Stands(name, providers(Config{})...) }
+
+// Serve answers on a listener over TLS until ctx ends.
+func (a *Azure) Serve(ctx context.Context, l net.Listener) error { return a.server.Serve(ctx, l) }
+
+// ServeHTTP implements http.Handler.
+func (a *Azure) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.server.ServeHTTP(w, r) }
+
+// Do answers a request in process, as a transport of an HTTP client would.
+func (a *Azure) Do(r *http.Request) (*http.Response, error) { return a.server.Do(r) }
+
+// TLS holds the certificate of the names that Intercepts knows.
+func (a *Azure) TLS() *tls.Config { return a.server.TLS() }
+
+// CAPEM is the certificate that clients have to trust.
+func (a *Azure) CAPEM() []byte { return a.server.CAPEM() }
+
+// CAFile is where that certificate is kept, "" in memory.
+func (a *Azure) CAFile() string { return a.server.CAFile() }
+
+// List returns the documents of a resource type as clients see them.
+func (a *Azure) List(resourceType string) []json.RawMessage { return a.server.List(resourceType) }
+
+// Get returns one document as clients see it.
+func (a *Azure) Get(id string) (json.RawMessage, bool) { return a.server.Get(id) }
+
+// Resources returns the IDs of all resources, sorted.
+func (a *Azure) Resources() []string { return a.server.Resources() }
+
+// Inventory lists all resources with their states, by ID.
+func (a *Azure) Inventory() []Resource { return a.server.Inventory() }
+
+// Subscribe calls fn after each change from now on, in order. A slow fn delays
+// other subscribers, never an answer.
+func (a *Azure) Subscribe(fn func(Change)) { a.server.Subscribe(fn) }
+
+// GuestChanged tells that View of a machine answers something new.
+func (a *Azure) GuestChanged(string) { a.server.Stir() }
+
+// Faults are the rules by which it fails on purpose.
+func (a *Azure) Faults() *fault.Set { return a.server.Faults() }
+
+// CallLog returns what was asked so far.
+func (a *Azure) CallLog() CallLog { return a.server.CallLog() }
+
+// CallsAfter returns the remembered calls with a higher number than after.
+func (a *Azure) CallsAfter(after uint64) []Call { return a.server.CallsAfter(after) }
+
+// Snapshot writes the state as JSON. It holds custom data, passwords and secrets:
+// keep it as you would keep those.
+func (a *Azure) Snapshot(w io.Writer) error { return a.server.Snapshot(w) }
+
+// Restore replaces the state by a snapshot. Guests of VMs that ran then boot anew
+// from their custom data; operations that were open go on.
+func (a *Azure) Restore(r io.Reader) error { return a.server.Restore(r) }
+
+// Reset forgets all resources and operations, and ends all guests.
+func (a *Azure) Reset() error { return a.server.Reset() }

@@ -1,0 +1,170 @@
+// Package compute is the resource provider Microsoft.Compute of the local
+// Azure: machines, disks, scale sets, images and galleries. What runs the
+// machines is a Host. It imports no other provider; package azuresim alone
+// imports it.
+package compute
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"time"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Types of the compute provider, and those of others that machines point at.
+const (
+	typeVM   = "Microsoft.Compute/virtualMachines"
+	typeExt  = "Microsoft.Compute/virtualMachines/extensions"
+	typeDisk = "Microsoft.Compute/disks"
+	typeSet  = "Microsoft.Compute/availabilitySets"
+
+	foreignNIC      = "Microsoft.Network/networkInterfaces"
+	foreignSubnet   = "Microsoft.Network/virtualNetworks/subnets"
+	foreignNSG      = "Microsoft.Network/networkSecurityGroups"
+	foreignBalancer = "Microsoft.Network/loadBalancers"
+)
+
+const computeSpace = "Microsoft.Compute"
+
+// state is what the provider keeps for a server.
+type state struct {
+	host  host.Host
+	begun launches
+	// passwords are those that VMAccess is to set, by the extension's key, until it
+	// has: they are in no store. A restart in between loses them.
+	passwords sync.Map
+	blobKey   [32]byte // signs addresses of storage
+}
+
+func computeOf(s *engine.Server) *state { return engine.StateOf[*state](s, computeSpace) }
+
+// hostOf runs the machines of a server; nil if nothing does.
+func hostOf(s *engine.Server) host.Host { return computeOf(s).host }
+
+// New is Microsoft.Compute. host runs the machines; without one each
+// succeeds and never boots.
+func New(host host.Host) engine.Provider {
+	state := &state{host: host}
+	_, _ = rand.Read(state.blobKey[:]) // never fails (crypto/rand)
+	return engine.Provider{
+		Namespace: computeSpace,
+		Versions:  []string{"2025-04-01", "2024-11-01", "2024-07-01", "2024-03-01", "2023-09-01", "2022-11-01", "2022-08-01", "2021-07-01", "2020-06-01", "2019-12-01"},
+		State:     state,
+		Types:     append(append(machineTypes(), scaleSetTypes()...), galleryTypes()...),
+		Routes: []engine.Route{
+			{Method: http.MethodGet, Path: "skus", Serve: listSKUs},
+			{Method: http.MethodGet, Path: "locations/usages", Serve: listUsages},
+			{Method: http.MethodGet, Path: "locations/vmsizes", Serve: listSizes},
+			{Method: http.MethodGet, Path: "locations/runcommands", Serve: serveRunCommands},
+			{Method: http.MethodGet, Path: "locations/communitygalleries/*", Serve: serveCommunityGallery},
+			{Method: http.MethodGet, Path: "locations/communitygalleries", Serve: serveCommunityGallery},
+			{Method: http.MethodGet, Path: "locations/publishers/*", Serve: serveMarketplace},
+			{Method: http.MethodGet, Path: "locations/publishers", Serve: serveMarketplace},
+		},
+		CheckName: checkComputeName,
+		Budget:    computeBudget,
+		Front:     serveBlob,
+		Start:     startMachines,
+		Clear:     clearMachines,
+	}
+}
+
+// machineTypes are the rows of single machines and of what belongs to them.
+func machineTypes() []engine.Type {
+	disks := []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}}
+	return []engine.Type{
+		{Name: typeVM, Style: engine.StyleCompute, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM, Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
+			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update"}, Delete: vmDelete(),
+			Refs: append(disks, engine.Reference{Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine}, engine.Reference{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine}),
+			Actions: []engine.Action{
+				{Name: "start", Takes: 30 * time.Second, Begin: beginStart("start"), Work: engine.Work{Name: "vm.start", Run: runStartVM, Finish: finishPower("running")}},
+				{Name: "restart", Takes: 30 * time.Second, Begin: beginStart("restart"), Work: engine.Work{Name: "vm.restart", Run: runRestartVM, Finish: finishPower("running")}},
+				{Name: "poweroff", Takes: 20 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.stop", Run: runStopVM, Finish: finishPower("stopped")}},
+				{Name: "deallocate", Takes: 40 * time.Second, Begin: beginAction, Work: vmDeallocate()},
+				{Name: "redeploy", Takes: 60 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.redeploy", Run: runRestartVM, Finish: finishPower("running")}},
+				{Name: "reapply", Takes: 10 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.touch"}},
+				{Name: "runcommand", Takes: 10 * time.Second, Begin: beginScript, Work: engine.Work{Name: "vm.run", Run: runScript, Finish: engine.FinishNothing}},
+				{Name: "generalize", Serve: generalize},
+				{Name: "simulateeviction", Serve: simulateEviction},
+				{Name: "retrievebootdiagnosticsdata", Serve: serveBootDiagnostics},
+				{Name: "instanceview", Method: http.MethodGet, Serve: getInstanceView},
+				{Name: "vmsizes", Method: http.MethodGet, Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }},
+			}},
+		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Prepare: prepareExtension},
+		{Name: typeDisk, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Prepare: prepareDisk, Guard: guardDisk, View: viewDisk},
+		{Name: typeSet, Sync: true, Created: http.StatusOK, Guard: guardSet, View: viewSet},
+	}
+}
+
+// vmDelete ends a machine; an eviction does too.
+func vmDelete() engine.Work {
+	return engine.Work{Name: "vm.delete", Run: runDeleteVM, Finish: finishDeleteVM}
+}
+
+// vmDeallocate takes a machine's host away; an eviction does too.
+func vmDeallocate() engine.Work {
+	return engine.Work{Name: "vm.deallocate", Run: runStopVM, Finish: finishPower("deallocated")}
+}
+
+func extensionPut() engine.Work { return engine.Work{Name: "ext.put", Run: runExtension} }
+
+// computeName is the rule for names.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+var computeName = regexp.MustCompile(`^[\p{L}\p{N}]([\p{L}\p{N}_.-]{0,78}[\p{L}\p{N}_])?$`)
+
+// checkComputeName refuses a name. Scale sets and galleries have rules of their own.
+func checkComputeName(id engine.ID) *engine.Error {
+	of := value.Lower(id.Types[0])
+	if len(id.Types) == 1 && of != "virtualmachinescalesets" && of != "galleries" && !computeName.MatchString(id.Name()) {
+		return errName("name")
+	}
+	return nil
+}
+
+// errName is Compute's refusal of a name.
+func errName(entity string) *engine.Error {
+	return invalid(entity, "The entity name '%s' is invalid according to its validation rule: ^[^_\\W][\\w-._]{0,79}(?<![-.])$.", entity)
+}
+
+// invalid is Compute's answer to a value it does not take; target is the
+// property's path.
+func invalid(target, format string, args ...any) *engine.Error {
+	e := engine.BadRequest("InvalidParameter", format, args...)
+	e.Target = target
+	return e
+}
+
+// startMachines starts the machines that ran.
+func startMachines(s *engine.Server) {
+	h := hostOf(s)
+	if h == nil {
+		return
+	}
+	var vms []host.VM
+	s.Read(func(t *engine.Tx) { vms = poweredOn(t) })
+	for _, vm := range vms {
+		h.Start(vm)
+	}
+}
+
+// clearMachines ends the guests of the state that goes.
+func clearMachines(t *engine.Tx) func() error {
+	s, guests := t.Server, poweredOn(t)
+	return func() error {
+		computeOf(s).begun.clear()
+		if h := hostOf(s); h != nil {
+			for _, vm := range guests {
+				if err := h.Delete(s.Life, vm.ID); err != nil {
+					return fmt.Errorf("end the guest of %s: %w", vm.ID, err)
+				}
+			}
+		}
+		return nil
+	}
+}

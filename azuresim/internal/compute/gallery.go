@@ -1,0 +1,242 @@
+package compute
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Types of images of one's own.
+const (
+	typeGallery        = "Microsoft.Compute/galleries"
+	typeGalleryImage   = typeGallery + "/images"
+	typeGalleryVersion = typeGalleryImage + "/versions"
+	typeImage          = "Microsoft.Compute/images"
+)
+
+// galleryTypes are the rows of galleries and images.
+func galleryTypes() []engine.Type {
+	return []engine.Type{
+		{Name: typeGallery, Style: engine.StyleCompute, Takes: 20 * time.Second, Prepare: prepareGallery, Guard: guardChildren,
+			Actions: []engine.Action{{Name: "share", Begin: beginShare, Work: engine.PutWork()}}},
+		{Name: typeGalleryImage, Style: engine.StyleCompute, Takes: 10 * time.Second, Prepare: prepareDefinition, Guard: guardChildren},
+		{Name: typeGalleryVersion, Style: engine.StyleCompute, Takes: 10 * time.Minute, Prepare: prepareVersion, View: viewVersion,
+			Refs: []engine.Reference{{Path: "storageProfile.source", To: typeDisk}, {Path: "storageProfile.osDiskImage.source", To: typeDisk}}},
+		{Name: typeImage, Style: engine.StyleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage,
+			Refs: []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
+	}
+}
+
+var galleryName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._]{0,78}[A-Za-z0-9]$|^[A-Za-z0-9]$`)
+
+func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	if !galleryName.MatchString(d.Parsed.Name()) {
+		return errName("galleryName")
+	}
+	p := value.Props(d.Body)
+	p["identifier"] = value.Object{"uniqueName": strings.ToUpper(d.Parsed.Subscription + "-" + d.Parsed.Name())}
+	profile := value.Sub(p, "sharingProfile")
+	if profile == nil {
+		return nil
+	}
+	community := value.Sub(profile, "communityGalleryInfo")
+	switch permissions := value.Str(profile, "permissions"); {
+	case permissions != "" && permissions != "Private" && permissions != "Groups" && permissions != "Community":
+		return invalid("sharingProfile.permissions", "The value '%s' of parameter 'sharingProfile.permissions' is not one of Private, Groups, Community.", permissions)
+	case permissions == "Community" && len(value.Str(community, "publicNamePrefix")) < 5:
+		return invalid("communityGalleryInfo.publicNamePrefix", "A community gallery needs sharingProfile.communityGalleryInfo.publicNamePrefix of 5 to 16 letters and digits.")
+	case permissions == "Community":
+		// The public name stays for the gallery's life.
+		names := value.Anys([]string{value.Str(community, "publicNamePrefix") + "-" + t.Server.GUID()})
+		if old != nil {
+			if kept := value.At(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "publicNames"); kept != nil {
+				names = kept.([]any)
+			}
+		}
+		community["publicNames"] = names
+		community["communityGalleryEnabled"] = old != nil && value.Bool(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "communityGalleryEnabled")
+	}
+	return nil
+}
+
+// guardChildren keeps what has children.
+func guardChildren(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if below := t.Below(d.Key()); len(below) > 0 {
+		return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", below[0].ID)
+	}
+	return nil
+}
+
+// prepareDefinition checks an image definition. What an image is does not change.
+func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	for _, field := range [][]string{{"osType"}, {"osState"}, {"identifier", "publisher"}, {"identifier", "offer"}, {"identifier", "sku"}} {
+		path := strings.Join(field, ".")
+		if value.Str(p, field...) == "" {
+			return invalid("galleryImage.properties."+path, "Required parameter 'galleryImage.properties.%s' is missing (null).", path)
+		}
+		if old != nil && value.Str(p, field...) != value.Str(old.Body, append([]string{"properties"}, field...)...) {
+			return errImmutable("galleryImage.properties." + path)
+		}
+	}
+	if value.Str(p, "osState") == "Specialized" {
+		return engine.ErrUnsupported("image definitions with the OS state Specialized")
+	}
+	value.SetDefault(p, "hyperVGeneration", "V1")
+	value.SetDefault(p, "architecture", "x64")
+	gallery, _ := d.Parsed.Parent()
+	for _, other := range t.All(typeGalleryImage, gallery.String()) {
+		same := func(field string) bool {
+			return strings.EqualFold(value.Str(other.Body, "properties", "identifier", field), value.Str(p, "identifier", field))
+		}
+		if other.Key() != d.Key() && same("publisher") && same("offer") && same("sku") {
+			return engine.Conflict("Conflict", "The publisher, offer and SKU of the image definition %s are already those of %s in the same gallery.", d.Parsed.Name(), other.Parsed.Name())
+		}
+	}
+	return nil
+}
+
+var versionName = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,9}$`)
+
+// prepareVersion checks an image version and finds out what it holds.
+func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	if !versionName.MatchString(d.Parsed.Name()) {
+		return invalid("galleryImageVersionName", "The image version name '%s' is not valid: it has the form major.minor.patch, each a number of up to 32 bits.", d.Parsed.Name())
+	}
+	p := value.Props(d.Body)
+	publishing := value.Ensure(p, "publishingProfile")
+	value.SetDefault(publishing, "replicaCount", float64(1))
+	value.SetDefault(publishing, "excludeFromLatest", false)
+	value.SetDefault(publishing, "storageAccountType", "Standard_LRS")
+	value.SetDefault(publishing, "publishedDate", t.Now.Format(time.RFC3339))
+	home := false
+	for _, r := range value.Items(publishing, "targetRegions") {
+		home = home || engine.Region(value.Str(r, "name")) == d.Location()
+	}
+	if !home {
+		if value.At(publishing, "targetRegions") != nil {
+			return invalid("publishingProfile.targetRegions", "The source region '%s' has to be one of the target regions of the image version %s.", d.Location(), d.Parsed.Name())
+		}
+		publishing["targetRegions"] = []any{value.Object{"name": d.Location(), "regionalReplicaCount": float64(1), "storageAccountType": "Standard_LRS"}}
+	}
+	if old != nil {
+		p["storageProfile"] = value.Clone(value.Props(old.Body)["storageProfile"])
+		publishing["publishedDate"] = value.At(old.Body, "properties", "publishingProfile", "publishedDate")
+		return nil
+	}
+	id := value.OrDefault(value.Str(p, "storageProfile", "source", "virtualMachineId"), value.Str(p, "storageProfile", "source", "id"))
+	if id == "" {
+		id = value.Str(p, "storageProfile", "osDiskImage", "source", "id")
+	}
+	if id == "" {
+		if value.Str(p, "storageProfile", "osDiskImage", "source", "uri") != "" {
+			return nil // a VHD: what it holds is not known here
+		}
+		return invalid("storageProfile.source", "Required parameter 'storageProfile.source' is missing (null).")
+	}
+	source, e := captured(t, d, id)
+	d.Hidden["source"] = source
+	return e
+}
+
+// captured is what an image holds that is made from a resource: the published
+// image that the resource goes back to, "" if it is not known.
+func captured(t *engine.Tx, d *engine.Doc, id string) (string, *engine.Error) {
+	from := t.Find(id)
+	switch {
+	case from == nil:
+		return "", engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
+	case from.Type == typeVM && !value.Bool(from.Hidden, "generalized"):
+		return "", engine.Conflict("OperationNotAllowed", "The source virtual machine '%s' has to be generalized before an image is made of it.", from.Parsed.Name())
+	case from.Type == typeVM:
+		return value.OrDefault(value.Str(from.Hidden, "source"), reference(imageOf(value.Sub(from.Body, "properties", "storageProfile", "imageReference")))), nil
+	case from.Type == typeGalleryVersion:
+		return value.OrDefault(value.Str(from.Hidden, "source"), from.ID), nil
+	}
+	return value.Str(from.Hidden, "source"), nil
+}
+
+// reference is an image in one line.
+func reference(i host.Image) string {
+	if i.ID != "" {
+		return i.ID
+	}
+	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
+}
+
+func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	if !strings.EqualFold(expand, "ReplicationStatus") {
+		return
+	}
+	summary := []any{}
+	for _, r := range value.Items(body, "properties", "publishingProfile", "targetRegions") {
+		state, progress := "Completed", 100
+		if d.State() == "Creating" || d.State() == "Updating" {
+			state, progress = "Replicating", 0
+		}
+		summary = append(summary, value.Object{"region": r["name"], "state": state, "progress": progress})
+	}
+	aggregated := "Completed"
+	if d.State() != engine.StatusSucceeded {
+		aggregated = "InProgress"
+	}
+	value.Props(body)["replicationStatus"] = value.Object{"aggregatedState": aggregated, "summary": summary}
+}
+
+// prepareManagedImage checks a managed image of a generalized VM or of a disk.
+func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	if old != nil {
+		p["storageProfile"], p["sourceVirtualMachine"] = value.Clone(value.Props(old.Body)["storageProfile"]), value.Clone(value.Props(old.Body)["sourceVirtualMachine"])
+		return nil
+	}
+	value.SetDefault(p, "hyperVGeneration", "V1")
+	vm := value.Str(p, "sourceVirtualMachine", "id")
+	disk := value.OrDefault(value.Str(p, "storageProfile", "osDisk", "managedDisk", "id"), value.Str(p, "storageProfile", "osDisk", "snapshot", "id"))
+	switch {
+	case vm == "" && disk == "" && value.Str(p, "storageProfile", "osDisk", "blobUri") == "":
+		return invalid("storageProfile.osDisk", "An image needs sourceVirtualMachine, or a disk, a snapshot or a blob in storageProfile.osDisk.")
+	case vm == "" && disk == "":
+		return nil
+	}
+	source, e := captured(t, d, value.OrDefault(vm, disk))
+	if e != nil {
+		return e
+	}
+	d.Hidden["source"] = source
+	if from := t.Find(vm); from != nil {
+		if from.Location() != d.Location() {
+			return engine.BadRequest("InvalidParameter", "The image %s and its source virtual machine are not in the same location.", d.Parsed.Name())
+		}
+		os := value.Sub(from.Body, "properties", "storageProfile", "osDisk")
+		p["storageProfile"] = value.Object{"osDisk": value.Object{"osType": os["osType"], "osState": "Generalized", "diskSizeGB": os["diskSizeGB"], "managedDisk": value.Clone(os["managedDisk"]), "caching": "None"}, "dataDisks": []any{}, "zoneResilient": false}
+	}
+	return nil
+}
+
+// generalize marks a VM that is off as the source of images. It never starts
+// again.
+func generalize(c *engine.Request, id engine.ID) *engine.Error {
+	err := c.Server.Update(func(t *engine.Tx) error {
+		d := t.Edit(id.Key())
+		switch {
+		case d == nil:
+			return engine.ErrNotFound(id)
+		case value.Str(d.Hidden, "power") == "running":
+			return engine.Conflict("OperationNotAllowed", "The virtual machine '%s' has to be stopped before it is generalized.", d.Parsed.Name())
+		}
+		d.Hidden["generalized"] = true
+		t.Put(d)
+		return nil
+	})
+	if e := engine.AsError(err); e != nil {
+		return e
+	}
+	c.Reply(http.StatusOK, nil)
+	return nil
+}

@@ -1,0 +1,106 @@
+package compute
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// coreLimit is the quota of cores in all and per family, of a large
+// subscription; spot VMs have one of their own.
+const coreLimit = 10000
+
+// The names of what is counted besides the cores of a family.
+const (
+	usageCores    = "cores"
+	usageSpot     = "lowPriorityCores"
+	usageMachines = "virtualMachines"
+	usageSets     = "virtualMachineScaleSets"
+)
+
+// usage counts what a subscription has in a location: cores in all, of spot VMs,
+// and per family, machines and scale sets. A deallocated VM counts too.
+// Source: https://learn.microsoft.com/azure/virtual-machines/quotas.
+func usage(t *engine.Tx, subscription, location string) map[string]int {
+	subscription = value.Lower(subscription)
+	used := maps.Clone(t.UsedOf(subscription, location))
+	if used == nil {
+		used = map[string]int{}
+	}
+	scope := "/subscriptions/" + subscription
+	for set := range t.Scan(typeScale, scope) {
+		if set.Location == location {
+			used[usageSets]++
+		}
+	}
+	return used
+}
+
+// quota refuses a VM, or so many instances of a set, that exceed the cores of a
+// family.
+func quota(t *engine.Tx, d *engine.Doc, s size, n int, spot bool) *engine.Error {
+	family, label := s.family, s.family
+	if spot {
+		family, label = usageSpot, "LowPriority"
+	}
+	used, more := t.UsedOf(d.Parsed.Subscription, d.Location())[family], n*s.cores
+	if e := capacity(t, d, s, used); e != nil {
+		return e
+	}
+	if used+more <= coreLimit {
+		return nil
+	}
+	return errQuota(label, d.Location(), coreLimit, used, more)
+}
+
+func errQuota(family, location string, limit, used, more int) *engine.Error {
+	return engine.Conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", family, location, limit, used, more, used+more)
+}
+
+// listUsages answers the usages of a location.
+func listUsages(c *engine.Request) *engine.Error {
+	var used map[string]int
+	c.Server.Read(func(t *engine.Tx) { used = usage(t, c.Id.Subscription, engine.Region(c.Id.Names[0])) })
+	usage := func(name, shown string, limit int) value.Object {
+		return value.Object{"name": value.Object{"value": name, "localizedValue": shown}, "unit": "Count", "currentValue": used[name], "limit": limit}
+	}
+	out := []any{usage(usageCores, "Total Regional vCPUs", coreLimit), usage(usageMachines, "Virtual Machines", 25000), usage(usageSets, "Virtual Machine Scale Sets", 2500), usage(usageSpot, "Total Regional Spot vCPUs", coreLimit)}
+	seen := map[string]bool{}
+	for _, s := range sizes {
+		if !seen[s.family] {
+			seen[s.family] = true
+			out = append(out, usage(s.family, familyName(s.family), coreLimit))
+		}
+	}
+	c.Reply(http.StatusOK, value.Object{"value": out})
+	return nil
+}
+
+// familyName is what the portal and the az CLI show for a family: "Standard DSv3
+// Family vCPUs" for standardDSv3Family.
+func familyName(family string) string {
+	return "Standard " + strings.TrimSuffix(strings.TrimPrefix(family, "standard"), "Family") + " Family vCPUs"
+}
+
+// usesOf is what a machine of a size takes, unless it is being deleted.
+func usesOf(d *engine.Doc, name string, spot bool) []engine.Use {
+	sz, ok := sizeNamed(name)
+	if !ok || isDeleting(d) {
+		return nil
+	}
+	if spot {
+		return []engine.Use{{Name: usageSpot, N: sz.cores}, {Name: usageMachines, N: 1}}
+	}
+	return []engine.Use{{Name: sz.family, N: sz.cores}, {Name: usageCores, N: sz.cores}, {Name: usageMachines, N: 1}}
+}
+
+func usesOfVM(d *engine.Doc) []engine.Use {
+	return usesOf(d, value.Str(d.Body, "properties", "hardwareProfile", "vmSize"), isSpot(value.Sub(d.Body, "properties")))
+}
+
+func usesOfInstance(d *engine.Doc) []engine.Use {
+	return usesOf(d, value.Str(d.Body, "sku", "name"), isSpot(d.Hidden))
+}

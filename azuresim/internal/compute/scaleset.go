@@ -1,0 +1,304 @@
+package compute
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Types of scale sets. An instance and its interfaces are documents of their
+// own, so that what points at a subnet or a pool is found as for a VM.
+const (
+	typeScale       = "Microsoft.Compute/virtualMachineScaleSets"
+	typeInstance    = typeScale + "/virtualMachines"
+	typeScaleNIC    = typeInstance + "/networkInterfaces"
+	typeInstanceExt = typeInstance + "/extensions"
+)
+
+// The orchestration modes: instances that are children of the set, or VMs that
+// belong to it.
+const (
+	modeUniform  = "Uniform"
+	modeFlexible = "Flexible"
+)
+
+// maxInstances is the largest capacity of a set, and that of one confined to a
+// single placement group.
+// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-placement-groups.
+const (
+	maxInstances      = 1000
+	maxInstancesGroup = 100
+)
+
+// scaleSetTypes are the rows of scale sets. Instances and their interfaces are
+// synchronous here because they come and go with operations on their set.
+func scaleSetTypes() []engine.Type {
+	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
+	return []engine.Type{
+		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true, Prepare: prepareScaleSet, Actions: scaleSetActions(),
+			Put: scalePut(), Update: scalePut(), Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
+			Works: []engine.Work{scaleTasks(), scaleRoll()},
+			Refs: []engine.Reference{
+				{Path: nic + "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsOwner}, {Path: nic + "networkSecurityGroup", To: foreignNSG, As: engine.AsScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerBackendAddressPools", To: foreignBalancer + "/backendAddressPools", As: engine.AsScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools", To: foreignBalancer + "/inboundNatPools", As: engine.AsScaleSet},
+				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: engine.AsScaleSet},
+			}},
+		{Name: typeInstance, Style: engine.StyleCompute, Sync: true, Global: true, Untracked: true, Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf, Serve: serveInstance, Actions: instanceActions()},
+		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
+		{Name: typeScaleNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true, Untracked: true, Prepare: refuseWrite, Guard: refuseDelete, Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
+			Addresses: []string{"ipConfigurations"},
+			Refs: []engine.Reference{
+				{Path: "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsInterface},
+				{Path: "ipConfigurations.loadBalancerBackendAddressPools", To: foreignBalancer + "/backendAddressPools", Unlinks: true},
+				{Path: "ipConfigurations.loadBalancerInboundNatRules", To: foreignBalancer + "/inboundNatRules", Unlinks: true},
+			}},
+	}
+}
+
+func isFlexible(set *engine.Doc) bool {
+	return strings.EqualFold(value.Str(set.Body, "properties", "orchestrationMode"), modeFlexible)
+}
+
+// profileOf is a set's virtualMachineProfile; nil for a Flexible one without.
+func profileOf(set *engine.Doc) value.Object {
+	return value.Sub(set.Body, "properties", "virtualMachineProfile")
+}
+
+func capacityOf(set *engine.Doc) int {
+	n, _ := value.Int(set.Body, "sku", "capacity")
+	return n
+}
+
+func setCapacity(set *engine.Doc, n int) {
+	value.Ensure(set.Body, "sku")["capacity"] = float64(max(0, n))
+}
+
+// prepareScaleSet checks a write of a scale set and makes or marks the instances
+// that it adds or takes away; the operation boots and ends them.
+func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	if old == nil {
+		p := value.Props(d.Body)
+		p["uniqueId"] = t.Server.GUID()
+		p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
+	} else if e := keepScaleSet(d, old); e != nil {
+		return e
+	}
+	defaultScaleSet(d)
+	hideScaleSet(d)
+	size, e := checkScaleSet(t, d)
+	if e != nil {
+		return e
+	}
+	d.Hidden["model"] = modelOf(d)
+	giveIdentity(t, d, old)
+	if profileOf(d) == nil {
+		return nil
+	}
+	keepCustomData(t, d)
+	if e := scale(t, d, size); e != nil {
+		return e
+	}
+	return follow(t, d)
+}
+
+// keepScaleSet carries over what a write may leave out, and refuses what it may
+// not change.
+func keepScaleSet(d, old *engine.Doc) *engine.Error {
+	p, was := value.Props(d.Body), value.Props(old.Body)
+	for _, field := range []string{"uniqueId", "timeCreated"} {
+		p[field] = was[field]
+	}
+	for _, field := range []string{"orchestrationMode", "platformFaultDomainCount", "singlePlacementGroup", "upgradePolicy", "virtualMachineProfile", "overprovision", "zoneBalance", "scaleInPolicy"} {
+		if p[field] == nil && was[field] != nil {
+			p[field] = value.Clone(was[field])
+		}
+	}
+	if d.Body["zones"] == nil && old.Body["zones"] != nil {
+		d.Body["zones"] = value.Clone(old.Body["zones"])
+	}
+	sku, had := value.Ensure(d.Body, "sku"), value.Sub(old.Body, "sku")
+	for field, v := range had {
+		value.SetDefault(sku, field, v)
+	}
+	for _, field := range []string{"orchestrationMode", "platformFaultDomainCount"} {
+		if value.At(p, field) != value.At(was, field) {
+			return errImmutable(field)
+		}
+	}
+	if value.Bool(p, "singlePlacementGroup") && !value.Bool(was, "singlePlacementGroup") {
+		return errImmutable("singlePlacementGroup")
+	}
+	if before := value.Texts(old.Body, "zones"); len(before) > 0 && !containsAll(value.Texts(d.Body, "zones"), before) {
+		return errImmutable("zones")
+	}
+	if profile, before := profileOf(d), profileOf(old); profile != nil {
+		keepProfile(profile, before)
+	}
+	if prefix := value.Str(profileOf(old), "osProfile", "computerNamePrefix"); prefix != "" && profileOf(d) != nil {
+		profile := value.Ensure(profileOf(d), "osProfile")
+		value.SetDefault(profile, "computerNamePrefix", prefix)
+		if value.Str(profile, "computerNamePrefix") != prefix {
+			return errImmutable("osProfile.computerNamePrefix")
+		}
+	}
+	return nil
+}
+
+// keepProfile carries over what a write of the model may leave out: CAPZ leaves
+// out the network, and clients of an API version before community galleries send
+// an image reference without one.
+func keepProfile(profile, before value.Object) {
+	for _, field := range []string{"osProfile", "storageProfile", "networkProfile"} {
+		if profile[field] == nil && before[field] != nil {
+			profile[field] = value.Clone(before[field])
+		}
+	}
+	if image := value.Sub(before, "storageProfile", "imageReference"); image != nil && len(value.Sub(profile, "storageProfile", "imageReference")) == 0 {
+		value.Ensure(profile, "storageProfile")["imageReference"] = value.Clone(image)
+	}
+}
+
+func errImmutable(property string) *engine.Error {
+	e := engine.Conflict("PropertyChangeNotAllowed", "Changing property '%s' is not allowed.", property)
+	e.Target = property
+	return e
+}
+
+func containsAll(have, want []string) bool {
+	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
+}
+
+// defaultScaleSet fills in what Azure shows though nobody wrote it.
+func defaultScaleSet(d *engine.Doc) {
+	p := value.Props(d.Body)
+	value.SetDefault(p, "orchestrationMode", modeUniform)
+	flexible := isFlexible(d)
+	value.SetDefault(p, "singlePlacementGroup", !flexible && len(value.Texts(d.Body, "zones")) == 0)
+	if sku := value.Sub(d.Body, "sku"); sku != nil {
+		value.SetDefault(sku, "tier", "Standard")
+	}
+	if flexible {
+		value.SetDefault(p, "platformFaultDomainCount", float64(1))
+		return
+	}
+	// Shown as in Azure; instances beyond the capacity are never made here.
+	value.SetDefault(p, "overprovision", true)
+	value.SetDefault(p, "doNotRunExtensionsOnOverprovisionedVMs", false)
+	value.SetDefault(p, "platformFaultDomainCount", float64(5))
+	value.SetDefault(value.Ensure(p, "upgradePolicy"), "mode", "Manual")
+	profile := profileOf(d)
+	if profile == nil {
+		return
+	}
+	value.SetDefault(profile, "priority", "Regular")
+	value.SetDefault(value.Ensure(profile, "osProfile"), "computerNamePrefix", d.Parsed.Name())
+	for _, n := range value.Items(profile, "networkProfile", "networkInterfaceConfigurations") {
+		for _, c := range value.Items(value.Props(n), "ipConfigurations") {
+			value.SetDefault(value.Props(c), "privateIPAddressVersion", "IPv4")
+		}
+	}
+}
+
+// hideScaleSet moves what Azure never returns out of the body. What a later
+// write leaves out stays as it was, because a client cannot read it back.
+func hideScaleSet(d *engine.Doc) {
+	profile := profileOf(d)
+	os := value.Sub(profile, "osProfile")
+	for _, secret := range []string{"customData", "adminPassword"} {
+		if v, ok := os[secret].(string); ok {
+			d.Hidden[secret] = v
+			delete(os, secret)
+		}
+	}
+	if v, ok := profile["userData"].(string); ok {
+		d.Hidden["userData"] = v
+		delete(profile, "userData")
+	}
+	for _, e := range value.Items(profile, "extensionProfile", "extensions") {
+		if v := value.Props(e)["protectedSettings"]; v != nil {
+			value.Ensure(d.Hidden, "protectedSettings")[value.Str(e, "name")] = v
+			delete(value.Props(e), "protectedSettings")
+		}
+	}
+}
+
+// modelOf names a state of the model: instances made from another one are not
+// up to date. New custom data counts, as in Azure. A new admin password does not:
+// it is for instances to come, and no upgrade brings it to those there are. That
+// Azure sees it so is not proven.
+func modelOf(d *engine.Doc) string {
+	data, err := json.Marshal([]any{profileOf(d), value.Str(d.Body, "sku", "name"), d.Hidden["customData"], d.Hidden["userData"], d.Hidden["protectedSettings"]})
+	if err != nil {
+		return "" // an object decoded from JSON always encodes
+	}
+	return digest(data)
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// keepCustomData files the custom data under its digest, once for all instances
+// that were made from it, and forgets what no instance has any more.
+func keepCustomData(t *engine.Tx, d *engine.Doc) {
+	kept := value.Ensure(d.Hidden, "data")
+	used := map[string]bool{dataKey(d): true}
+	for _, i := range instances(t, d) {
+		used[value.Str(i.Hidden, "data")] = true
+	}
+	for k := range kept {
+		if !used[k] {
+			delete(kept, k)
+		}
+	}
+	kept[dataKey(d)] = value.Str(d.Hidden, "customData")
+}
+
+func dataKey(set *engine.Doc) string { return digest([]byte(value.Str(set.Hidden, "customData"))) }
+
+// giveIdentity fills in the identity's IDs, which stay for the resource's life.
+func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
+	identity := value.Sub(d.Body, "identity")
+	if identity == nil {
+		return
+	}
+	if strings.Contains(value.Str(identity, "type"), "SystemAssigned") {
+		identity["tenantId"] = t.Server.Options.TenantID
+		identity["principalId"] = t.Server.GUID()
+		if old != nil && value.Str(old.Body, "identity", "principalId") != "" {
+			identity["principalId"] = value.Str(old.Body, "identity", "principalId")
+		}
+	}
+	users := value.Sub(identity, "userAssignedIdentities")
+	for id := range users {
+		shown := value.Object{}
+		if u := t.Find(id); u != nil {
+			shown["clientId"], shown["principalId"] = value.Str(value.Props(u.Body), "clientId"), value.Str(value.Props(u.Body), "principalId")
+		}
+		users[id] = shown
+	}
+}
+
+// instances are those of a Uniform set, by number.
+func instances(t *engine.Tx, set *engine.Doc) []*engine.Doc {
+	out := t.All(typeInstance, set.ID)
+	slices.SortFunc(out, func(a, b *engine.Doc) int { return instanceNumber(a) - instanceNumber(b) })
+	return out
+}
+
+func instanceNumber(d *engine.Doc) int {
+	n, err := strconv.Atoi(d.Parsed.Name())
+	if err != nil {
+		return -1 // the emulator numbers instances itself
+	}
+	return n
+}

@@ -1,0 +1,126 @@
+package compute
+
+import (
+	"cmp"
+	"slices"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// scale brings a set's instances to its capacity: new ones are made in the state
+// Creating, those that go are marked Deleting. The operation does the rest.
+func scale(t *engine.Tx, set *engine.Doc, sz size) *engine.Error {
+	here := slices.DeleteFunc(members(t, set), isDeleting)
+	missing := capacityOf(set) - len(here)
+	if missing < 0 {
+		for _, d := range chooseVictims(set, here, -missing) {
+			assign(t, d, taskDelete)
+			here = slices.DeleteFunc(here, func(o *engine.Doc) bool { return o.Key() == d.Key() })
+		}
+		// Protected instances stay, and with them the capacity.
+		setCapacity(set, len(here))
+		return nil
+	}
+	if missing == 0 {
+		return nil
+	}
+	if e := quota(t, set, sz, missing, isSpot(profileOf(set))); e != nil {
+		return e
+	}
+	next, _ := value.Int(set.Hidden, "next")
+	pool := newAddressPool(t)
+	for range missing {
+		zone := leastUsedZone(set, here)
+		var d *engine.Doc
+		var e *engine.Error
+		if isFlexible(set) {
+			d, e = makeFlexible(t, set, zone, pool)
+		} else {
+			d, e = makeInstance(t, set, next, zone, pool)
+		}
+		if e != nil {
+			return e
+		}
+		here = append(here, d)
+		next++
+	}
+	// Numbers are never given twice.
+	set.Hidden["next"] = float64(next)
+	return nil
+}
+
+func isDeleting(d *engine.Doc) bool { return d.State() == "Deleting" }
+
+// leastUsedZone spreads a set over its zones, "" for a regional one.
+func leastUsedZone(set *engine.Doc, here []*engine.Doc) string {
+	zones := value.Texts(set.Body, "zones")
+	if len(zones) == 0 {
+		return ""
+	}
+	used := countZones(here)
+	return slices.MinFunc(zones, func(a, b string) int { return cmp.Or(used[a]-used[b], slices.Index(zones, a)-slices.Index(zones, b)) })
+}
+
+func countZones(here []*engine.Doc) map[string]int {
+	used := map[string]int{}
+	for _, d := range here {
+		used[zoneOf(d)]++
+	}
+	return used
+}
+
+func zoneOf(d *engine.Doc) string {
+	if z := value.Texts(d.Body, "zones"); len(z) > 0 {
+		return z[0]
+	}
+	return ""
+}
+
+// chooseVictims picks the instances that a smaller capacity takes away, by the
+// set's scale-in policy: zones stay balanced, and within a zone the highest
+// number (Default), the youngest or the oldest goes. Protected ones stay.
+// Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/virtual-machine-scale-sets-scale-in-policy.
+func chooseVictims(set *engine.Doc, here []*engine.Doc, n int) []*engine.Doc {
+	rule := "Default"
+	if rules := value.Texts(set.Body, "properties", "scaleInPolicy", "rules"); len(rules) > 0 {
+		rule = rules[0]
+	}
+	candidates := slices.DeleteFunc(slices.Clone(here), isProtectedFromScaleIn)
+	slices.SortFunc(candidates, func(a, b *engine.Doc) int {
+		switch byAge := a.Created.Compare(b.Created); rule {
+		case "OldestVM":
+			return cmp.Or(byAge, instanceNumber(a)-instanceNumber(b))
+		case "NewestVM":
+			return cmp.Or(-byAge, instanceNumber(b)-instanceNumber(a))
+		default: // the VMs of a Flexible set have no numbers
+			return cmp.Or(instanceNumber(b)-instanceNumber(a), -byAge, cmp.Compare(b.Key(), a.Key()))
+		}
+	})
+	used := countZones(here)
+	var out []*engine.Doc
+	for len(out) < n && len(candidates) > 0 {
+		i, fullest := 0, -1
+		for j, d := range candidates {
+			if used[zoneOf(d)] > fullest {
+				i, fullest = j, used[zoneOf(d)]
+			}
+		}
+		used[zoneOf(candidates[i])]--
+		out = append(out, candidates[i])
+		candidates = slices.Delete(candidates, i, i+1)
+	}
+	return out
+}
+
+// isProtectedFromScaleIn says whether a set may not pick an instance for deletion.
+func isProtectedFromScaleIn(d *engine.Doc) bool {
+	policy := value.Sub(d.Body, "properties", "protectionPolicy")
+	return value.Bool(policy, "protectFromScaleIn") || value.Bool(policy, "protectFromScaleSetActions")
+}
+
+// isProtectedFromActions says whether what is asked of the set as a whole passes
+// an instance by. It does not protect against what is asked of the instance.
+func isProtectedFromActions(d *engine.Doc) bool {
+	return value.Bool(d.Body, "properties", "protectionPolicy", "protectFromScaleSetActions")
+}

@@ -1,0 +1,223 @@
+package compute
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// maxCustomData is Azure's limit of custom data, decoded.
+const maxCustomData = 64 << 10
+
+// prepareVM checks what Compute checks before it accepts a VM, and attaches its
+// disks and interfaces.
+func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	if old != nil {
+		return updateVM(t, d, old)
+	}
+	size, e := sizeFor(t.Server, d.Location(), value.Str(p, "hardwareProfile", "vmSize"), value.Texts(d.Body, "zones"))
+	if e != nil {
+		return e
+	}
+	if e := quota(t, d, size, 1, isSpot(p)); e != nil {
+		return e
+	}
+	inferOS(p)
+	if e := checkOSProfile(d); e != nil {
+		return e
+	}
+	if e := checkImage(t, d); e != nil {
+		return e
+	}
+	if e := attachInterfaces(t, d); e != nil {
+		return e
+	}
+	if e := checkEphemeral(value.Sub(p, "storageProfile", "osDisk"), size); e != nil {
+		return e
+	}
+	if e := checkSpot(p, "properties"); e != nil {
+		return e
+	}
+	if e := joinSet(t, d); e != nil {
+		return e
+	}
+	for _, disk := range value.Items(p, "storageProfile", "dataDisks") {
+		if e := attachDisk(t, d, disk); e != nil {
+			return e
+		}
+	}
+	hide(d)
+	defaultProfile(d)
+	giveIdentity(t, d, nil)
+	d.Hidden["power"] = "running"
+	p["vmId"] = t.Server.GUID()
+	p["timeCreated"] = t.Now.Format("2006-01-02T15:04:05.0000000+00:00")
+	return makeDisks(t, d)
+}
+
+// updateVM keeps what a write may not change and what it need not repeat.
+func updateVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p, was := value.Props(d.Body), value.Props(old.Body)
+	for _, field := range []string{"vmId", "timeCreated"} {
+		p[field] = was[field]
+	}
+	if profile := value.Sub(p, "osProfile"); profile != nil {
+		if profile["customData"] != nil && value.Str(profile, "customData") != value.Str(old.Hidden, "customData") {
+			e := engine.Conflict("PropertyChangeNotAllowed", "Changing property 'osProfile.customData' is not allowed.")
+			e.Target = "osProfile.customData"
+			return e
+		}
+		if name := value.Str(profile, "computerName"); name != "" && name != value.Str(was, "osProfile", "computerName") {
+			e := engine.Conflict("PropertyChangeNotAllowed", "Changing property 'osProfile.computerName' is not allowed.")
+			e.Target = "osProfile.computerName"
+			return e
+		}
+	}
+	if e := keepSet(t, d, old); e != nil {
+		return e
+	}
+	if p["networkProfile"] == nil {
+		p["networkProfile"] = value.Clone(was["networkProfile"])
+	} else if e := attachInterfaces(t, d); e != nil {
+		return e
+	}
+	if p["osProfile"] == nil {
+		p["osProfile"] = value.Clone(was["osProfile"])
+	}
+	if e := updateSize(t, d, old); e != nil {
+		return e
+	}
+	hide(d)
+	defaultProfile(d)
+	giveIdentity(t, d, old)
+	return updateDisks(t, d, old)
+}
+
+// hide moves what Azure never returns out of the body.
+func hide(d *engine.Doc) {
+	if v := value.Props(d.Body)["userData"]; v != nil {
+		d.Hidden["userData"] = v
+		delete(value.Props(d.Body), "userData")
+	}
+	profile := value.Sub(value.Props(d.Body), "osProfile")
+	for _, secret := range []string{"customData", "adminPassword"} {
+		if v, ok := profile[secret].(string); ok {
+			d.Hidden[secret] = v
+			delete(profile, secret)
+		}
+	}
+}
+
+func isWindows(body value.Object) bool {
+	return strings.EqualFold(value.Str(body, "properties", "storageProfile", "osDisk", "osType"), "Windows") || value.At(body, "properties", "osProfile", "windowsConfiguration") != nil
+}
+
+func checkOSProfile(d *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	profile := value.Sub(p, "osProfile")
+	if profile == nil {
+		return invalid("osProfile", "Required parameter 'osProfile' is missing (null).")
+	}
+	name, windows := value.Str(profile, "computerName"), isWindows(d.Body)
+	if name == "" {
+		name = d.Parsed.Name()
+		profile["computerName"] = name
+	}
+	switch {
+	case !windows && len(name) > 64:
+		return invalid("osProfile.computerName", "Linux host name cannot exceed 64 characters in length or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / ?.")
+	case windows && (len(name) > 15 || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?")):
+		return invalid("osProfile.computerName", "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
+	}
+	if data, err := base64.StdEncoding.DecodeString(value.Str(profile, "customData")); err != nil || len(data) > maxCustomData {
+		return invalid("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
+	}
+	linux := value.Sub(profile, "linuxConfiguration")
+	switch {
+	case windows && linux != nil:
+		return invalid("linuxConfiguration", "Parameter 'linuxConfiguration' is not allowed.")
+	case windows:
+		return checkPassword(value.Str(profile, "adminPassword"))
+	case value.Bool(linux, "disablePasswordAuthentication") && len(value.Items(linux, "ssh", "publicKeys")) == 0:
+		return invalid("linuxConfiguration.ssh.publicKeys", "Authentication using either SSH or by user name and password must be enabled in Linux profile. For more information, see aka.ms/linux-vm-auth.")
+	}
+	return nil
+}
+
+// checkPassword: 12 to 123 characters of three of four classes.
+func checkPassword(p string) *engine.Error {
+	classes := 0
+	for _, set := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
+		if strings.ContainsAny(p, set) {
+			classes++
+		}
+	}
+	if strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
+		classes++
+	}
+	if len(p) < 12 || len(p) > 123 {
+		return invalid("adminPassword", "The supplied password must be between 12-123 characters long and must satisfy at least 3 of password complexity requirements from the following: 1) Contains an uppercase character 2) Contains a lowercase character 3) Contains a numeric digit 4) Contains a special character 5) Control characters are not allowed")
+	}
+	if classes < 3 {
+		return invalid("adminPassword", "The supplied password must satisfy at least 3 of the password complexity requirements.")
+	}
+	return nil
+}
+
+func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
+	nics := value.Items(value.Props(d.Body), "networkProfile", "networkInterfaces")
+	if len(nics) == 0 {
+		return invalid("networkProfile", "Virtual Machine must have at least one network interface.")
+	}
+	for _, n := range nics {
+		nic := t.Find(value.Str(n, "id"))
+		if nic == nil {
+			return engine.ErrReference(value.Str(n, "id"), d.ID)
+		}
+		if nic.Location() != d.Location() {
+			return engine.BadRequest("InvalidParameter", "The network interface %s is not in the same location as the virtual machine %s.", nic.ID, d.ID)
+		}
+		if users := t.Users(nic.ID, typeVM); len(users) > 0 && users[0].Key != d.Key() {
+			return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s.", nic.ID, users[0].ID)
+		}
+	}
+	return nil
+}
+
+// makeDisks makes the managed disks of a new VM.
+func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
+	storage := value.Ensure(value.Props(d.Body), "storageProfile")
+	os := value.Ensure(storage, "osDisk")
+	value.SetDefault(os, "name", fmt.Sprintf("%s_OsDisk_1_%s", d.Parsed.Name(), strings.ReplaceAll(t.Server.GUID(), "-", "")))
+	value.SetDefault(os, "osType", "Linux")
+	value.SetDefault(os, "diskSizeGB", float64(127))
+	value.SetDefault(os, "deleteOption", "Detach")
+	value.SetDefault(storage, "dataDisks", []any{})
+	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
+		value.SetDefault(disk, "deleteOption", "Detach")
+		if value.Str(disk, "diffDiskSettings", "option") == "Local" {
+			continue
+		}
+		managed := value.Ensure(disk, "managedDisk")
+		if value.Str(managed, "id") != "" {
+			continue
+		}
+		id := d.Parsed.GroupID()
+		id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"disks"}, []string{value.Str(disk, "name")}
+		if t.Find(id.Key()) != nil {
+			return engine.Conflict("ConflictingUserInput", "Disk %s already exists in resource group %s. Only CreateOption.Attach is supported.", id.Name(), id.Group)
+		}
+		size, _ := value.Int(disk, "diskSizeGB")
+		t.Put(&engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
+			"location": d.Body["location"], "tags": value.Clone(d.Body["tags"]), "zones": value.Clone(d.Body["zones"]),
+			"sku":        value.Object{"name": value.OrDefault(value.Str(managed, "storageAccountType"), "Premium_LRS")},
+			"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(size), "creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), "Empty")}, "uniqueId": t.Server.GUID()},
+		}})
+		managed["id"] = id.String()
+	}
+	return nil
+}

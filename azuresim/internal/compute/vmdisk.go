@@ -1,0 +1,183 @@
+package compute
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// updateDisks takes over the storage profile of a write: what cannot change
+// stays, data disks may come and go.
+func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p, was := value.Props(d.Body), value.Sub(old.Body, "properties")
+	storage := value.Sub(p, "storageProfile")
+	if storage == nil {
+		p["storageProfile"] = value.Clone(was["storageProfile"])
+		return nil
+	}
+	if ref := value.Sub(was, "storageProfile", "imageReference"); ref != nil {
+		storage["imageReference"] = value.Clone(ref)
+	}
+	os, before := value.Ensure(storage, "osDisk"), value.Sub(was, "storageProfile", "osDisk")
+	for k, v := range before {
+		if k != "caching" && k != "deleteOption" && k != "diskSizeGB" || os[k] == nil {
+			os[k] = value.Clone(v)
+		}
+	}
+	if storage["dataDisks"] == nil {
+		storage["dataDisks"] = value.Clone(value.Sub(was, "storageProfile")["dataDisks"])
+	}
+	luns := map[int]bool{}
+	for _, disk := range value.Items(storage, "dataDisks") {
+		lun, ok := value.Int(disk, "lun")
+		if !ok || lun < 0 || luns[lun] {
+			return invalid("dataDisk.lun", "A data disk with the LUN %d cannot be attached: it is taken, negative or missing.", lun)
+		}
+		luns[lun] = true
+		if e := attachDisk(t, d, disk); e != nil {
+			return e
+		}
+	}
+	if size, ok := sizeNamed(value.Str(p, "hardwareProfile", "vmSize")); ok && len(luns) > 2*size.cores {
+		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", 2*size.cores)
+	}
+	return makeDisks(t, d)
+}
+
+// attachDisk checks an existing disk that is to be attached.
+func attachDisk(t *engine.Tx, d *engine.Doc, disk value.Object) *engine.Error {
+	id := value.Str(disk, "managedDisk", "id")
+	if id == "" {
+		return nil
+	}
+	other := t.Find(id)
+	if other == nil {
+		return engine.Refuse(404, "ResourceNotFound", "The managed disk '%s' was not found.", id)
+	}
+	if u := holder(t, id); u != nil && u.Key != d.Key() {
+		return engine.Conflict("AttachDiskWhileBeingDetached", "Disk %s is attached to VM %s.", other.Parsed.Name(), u.ID)
+	}
+	value.SetDefault(disk, "name", other.Parsed.Name())
+	if n, ok := value.Int(other.Body, "properties", "diskSizeGB"); ok {
+		value.SetDefault(disk, "diskSizeGB", float64(n))
+	}
+	return nil
+}
+
+// updateSize checks a change of the size: one that is known, and has room.
+func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	now, was := value.Str(d.Body, "properties", "hardwareProfile", "vmSize"), value.Str(old.Body, "properties", "hardwareProfile", "vmSize")
+	if now == "" {
+		value.Props(d.Body)["hardwareProfile"] = value.Clone(value.Sub(old.Body, "properties")["hardwareProfile"])
+		return nil
+	}
+	if strings.EqualFold(now, was) {
+		return nil
+	}
+	size, e := sizeFor(t.Server, d.Location(), now, value.Texts(d.Body, "zones"))
+	if e != nil {
+		return e
+	}
+	return quota(t, d, size, 1, isSpot(value.Props(d.Body)))
+}
+
+// defaultProfile completes an OS profile as Compute does.
+func defaultProfile(d *engine.Doc) {
+	profile := value.Sub(d.Body, "properties", "osProfile")
+	if profile == nil {
+		return
+	}
+	value.SetDefault(profile, "secrets", []any{})
+	value.SetDefault(profile, "allowExtensionOperations", true)
+	value.SetDefault(profile, "requireGuestProvisionSignal", true)
+	if isWindows(d.Body) {
+		w := value.Ensure(profile, "windowsConfiguration")
+		value.SetDefault(w, "provisionVMAgent", true)
+		value.SetDefault(w, "enableAutomaticUpdates", true)
+		value.SetDefault(value.Ensure(w, "patchSettings"), "patchMode", "AutomaticByOS")
+		value.SetDefault(value.Sub(w, "patchSettings"), "assessmentMode", "ImageDefault")
+		return
+	}
+	l := value.Ensure(profile, "linuxConfiguration")
+	value.SetDefault(l, "provisionVMAgent", true)
+	value.SetDefault(l, "disablePasswordAuthentication", false)
+}
+
+// systemOf says what a guest agent would report of the system: its name and
+// version, as far as the image tells.
+func systemOf(d *engine.Doc) (name, version string) {
+	ref := value.Sub(d.Body, "properties", "storageProfile", "imageReference")
+	sku := value.Lower(value.Str(ref, "sku") + value.Str(ref, "id") + value.Str(ref, "communityGalleryImageId"))
+	if isWindows(d.Body) {
+		for _, r := range [][3]string{{"2025", "Windows Server 2025 Datacenter", "10.0.26100"}, {"2022", "Windows Server 2022 Datacenter", "10.0.20348"}, {"23h2", "Windows Server Datacenter", "10.0.25398"}} {
+			if strings.Contains(sku, r[0]) {
+				return r[1], r[2]
+			}
+		}
+		return "Windows Server 2019 Datacenter", "10.0.17763"
+	}
+	for _, r := range [][2]string{{"24", "24.04"}, {"20", "20.04"}, {"18", "18.04"}} {
+		if strings.Contains(sku, r[0]+"04") || strings.Contains(sku, r[0]+"_04") {
+			return "ubuntu", r[1]
+		}
+	}
+	return "ubuntu", "22.04"
+}
+
+// viewDisks are the disks of a machine in its instance view.
+func viewDisks(d *engine.Doc) []any {
+	out := []any{}
+	storage := value.Sub(d.Body, "properties", "storageProfile")
+	for _, disk := range append([]value.Object{value.Sub(storage, "osDisk")}, value.Items(storage, "dataDisks")...) {
+		if disk != nil {
+			out = append(out, value.Object{"name": value.Str(disk, "name"), "statuses": []any{value.Object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "time": d.Changed.Format(engine.TimeForm)}}})
+		}
+	}
+	return out
+}
+
+// completeDisk gives a disk what Compute adds to every one.
+func completeDisk(t *engine.Tx, d, old *engine.Doc) {
+	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
+	value.SetDefault(sku, "name", "Standard_LRS")
+	tier, _, _ := strings.Cut(value.Str(sku, "name"), "_")
+	sku["tier"] = strings.TrimSuffix(tier, "V2")
+	p["uniqueId"], p["timeCreated"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
+	if old != nil {
+		for _, field := range []string{"uniqueId", "timeCreated", "creationData"} {
+			p[field] = value.Clone(value.Sub(old.Body, "properties")[field])
+		}
+	}
+	if n, ok := value.Int(p, "diskSizeGB"); ok {
+		p["diskSizeBytes"] = float64(n) * (1 << 30)
+	}
+	value.SetDefault(p, "networkAccessPolicy", "AllowAll")
+	value.SetDefault(p, "publicNetworkAccess", "Enabled")
+	value.SetDefault(value.Ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
+}
+
+// inferOS notes the system of a machine's image on its system disk, where a
+// client left it out, and writes the way of its creation as Compute does.
+func inferOS(p value.Object) {
+	storage := value.Sub(p, "storageProfile")
+	if storage == nil {
+		return
+	}
+	disk := value.Ensure(storage, "osDisk")
+	if strings.EqualFold(value.Str(disk, "createOption"), "FromImage") {
+		disk["createOption"] = "FromImage"
+	}
+	if value.Str(disk, "osType") != "" {
+		return
+	}
+	image := imageOf(value.Sub(storage, "imageReference"))
+	for _, o := range catalogue() {
+		if strings.EqualFold(o.publisher, image.Publisher) && strings.EqualFold(o.name, image.Offer) {
+			disk["osType"] = o.os
+		}
+	}
+	if image.ID != "" && strings.Contains(value.Lower(image.ID), "-win") {
+		disk["osType"] = "Windows"
+	}
+}

@@ -1,0 +1,86 @@
+package compute
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// restsVM: nothing is asked for besides the VM, and it has no extensions.
+func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
+	if expand != "" || broken(t, r.ID) != "" {
+		return false
+	}
+	for range t.Scan(typeExt, r.Key) {
+		return false
+	}
+	return true
+}
+
+// broken says why the guest of a VM cannot run any more, or nothing.
+func broken(t *engine.Tx, id string) string {
+	if b, knows := hostOf(t.Server).(host.Breaker); knows {
+		return b.Broken(id)
+	}
+	return ""
+}
+
+// viewVM adds the instance view where it is asked for. A VM whose guest is broken has
+// failed, whatever it was before.
+func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	if broken(t, d.ID) != "" && d.State() == engine.StatusSucceeded {
+		value.Props(body)["provisioningState"] = engine.StatusFailed
+	}
+	var extensions []any
+	for _, x := range t.All(typeExt, d.ID) {
+		extensions = append(extensions, t.View(x, ""))
+	}
+	if len(extensions) > 0 {
+		body["resources"] = extensions
+	}
+	if strings.Contains(value.Lower(expand), "userdata") && value.Str(d.Hidden, "userData") != "" {
+		value.Props(body)["userData"] = d.Hidden["userData"]
+	}
+	if strings.Contains(value.Lower(expand), "instanceview") {
+		value.Props(body)["instanceView"] = instanceView(t, d)
+	}
+}
+
+func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
+	state := value.Lower(d.State())
+	statuses := []any{provisioningStatus(d)}
+	if why := broken(t, d.ID); why != "" {
+		return value.Object{"disks": viewDisks(d), "hyperVGeneration": "V1", "statuses": []any{
+			value.Object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error", "displayStatus": "Provisioning failed", "message": why,
+				"time": d.Changed.Format("2006-01-02T15:04:05Z")},
+			value.Object{"code": "PowerState/stopped", "level": "Info", "displayStatus": "VM stopped"},
+		}}
+	}
+	if state != "creating" {
+		power := value.Str(d.Hidden, "power")
+		statuses = append(statuses, value.Object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power})
+	}
+	view := value.Object{"statuses": statuses, "disks": viewDisks(d), "hyperVGeneration": "V1"}
+	if m := hostOf(t.Server); m != nil && m.View(d.ID).AgentReady {
+		view["computerName"] = value.Str(d.Body, "properties", "osProfile", "computerName")
+		view["osName"], view["osVersion"] = systemOf(d)
+		view["vmAgent"] = value.Object{"vmAgentVersion": "casement", "statuses": []any{value.Object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Ready", "message": "simulated guest agent"}}}
+	}
+	if extensions := extensionViews(t, d); len(extensions) > 0 {
+		view["extensions"] = extensions
+	}
+	return view
+}
+
+// provisioningStatus is the first status of an instance view; a failure's code and
+// text are in it.
+func provisioningStatus(d *engine.Doc) value.Object {
+	state := value.Lower(d.State())
+	s := value.Object{"code": "ProvisioningState/" + state, "level": "Info", "displayStatus": "Provisioning " + state, "time": d.Changed.Format("2006-01-02T15:04:05Z")}
+	if failure := value.Sub(d.Hidden, "failure"); failure != nil && d.State() == engine.StatusFailed {
+		s["level"], s["code"], s["message"] = "Error", "ProvisioningState/failed/"+value.Str(failure, "code"), value.Str(failure, "message")
+	}
+	return s
+}

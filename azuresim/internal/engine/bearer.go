@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// tokenLife is how long an issued token is good.
+const TokenLife = time.Hour
+
+// clockSkew is what Microsoft Entra allows between clocks.
+const ClockSkew = 5 * time.Minute
+
+// signer signs the tokens of one local Azure. Entra signs with RSA; this is ECDSA,
+// whose keys are made at once.
+type signer struct {
+	Key *ecdsa.PrivateKey
+	id  string // the key's ID, by its content
+}
+
+const signerFile = "token.key"
+
+// loadSigner reads the key below dir or makes it.
+func loadSigner(dir string) (*signer, error) {
+	data, err := Keep(dir, signerFile, newSigner)
+	if err != nil {
+		return nil, err
+	}
+	var key any
+	if block, _ := pem.Decode(data); block != nil {
+		key, _ = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	private, ok := key.(*ecdsa.PrivateKey)
+	if !ok || private.Curve != elliptic.P256() {
+		return nil, fmt.Errorf("%s holds no P-256 private key in PEM; delete the file to get a new one, and tokens that were issued before end", filepath.Join(dir, signerFile))
+	}
+	point, err := private.PublicKey.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(point)
+	return &signer{private, base64.RawURLEncoding.EncodeToString(sum[:12])}, nil
+}
+
+func newSigner() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), err
+}
+
+// Published is the public key as a JSON Web Key (RFC 7517).
+func (k *signer) Published() value.Object {
+	point, _ := k.Key.PublicKey.Bytes() // it could be encoded when it was loaded
+	x, y := point[1:33], point[33:]
+	return value.Object{"kty": "EC", "use": "sig", "alg": "ES256", "crv": "P-256", "kid": k.id,
+		"x": base64.RawURLEncoding.EncodeToString(x), "y": base64.RawURLEncoding.EncodeToString(y)}
+}
+
+// accessClaims are the claims of an access token that are looked at.
+type accessClaims struct {
+	Tid string `json:"tid"`
+	jwt.RegisteredClaims
+}
+
+// Issuer is the name that access tokens have for a tenant of the token service.
+func Issuer(tenant string) string { return "https://sts.windows.net/" + tenant + "/" }
+
+// Token issues an access token. principal is its object ID.
+func (s *Server) Token(client, principal, audience string) string {
+	now := s.Clock.Now()
+	t := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+		"aud": audience, "iss": Issuer(s.Options.TenantID), "tid": s.Options.TenantID, "appid": client, "oid": principal, "sub": principal,
+		"idtyp": "app", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(TokenLife).Unix(), "uti": rand.Text(),
+	})
+	t.Header["kid"] = s.Signer.id
+	signed, err := t.SignedString(s.Signer.Key)
+	if err != nil {
+		panic(fmt.Errorf("sign a token: %w", err)) // a P-256 key signs everything
+	}
+	return signed
+}
+
+// What may be wrong with an access token beyond what package jwt names.
+var (
+	ErrTokenTenant   = errors.New("the token is of another tenant")
+	ErrTokenAudience = errors.New("the token is for another audience")
+)
+
+// Bearer checks an access token: signed by this local Azure's key, in time, of its
+// tenant, and for one of the audiences. The claims are those of any token that can be
+// read; they hold only without an error.
+func (s *Server) Bearer(raw string, audiences []string) (accessClaims, error) {
+	var c accessClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(raw, &c); err != nil {
+		return c, err
+	}
+	if !strings.EqualFold(c.Tid, s.Options.TenantID) || c.Issuer != Issuer(s.Options.TenantID) {
+		return c, ErrTokenTenant
+	}
+	c = accessClaims{}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithTimeFunc(s.Clock.Now), jwt.WithLeeway(ClockSkew), jwt.WithExpirationRequired())
+	if _, err := parser.ParseWithClaims(raw, &c, func(*jwt.Token) (any, error) { return s.Signer.Key.Public(), nil }); err != nil {
+		return c, err
+	}
+	trimmed := func(a string) string { return strings.TrimRight(value.Lower(a), "/") }
+	if !slices.ContainsFunc(c.Audience, func(a string) bool {
+		return slices.ContainsFunc(audiences, func(b string) bool { return trimmed(a) == trimmed(b) })
+	}) {
+		return c, ErrTokenAudience
+	}
+	return c, nil
+}

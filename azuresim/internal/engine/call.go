@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/template"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// maxBody is the largest request ARM takes, 4 MiB.
+const MaxBody = 4 << 20
+
+// slashes are what some clients write in the place of one.
+var Slashes = regexp.MustCompile("/{2,}")
+
+// Request is one request on its way.
+type Request struct {
+	Server  *Server
+	Writer  http.ResponseWriter
+	HTTP    *http.Request
+	Host    string
+	Id      ID
+	Version string
+	Query   url.Values
+	status  int
+	// principal is who calls, by the token's subject.
+	Principal string
+	// fault names the rule that struck; abort ends the connection unanswered.
+	fault string
+	abort bool
+	begun time.Time
+}
+
+// ServeHTTP implements http.Handler: ARM, the token service and discovery, which
+// differ by path.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	request := s.GUID()
+	h.Set("x-ms-request-id", request)
+	h.Set("x-ms-correlation-request-id", request)
+	if id := r.Header.Get("x-ms-correlation-request-id"); id != "" {
+		h.Set("x-ms-correlation-request-id", id)
+	}
+	if id := r.Header.Get("x-ms-client-request-id"); id != "" && strings.EqualFold(r.Header.Get("x-ms-return-client-request-id"), "true") {
+		h.Set("x-ms-client-request-id", id)
+	}
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	c := s.Request(w, r)
+	for _, p := range s.Registry.providers {
+		if p.Front != nil && p.Front(c) {
+			return
+		}
+	}
+	err := c.guarded()
+	if c.abort {
+		s.calls.add(c)
+		panic(http.ErrAbortHandler) // the way of net/http to drop a connection
+	}
+	if err != nil {
+		if err.Status == 0 {
+			err.Status = http.StatusInternalServerError
+		}
+		c.status = err.Status
+		writeError(w, err)
+	}
+	s.calls.add(c)
+}
+
+// Request is a request that begins.
+func (s *Server) Request(w http.ResponseWriter, r *http.Request) *Request {
+	return &Request{Server: s, Writer: w, HTTP: r, Host: r.Host, Query: r.URL.Query(), begun: s.Clock.Now()}
+}
+
+func (c *Request) serve() *Error {
+	for _, p := range c.Server.Registry.providers {
+		if p.Data == nil {
+			continue
+		}
+		if handled, e := p.Data(c); handled {
+			return e
+		}
+	}
+	path := Slashes.ReplaceAllString(c.HTTP.URL.EscapedPath(), "/")
+	id, err := ParseID(path)
+	if err != nil {
+		return BadRequest("InvalidRequestFormat", "%s", err)
+	}
+	c.Id = id
+	if e := c.authorize(); e != nil {
+		return e
+	}
+	c.Version = c.Query.Get("api-version")
+	if e := c.checkVersion(); e != nil {
+		return e
+	}
+	if e := c.throttled(); e != nil {
+		return e
+	}
+	if e := c.strike(); e != nil {
+		return e
+	}
+	if id.Subscription == "" {
+		return c.tenantLevel()
+	}
+	known := false
+	for _, s := range c.Server.Options.Subscriptions {
+		known = known || strings.EqualFold(s, id.Subscription)
+	}
+	if !known {
+		return Refuse(http.StatusNotFound, "SubscriptionNotFound", "The subscription '%s' could not be found.", id.Subscription)
+	}
+	return c.route()
+}
+
+// route finds what a path below a subscription is about.
+func (c *Request) route() *Error {
+	id := c.Id
+	if op, ok := c.OperationPath(); ok {
+		if !strings.EqualFold(op, "operationResults") && c.Query.Get("monitor") == "" {
+			return c.serveStatus(id.Name())
+		}
+		return c.serveResult(id.Name())
+	}
+	for _, p := range c.Server.Registry.providers {
+		if p.Refuse == nil {
+			continue
+		}
+		if e := p.Refuse(c); e != nil {
+			return e
+		}
+	}
+	for _, p := range c.Server.Registry.providers {
+		if p.Answer == nil {
+			continue
+		}
+		if handled, e := p.Answer(c); handled {
+			return e
+		}
+	}
+	if id.Group == "" {
+		if r := c.Server.Registry.route(id, c.HTTP.Method); r != nil {
+			return r.Serve(c)
+		}
+	}
+	if k := c.Server.Registry.TypeOf(id.FullType()); k != nil && k.Serve != nil {
+		if handled, e := k.Serve(c); handled {
+			return e
+		}
+	}
+	if a, owner := c.Server.Registry.Action(id, c.HTTP.Method); a != nil {
+		if a.Serve != nil {
+			return a.Serve(c, owner)
+		}
+		return c.act(owner, a)
+	}
+	if id.IsResource() {
+		return c.serveResource()
+	}
+	if c.HTTP.Method == http.MethodGet {
+		return c.serveList()
+	}
+	return ErrUnsupported(c.HTTP.Method + " of " + id.FullType())
+}
+
+// tenantLevel answers what is above subscriptions.
+func (c *Request) tenantLevel() *Error {
+	if p := c.Server.Registry.Spaces[value.Lower(value.OrDefault(c.Id.Namespace, "Microsoft.Resources"))]; p != nil && p.Tenant != nil {
+		if handled, e := p.Tenant(c); handled {
+			return e
+		}
+	}
+	return Refuse(http.StatusNotFound, "MissingSubscription", "The request did not have a subscription or a valid tenant level resource provider.")
+}
+
+// OperationPath recognises /subscriptions/S/operationresults/ID and
+// /subscriptions/S/providers/NS/locations/L/operations/ID.
+func (c *Request) OperationPath() (kind string, ok bool) {
+	for i, t := range c.Id.Types {
+		if i < len(c.Id.Names) && (value.Lower(t) == "operationresults" || value.Lower(t) == "operationstatuses" || i == 1 && value.Lower(c.Id.Types[0]) == "locations" && value.Lower(t) == "operations") {
+			return t, true
+		}
+	}
+	return "", false
+}
+
+func (c *Request) url() string { return "https://" + c.Host + c.HTTP.URL.RequestURI() }
+
+func (c *Request) Reply(status int, body any) {
+	c.status = status
+	if body == nil {
+		c.Writer.WriteHeader(status)
+		return
+	}
+	c.Writer.Header().Set("Content-Type", "application/json; charset=utf-8")
+	data, ready := body.(json.RawMessage)
+	var err error
+	if !ready {
+		data, err = json.Marshal(body)
+	}
+	if err != nil {
+		writeError(c.Writer, Refuse(http.StatusInternalServerError, "InternalServerError", "The answer could not be written."))
+		return
+	}
+	c.Writer.WriteHeader(status)
+	_, _ = c.Writer.Write(data)
+}
+
+// Body reads the request's JSON object; an empty one is {}.
+func (c *Request) Body() (value.Object, *Error) {
+	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.HTTP.Body, MaxBody))
+	if err != nil {
+		return nil, Refuse(http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The request is larger than %d bytes.", MaxBody)
+	}
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return value.Object{}, nil
+	}
+	var o value.Object
+	if value.Lower(c.Id.Namespace) == "microsoft.resources" && !json.Valid(data) {
+		data = template.Relaxed(data)
+	}
+	if err := json.Unmarshal(data, &o); err != nil || o == nil {
+		return nil, BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
+	}
+	return o, nil
+}

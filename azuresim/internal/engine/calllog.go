@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// keptCalls bounds the calls that are remembered one by one.
+const keptCalls = 2048
+
+// Call is one request that was answered.
+type Call struct {
+	// Number counts all calls from 1.
+	Number uint64    `json:"number"`
+	Time   time.Time `json:"time"`
+	Method string    `json:"method"`
+	Path   string    `json:"path"`
+	Type   string    `json:"type"`
+	Status int       `json:"status"`
+	Caller string    `json:"caller"`
+	// Code is the error's code, Fault the kind and ID of the rule that struck.
+	Code  string `json:"code,omitempty"`
+	Fault string `json:"fault,omitempty"`
+	// APIVersion is the one asked for.
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Seconds is how long the answer took.
+	Seconds float64 `json:"seconds"`
+}
+
+// Counter counts equal calls.
+type Counter struct {
+	Verb   string `json:"verb"`
+	Type   string `json:"type"`
+	Status int    `json:"status"`
+	Caller string `json:"caller"`
+	Count  int    `json:"count"`
+}
+
+// CallLog is what was asked of the local Azure. Polls of operations are counted
+// apart from other reads.
+type CallLog struct {
+	Counters                                 []Counter `json:"counters"`
+	Recent                                   []Call    `json:"recent"`
+	Reads, Writes, Deletes, Polls, Throttled int
+	// Unsupported counts the calls that the local Azure does not model.
+	Unsupported int
+}
+
+type callLog struct {
+	mu       sync.Mutex
+	counters map[Counter]int
+	recent   []Call
+	last     uint64
+}
+
+func newCallLog() *callLog { return &callLog{counters: map[Counter]int{}} }
+
+func (l *callLog) add(c *Request) {
+	caller, _, _ := strings.Cut(c.HTTP.UserAgent(), " ")
+	typ := c.Id.FullType()
+	if _, poll := c.OperationPath(); poll {
+		typ = "operations"
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counters[Counter{Verb: c.HTTP.Method, Type: typ, Status: c.status, Caller: caller}]++
+	if len(l.recent) >= keptCalls {
+		l.recent = slices.Delete(l.recent, 0, keptCalls/2)
+	}
+	l.last++
+	now := c.Server.Clock.Now()
+	l.recent = append(l.recent, Call{Number: l.last, Time: now, Method: c.HTTP.Method, Path: c.HTTP.URL.Path, Type: typ, Status: c.status, Caller: caller,
+		Code: c.Writer.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.Version, Seconds: now.Sub(c.begun).Seconds()})
+}
+
+// CallsAfter returns the remembered calls with a higher number than after.
+func (s *Server) CallsAfter(after uint64) []Call {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(s.calls.recent, after+1, func(c Call, n uint64) int { return cmp.Compare(c.Number, n) })
+	return slices.Clone(s.calls.recent[i:])
+}
+
+// CallLog returns what was asked so far.
+func (s *Server) CallLog() CallLog {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	out := CallLog{Recent: slices.Clone(s.calls.recent)}
+	for key, n := range s.calls.counters {
+		key.Count = n
+		out.Counters = append(out.Counters, key)
+		switch {
+		case key.Type == "operations":
+			out.Polls += n
+		case key.Verb == http.MethodGet || key.Verb == http.MethodHead:
+			out.Reads += n
+		case key.Verb == http.MethodDelete:
+			out.Deletes += n
+		default:
+			out.Writes += n
+		}
+		if key.Status == http.StatusNotImplemented {
+			out.Unsupported += n
+		}
+		if key.Status == http.StatusTooManyRequests {
+			out.Throttled += n
+		}
+	}
+	slices.SortFunc(out.Counters, func(a, b Counter) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Verb+a.Type+a.Caller, b.Verb+b.Type+b.Caller)
+	})
+	return out
+}
+
+// stir wakes those who wait for a guest.
+func (r *running) stir() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.ended)
+	r.ended = make(chan struct{})
+}

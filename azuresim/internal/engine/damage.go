@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"casement.dev/casement/azuresim/internal/boltfile"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// sealMark begins a value that carries a checksum; those of before begin with '{'.
+const sealMark = 'c'
+
+var sealTable = crc32.MakeTable(crc32.Castagnoli)
+
+// seal puts a checksum of key and value before a value.
+func seal(key, content []byte) []byte {
+	out := binary.LittleEndian.AppendUint32([]byte{sealMark}, crc32.Update(crc32.Checksum(key, sealTable), sealTable, content))
+	return append(out, content...)
+}
+
+// unseal checks a value and returns it without its checksum.
+func unseal(key, v []byte) ([]byte, error) {
+	switch {
+	case len(v) > 0 && v[0] == '{' && json.Valid(v):
+		return v, nil
+	case len(v) < 5 || v[0] != sealMark || binary.LittleEndian.Uint32(v[1:]) != crc32.Update(crc32.Checksum(key, sealTable), sealTable, v[5:]):
+		return nil, fmt.Errorf("the value of %s is damaged", key)
+	}
+	return v[5:], nil
+}
+
+// rescue looks through a database before it is opened, as bbolt does not survive a
+// damaged one. A damaged one is kept aside, what can be read of it is written into a new
+// one, and the error says so: the next start goes on with that.
+func rescue(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return nil // another one writes it; opening it says so
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	found, damage := boltfile.Read(data)
+	whole := map[string][]boltfile.Entry{}
+	for _, bucket := range []string{bucketDocs, bucketOps} {
+		for _, e := range found[bucket] {
+			if err := readable(bucket, e); err != nil {
+				damage = errors.Join(damage, err)
+				continue
+			}
+			whole[bucket] = append(whole[bucket], e)
+		}
+	}
+	if damage == nil {
+		return nil
+	}
+	aside, err := putAside(path, whole)
+	if err != nil {
+		return fmt.Errorf("%s is damaged (%w), and what can be read of it could not be written: %w", path, firstOf(damage), err)
+	}
+	return fmt.Errorf("%s is damaged (%w); it is kept as %s. %d resources and %d operations could be read and are in a new file: start again to go on with them",
+		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
+}
+
+// firstOf is the first of joined errors, since there may be thousands.
+func firstOf(err error) error {
+	for {
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			return err
+		}
+		err = joined.Unwrap()[0]
+	}
+}
+
+// readable says what is wrong with an entry.
+func readable(bucket string, e boltfile.Entry) error {
+	v, err := unseal(e.Key, e.Value)
+	if err != nil {
+		return err
+	}
+	if bucket == bucketOps {
+		return json.Unmarshal(v, &Operation{})
+	}
+	r := &Record{}
+	if err := json.Unmarshal(v, r); err != nil {
+		return err
+	}
+	if value.Lower(r.ID) != string(e.Key) {
+		return fmt.Errorf("the value of %s is that of another resource", e.Key)
+	}
+	_, err = r.wake(r.Body, r.Hidden)
+	return err
+}
+
+// putAside renames a damaged database and writes a new one in its place.
+func putAside(path string, whole map[string][]boltfile.Entry) (aside string, err error) {
+	next := path + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	db, err := openDB(next)
+	if err != nil {
+		return "", err
+	}
+	err = db.Update(func(t *bbolt.Tx) error {
+		for name, entries := range whole {
+			b, err := t.CreateBucketIfNotExists([]byte(name))
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if err := b.Put(e.Key, e.Value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Sync(), db.Close()); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		aside = fmt.Sprintf("%s.damaged-%d", path, n)
+		if _, err := os.Lstat(aside); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	return filepath.Base(aside), errors.Join(os.Rename(path, aside), os.Rename(next, path))
+}
+
+// openDB opens a database. Without NoSync each answer would wait for the disk. What has
+// been written survives the death of the process either way; only a power cut may cost.
+func openDB(path string) (*bbolt.DB, error) {
+	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, NoSync: true, NoFreelistSync: true})
+}
+
+// guardedly calls what reads a database; a panic of bbolt is an error.
+func guardedly(read func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the file is damaged: %v", p)
+		}
+	}()
+	return read()
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"net/http"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Faults are the rules by which the server fails on purpose. They last as long
+// as the process.
+func (s *Server) Faults() *fault.Set { return s.faults }
+
+// FaultTarget is what fault rules see of an ID.
+func FaultTarget(verb string, id ID) fault.Target {
+	return fault.Target{Verb: verb, Type: id.FullType(), Group: id.Group, Name: id.Name()}
+}
+
+// strike answers a call by a fault, if one strikes.
+func (c *Request) strike() *Error {
+	target := FaultTarget(c.HTTP.Method, c.Id)
+	if _, poll := c.OperationPath(); poll {
+		target.Type = "operations"
+	}
+	rule, ok := c.Server.faults.Strike(target, fault.Throttle, fault.Conflict, fault.Unavailable, fault.Drop, fault.Lose)
+	if !ok {
+		return nil
+	}
+	c.fault = string(rule.Kind) + " " + rule.ID
+	var e *Error
+	switch rule.Kind {
+	case fault.Drop:
+		c.abort = true
+		return errDropped
+	case fault.Lose:
+		c.abort = true
+		return nil
+	case fault.Throttle:
+		e = Refuse(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit has been reached for operation type - %s. For more information, see - https://aka.ms/srpthrottlinglimits", c.Id.ChildType())
+		e.RetryAfter = 1
+	case fault.Conflict:
+		e = Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
+		e.RetryAfter = 1
+	default:
+		e = Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The request timed out. Diagnostic information: none, for this is a fault of the local Azure.")
+	}
+	return Overlay(e, rule)
+}
+
+// errDropped stands for the answer that is never given.
+var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped", Message: "The connection was dropped by a fault rule."}
+
+// Overlay puts what a rule says in the place of what its kind says.
+func Overlay(e *Error, rule fault.Rule) *Error {
+	if rule.Status != 0 {
+		e.Status = rule.Status
+	}
+	if rule.Code != "" {
+		e.Code = rule.Code
+	}
+	if rule.Message != "" {
+		e.Message = rule.Message
+	}
+	if rule.RetryAfter != 0 {
+		e.RetryAfter = rule.RetryAfter
+	}
+	return e
+}
+
+// spoil lets an operation fail that a rule is for.
+func spoil(s *Server, op *Operation) {
+	id, err := ParseID(op.Target)
+	if err != nil {
+		return
+	}
+	if rule, ok := s.faults.Strike(FaultTarget(op.Method, id), fault.Operation); ok {
+		op.Fault = Overlay(Conflict("InternalExecutionError", "An internal execution error occurred. Please retry later."), rule)
+	}
+}
+
+// AwaitIdle waits until nothing is under way on a resource.
+func (s *Server) AwaitIdle(id string) error {
+	for {
+		changed := s.running.wait()
+		busy := false
+		s.Read(func(t *Tx) { busy = t.open[value.Lower(id)] != nil })
+		if !busy {
+			return nil
+		}
+		select {
+		case <-s.Life.Done():
+			return s.Life.Err()
+		case <-changed:
+		}
+	}
+}

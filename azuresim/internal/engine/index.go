@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/third_party/forked/golang/btree"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// index finds records: by key, in the order of their keys, by type, by what they
+// point at, by address, and what they take of the quota. No question costs more
+// with each resource that it is not about.
+type index struct {
+	records map[string]*Record
+	Order   *ordered
+	types   map[string]*ordered
+	// targets are the IDs that records point at, resources or parts of one.
+	targets map[string]*target
+	subnets map[string]*addresses
+	used    map[quotaPlace]map[string]int
+}
+
+func newIndex() index {
+	return index{records: map[string]*Record{}, Order: newOrdered(), types: map[string]*ordered{},
+		targets: map[string]*target{}, subnets: map[string]*addresses{}, used: map[quotaPlace]map[string]int{}}
+}
+
+// ordered holds records by key.
+type ordered = btree.BTree[*Record]
+
+func newOrdered() *ordered {
+	return btree.New(32, func(a, b *Record) bool { return a.Key < b.Key })
+}
+
+// Ascend goes over the records below a scope ("" for all), by key.
+func Ascend(o *ordered, scope string) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		switch {
+		case o == nil:
+		case scope == "":
+			o.Ascend(yield)
+		default:
+			o.AscendRange(&Record{Key: scope + "/"}, &Record{Key: scope + "0"}, yield) // '0' follows '/'
+		}
+	}
+}
+
+// target is what records point at.
+type target struct {
+	id    string
+	users []*Record
+}
+
+// quotaPlace is where uses are counted.
+type quotaPlace struct{ subscription, location string }
+
+// insert files a record in the place of the one with its key.
+func (x *index) insert(r *Record) {
+	x.remove(r.Key)
+	x.records[r.Key] = r
+	x.Order.ReplaceOrInsert(r)
+	typ := value.Lower(r.Type)
+	if x.types[typ] == nil {
+		x.types[typ] = newOrdered()
+	}
+	x.types[typ].ReplaceOrInsert(r)
+	for i, id := range r.Refs {
+		t := x.targets[id]
+		if t == nil {
+			t = &target{id: id}
+			x.targets[id] = t
+		}
+		r.Refs[i] = t.id // one string for all that point there
+		t.users = append(t.users, r)
+	}
+	for i := range r.Configs {
+		x.take(r, &r.Configs[i])
+	}
+	x.count(r, 1)
+}
+
+func (x *index) remove(key string) {
+	r := x.records[key]
+	if r == nil {
+		return
+	}
+	delete(x.records, key)
+	x.Order.Delete(r)
+	x.types[value.Lower(r.Type)].Delete(r)
+	for _, id := range r.Refs {
+		t := x.targets[id]
+		if i := slices.Index(t.users, r); i >= 0 {
+			last := len(t.users) - 1
+			t.users[i], t.users[last] = t.users[last], nil
+			t.users = t.users[:last]
+		}
+		if len(t.users) == 0 {
+			delete(x.targets, id)
+		}
+	}
+	for _, c := range r.Configs {
+		if a := x.subnets[c.subnet]; a != nil && a.release(r, c.Address) {
+			delete(x.subnets, c.subnet)
+		}
+	}
+	x.count(r, -1)
+}
+
+// take files an address, and lets the configuration share the strings of what it
+// points at.
+func (x *index) take(r *Record, c *ipConfig) {
+	for i, id := range c.Refs {
+		if t := x.targets[id]; t != nil {
+			c.Refs[i] = t.id
+		}
+	}
+	if c.subnet == "" || !c.Address.IsValid() {
+		return
+	}
+	if t := x.targets[c.subnet]; t != nil {
+		c.subnet = t.id
+	}
+	a := x.subnets[c.subnet]
+	if a == nil {
+		a = &addresses{owner: map[netip.Addr]*Record{}, low: map[netip.Prefix]netip.Addr{}}
+		x.subnets[c.subnet] = a
+	}
+	a.owner[c.Address] = r
+}
+
+// count adds what a resource takes of the quota n times.
+func (x *index) count(r *Record, n int) {
+	if len(r.uses) == 0 {
+		return
+	}
+	_, rest, _ := strings.Cut(r.Key, "/subscriptions/")
+	subscription, _, _ := strings.Cut(rest, "/")
+	p := quotaPlace{subscription, r.Location}
+	if x.used[p] == nil {
+		x.used[p] = map[string]int{}
+	}
+	for _, u := range r.uses {
+		x.used[p][u.Name] += n * u.N
+	}
+}
+
+// addresses are those of a subnet that are in use.
+type addresses struct {
+	owner map[netip.Addr]*Record
+	// low is, for each prefix asked, an address below which none is free.
+	low map[netip.Prefix]netip.Addr
+}
+
+// holds says whether another than the resource with a key has an address.
+func (a *addresses) holds(ip netip.Addr, except string) bool {
+	if a == nil {
+		return false
+	}
+	r := a.owner[ip]
+	return r != nil && r.Key != except
+}
+
+// release gives back an address; it says whether that was the last one.
+func (a *addresses) release(r *Record, ip netip.Addr) bool {
+	if a.owner[ip] == r {
+		delete(a.owner, ip)
+	}
+	for prefix, low := range a.low {
+		if prefix.Contains(ip) && ip.Less(low) {
+			a.low[prefix] = ip
+		}
+	}
+	return len(a.owner) == 0
+}
+
+// first is the lowest address of a prefix that may be given: the first four and
+// the last are Azure's own.
+func (a *addresses) first(prefix netip.Prefix) netip.Addr {
+	ip := prefix.Masked().Addr()
+	for range 4 {
+		ip = ip.Next()
+	}
+	return ip
+}
+
+// free is the lowest address of a prefix that neither a resource has nor given
+// holds. It remembers how far it looked, hence wants the store held for writing.
+func (a *addresses) free(prefix netip.Prefix, given map[netip.Addr]bool) (netip.Addr, bool) {
+	ip := a.first(prefix)
+	if a != nil && a.low[prefix].IsValid() {
+		ip = a.low[prefix]
+	}
+	all := true
+	for ; prefix.Contains(ip) && prefix.Contains(ip.Next()); ip = ip.Next() {
+		if a.holds(ip, "") {
+			continue
+		}
+		if a != nil && all {
+			a.low[prefix], all = ip, false
+		}
+		if !given[ip] {
+			return ip, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// Record is the record of an ID, nil if there is none.
+func (t *Tx) Record(id string) *Record { return t.records[value.Lower(id)] }
+
+// Find is the document of an ID, nil if there is none. It is shared: edit gives
+// one to change.
+func (t *Tx) Find(id string) *Doc {
+	if r := t.Record(id); r != nil {
+		return t.Doc(r)
+	}
+	return nil
+}
+
+// Below lists the records whose ID begins with key, by key.
+func (t *Tx) Below(key string) []*Record { return slices.Collect(Ascend(t.Order, key)) }
+
+// Scan goes over the records of a type below a scope ("" for everywhere), by ID.
+func (t *Tx) Scan(typ, scope string) iter.Seq[*Record] {
+	return Ascend(t.types[value.Lower(typ)], value.Lower(scope))
+}
+
+// All lists the documents of a type below a scope ("" for everywhere), by ID.
+func (t *Tx) All(typ, scope string) []*Doc {
+	var out []*Doc
+	for r := range t.Scan(typ, scope) {
+		out = append(out, t.Doc(r))
+	}
+	return out
+}
+
+// Users lists the records of one type that point at an ID, by ID. An empty type
+// stands for all.
+func (t *Tx) Users(id, typ string) []*Record {
+	to := t.targets[value.Lower(id)]
+	if to == nil {
+		return nil
+	}
+	var out []*Record
+	for _, r := range to.users {
+		if typ == "" || strings.EqualFold(r.Type, typ) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Record) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// Sources are the documents of users.
+func (t *Tx) Sources(id, typ string) []*Doc {
+	var out []*Doc
+	for _, r := range t.Users(id, typ) {
+		out = append(out, t.Doc(r))
+	}
+	return out
+}
+
+// UsersAs lists the records that point at an ID and declare that they are
+// something for it, by type and ID.
+func (t *Tx) UsersAs(id, as string) []*Record {
+	out := t.Users(id, "")
+	order := func(r *Record) int { return t.Server.Registry.TypeOf(r.Type).order }
+	out = slices.DeleteFunc(out, func(r *Record) bool { return !t.Server.Registry.TypeOf(r.Type).Is(as) })
+	slices.SortStableFunc(out, func(a, b *Record) int { return order(a) - order(b) })
+	return out
+}
+
+// UsersBelow says which resource points at a part of a resource, or at what is
+// below it, and declares that it is something for it; nil for none.
+func (t *Tx) UsersBelow(id, as string) *Record {
+	below := value.Lower(id) + "/"
+	for _, p := range t.Server.Registry.providers {
+		for i := range p.Types {
+			if !p.Types[i].Is(as) {
+				continue
+			}
+			for r := range t.Scan(p.Types[i].Name, "") {
+				if slices.ContainsFunc(r.Refs, func(ref string) bool { return strings.HasPrefix(ref, below) }) {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// UsedOf is how much of one thing a subscription has in a location.
+func (t *Tx) UsedOf(subscription, location string) map[string]int {
+	return t.index.used[quotaPlace{value.Lower(subscription), location}]
+}
+
+// FreeAddress is the lowest free address of a family in a subnet, "" if there is none.
+// given are addresses that are no longer free though no record says so.
+func (t *Tx) FreeAddress(subnet string, v6 bool, given map[netip.Addr]bool) string {
+	_, s := t.Part(subnet)
+	for _, prefix := range Prefixes(value.Sub(s, "properties")) {
+		if prefix.Addr().Is6() != v6 {
+			continue
+		}
+		if ip, ok := t.subnets[value.Lower(subnet)].free(prefix, given); ok {
+			return ip.String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,28 @@
+package engine
+
+// Resource is one line of the inventory.
+type Resource struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Group    string `json:"group,omitempty"`
+	Location string `json:"location,omitempty"`
+	// State is the provisioning state; a VM's power state follows a comma.
+	State string `json:"state"`
+}
+
+// Inventory lists all resources, by ID.
+func (s *Server) Inventory() []Resource {
+	out := []Resource{}
+	s.Read(func(t *Tx) {
+		for r := range Ascend(t.Order, "") {
+			id := r.Parsed()
+			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location, State: r.State}
+			if r.power != "" {
+				line.State += ", " + r.power
+			}
+			out = append(out, line)
+		}
+	})
+	return out
+}

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Keep reads a secret file below dir, or makes its content and writes it with mode
+// 0600. Without a directory it is made each time.
+func Keep(dir, name string, make func() ([]byte, error)) ([]byte, error) {
+	if dir == "" {
+		return make()
+	}
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		return data, err
+	}
+	if data, err = make(); err != nil {
+		return nil, err
+	}
+	return data, writeWhole(path, data, 0o600)
+}
+
+// writeWhole writes a file that is there with all its content or not at all.
+func writeWhole(path string, data []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // after the rename there is nothing to remove
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,487 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// serveResource answers verbs on one resource or part of one.
+func (c *Request) serveResource() *Error {
+	k, owner, part := c.Server.Registry.KindOf(c.Id)
+	if k == nil {
+		return ErrUnsupported("the resource type " + c.Id.FullType())
+	}
+	switch c.HTTP.Method {
+	case http.MethodGet, http.MethodHead:
+		return c.get(owner, part)
+	case http.MethodPut, http.MethodPatch:
+		if part != "" {
+			return c.putPart(k, owner, part)
+		}
+		return c.put(k)
+	case http.MethodDelete:
+		if part != "" {
+			return c.deletePart(k, owner, part)
+		}
+		return c.delete(k)
+	}
+	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.HTTP.Method)
+}
+
+func (c *Request) get(owner ID, part string) (e *Error) {
+	var body any
+	etag := ""
+	c.Server.Read(func(t *Tx) {
+		if e = t.groupThere(c.Id); e != nil {
+			return
+		}
+		r := t.Record(owner.Key())
+		if r == nil {
+			e = c.Server.Registry.notFound(c.Id)
+			return
+		}
+		if part == "" && t.atRest(r, c.Query.Get("$expand")) {
+			body = t.Shown(r, "")
+			return
+		}
+		view := t.View(t.Doc(r), c.Query.Get("$expand"))
+		if part != "" {
+			if view = PartOf(view, part, c.Id.Name()); view == nil {
+				e = c.Server.Registry.notFound(c.Id)
+			}
+		}
+		body, etag = view, value.Str(view, "etag")
+	})
+	if e != nil {
+		return e
+	}
+	if c.HTTP.Method == http.MethodHead {
+		c.Reply(http.StatusNoContent, nil)
+		return nil
+	}
+	if etag != "" {
+		c.Writer.Header().Set("ETag", etag)
+	}
+	c.Reply(http.StatusOK, body)
+	return nil
+}
+
+// groupThere checks the resource group of an ID.
+func (t *Tx) groupThere(id ID) *Error {
+	if id.Group == "" {
+		return nil
+	}
+	if t.Record(id.GroupID().Key()) == nil {
+		return ErrGroupNotFound(id.Group)
+	}
+	return nil
+}
+
+// Writable checks that the group takes writes and nothing else is under way.
+func (t *Tx) Writable(id ID, lock string, hash string) *Error {
+	if e := t.groupThere(id); e != nil {
+		return e
+	}
+	if id.Group != "" {
+		if g := t.Record(id.GroupID().Key()); g.State == "Deleting" {
+			return Conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
+		}
+	}
+	op := t.open[value.Lower(lock)]
+	if op == nil || hash != "" && op.BodyHash == hash {
+		return nil
+	}
+	if p := t.Server.Registry.Spaces[value.Lower(id.Namespace)]; p != nil && p.Busy != nil {
+		return p.Busy(op)
+	}
+	e := Conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
+	e.RetryAfter = 1
+	return e
+}
+
+// put creates or replaces, or with PATCH merges.
+func (c *Request) put(k *Type) *Error {
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	var op *Operation
+	var view value.Object
+	made := false
+	err := c.Server.Update(func(t *Tx) error {
+		if k.Preempts {
+			t.Supersede(c.Id.Key())
+		}
+		if e := t.Writable(c.Id, c.Id.Key(), ""); e != nil {
+			return e
+		}
+		if parent, ok := c.Id.Parent(); ok && c.Id.Scope == nil && t.Record(parent.Key()) == nil {
+			return errParentNotFound(c.Id, parent)
+		}
+		old := t.Find(c.Id.Key())
+		if e := c.preconditions(old); e != nil {
+			return e
+		}
+		if old == nil {
+			if e := k.checkName(c.Id); e != nil {
+				return e
+			}
+		}
+		d, e := c.next(t, k, body, old)
+		if e != nil {
+			return e
+		}
+		made = old == nil
+		if k.Prepare != nil {
+			if e := k.Prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		if e := t.danglingReference(k, d); e != nil {
+			return e
+		}
+		if k.Sync {
+			value.Props(d.Body)["provisioningState"] = StatusSucceeded
+			t.Put(d)
+			view = t.View(d, "")
+			return nil
+		}
+		work, state := k.Put, "Updating"
+		if old != nil {
+			work = k.Update
+		} else if made && k.Style == StyleCompute {
+			state = "Creating"
+		}
+		value.Props(d.Body)["provisioningState"] = state
+		t.Put(d)
+		op = t.Begin(c.operationOn(k, d), work, k.Takes)
+		view = t.View(d, "")
+		return nil
+	})
+	if e := AsError(err); e != nil {
+		return e
+	}
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+		if k.Created != 0 {
+			status = k.Created
+		}
+	} else if k.Created == http.StatusAccepted {
+		status = http.StatusAccepted
+	}
+	if c.HTTP.Method == http.MethodPatch {
+		status = http.StatusOK
+	}
+	if op != nil {
+		op.Headers(c.Writer.Header(), c.Server, c.Host)
+	}
+	c.Reply(status, view)
+	return nil
+}
+
+func (c *Request) preconditions(old *Doc) *Error {
+	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed", "The condition in the request's headers is not met by the resource %s.", c.Id)
+	if m := c.HTTP.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && !strings.Contains(m, old.ETag)) {
+		return failed
+	}
+	if c.HTTP.Header.Get("If-None-Match") == "*" && old != nil {
+		return failed
+	}
+	return nil
+}
+
+// next is the document as it will be: the body alone for a PUT, merged with the
+// old one for a PATCH.
+func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Error) {
+	d := &Doc{ID: c.Id.String(), Type: k.Name, Hidden: value.Object{}, Parsed: c.Id}
+	if old != nil {
+		d = t.Edit(old.ID)
+	} else if c.HTTP.Method == http.MethodPatch {
+		return nil, c.Server.Registry.notFound(c.Id)
+	}
+	if c.HTTP.Method == http.MethodPatch {
+		value.Merge(d.Body, body)
+		return d, nil
+	}
+	location := value.Str(body, "location")
+	if location == "" && !k.Global {
+		return nil, BadRequest("LocationRequired", "The location property is required for this definition.")
+	}
+	if old != nil && !k.Global && Region(location) != old.Location() {
+		return nil, Conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.", c.Id.Name(), old.Location(), c.Id.Group, Region(location))
+	}
+	d.Body = value.CloneObject(body)
+	if !k.Global {
+		d.Body["location"] = Region(location)
+	}
+	for _, field := range []string{"id", "name", "type", "etag"} {
+		delete(d.Body, field)
+	}
+	value.Props(d.Body)
+	return d, nil
+}
+
+// danglingReference refuses a document that points at nothing, by what its type
+// declares.
+func (t *Tx) danglingReference(k *Type, d *Doc) (e *Error) {
+	own := d.Key()
+	var before []string
+	if old := t.records[own]; old != nil {
+		before = old.Refs
+	}
+	value.VisitReferences(d.Body, nil, func(path []string, id string) {
+		key := value.Lower(id)
+		if e != nil || slices.Contains(before, key) || key == own || strings.HasPrefix(key, own+"/") {
+			return
+		}
+		if k.reference(strings.Join(path, ".")) != nil && !t.Exists(id) {
+			e = ErrReference(id, d.ID)
+		}
+	})
+	return e
+}
+
+func (c *Request) operationOn(k *Type, d *Doc) *Operation {
+	location := d.Location()
+	if location == "" {
+		location = "global"
+	}
+	return &Operation{Method: c.HTTP.Method, Target: d.ID, Style: k.Style, Subscription: c.Id.Subscription, Namespace: c.Id.Namespace,
+		Location: location, APIVersion: c.Version}
+}
+
+// putPart writes a child that lives inside its parent.
+func (c *Request) putPart(k *Type, owner ID, part string) *Error {
+	if !k.Parts[part] {
+		return ErrUnsupported("a write of " + c.Id.FullType() + " apart from its parent")
+	}
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	data, _ := json.Marshal(body)
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	var op *Operation
+	var view value.Object
+	made := false
+	err := c.Server.Update(func(t *Tx) error {
+		if e := t.Writable(c.Id, owner.Key(), ""); e != nil {
+			return e
+		}
+		d := t.Edit(owner.Key())
+		if d == nil {
+			return errParentNotFound(c.Id, owner)
+		}
+		old := t.Find(owner.Key())
+		if field, ok := value.Props(d.Body)[part]; !ok || field == nil {
+			value.Props(d.Body)[part] = []any{}
+		}
+		made = PartOf(d.Body, part, c.Id.Name()) == nil
+		if c.HTTP.Method == http.MethodPatch {
+			if made {
+				return c.Server.Registry.notFound(c.Id)
+			}
+			value.Merge(PartOf(d.Body, part, c.Id.Name()), body)
+		} else {
+			if made {
+				if e := k.checkName(c.Id); e != nil {
+					return e
+				}
+			}
+			child := value.CloneObject(body)
+			child["name"] = c.Id.Name()
+			setPart(d, part, child)
+		}
+		if k.Prepare != nil {
+			if e := k.Prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		if e := t.danglingReference(k, d); e != nil {
+			return e
+		}
+		value.Props(d.Body)["provisioningState"] = "Updating"
+		t.Put(d)
+		o := c.operationOn(k, d)
+		o.Target, o.Lock, o.BodyHash = c.Id.String(), d.ID, hash
+		op = t.Begin(o, PutWork(), k.Takes)
+		view = PartOf(t.View(d, ""), part, c.Id.Name())
+		value.Props(view)["provisioningState"] = "Updating"
+		return nil
+	})
+	if e := AsError(err); e != nil {
+		return e
+	}
+	op.Headers(c.Writer.Header(), c.Server, c.Host)
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+	}
+	c.Reply(status, view)
+	return nil
+}
+
+// setPart replaces or appends a child.
+func setPart(d *Doc, part string, child value.Object) {
+	list, _ := value.Props(d.Body)[part].([]any)
+	for i, e := range list {
+		if o, ok := e.(value.Object); ok && strings.EqualFold(value.Str(o, "name"), value.Str(child, "name")) {
+			list[i] = child
+			return
+		}
+	}
+	value.Props(d.Body)[part] = append(list, child)
+}
+
+// removePart takes a child out of its parent.
+func removePart(d *Doc, id ID) {
+	for field, v := range value.Props(d.Body) {
+		if list, ok := v.([]any); ok && strings.EqualFold(field, id.Types[len(id.Types)-1]) {
+			value.Props(d.Body)[field] = slices.DeleteFunc(list, func(e any) bool {
+				o, ok := e.(value.Object)
+				return ok && strings.EqualFold(value.Str(o, "name"), id.Name())
+			})
+		}
+	}
+}
+
+// unlink is called when a resource or a part is gone: what pointed at it loses
+// the references that its type declares so.
+func (t *Tx) unlink(id string) {
+	for _, r := range t.Users(id, "") {
+		k := t.Server.Registry.TypeOf(r.Type)
+		if k == nil || !slices.ContainsFunc(k.Refs, func(ref Reference) bool { return ref.Unlinks }) {
+			continue
+		}
+		d := t.Edit(r.ID)
+		for _, ref := range k.Refs {
+			if ref.Unlinks {
+				value.Unlink(d.Body, strings.Split(ref.Path, "."), id)
+			}
+		}
+		t.Put(d)
+	}
+}
+
+// unlinkParts is called when a resource is about to go: what points at its parts
+// loses them.
+func (t *Tx) unlinkParts(id string) {
+	d := t.Find(id)
+	if d == nil {
+		return
+	}
+	k := t.Server.Registry.TypeOf(d.Type)
+	if k == nil {
+		return
+	}
+	for _, field := range value.SortedKeys(k.Parts) {
+		for _, e := range value.Items(d.Body, "properties", field) {
+			t.unlink(value.Lower(d.ID + "/" + field + "/" + value.Str(e, "name")))
+		}
+	}
+}
+
+func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
+	if !k.Parts[part] {
+		return ErrUnsupported("a delete of " + c.Id.FullType() + " apart from its parent")
+	}
+	var op *Operation
+	err := c.Server.Update(func(t *Tx) error {
+		d := t.Edit(owner.Key())
+		if d == nil || PartOf(d.Body, part, c.Id.Name()) == nil {
+			return nil
+		}
+		if e := t.Writable(c.Id, owner.Key(), ""); e != nil {
+			return e
+		}
+		if k.GuardPart != nil {
+			if e := k.GuardPart(t, part, c.Id); e != nil {
+				return e
+			}
+		}
+		value.Props(d.Body)["provisioningState"] = "Updating"
+		t.Put(d)
+		o := c.operationOn(k, d)
+		o.Target, o.Lock = c.Id.String(), d.ID
+		op = t.Begin(o, deleteWork(), k.Takes)
+		return nil
+	})
+	return c.Accepted(op, err)
+}
+
+func (c *Request) delete(k *Type) *Error {
+	var op *Operation
+	there := false
+	err := c.Server.Update(func(t *Tx) error {
+		d := t.Edit(c.Id.Key())
+		if d == nil {
+			return nil
+		}
+		there = true
+		if e := c.preconditions(d); e != nil {
+			return e
+		}
+		if cur := t.open[d.Key()]; cur != nil && cur.deletes() {
+			op = cur
+			return nil
+		}
+		if k.Supersedes {
+			t.Supersede(d.Key())
+		}
+		if e := t.Writable(c.Id, c.Id.Key(), ""); e != nil {
+			return e
+		}
+		if k.Guard != nil {
+			if e := k.Guard(t, d); e != nil {
+				return e
+			}
+		}
+		if k.Sync {
+			t.Drop(d.ID)
+			return nil
+		}
+		value.Props(d.Body)["provisioningState"] = "Deleting"
+		t.Put(d)
+		op = t.Begin(c.operationOn(k, d), k.Delete, k.Takes)
+		return nil
+	})
+	if err == nil && op == nil && there {
+		c.Reply(http.StatusOK, nil)
+		return nil
+	}
+	return c.Accepted(op, err)
+}
+
+// Accepted answers a delete or an action: 202 with the operation, 204 when there
+// was nothing to do.
+func (c *Request) Accepted(op *Operation, err error) *Error {
+	if e := AsError(err); e != nil {
+		return e
+	}
+	if op == nil {
+		c.Reply(http.StatusNoContent, nil)
+		return nil
+	}
+	op.Headers(c.Writer.Header(), c.Server, c.Host)
+	c.Reply(http.StatusAccepted, nil)
+	return nil
+}
+
+func AsError(err error) *Error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		return e
+	default:
+		return Refuse(http.StatusInternalServerError, "InternalServerError", "%s", err)
+	}
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/internal/throttle"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Defaults of a Config. The tenant and subscription are casement's own.
+const (
+	DefaultTenant       = "00000000-0000-0000-0000-0000000000a0"
+	DefaultSubscription = "00000000-0000-0000-0000-0000000000a1"
+)
+
+// Options say how an engine behaves.
+type Options struct {
+	// Dir keeps the state; empty keeps it in memory.
+	Dir string
+	Log logr.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Latency scales the durations of operations.
+	Latency Latency
+	// Throttle limits requests.
+	Throttle Throttle
+	// TenantID and Subscriptions are the defaults above when empty.
+	TenantID      string
+	Subscriptions []string
+	// Faults are the rules in force at first; nil is none.
+	Faults *fault.Set
+}
+
+// Server is a running local Azure.
+type Server struct {
+	Options  Options
+	Log      logr.Logger
+	Clock    clock.WithTicker
+	pace     Latency
+	Life     context.Context
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	Registry *registry
+	running  *running
+	feed     *feed
+	calls    *callLog
+	faults   *fault.Set
+	budgets  throttle.Buckets
+	pki      *serving
+	Signer   *signer
+	Port     atomic.Int64 // that Serve listens on, 0 before
+
+	mu    sync.RWMutex
+	store *store
+}
+
+// Open opens the state and takes up what was under way. The providers' tables are
+// this server's own from then on.
+func Open(cfg Options, providers ...Provider) (*Server, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	if cfg.TenantID == "" {
+		cfg.TenantID = DefaultTenant
+	}
+	if len(cfg.Subscriptions) == 0 {
+		cfg.Subscriptions = []string{DefaultSubscription}
+	}
+	if cfg.Faults == nil {
+		cfg.Faults = &fault.Set{}
+	}
+	if cfg.Dir != "" {
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the local Azure's state: %w", err)
+		}
+	}
+	types := NewRegistry(providers)
+	store, err := openStore(cfg.Dir, types, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Options: cfg, Log: cfg.Log, Clock: cfg.Clock, pace: cfg.Latency, Registry: types, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
+	if err := prepare(s); err != nil {
+		store.close()
+		return nil, err
+	}
+	s.Life, s.stop = context.WithCancel(context.Background())
+	s.work.Go(func() { s.feed.run(s.Life) })
+	s.resume()
+	return s, nil
+}
+
+// prepare reads what is kept beside the state, or makes it.
+func prepare(s *Server) (err error) {
+	if s.pki, err = loadServing(s.Options.Dir, s.Registry.hosts()); err != nil {
+		return fmt.Errorf("the local Azure's CA: %w", err)
+	}
+	if s.Signer, err = loadSigner(s.Options.Dir); err != nil {
+		return fmt.Errorf("the key that signs the local Azure's tokens: %w", err)
+	}
+	for _, p := range s.Registry.providers {
+		if p.Open == nil {
+			continue
+		}
+		if err := p.Open(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resume lets the providers take up what ran and drives the operations that were
+// open.
+func (s *Server) resume() {
+	var open []*Operation
+	s.Read(func(t *Tx) { open = t.OpenOperations() })
+	for _, p := range s.Registry.providers {
+		if p.Start != nil {
+			p.Start(s)
+		}
+	}
+	for _, op := range open {
+		s.drive(op)
+	}
+}
+
+// Close ends the server; open operations go on after the next New on the same
+// directory.
+func (s *Server) Close() error {
+	s.stop()
+	s.work.Wait()
+	return s.store.close()
+}
+
+// Stir wakes the operations that wait for something outside the store.
+func (s *Server) Stir() { s.running.stir() }
+
+// List returns the documents of a resource type as clients see them.
+func (s *Server) List(resourceType string) []json.RawMessage {
+	var out []json.RawMessage
+	s.Read(func(t *Tx) {
+		for r := range t.Scan(resourceType, "") {
+			out = append(out, t.Shown(r, ""))
+		}
+	})
+	return out
+}
+
+// Get returns one document as clients see it.
+func (s *Server) Get(id string) (json.RawMessage, bool) {
+	var out json.RawMessage
+	s.Read(func(t *Tx) {
+		if r := t.Record(strings.TrimRight(id, "/")); r != nil {
+			out = t.Shown(r, "")
+		}
+	})
+	return out, out != nil
+}
+
+// Resources returns the IDs of all resources, sorted.
+func (s *Server) Resources() []string {
+	var out []string
+	s.Read(func(t *Tx) {
+		for r := range Ascend(t.Order, "") {
+			out = append(out, r.ID)
+		}
+	})
+	return out
+}
+
+// Do answers a request in process, as a transport of an HTTP client would.
+func (s *Server) Do(r *http.Request) (*http.Response, error) { return RoundTrip(s, r) }
+
+func marshal(o value.Object) json.RawMessage {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return json.RawMessage("{}") // an object decoded from JSON always encodes
+	}
+	return data
+}
+
+func (s *Server) GUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// CAFile is where the CA certificate lies, "" for a server in memory.
+func (s *Server) CAFile() string {
+	if s.Options.Dir == "" {
+		return ""
+	}
+	return filepath.Join(s.Options.Dir, "ca.crt")
+}

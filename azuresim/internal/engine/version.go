@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"regexp"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// newestVersion is a date after every API version known when this was written.
+const newestVersion = "2027-01-01"
+
+var apiVersionForm = regexp.MustCompile(`^20[12]\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(-[a-zA-Z0-9.-]+)?$`)
+
+// checkVersion refuses an api-version that no provider can have.
+func (c *Request) checkVersion() *Error {
+	v := c.Version
+	switch {
+	case v == "":
+		return BadRequest("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
+		return nil
+	}
+	known := c.Server.Registry.Versions(c.Id.Namespace)
+	if c.Id.Namespace == "" || known == nil || len(c.Id.Types) == 0 {
+		return BadRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid. The supported versions are '%s'.", v, strings.Join(c.Server.Registry.Versions("Microsoft.Resources"), ","))
+	}
+	location := "global"
+	if k, owner, _ := c.Server.Registry.KindOf(c.Id); k != nil {
+		c.Server.Read(func(t *Tx) {
+			if d := t.Find(owner.Key()); d != nil {
+				location = value.OrDefault(d.Location(), location)
+			}
+		})
+	}
+	return BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are '%s'.",
+		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(value.SortedKeys(Places), ", "))
+}
+
+// Versions are those that a provider is listed with, nil for one that there is not.
+func (r *registry) Versions(namespace string) []string {
+	if p := r.Spaces[value.Lower(namespace)]; p != nil {
+		return p.Versions
+	}
+	return nil
+}

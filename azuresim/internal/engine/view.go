@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"encoding/json"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// atRest says whether clients see a record as it is stored.
+func (t *Tx) atRest(r *Record, expand string) bool {
+	k := t.Server.Registry.TypeOf(r.Type)
+	switch {
+	case k == nil:
+		return true
+	case k.ETag != etagNone:
+		return false
+	case k.View == nil:
+		return true
+	}
+	return k.Rests != nil && k.Rests(t, r, expand)
+}
+
+// Shown is a record as clients see it, encoded.
+func (t *Tx) Shown(r *Record, expand string) json.RawMessage {
+	if t.atRest(r, expand) {
+		if out, err := t.plain(r); err == nil {
+			return out
+		}
+	}
+	return marshal(t.View(t.Doc(r), expand))
+}
+
+// View is a document as clients see it.
+func (t *Tx) View(d *Doc, expand string) value.Object {
+	body := value.CloneObject(d.Body)
+	body["id"], body["name"], body["type"] = d.ID, d.Parsed.Name(), d.Type
+	k := t.Server.Registry.TypeOf(d.Type)
+	if k == nil {
+		return body
+	}
+	switch k.ETag {
+	case EtagWeak:
+		body["etag"] = `W/"` + d.ETag + `"`
+		for part := range k.Parts {
+			for _, e := range value.Items(value.Props(body), part) {
+				completePart(e, d.ID, part, d.Type, d.ETag)
+			}
+		}
+	case EtagPlain:
+		body["etag"] = d.ETag
+	}
+	if k.View != nil {
+		k.View(t, d, body, expand)
+	}
+	return body
+}
+
+// completePart gives a child inside a document what clients expect of it.
+func completePart(e value.Object, parent, part, typ, etag string) {
+	e["id"] = parent + "/" + part + "/" + value.Str(e, "name")
+	e["etag"] = `W/"` + etag + `"`
+	value.SetDefault(e, "type", typ+"/"+part)
+	value.SetDefault(value.Props(e), "provisioningState", "Succeeded")
+}

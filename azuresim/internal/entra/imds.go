@@ -1,0 +1,114 @@
+package entra
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// serveManagedIdentity is the token endpoint of managed identities in the form that App
+// Service has (IDENTITY_ENDPOINT): whoever knows the secret of DefaultClient, in the
+// header X-IDENTITY-HEADER, is a machine that has the identities it names, or one
+// assigned by the system. The other form, that of the metadata service, has no secret;
+// this address answers every user of the machine, and so refuses it.
+func serveManagedIdentity(c *engine.Request) {
+	if !sameSecret(entraOf(c.Server).owner.Secret, c.HTTP.Header.Get("X-IDENTITY-HEADER")) {
+		c.Reply(http.StatusUnauthorized, value.Object{"error": "invalid_request", "error_description": "The header X-IDENTITY-HEADER has not the secret of this local Azure; 'casement azure env' prints it."})
+		return
+	}
+	anyIdentity(c)
+}
+
+// ServeAnyIdentity answers as the metadata service of a machine that has every
+// identity. Callers have to know who asks.
+func ServeAnyIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request) {
+	anyIdentity(s.Request(w, r))
+}
+
+func anyIdentity(c *engine.Request) {
+	identityToken(c, func(id string) bool { return true }, engine.Principal{Client: systemClient, Object: systemClient})
+}
+
+// ServeIdentity is the token endpoint that a machine reaches at its metadata service:
+// it gives out tokens for the identities that are assigned to it, by resource ID, and
+// for no other. Without a choice in the request there has to be exactly one.
+func ServeIdentity(s *engine.Server, w http.ResponseWriter, r *http.Request, assigned []string) {
+	c := s.Request(w, r)
+	has := func(id string) bool {
+		return slices.ContainsFunc(assigned, func(a string) bool { return strings.EqualFold(a, id) })
+	}
+	var only engine.Principal
+	if len(assigned) == 1 {
+		only, _ = principalNamed(s, "msi_res_id", assigned[0])
+	}
+	identityToken(c, has, only)
+}
+
+// identityToken answers a request for a token of an identity that may be had, or of
+// the one that is meant when the request names none.
+func identityToken(c *engine.Request, may func(id string) bool, id engine.Principal) {
+	bad := func(status int, kind, message string) {
+		c.Reply(status, value.Object{"error": kind, "error_description": message})
+	}
+	service := c.HTTP.Header.Get("X-IDENTITY-HEADER") != ""
+	switch {
+	case value.Lower(c.HTTP.URL.Path) != "/metadata/identity/oauth2/token":
+		bad(http.StatusNotFound, "not_found", "The local Azure serves /metadata/identity/oauth2/token alone.")
+		return
+	case c.HTTP.Method != http.MethodGet:
+		bad(http.StatusMethodNotAllowed, "invalid_request", "The endpoint takes GET only.")
+		return
+	case !service && !strings.EqualFold(c.HTTP.Header.Get("Metadata"), "true"):
+		bad(http.StatusBadRequest, "invalid_request", "Required metadata header not specified")
+		return
+	case c.Query.Get("api-version") == "":
+		bad(http.StatusBadRequest, "invalid_request", "Required api-version parameter not specified")
+		return
+	case c.Query.Get("resource") == "":
+		bad(http.StatusBadRequest, "invalid_request", "Required audience parameter not specified")
+		return
+	}
+	for parameter := range identityParameters {
+		wanted := c.Query.Get(parameter)
+		if wanted == "" {
+			continue
+		}
+		found, ok := principalNamed(c.Server, parameter, wanted)
+		if !ok || !may(found.ID) {
+			bad(http.StatusBadRequest, "invalid_request", "Identity not found")
+			return
+		}
+		id = found
+	}
+	if id.Client == "" {
+		bad(http.StatusBadRequest, "invalid_request", "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request")
+		return
+	}
+	now := c.Server.Clock.Now()
+	life, resource := int64(engine.TokenLife.Seconds()), c.Query.Get("resource")
+	c.Reply(http.StatusOK, value.Object{
+		"access_token": c.Server.Token(id.Client, id.Object, resource), "client_id": id.Client, "resource": resource, "token_type": "Bearer",
+		"expires_in": strconv.FormatInt(life, 10), "ext_expires_in": strconv.FormatInt(life, 10),
+		"expires_on": strconv.FormatInt(now.Unix()+life, 10), "not_before": strconv.FormatInt(now.Unix(), 10),
+	})
+}
+
+// systemClient stands for the identity that a machine is assigned by the system.
+const systemClient = "00000000-0000-0000-0000-0000000000c2"
+
+// identityParameters are how a request names an identity, and what they name.
+var identityParameters = map[string]func(engine.Principal) string{
+	"client_id": func(p engine.Principal) string { return p.Client },
+	"object_id": func(p engine.Principal) string { return p.Object }, "principal_id": func(p engine.Principal) string { return p.Object },
+	"msi_res_id": func(p engine.Principal) string { return p.ID }, "mi_res_id": func(p engine.Principal) string { return p.ID },
+}
+
+// principalNamed finds the identity that a parameter names.
+func principalNamed(s *engine.Server, parameter, value string) (engine.Principal, bool) {
+	of := identityParameters[parameter]
+	return s.Principal(func(p engine.Principal) bool { return of(p) != "" && strings.EqualFold(of(p), value) })
+}

@@ -1,0 +1,43 @@
+package network
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// bastionSubnet is the name that a bastion's subnet must have.
+const bastionSubnet = "AzureBastionSubnet"
+
+func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
+	configs := value.Items(p, "ipConfigurations")
+	if len(configs) == 0 && value.Str(d.Body, "sku", "name") != "Developer" {
+		return engine.BadRequest("BastionHostMustHaveOneIpConfiguration", "Bastion host %s needs an IP configuration.", d.ID)
+	}
+	for _, c := range configs {
+		subnet := value.Str(value.Props(c), "subnet", "id")
+		_, s := t.Part(subnet)
+		if s == nil {
+			return engine.ErrReference(subnet, d.ID)
+		}
+		if !strings.HasSuffix(value.Lower(subnet), "/subnets/"+value.Lower(bastionSubnet)) {
+			return engine.BadRequest("BastionHostSubnetNameInvalid", "The subnet of bastion host %s must be named %s.", d.ID, bastionSubnet)
+		}
+		for _, prefix := range engine.Prefixes(value.Props(s)) {
+			if prefix.Addr().Is4() && prefix.Bits() > 26 {
+				return engine.BadRequest("BastionHostSubnetSizeTooSmall", "The subnet %s of bastion host %s must have a prefix of /26 or larger.", prefix, d.ID)
+			}
+		}
+		value.Props(c)["provisioningState"] = engine.StatusSucceeded
+		value.SetDefault(value.Props(c), "privateIPAllocationMethod", "Dynamic")
+	}
+	value.SetDefault(p, "scaleUnits", float64(2))
+	p["dnsName"] = "bst-" + t.Server.GUID() + ".bastion.azure.com"
+	if old != nil {
+		p["dnsName"] = value.Props(value.CloneObject(old.Body))["dnsName"]
+	}
+	return nil
+}

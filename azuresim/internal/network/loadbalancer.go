@@ -1,0 +1,98 @@
+package network
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// balancerArrays are there in every answer, even when empty.
+var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "outboundRules", "inboundNatPools"}
+
+func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	for _, a := range balancerArrays {
+		value.SetDefault(p, a, []any{})
+	}
+	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
+	value.SetDefault(value.Ensure(d.Body, "sku"), "tier", "Regional")
+	for _, a := range balancerArrays {
+		for _, e := range value.Items(p, a) {
+			value.Props(e)["provisioningState"] = engine.StatusSucceeded
+		}
+	}
+	for _, f := range value.Items(p, "frontendIPConfigurations") {
+		fp := value.Props(f)
+		subnet := value.Str(fp, "subnet", "id")
+		switch {
+		case subnet == "" && value.Str(fp, "publicIPAddress", "id") == "":
+			return engine.BadRequest("LoadBalancerFrontendIPConfigurationHasNoAddress", "Frontend IP configuration %s of load balancer %s needs a subnet or a public IP address.", value.Str(f, "name"), d.ID)
+		case subnet == "":
+			value.SetDefault(fp, "privateIPAllocationMethod", "Dynamic")
+		default:
+			var before value.Object
+			if old != nil {
+				before = engine.PartOf(old.Body, "frontendIPConfigurations", value.Str(f, "name"))
+			}
+			if e := allocate(t, d, fp, value.Sub(before, "properties"), subnet); e != nil {
+				return e
+			}
+		}
+	}
+	for _, r := range value.Items(p, "loadBalancingRules") {
+		if pools := value.Items(value.Props(r), "backendAddressPools"); len(pools) > 0 {
+			value.SetDefault(value.Props(r), "backendAddressPool", value.Clone(pools[0]))
+		}
+		for _, ref := range []string{"frontendIPConfiguration", "backendAddressPool", "probe"} {
+			if id := value.Str(value.Props(r), ref, "id"); id != "" && strings.HasPrefix(value.Lower(id), d.Key()+"/") {
+				if part, err := engine.ParseID(id); err != nil || engine.PartOf(d.Body, part.Types[len(part.Types)-1], part.Name()) == nil {
+					return engine.ErrReference(id, d.ID)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	p := value.Props(body)
+	for _, pool := range value.Items(p, "backendAddressPools") {
+		if configs := configsUsing(t, value.Str(pool, "id")); len(configs) > 0 {
+			value.Props(pool)["backendIPConfigurations"] = value.IDs(configs)
+		}
+	}
+	for _, nat := range value.Items(p, "inboundNatRules") {
+		if configs := configsUsing(t, value.Str(nat, "id")); len(configs) > 0 {
+			value.Props(nat)["backendIPConfiguration"] = value.Object{"id": configs[0]}
+		}
+	}
+	back := map[string]map[string][]string{}
+	for _, rules := range []string{"loadBalancingRules", "inboundNatRules", "outboundRules"} {
+		for _, r := range value.Items(p, rules) {
+			value.References(value.Props(r), func(id string) {
+				key := value.Lower(id)
+				if back[key] == nil {
+					back[key] = map[string][]string{}
+				}
+				back[key][rules] = append(back[key][rules], value.Str(r, "id"))
+			})
+		}
+	}
+	for _, a := range []string{"frontendIPConfigurations", "backendAddressPools", "probes"} {
+		for _, e := range value.Items(p, a) {
+			for rules, users := range back[value.Lower(value.Str(e, "id"))] {
+				value.Props(e)[rules] = value.IDs(users)
+			}
+		}
+	}
+}
+
+// guardBalancer keeps a load balancer that a scale set's model names; one that
+// interfaces of VMs use may go.
+func guardBalancer(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if set := t.UsersBelow(d.ID, engine.AsScaleSet); set != nil {
+		return engine.BadRequest("LoadBalancerInUseByVirtualMachineScaleSet", "Cannot delete load balancer %s since its child resources are in use by virtual machine scale set %s.", d.ID, set.ID)
+	}
+	return nil
+}

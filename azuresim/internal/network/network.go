@@ -1,0 +1,192 @@
+// Package network is the resource provider Microsoft.Network of the local
+// Azure: virtual networks, load balancers, interfaces, addresses, private DNS,
+// Bastion hosts. It imports no other provider; package azuresim alone imports
+// it.
+package network
+
+import (
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// Types of the network provider.
+const (
+	typeVNet     = "Microsoft.Network/virtualNetworks"
+	typeNSG      = "Microsoft.Network/networkSecurityGroups"
+	typeTable    = "Microsoft.Network/routeTables"
+	typeGateway  = "Microsoft.Network/natGateways"
+	typePublicIP = "Microsoft.Network/publicIPAddresses"
+	typePrefix   = "Microsoft.Network/publicIPPrefixes"
+	typeBalancer = "Microsoft.Network/loadBalancers"
+	typeNIC      = "Microsoft.Network/networkInterfaces"
+	typeBastion  = "Microsoft.Network/bastionHosts"
+
+	typeSubnet = typeVNet + "/subnets"
+)
+
+// Config is the configuration of the network provider.
+type Config struct {
+	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
+	// (RFC 5737) in turn.
+	PublicIP func(id string) (string, error)
+	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	FQDN func(label, location, ip string) string
+	// Tunnel carries what goes through Bastion hosts; nil refuses it.
+	Tunnel Tunnel
+}
+
+// state is what the provider keeps for a server.
+type state struct {
+	Config
+	tunnels tunnels
+}
+
+const networkSpace = "Microsoft.Network"
+
+func networkOf(s *engine.Server) *state { return engine.StateOf[*state](s, networkSpace) }
+
+// New is Microsoft.Network.
+func New(cfg Config) engine.Provider {
+	if cfg.FQDN == nil {
+		cfg.FQDN = func(label, location, _ string) string { return label + "." + location + ".cloudapp.azure.com" }
+	}
+	return engine.Provider{
+		Namespace: networkSpace,
+		Versions:  []string{"2025-03-01", "2024-05-01", "2023-05-01", "2022-07-01", "2022-01-01", "2020-11-01", "2018-11-01", "2018-10-01"},
+		State:     &state{Config: cfg},
+		Types:     append(networkTypes(), dnsTypes()...),
+		Routes: []engine.Route{
+			{Method: http.MethodGet, Path: "locations/usages", Serve: networkUsages},
+			{Method: http.MethodGet, Path: "locations/checkdnsnameavailability", Serve: checkLabel},
+		},
+		CheckName: checkNetworkName,
+		NotFound: func(id engine.ID) *engine.Error {
+			if len(id.Types) < 2 {
+				return nil
+			}
+			return engine.Refuse(http.StatusNotFound, "NotFound", "Resource %s not found.", id)
+		},
+		Busy:  networkBusy,
+		Front: serveBastion,
+		Hosts: []string{"*." + bastionDomain},
+	}
+}
+
+// networkTypes are the rows of the network provider, private DNS apart.
+func networkTypes() []engine.Type {
+	short := 5 * time.Second
+	rows := []engine.Type{
+		{Name: typeVNet, Takes: short, Parts: map[string]bool{"subnets": true, "virtualNetworkPeerings": true}, Prepare: prepareVNet, Guard: guardVNet, GuardPart: guardSubnet, View: viewVNet,
+			Refs: []engine.Reference{
+				{Path: "subnets.networkSecurityGroup", To: typeNSG}, {Path: "subnets.routeTable", To: typeTable}, {Path: "subnets.natGateway", To: typeGateway},
+				{Path: "virtualNetworkPeerings.remoteVirtualNetwork", To: typeVNet},
+			},
+			Actions: []engine.Action{{Name: "checkipaddressavailability", Method: http.MethodGet, Serve: checkAddress}}},
+		{Name: typeNSG, Takes: short, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, Prepare: prepareNSG, Guard: guardNSG, View: viewUsers("subnets", "networkInterfaces")},
+		{Name: typeTable, Takes: short, Parts: map[string]bool{"routes": true}, Prepare: prepareArrays("routes"), Guard: guardTable, View: viewUsers("subnets")},
+		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewUsers("subnets"),
+			Refs: []engine.Reference{{Path: "publicIpAddresses", To: typePublicIP}, {Path: "publicIpPrefixes", To: typePrefix}}},
+		{Name: typePublicIP, Takes: short, Put: engine.Work{Name: "ip.put", Run: runAddress, Finish: finishAddress}, Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
+			Refs: []engine.Reference{{Path: "publicIPPrefix", To: typePrefix}}},
+		{Name: typePrefix, Takes: short, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
+		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, Addresses: []string{"frontendIPConfigurations"},
+			Parts: map[string]bool{"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
+			Refs: []engine.Reference{
+				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
+				{Path: "frontendIPConfigurations.publicIPPrefix", To: typePrefix},
+				{Path: "loadBalancingRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "loadBalancingRules.probe", To: typeBalancer + "/probes"},
+				{Path: "loadBalancingRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"}, {Path: "loadBalancingRules.backendAddressPools", To: typeBalancer + "/backendAddressPools"},
+				{Path: "inboundNatRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"},
+				{Path: "outboundRules.frontendIPConfigurations", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "outboundRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
+			}},
+		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false}, Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC,
+			Refs: []engine.Reference{
+				{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsInterface}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}, {Path: "networkSecurityGroup", To: typeNSG},
+				{Path: "ipConfigurations.loadBalancerBackendAddressPools", To: typeBalancer + "/backendAddressPools", Unlinks: true},
+				{Path: "ipConfigurations.loadBalancerInboundNatRules", To: typeBalancer + "/inboundNatRules", Unlinks: true},
+			}},
+		{Name: typeBastion, Takes: 5 * time.Minute, Prepare: prepareBastion,
+			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
+	}
+	for i := range rows {
+		rows[i].Style, rows[i].ETag, rows[i].Prepare = engine.StyleNetwork, engine.EtagWeak, marked(rows[i].Prepare)
+	}
+	return rows
+}
+
+// marked gives a resource the identifier that it keeps for life.
+func marked(prepare func(t *engine.Tx, d, old *engine.Doc) *engine.Error) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	return func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+		if prepare != nil {
+			if e := prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		value.Props(d.Body)["resourceGuid"] = t.Server.GUID()
+		if old != nil && value.Str(old.Body, "properties", "resourceGuid") != "" {
+			value.Props(d.Body)["resourceGuid"] = value.Str(old.Body, "properties", "resourceGuid")
+		}
+		return nil
+	}
+}
+
+// networkName is the rule for names.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules;
+// the text is that which the service answers with.
+var networkName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_.-]{0,78}[\p{L}\p{N}_])?$`)
+
+// checkNetworkName refuses a name. Zones and records have rules of their own,
+// which are not held here.
+func checkNetworkName(id engine.ID) *engine.Error {
+	if strings.HasPrefix(value.Lower(id.FullType()), value.Lower(typeZone)) || networkName.MatchString(id.Name()) {
+		return nil
+	}
+	return engine.BadRequest("InvalidResourceName", "Resource name %s is invalid. The name can be up to 80 characters long. It must begin with a word character, and it must end with a word character or with '_'. The name may contain word characters or '.', '-', '_'.", id.Name())
+}
+
+func networkBusy(op *engine.Operation) *engine.Error {
+	e := engine.Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
+	e.RetryAfter = 1
+	return e
+}
+
+// checkLabel answers whether a DNS label is free in a region.
+func checkLabel(c *engine.Request) *engine.Error {
+	c.Reply(http.StatusOK, value.Object{"available": labelFree(c, c.Query.Get("domainNameLabel"), engine.Region(c.Id.Names[0]))})
+	return nil
+}
+
+// checkAddress answers whether an address of a virtual network is free.
+func checkAddress(c *engine.Request, vnet engine.ID) *engine.Error {
+	ip, err := netip.ParseAddr(c.Query.Get("ipAddress"))
+	if err != nil {
+		return engine.BadRequest("InvalidIPAddress", "The IP address '%s' is invalid.", c.Query.Get("ipAddress"))
+	}
+	var e *engine.Error
+	out := value.Object{"available": false, "availableIPAddresses": []any{}, "isPlatformReserved": false}
+	c.Server.Read(func(t *engine.Tx) {
+		d := t.Find(vnet.Key())
+		if d == nil {
+			e = engine.ErrNotFound(vnet)
+			return
+		}
+		for _, s := range value.Items(d.Body, "properties", "subnets") {
+			for _, prefix := range engine.Prefixes(value.Props(value.CloneObject(s))) {
+				if prefix.Contains(ip) {
+					out["available"] = !t.Taken(d.ID+"/subnets/"+value.Str(s, "name"), ip, "")
+				}
+			}
+		}
+	})
+	if e != nil {
+		return e
+	}
+	c.Reply(http.StatusOK, out)
+	return nil
+}

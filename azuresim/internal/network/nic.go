@@ -1,0 +1,61 @@
+package network
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	configs := value.Items(p, "ipConfigurations")
+	if len(configs) == 0 {
+		return engine.BadRequest("NetworkInterfaceMustHaveOneIpConfiguration", "Network interface %s needs an IP configuration.", d.ID)
+	}
+	for i, c := range configs {
+		cp := value.Props(c)
+		cp["provisioningState"] = engine.StatusSucceeded
+		value.SetDefault(cp, "primary", i == 0)
+		value.SetDefault(cp, "privateIPAddressVersion", "IPv4")
+		subnet := value.Str(cp, "subnet", "id")
+		vnet, _, _ := strings.Cut(value.Lower(subnet), "/subnets/")
+		v := t.Find(vnet)
+		if v == nil || !t.Exists(subnet) {
+			return engine.ErrReference(subnet, d.ID)
+		}
+		if v.Location() != d.Location() {
+			return engine.BadRequest("InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.", subnet, d.ID)
+		}
+		var before value.Object
+		if old != nil {
+			before = engine.PartOf(old.Body, "ipConfigurations", value.Str(c, "name"))
+		}
+		if e := allocate(t, d, cp, value.Sub(before, "properties"), subnet); e != nil {
+			return e
+		}
+	}
+	for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
+		value.SetDefault(p, f, false)
+	}
+	value.SetDefault(p, "nicType", "Standard")
+	value.SetDefault(value.Ensure(p, "dnsSettings"), "dnsServers", []any{})
+	value.SetDefault(value.Sub(p, "dnsSettings"), "internalDomainNameSuffix", "internal.cloudapp.net")
+	d.Body["kind"] = "Regular"
+	return nil
+}
+
+func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
+		return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", d.ID, vms[0].ID)
+	}
+	return nil
+}
+
+func viewNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
+		value.Props(body)["virtualMachine"] = value.Object{"id": vms[0].ID}
+		value.Props(body)["macAddress"] = engine.Mac(d.ETag[:0] + d.Key())
+		value.Props(body)["primary"] = true
+	}
+}

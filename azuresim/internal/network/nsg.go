@@ -1,0 +1,50 @@
+package network
+
+import (
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	value.SetDefault(p, "securityRules", []any{})
+	seen := map[string]string{}
+	for _, r := range value.Items(p, "securityRules") {
+		rp := value.Props(r)
+		n, _ := value.Int(rp, "priority")
+		if n < 100 || n > 4096 {
+			return engine.BadRequest("SecurityRuleInvalidPriority", "Security rule has invalid priority. Value provided: %d Allowed range 100-4096.", n)
+		}
+		key := value.Lower(value.Str(rp, "direction")) + fmt.Sprint(n)
+		if other := seen[key]; other != "" {
+			return engine.BadRequest("SecurityRuleConflict", "Security rule %s conflicts with rule %s. Rules cannot have the same Priority and Direction.", value.Str(r, "name"), other)
+		}
+		seen[key] = value.Str(r, "name")
+	}
+	rule := func(name, direction, access, source, destination string, priority int) value.Object {
+		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*", "destinationPortRange": "*",
+			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access, "priority": float64(priority), "direction": direction}}
+	}
+	p["defaultSecurityRules"] = []any{
+		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000),
+		rule("AllowAzureLoadBalancerInBound", "Inbound", "Allow", "AzureLoadBalancer", "*", 65001),
+		rule("DenyAllInBound", "Inbound", "Deny", "*", "*", 65500),
+		rule("AllowVnetOutBound", "Outbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000),
+		rule("AllowInternetOutBound", "Outbound", "Allow", "*", "Internet", 65001),
+		rule("DenyAllOutBound", "Outbound", "Deny", "*", "*", 65500),
+	}
+	return nil
+}
+
+func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if sets := t.UsersAs(d.ID, engine.AsScaleSet); len(sets) > 0 {
+		return engine.BadRequest("NetworkSecurityGroupInUseByVirtualMachineScaleSet", "Cannot delete network security group %s since it is in use by virtual machine scale set %s.", d.ID, sets[0].ID)
+	}
+	if users := append(subnetsUsing(t, d.ID), engine.IdsOf(t.Users(d.ID, typeNIC))...); len(users) > 0 {
+		return engine.BadRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot be deleted because it is in use by the following resources: %s. In order to delete the Network security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+func preparePublicIP(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	value.SetDefault(p, "idleTimeoutInMinutes", float64(4))
+	value.SetDefault(p, "publicIPAddressVersion", "IPv4")
+	sku := value.Ensure(d.Body, "sku")
+	// Basic is the default of the API, though Azure gives no new ones since
+	// September 2025; dynamic ones get their address at once here.
+	value.SetDefault(sku, "name", "Basic")
+	value.SetDefault(sku, "tier", "Regional")
+	value.SetDefault(p, "publicIPAllocationMethod", "Dynamic")
+	if value.Str(sku, "name") == "Standard" && value.Str(p, "publicIPAllocationMethod") != "Static" {
+		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic", "Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
+	}
+	if old != nil {
+		p["ipAddress"] = value.Props(old.Body)["ipAddress"]
+	}
+	return nil
+}
+
+// runAddress allocates the address of a public IP, once.
+func runAddress(_ context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
+	if raw, ok := s.Get(op.Target); !ok || strings.Contains(string(raw), `"ipAddress":"`) {
+		return nil, nil
+	}
+	if networkOf(s).PublicIP == nil {
+		return "", nil
+	}
+	ip, err := networkOf(s).PublicIP(op.Target)
+	if err != nil {
+		return nil, engine.Refuse(500, "PublicIPAddressAllocationFailed", "%s", err)
+	}
+	return ip, nil
+}
+
+func finishAddress(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
+	d := t.Edit(op.Target)
+	if d == nil {
+		return
+	}
+	p := value.Props(d.Body)
+	if ip, ok := result.(string); ok && err == nil {
+		if ip == "" {
+			ip = exampleAddress(t)
+		}
+		p["ipAddress"] = ip
+	}
+	if label := value.Str(p, "dnsSettings", "domainNameLabel"); label != "" {
+		value.Sub(p, "dnsSettings")["fqdn"] = networkOf(t.Server).FQDN(label, d.Location(), value.Str(p, "ipAddress"))
+	}
+	t.Put(d)
+	engine.FinishPut(t, op, nil, err)
+}
+
+// exampleAddress is the lowest of 203.0.113.0/24 that is free.
+func exampleAddress(t *engine.Tx) string {
+	used := map[string]bool{}
+	for _, d := range t.All(typePublicIP, "") {
+		used[value.Str(value.Props(d.Body), "ipAddress")] = true
+	}
+	for i := 1; i < 255; i++ {
+		if ip := fmt.Sprintf("203.0.113.%d", i); !used[ip] {
+			return ip
+		}
+	}
+	return "203.0.113.255"
+}
+
+func guardPublicIP(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if users := t.Users(d.ID, ""); len(users) > 0 {
+		return engine.BadRequest("PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted since it is still allocated to resource %s. In order to delete the public IP, disassociate/detach the Public IP address from the resource.", d.ID, users[0].ID)
+	}
+	return nil
+}
+
+func viewPublicIP(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	for _, u := range t.Sources(d.ID, "") {
+		switch u.Type {
+		case typeGateway:
+			value.Props(body)["natGateway"] = value.Object{"id": u.ID}
+		case typeNIC, typeBalancer:
+			field := "ipConfigurations"
+			if u.Type == typeBalancer {
+				field = "frontendIPConfigurations"
+			}
+			for _, c := range value.Items(value.Props(u.Body), field) {
+				if strings.EqualFold(value.Str(value.Props(c), "publicIPAddress", "id"), d.ID) {
+					value.Props(body)["ipConfiguration"] = value.Object{"id": u.ID + "/" + field + "/" + value.Str(c, "name")}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package network
+
+import (
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// prepareArrays gives a type the arrays that clients expect even when empty.
+func prepareArrays(names ...string) func(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	return func(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
+		for _, n := range names {
+			value.SetDefault(value.Props(d.Body), n, []any{})
+		}
+		return nil
+	}
+}
+
+// viewUsers lists the resources that point at a document, by the arrays that
+// Azure keeps them in.
+func viewUsers(fields ...string) func(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	return func(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+		for _, f := range fields {
+			var users []string
+			switch f {
+			case "subnets":
+				users = subnetsUsing(t, d.ID)
+			case "networkInterfaces":
+				users = engine.IdsOf(interfacesUsing(t, d.ID))
+			case "virtualMachines":
+				users = engine.IdsOf(t.UsersAs(d.ID, engine.AsVirtualMachine))
+			}
+			if len(users) > 0 {
+				value.Props(body)[f] = value.IDs(users)
+			}
+		}
+	}
+}
+
+// subnetsUsing lists the subnets that point at an ID.
+func subnetsUsing(t *engine.Tx, id string) []string {
+	var out []string
+	for _, v := range t.Sources(id, typeVNet) {
+		for _, s := range value.Items(value.Props(v.Body), "subnets") {
+			uses := false
+			value.References(value.Props(s), func(r string) { uses = uses || strings.EqualFold(r, id) })
+			if uses {
+				out = append(out, v.ID+"/subnets/"+value.Str(s, "name"))
+			}
+		}
+	}
+	return out
+}
+
+// interfacesUsing are the interfaces that point at an ID, those of scale sets'
+// instances included.
+func interfacesUsing(t *engine.Tx, id string) []*engine.Record {
+	return t.UsersAs(id, engine.AsInterface)
+}
+
+// configsUsing lists the IP configurations of interfaces that point at an ID.
+func configsUsing(t *engine.Tx, id string) []string {
+	var out []string
+	for _, n := range interfacesUsing(t, id) {
+		for _, c := range n.Configs {
+			if slices.Contains(c.Refs, value.Lower(id)) {
+				out = append(out, n.ID+"/ipConfigurations/"+c.Name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package resources
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+func locations(subscription string) []any {
+	out := []any{}
+	for _, name := range value.SortedKeys(engine.Places) {
+		p := engine.Places[name]
+		out = append(out, value.Object{"id": "/subscriptions/" + subscription + "/locations/" + name, "name": name, "type": "Region", "displayName": p.Display, "regionalDisplayName": "(" + p.Group + ") " + p.Display,
+			"metadata": value.Object{"regionType": "Physical", "regionCategory": "Recommended", "geography": p.Geography, "geographyGroup": p.Group, "physicalLocation": p.Physical, "latitude": p.Latitude, "longitude": p.Longitude,
+				"pairedRegion": []any{value.Object{"name": p.Pair, "id": "/subscriptions/" + subscription + "/locations/" + p.Pair}}}})
+	}
+	return out
+}
+
+// answerSubscription answers what belongs to the subscription itself: locations,
+// tags in use, providers.
+func answerSubscription(c *engine.Request) bool {
+	path, ns := value.Lower(c.Id.ChildType()), c.Id.Namespace
+	get, post := c.HTTP.Method == http.MethodGet, c.HTTP.Method == http.MethodPost
+	switch {
+	case ns == "" && path == "locations" && get:
+		c.Reply(http.StatusOK, value.Object{"value": locations(c.Id.Subscription)})
+	case ns == "" && path == "tagnames" && len(c.Id.Names) == 0 && get:
+		c.Reply(http.StatusOK, value.Object{"value": tagNames(c)})
+	case ns == "" && path == "providers" && get:
+		c.Reply(http.StatusOK, value.Object{"value": providers(c)})
+	case ns != "" && c.Server.Registry.Versions(ns) != nil && (len(c.Id.Types) == 0 && get || (path == "register" || path == "unregister") && post):
+		c.Reply(http.StatusOK, provider(c, ns))
+	default:
+		return false
+	}
+	return true
+}
+
+// providers lists the resource providers.
+func providers(c *engine.Request) []any {
+	out := []any{}
+	for _, key := range value.SortedKeys(c.Server.Registry.Spaces) {
+		if p := c.Server.Registry.Spaces[key]; len(p.Types) > 0 {
+			out = append(out, provider(c, p.Namespace))
+		}
+	}
+	return out
+}
+
+// provider describes one resource provider by what is modelled of it.
+func provider(c *engine.Request, namespace string) value.Object {
+	var types []string
+	p := c.Server.Registry.Spaces[value.Lower(namespace)]
+	namespace = p.Namespace
+	for _, k := range p.Types {
+		_, rest, _ := strings.Cut(k.Name, "/")
+		types = append(types, rest)
+		for part := range k.Parts {
+			types = append(types, rest+"/"+part)
+		}
+	}
+	slices.Sort(types)
+	var names []string
+	for _, l := range value.SortedKeys(engine.Places) {
+		names = append(names, engine.Places[l].Display)
+	}
+	list := []any{}
+	for _, t := range types {
+		list = append(list, value.Object{"resourceType": t, "locations": value.Anys(names), "apiVersions": value.Anys(p.Versions), "capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"})
+	}
+	return value.Object{"id": "/subscriptions/" + c.Id.Subscription + "/providers/" + namespace, "namespace": namespace, "registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list}
+}
+
+// tagNames lists the tags in use and how often.
+func tagNames(c *engine.Request) []any {
+	used := map[string]map[string]int{}
+	c.Server.Read(func(t *engine.Tx) {
+		for r := range engine.Ascend(t.Order, "/subscriptions/"+value.Lower(c.Id.Subscription)) {
+			tags := value.Sub(t.Doc(r).Body, "tags")
+			for name := range tags {
+				if used[name] == nil {
+					used[name] = map[string]int{}
+				}
+				used[name][value.Str(tags, name)]++
+			}
+		}
+	})
+	out := []any{}
+	base := "/subscriptions/" + c.Id.Subscription + "/tagNames/"
+	for _, name := range value.SortedKeys(used) {
+		values, total := []any{}, 0
+		for _, v := range value.SortedKeys(used[name]) {
+			total += used[name][v]
+			values = append(values, value.Object{"id": base + name + "/tagValues/" + v, "tagValue": v, "count": value.Object{"type": "Total", "value": used[name][v]}})
+		}
+		out = append(out, value.Object{"id": base + name, "tagName": name, "count": value.Object{"type": "Total", "value": total}, "values": values})
+	}
+	return out
+}

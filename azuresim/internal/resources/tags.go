@@ -1,0 +1,113 @@
+package resources
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// maxTags is ARM's limit of tags on one resource.
+const maxTags = 50
+
+// answerTags answers {scope}/providers/Microsoft.Resources/tags/default; false
+// means that the path is something else.
+func answerTags(c *engine.Request) (bool, *engine.Error) {
+	id := c.Id
+	if value.Lower(id.FullType()) != "microsoft.resources/tags" || len(id.Names) != 1 {
+		return false, nil
+	}
+	owner := engine.ID{Subscription: id.Subscription, Group: id.Group}
+	switch {
+	case id.Scope != nil:
+		owner = *id.Scope
+	case id.Group == "":
+		return true, engine.ErrUnsupported("tags on a subscription")
+	}
+	if value.Lower(id.Name()) != "default" {
+		return true, engine.BadRequest("InvalidResourceName", "The name of a tags resource is 'default'.")
+	}
+	var body value.Object
+	if c.HTTP.Method == http.MethodPut || c.HTTP.Method == http.MethodPatch {
+		var e *engine.Error
+		if body, e = c.Body(); e != nil {
+			return true, e
+		}
+	}
+	var tags value.Object
+	err := c.Server.Update(func(t *engine.Tx) error {
+		d := t.Edit(owner.Key())
+		if d == nil {
+			if owner.Namespace == "" {
+				return engine.ErrGroupNotFound(owner.Group)
+			}
+			return engine.ErrNotFound(owner)
+		}
+		next, e := newTags(c.HTTP.Method, value.Sub(d.Body, "tags"), body)
+		if e != nil {
+			return e
+		}
+		if tags = next; c.HTTP.Method != http.MethodGet {
+			d.Body["tags"] = next
+			t.Put(d)
+		}
+		return nil
+	})
+	if e := engine.AsError(err); e != nil {
+		return true, e
+	}
+	if c.HTTP.Method == http.MethodDelete {
+		c.Reply(http.StatusOK, nil)
+		return true, nil
+	}
+	c.Reply(http.StatusOK, value.Object{"id": owner.String() + "/providers/Microsoft.Resources/tags/default", "name": "default", "type": "Microsoft.Resources/tags", "properties": value.Object{"tags": tags}})
+	return true, nil
+}
+
+// newTags is what a request makes of the tags there are.
+func newTags(method string, old, body value.Object) (value.Object, *engine.Error) {
+	given := value.Sub(body, "properties", "tags")
+	next := value.Object{}
+	switch method {
+	case http.MethodGet:
+		maps.Copy(next, old)
+		return next, nil
+	case http.MethodDelete:
+		return next, nil
+	case http.MethodPut:
+		maps.Copy(next, given)
+	case http.MethodPatch:
+		switch value.Lower(value.Str(body, "operation")) {
+		case "replace":
+			maps.Copy(next, given)
+		case "merge":
+			maps.Copy(next, old)
+			maps.Copy(next, given)
+		case "delete":
+			maps.Copy(next, old)
+			maps.DeleteFunc(next, func(k string, _ any) bool {
+				for g := range given {
+					if strings.EqualFold(g, k) {
+						return true
+					}
+				}
+				return false
+			})
+		default:
+			return nil, engine.BadRequest("InvalidTagPatchOperation", "The operation '%s' is none of Merge, Replace, Delete.", value.Str(body, "operation"))
+		}
+	default:
+		return nil, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", method)
+	}
+	for name, v := range next {
+		if s, ok := v.(string); !ok || name == "" || len(name) > 512 || len(s) > 256 {
+			return nil, engine.BadRequest("InvalidTagNameOrValue", "The tag '%s' has a name over 512 characters, or a value that is no text of at most 256.", name)
+		}
+	}
+	if len(next) > maxTags {
+		return nil, engine.BadRequest("TagsLimitExceeded", "The number of tags %d exceeds the limit of %d.", len(next), maxTags)
+	}
+	return next, nil
+}

@@ -1,0 +1,56 @@
+package resources
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// answerTenant answers what is above subscriptions.
+func answerTenant(c *engine.Request) (bool, *engine.Error) {
+	switch path := value.Lower(c.HTTP.URL.Path); {
+	case c.HTTP.Method == http.MethodGet && path == "/subscriptions":
+		subscriptions := []any{}
+		for _, id := range c.Server.Options.Subscriptions {
+			subscriptions = append(subscriptions, subscription(c.Server, id))
+		}
+		c.Reply(http.StatusOK, value.Object{"value": subscriptions})
+	case c.HTTP.Method == http.MethodGet && path == "/tenants":
+		c.Reply(http.StatusOK, value.Object{"value": []any{value.Object{"id": "/tenants/" + c.Server.Options.TenantID, "tenantId": c.Server.Options.TenantID}}})
+	case c.HTTP.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
+		return true, checkResourceName(c)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// reservedWords may be no part of a resource's name where the name is reachable.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-reserved-resource-name.
+var reservedWords = []string{"login", "microsoft", "windows", "xbox"}
+
+// checkResourceName answers whether a name holds a reserved word.
+// Source: https://learn.microsoft.com/rest/api/resources/check-resource-name.
+func checkResourceName(c *engine.Request) *engine.Error {
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	name, typ := value.Str(body, "name"), value.Str(body, "type")
+	if name == "" || typ == "" {
+		return engine.BadRequest("InvalidRequestContent", "The request needs the properties name and type.")
+	}
+	status := "Allowed"
+	if slices.ContainsFunc(reservedWords, func(w string) bool { return strings.Contains(value.Lower(name), w) }) {
+		status = "Reserved"
+	}
+	c.Reply(http.StatusOK, value.Object{"name": name, "type": typ, "status": status})
+	return nil
+}
+
+func subscription(s *engine.Server, id string) value.Object {
+	return value.Object{"id": "/subscriptions/" + id, "subscriptionId": id, "tenantId": s.Options.TenantID, "displayName": "casement (simulated)", "state": "Enabled"}
+}

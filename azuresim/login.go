@@ -1,0 +1,76 @@
+package azuresim
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/entra"
+)
+
+// Endpoint is the URL of the resource manager and the token service: where Start
+// listens, else one that only a client in process reaches.
+func (a *Azure) Endpoint() string { return a.endpoint }
+
+// Client is the application of the one who runs this Azure: with its secret one
+// may do everything.
+func (a *Azure) Client() Client { return entra.Owner(a.server) }
+
+// SecretFile is where that secret is kept, with mode 0600; "" in memory.
+func (a *Azure) SecretFile() string { return entra.SecretFile(a.server) }
+
+// Admit lets an application log in from now on, until the server ends; it replaces
+// one with the same ID.
+func (a *Azure) Admit(c Client) { entra.Admit(a.server, c) }
+
+// ServeIdentity is the token endpoint that a machine reaches at its metadata
+// service: it gives out tokens for the identities that are assigned to it, by
+// resource ID, and for no other.
+func (a *Azure) ServeIdentity(w http.ResponseWriter, r *http.Request, assigned []string) {
+	entra.ServeIdentity(a.server, w, r, assigned)
+}
+
+// ServeAnyIdentity answers as the metadata service of a machine that has every
+// identity. Callers have to know who asks.
+func (a *Azure) ServeAnyIdentity(w http.ResponseWriter, r *http.Request) {
+	entra.ServeAnyIdentity(a.server, w, r)
+}
+
+// Credential is that of Client, for clients of the Azure SDK. It issues tokens in
+// process; Client has what azidentity needs to log in over the network.
+func (a *Azure) Credential() azcore.TokenCredential { return credential{a.server} }
+
+type credential struct{ server *engine.Server }
+
+// GetToken implements azcore.TokenCredential.
+func (c credential) GetToken(_ context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	audience := ""
+	for _, scope := range options.Scopes {
+		audience = strings.TrimSuffix(scope, "/.default")
+	}
+	return azcore.AccessToken{Token: c.server.Token(DefaultClient, DefaultClient, audience), ExpiresOn: time.Now().Add(engine.TokenLife)}, nil
+}
+
+// ClientOptions lead a client of the Azure SDK here: endpoint, authority and trust.
+func (a *Azure) ClientOptions() policy.ClientOptions {
+	options := policy.ClientOptions{Cloud: cloud.Configuration{
+		ActiveDirectoryAuthorityHost: a.endpoint + "/",
+		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: a.endpoint, Audience: a.endpoint}},
+	}}
+	if a.stop == nil {
+		options.Transport = a.server
+		return options
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.CAPEM())
+	options.Transport = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	return options
+}

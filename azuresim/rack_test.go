@@ -1,0 +1,213 @@
+package azuresim
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/compute"
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// rack runs machines that are provisioned as soon as they are started, but for
+// those whose computer name is in fails.
+type rack struct {
+	changed func(string)
+	fails   map[string]bool
+	// held machines do not report: those whose computer name is in it.
+	held map[string]bool
+
+	mu  sync.Mutex
+	vms map[string]host.VM
+	on  map[string]bool
+	// boots counts the first starts, by computer name.
+	boots map[string]int
+}
+
+func newRack() *rack {
+	return &rack{vms: map[string]host.VM{}, on: map[string]bool{}, boots: map[string]int{}, fails: map[string]bool{}, held: map[string]bool{}, changed: func(string) {}}
+}
+
+func (h *rack) Start(vm host.VM) {
+	h.mu.Lock()
+	if _, ok := h.vms[value.Lower(vm.ID)]; !ok {
+		h.boots[vm.ComputerName]++
+	}
+	h.vms[value.Lower(vm.ID)], h.on[value.Lower(vm.ID)] = vm, true
+	h.mu.Unlock()
+	h.changed(vm.ID)
+}
+
+func (h *rack) Stop(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on[value.Lower(id)] = false
+}
+
+func (h *rack) Delete(_ context.Context, id string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.vms, value.Lower(id))
+	delete(h.on, value.Lower(id))
+	return nil
+}
+
+func (h *rack) View(id string) host.View {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	vm, ok := h.vms[value.Lower(id)]
+	switch {
+	case !ok || h.held[vm.ComputerName]:
+		return host.View{}
+	case h.fails[vm.ComputerName]:
+		return host.View{Provisioned: host.ProvisioningFailed, Message: "the answer file is broken"}
+	}
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: h.on[value.Lower(id)]}
+}
+
+func (h *rack) Run(_ context.Context, id, script string) (int, string, string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.on[value.Lower(id)] {
+		return 0, "", "", fmt.Errorf("off")
+	}
+	if script == "exit 3" {
+		return 3, "", "no node", nil
+	}
+	return 0, "ran on " + h.vms[value.Lower(id)].ComputerName, "", nil
+}
+
+func (h *rack) Console(string) []byte { return nil }
+
+// running lists the computer names of the machines that are on.
+func (h *rack) running() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := []string{}
+	for id, on := range h.on {
+		if on {
+			out = append(out, h.vms[id].ComputerName)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// release lets a held machine report.
+func (h *rack) release(name string) {
+	h.mu.Lock()
+	delete(h.held, name)
+	h.mu.Unlock()
+	h.changed(name)
+}
+
+// startWith starts a local Azure with a rack of machines.
+func startWith(t *testing.T, cfg Config, h *rack) *azure {
+	t.Helper()
+	cfg.Host = h
+	a := start(t, cfg)
+	h.mu.Lock()
+	h.changed = func(string) { a.Stir() }
+	h.mu.Unlock()
+	return a
+}
+
+func (a *azure) sets() *armcompute.VirtualMachineScaleSetsClient {
+	c, err := armcompute.NewVirtualMachineScaleSetsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+func (a *azure) instanceClient() *armcompute.VirtualMachineScaleSetVMsClient {
+	c, err := armcompute.NewVirtualMachineScaleSetVMsClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+func (a *azure) nics() *armnetwork.InterfacesClient {
+	c, err := armnetwork.NewInterfacesClient(engine.DefaultSubscription, a.credential, a.options)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return c
+}
+
+// imageID is a community image for a Windows release and a Kubernetes version.
+func imageID(release, version string) *string {
+	return new("/CommunityGalleries/" + compute.CommunityGallery + "/Images/capi-win-" + release + "-containerd/Versions/" + version)
+}
+
+func windowsSet(capacity int64) armcompute.VirtualMachineScaleSet {
+	return armcompute.VirtualMachineScaleSet{Location: new("westeurope"), SKU: &armcompute.SKU{Name: new("Standard_D2s_v3"), Tier: new("Standard"), Capacity: &capacity},
+		Properties: &armcompute.VirtualMachineScaleSetProperties{
+			SinglePlacementGroup: new(false), Overprovision: new(false), UpgradePolicy: &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)},
+			VirtualMachineProfile: &armcompute.VirtualMachineScaleSetVMProfile{
+				OSProfile: &armcompute.VirtualMachineScaleSetOSProfile{ComputerNamePrefix: new("win"), AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"), CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data")))},
+				StorageProfile: &armcompute.VirtualMachineScaleSetStorageProfile{
+					ImageReference: &armcompute.ImageReference{CommunityGalleryImageID: imageID("2022", "1.36.3")},
+					OSDisk:         &armcompute.VirtualMachineScaleSetOSDisk{OSType: new(armcompute.OperatingSystemTypesWindows), CreateOption: new(armcompute.DiskCreateOptionTypesFromImage)},
+					DataDisks:      []*armcompute.VirtualMachineScaleSetDataDisk{{Lun: new(int32(0)), DiskSizeGB: new(int32(8)), CreateOption: new(armcompute.DiskCreateOptionTypesEmpty)}},
+				},
+				NetworkProfile: &armcompute.VirtualMachineScaleSetNetworkProfile{NetworkInterfaceConfigurations: []*armcompute.VirtualMachineScaleSetNetworkConfiguration{{
+					Name: new("win-nic-0"), Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true), EnableIPForwarding: new(true),
+						IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{Name: new("ipConfig0"), Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)}}}}},
+				}}},
+			},
+		}}
+}
+
+func (a *azure) putSet(set armcompute.VirtualMachineScaleSet) armcompute.VirtualMachineScaleSet {
+	a.t.Helper()
+	p, err := a.sets().BeginCreateOrUpdate(a.t.Context(), "g", "win", set, nil)
+	return must(a.t, p, err).VirtualMachineScaleSet
+}
+
+// listed are the instances of the set, by number, with their states.
+func (a *azure) listed() map[string]*armcompute.VirtualMachineScaleSetVM {
+	a.t.Helper()
+	out := map[string]*armcompute.VirtualMachineScaleSetVM{}
+	for p := a.instanceClient().NewListPager("g", "win", &armcompute.VirtualMachineScaleSetVMsClientListOptions{Expand: new("instanceView")}); p.More(); {
+		page, err := p.NextPage(a.t.Context())
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for _, vm := range page.Value {
+			out[*vm.InstanceID] = vm
+		}
+	}
+	return out
+}
+
+func wantIDs(t *testing.T, got map[string]*armcompute.VirtualMachineScaleSetVM, want ...string) {
+	t.Helper()
+	if ids := value.SortedKeys(got); !slices.Equal(ids, want) {
+		t.Errorf("instances %v, want %v", ids, want)
+	}
+}
+
+func wantRunning(t *testing.T, h *rack, want ...string) {
+	t.Helper()
+	if got := h.running(); !slices.Equal(got, want) {
+		t.Errorf("running %v, want %v", got, want)
+	}
+}
+
+func (a *azure) instanceIDs(ids ...string) armcompute.VirtualMachineScaleSetVMInstanceRequiredIDs {
+	out := armcompute.VirtualMachineScaleSetVMInstanceRequiredIDs{}
+	for _, id := range ids {
+		out.InstanceIDs = append(out.InstanceIDs, &id)
+	}
+	return out
+}
