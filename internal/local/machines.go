@@ -27,7 +27,7 @@ import (
 )
 
 // machines boots a guest for each VM of the local Azure. It implements
-// arm.Machines.
+// host.Host.
 type machines struct {
 	dir     Dir
 	fabric  *fabric.Fabric
