@@ -63,7 +63,7 @@ var fences = []fence{
 		why:  "the webhook lints what it is sent, and the manager stays small",
 	},
 	{
-		name: "azuresim stands alone",
+		name: "azuresim imports nothing of casement",
 		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/sim/limit"},
 		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates and for bounds of servers, serve both",
 	},
