@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,6 +27,10 @@ func newUp(a *app) *cobra.Command {
 		Long: `Start the local plane: a management API server with Cluster API and casement's
 controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
 State from an earlier run, clusters included, is taken up again.
+
+A second up joins a start that goes on already, and waits for the end of a plane that
+is being ended. Ctrl-C and --timeout end the wait and not the plane, which goes on
+starting in the background.
 
 With --latency azure the local Azure takes the time that Azure is known to take; a
 number scales it, so that 0.1 is ten times as fast.
@@ -55,7 +59,7 @@ the local Azure of a first one, for clusterctl move.`,
 		},
 	}
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay in the foreground and log to the terminal")
-	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "give up after this long (exit code 3)")
+	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "wait this long (exit code 3)")
 	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of the local Azure: instant, azure or a factor of it")
 	kind.addFlags(c.Flags())
 	return c
@@ -106,25 +110,30 @@ func (l latency) factor() (float64, error) {
 }
 
 func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
-	client := local.NewClient(a.dir)
-	if s, err := client.Status(ctx); err == nil && s.Phase == local.PhaseReady {
-		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
-		a.next(s)
-		return nil
-	}
 	args, err := kind.args()
 	if err != nil {
 		return err
 	}
 	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
-	ended, err := local.Spawn(a.dir, args...)
+	shown, waited := 0, false
+	s, started, err := local.Up(ctx, a.dir, args, local.UpReport{
+		Note: func(text string) {
+			fmt.Fprintln(a.Err, text)
+			waited = true
+		},
+		Seen: func(s local.Status) {
+			if waited || s.Phase == local.PhaseStarting || shown > 0 {
+				waited, shown = true, a.showSteps(s, shown)
+			}
+		},
+	})
 	if err != nil {
 		return err
 	}
-	shown := 0
-	s, err := local.Await(ctx, a.dir, ended, func(s local.Status) { shown = a.showSteps(s, shown) })
-	if err != nil {
-		return err
+	if !started && !waited {
+		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
+	} else {
+		a.showSteps(s, shown)
 	}
 	a.next(s)
 	return nil
@@ -169,28 +178,38 @@ func newDown(a *app) *cobra.Command {
 		Use:   "down",
 		Short: "End the local plane",
 		Long: `End the local plane and every process of it. Its state stays, so that up takes
-the clusters up again; --purge deletes the state directory.`,
+the clusters up again; --purge deletes it too: what a plane made in the state directory,
+and nothing else. A plane that does not answer is signalled, and killed in the end.`,
 		Example: "  casement down\n  casement down --purge",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			err := local.Down(ctx, a.dir)
-			if errors.Is(err, local.ErrNotRunning) {
-				fmt.Fprintln(a.Out, "The local plane is not running.")
-				err = nil
-			} else if err == nil {
-				fmt.Fprintln(a.Out, "The local plane has ended.")
-			}
-			if err == nil && purge {
-				err = os.RemoveAll(string(a.dir))
-			}
-			return err
+			return a.down(ctx, purge)
 		},
 	}
-	c.Flags().BoolVar(&purge, "purge", false, "delete the state directory too")
+	c.Flags().BoolVar(&purge, "purge", false, "delete the state too")
 	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "give up after this long (exit code 3)")
 	return c
+}
+
+func (a *app) down(ctx context.Context, purge bool) error {
+	r, err := local.Down(ctx, a.dir, purge)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Killed:
+		fmt.Fprintln(a.Out, "The local plane did not end and has been killed. Its state stays whole: it is written for that.")
+	case r.Ran:
+		fmt.Fprintln(a.Out, "The local plane has ended.")
+	default:
+		fmt.Fprintln(a.Out, "The local plane is not running.")
+	}
+	if len(r.Kept) > 0 {
+		return fmt.Errorf("what the plane made is deleted; %s stays for what is not its own: %s", a.dir, strings.Join(r.Kept, ", "))
+	}
+	return nil
 }
 
 // newConduct is the process that up leaves in the background.
@@ -240,26 +259,36 @@ func newStatus(a *app) *cobra.Command {
 		Example: "  casement status\n  casement status -o json\n  export KUBECONFIG=$(casement status -o kubeconfig)",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := local.NewClient(a.dir).Status(cmd.Context())
+			s, err := local.StatusOf(cmd.Context(), a.dir)
 			if err != nil {
 				return err
 			}
-			switch output {
-			case "kubeconfig":
-				_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
+			if err := a.showStatus(s, output); err != nil {
 				return err
-			case "clusterctl":
-				variables, err := local.TemplateVariables(s)
-				if err != nil {
-					return err
-				}
-				return a.print("yaml", variables, nil)
 			}
-			return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s, output == "wide") })
+			if s.NoAnswer != "" {
+				return errors.New(s.NoAnswer)
+			}
+			return nil
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all VMs), json, yaml, kubeconfig (its path) or clusterctl (template variables)")
 	return c
+}
+
+func (a *app) showStatus(s local.Status, output string) error {
+	switch output {
+	case "kubeconfig":
+		_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
+		return err
+	case "clusterctl":
+		variables, err := local.TemplateVariables(s)
+		if err != nil {
+			return err
+		}
+		return a.print("yaml", variables, nil)
+	}
+	return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s, output == "wide") })
 }
 
 // maxGuests is how many VMs that run as they should a table shows.
@@ -270,13 +299,24 @@ func statusTable(w *tabwriter.Writer, s local.Status, wide bool) {
 	if s.Bare {
 		phase += ", bare"
 	}
+	if s.NoAnswer != "" {
+		phase = "no answer, was " + phase + " at " + s.Written.Format(time.TimeOnly)
+	}
 	fmt.Fprintf(w, "Plane\t%s\tprocess %d, since %s\n", phase, s.PID, s.Started.Format(time.DateTime))
-	if s.Error != "" {
-		fmt.Fprintf(w, "\t%s\n", s.Error)
+	for _, text := range append([]string{s.Error, s.Waiting}, s.Notices...) {
+		if text != "" {
+			fmt.Fprintf(w, "\t%s\n", text)
+		}
 	}
 	fmt.Fprintf(w, "Kubernetes\t%s\t%s\n", s.Kubernetes.Version, s.Kubernetes.Server)
 	fmt.Fprintf(w, "Local Azure\tsimulated\t%s\n", s.Azure.Endpoint)
 	fmt.Fprintf(w, "Kubeconfig\t%s\n", s.Kubernetes.Kubeconfig)
+	if len(s.Restarts) > 0 {
+		fmt.Fprintln(w, "\nSTARTED AGAIN\tTIMES\tLAST\tREASON")
+		for _, r := range s.Restarts {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", r.Name, r.Times, r.Last.Format(time.TimeOnly), r.Reason)
+		}
+	}
 	if len(s.Guests) > 0 {
 		fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
 		running := 0

@@ -14,10 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// establishTimeout bounds the wait for one CRD to be served.
-const establishTimeout = 60 * time.Second
-
-// InstallCRDs applies the CRDs in parallel and waits until all are established.
+// InstallCRDs applies the CRDs in parallel and waits until all are established, or until
+// ctx ends.
 func InstallCRDs(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := clientset.NewForConfig(cfg)
 	if err != nil {
@@ -48,8 +46,6 @@ func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1
 	if _, err := crds.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "casement", Force: new(true)}); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, establishTimeout)
-	defer cancel()
 	tick := time.NewTicker(30 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -60,6 +56,9 @@ func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1
 		for _, c := range live.Status.Conditions {
 			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
 				return nil
+			}
+			if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+				return fmt.Errorf("its names are taken: %s", c.Message)
 			}
 		}
 		select {

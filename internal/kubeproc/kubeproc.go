@@ -13,11 +13,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -72,6 +72,10 @@ type Config struct {
 	// AuditOf, when set, is a user whose requests the API server notes in AuditLog,
 	// with neither bodies nor answers.
 	AuditOf string
+	// Records is where the processes are recorded while they run.
+	Records process.Records
+	// OnWait, when set, hears how far a start is that takes its time.
+	OnWait func(string)
 }
 
 // Plane is a running management plane.
@@ -139,6 +143,7 @@ func (p *Plane) start(ctx context.Context) error {
 	if !p.cfg.ControllerManager {
 		return nil
 	}
+	// There is one, so it needs no lease, which it could lose on a busy machine.
 	return p.run("kube-controller-manager",
 		"--kubeconfig="+p.path("kubeconfig"), "--bind-address="+p.cfg.Host, "--secure-port=0", "--leader-elect=false",
 		"--controllers="+strings.Join(p.controllers(), ","),
@@ -180,38 +185,13 @@ func (p *Plane) run(name string, flags ...string) error {
 	}
 	child, err := process.Start(process.Spec{
 		Name: name, Path: p.cfg.Binary, Argv: append([]string{name}, flags...),
-		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true,
+		Dir: p.cfg.Dir, Log: p.path("log", name+".log"), Restart: true, Records: p.cfg.Records,
 	})
 	if err != nil {
 		return err
 	}
 	p.processes = append(p.processes, child)
 	return nil
-}
-
-// startTimeout bounds the wait for a cold API server on a busy machine.
-const startTimeout = 90 * time.Second
-
-func (p *Plane) awaitReady(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(p.Config())
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	tick := time.NewTicker(30 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the management API server is not ready: %w; its log is %s", err, p.path("log", "kube-apiserver.log"))
-		case <-tick.C:
-		}
-	}
 }
 
 // Server is the URL of the API server.
@@ -256,22 +236,22 @@ func (p *Plane) Stop(ctx context.Context) {
 	p.processes = nil
 }
 
-// Processes returns the state of each process.
-func (p *Plane) Processes() []process.State {
-	var out []process.State
-	for _, c := range p.processes {
-		out = append(out, c.State())
-	}
-	return out
-}
+// Processes returns the processes, etcd first.
+func (p *Plane) Processes() []*process.Process { return slices.Clone(p.processes) }
 
 // keepPort returns the port in file, or a free one that it writes there, so that
-// kubeconfigs stay valid over restarts.
+// kubeconfigs stay valid over restarts. A file that holds none is put aside: the port is
+// only in files that are written at each start.
 func keepPort(file, host string) (int, error) {
-	if data, err := os.ReadFile(file); err == nil {
-		if port, err := strconv.Atoi(string(data)); err == nil {
-			return port, nil
+	data, err := os.ReadFile(file)
+	if err == nil {
+		if port, err := strconv.ParseUint(string(data), 10, 16); err == nil && port > 0 {
+			return int(port), nil
 		}
+		err = os.Rename(file, file+".damaged")
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, fmt.Errorf("read the port of the API server: %w", err)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {

@@ -1,9 +1,12 @@
 package kubeproc_test
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,11 +63,15 @@ func TestPlane(t *testing.T) {
 	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	before, processes := plane.Server(), plane.Processes()
+	before := plane.Server()
+	var pids []int
+	for _, p := range plane.Processes() {
+		pids = append(pids, p.State().PID)
+	}
 	plane.Stop(ctx)
-	for _, p := range processes {
-		if _, err := os.Stat("/proc/" + strconv.Itoa(p.PID)); err == nil {
-			t.Errorf("process %d is left", p.PID)
+	for _, pid := range pids {
+		if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
+			t.Errorf("process %d is left", pid)
 		}
 	}
 
@@ -74,5 +81,37 @@ func TestPlane(t *testing.T) {
 	}
 	if _, err := client.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{}); err != nil {
 		t.Errorf("the data was not resumed again: %v", err)
+	}
+}
+
+// A start that gets nowhere ends with what it is, and one that is only slow goes on.
+func TestDamagedEtcd(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "etcd", "member", "snap", "db")
+	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(db, bytes.Repeat([]byte("no database "), 1<<12), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "its data in "+filepath.Join(dir, "etcd")+" may be damaged") {
+		t.Errorf("a plane over a damaged database: %v", err)
+	}
+}
+
+func TestDamagedPort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "port")
+	if err := os.WriteFile(file, []byte("54x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(file)
+	plane, err := kubeproc.Start(t.Context(), kubeproc.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane.Stop(t.Context())
+	if data, err := os.ReadFile(file + ".damaged"); string(data) != "54x" {
+		t.Errorf("the damaged file was not put aside: %q, %v", data, err)
 	}
 }

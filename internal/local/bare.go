@@ -33,6 +33,9 @@ func (o *Options) settleKind() error {
 	mark := o.Dir.Path(bareMark)
 	azureOf, err := os.ReadFile(mark)
 	if err == nil {
+		if len(azureOf) > 0 && !filepath.IsAbs(string(azureOf)) {
+			return fmt.Errorf("%s is damaged: it holds %.40q, which is no path of another plane's state; empty it for a plane with an Azure of its own", mark, azureOf)
+		}
 		o.Bare, o.AzureOf = true, cmp.Or(o.AzureOf, Dir(azureOf))
 		return nil
 	}
@@ -109,7 +112,7 @@ func (c *conductor) startBare(ctx context.Context, failed chan<- error) (func(co
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Log: log})
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.records(), Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -80,6 +82,10 @@ type conductor struct {
 	phase string
 	err   error
 	steps []Step
+	// waiting is what the last step waits for.
+	waiting  string
+	notices  []string
+	restarts map[string]Restart
 
 	management *management
 	azure      *azure
@@ -100,9 +106,6 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer lock.Close()
-	if err := opts.settleKind(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	log := logr.FromSlogHandler(slog.NewTextHandler(opts.Log, nil))
@@ -110,17 +113,47 @@ func Run(ctx context.Context, opts Options) error {
 	klog.SetLogger(log.WithName("klog"))
 	ctrl.SetLogger(log)
 	c := &conductor{opts: opts, log: log, started: time.Now(), stop: cancel, phase: PhaseStarting}
-	control, err := c.serveControl()
+	control, err := c.open()
 	if err != nil {
+		c.setPhase(PhaseFailed, err)
 		return err
 	}
 	defer control.Close()
+	// Its end is waited for, so that it writes nothing to a directory of another plane.
+	var snapshots sync.WaitGroup
+	defer snapshots.Wait()
+	defer cancel(nil)
+	snapshots.Go(func() { c.keepSnapshot(ctx) })
 
 	err = c.run(ctx)
 	if errors.Is(context.Cause(ctx), errStopped) || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// open settles what an earlier run left and answers on the control socket.
+func (c *conductor) open() (*http.Server, error) {
+	if err := c.opts.settleKind(); err != nil {
+		return nil, err
+	}
+	orphans, err := c.opts.Dir.records().EndOrphans()
+	if err != nil {
+		return nil, err
+	}
+	if len(orphans) > 0 {
+		c.notice("an earlier run left processes, which were ended: %s", listed(orphans))
+	}
+	return c.serveControl()
+}
+
+// notice keeps what the plane's owner should know for the status.
+func (c *conductor) notice(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text)
+	c.mu.Lock()
+	c.notices = append(c.notices, text)
+	c.mu.Unlock()
 }
 
 // run starts the parts in order, waits and ends them in reverse order.
@@ -173,11 +206,27 @@ func (c *conductor) parts() []part {
 	}
 	switch {
 	case c.opts.AzureOnly:
-		return []part{azure}
+		return []part{azure, {resumeStep, c.resumeGuests}}
 	case c.opts.Bare:
-		return []part{azure, management, {"cert-manager (stand-in) and pods as processes", c.startBare}}
+		return []part{azure, management, {"cert-manager (stand-in) and pods as processes", c.startBare}, {resumeStep, c.resumeGuests}}
 	}
-	return []part{azure, management, {"Cluster API and casement", c.startManagers}}
+	return []part{azure, management, {"Cluster API and casement", c.startManagers}, {resumeStep, c.resumeGuests}}
+}
+
+// resumeStep is the last one, so that the guests' control planes do not take the
+// processor from the management plane.
+const resumeStep = "machines of an earlier run"
+
+// resumeGuests lets the guests of an earlier run start, which goes on in the background.
+func (c *conductor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	c.mu.Lock()
+	azure := c.azure
+	c.mu.Unlock()
+	if azure == nil {
+		return nil, nil // it is another plane's
+	}
+	azure.machines.resume(ctx, func(begun, all int) { c.log.Info("machines of an earlier run start", "begun", begun, "all", all) })
+	return nil, nil
 }
 
 func (c *conductor) beginStep(name string) (done func()) {
@@ -188,7 +237,7 @@ func (c *conductor) beginStep(name string) (done func()) {
 	c.mu.Unlock()
 	return func() {
 		c.mu.Lock()
-		c.steps[i].Done, c.steps[i].Seconds = true, time.Since(start).Seconds()
+		c.steps[i].Done, c.steps[i].Seconds, c.waiting = true, time.Since(start).Seconds(), ""
 		c.mu.Unlock()
 		c.log.Info("started", "part", name, "seconds", time.Since(start).Seconds())
 		c.notify()
@@ -206,14 +255,20 @@ func (c *conductor) setPhase(phase string, err error) {
 }
 
 func (c *conductor) notify() {
+	s := c.status()
+	c.writeSnapshot(s)
 	if c.opts.OnStatus != nil {
-		c.opts.OnStatus(c.status())
+		c.opts.OnStatus(s)
 	}
 }
 
 func (c *conductor) status() Status {
 	c.mu.Lock()
 	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: simulated}
+	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
+	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
+		s.Restarts = append(s.Restarts, c.restarts[name])
+	}
 	if c.opts.Bare {
 		s.Simulated = append(slices.Clone(simulated), bareSimulated...)
 	}

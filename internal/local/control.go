@@ -18,12 +18,26 @@ import (
 // socket.
 var ErrNotRunning = errors.New("the local plane is not running; start it with: casement up")
 
+// ErrNoAnswer is what a Client returns when a plane holds the state directory and does
+// not answer on the control socket in time.
+var ErrNoAnswer = errors.New("the local plane runs and does not answer; 'casement status' shows what it said last, 'casement down' ends it")
+
 // Status is what a running plane says of itself.
 type Status struct {
 	// Phase is starting, ready, failed or stopping.
 	Phase string `json:"phase"`
 	// Error is why the phase is failed.
 	Error string `json:"error,omitempty"`
+	// NoAnswer is why this is not what the plane says now but what it wrote down last, at
+	// Written.
+	NoAnswer string    `json:"noAnswer,omitempty"`
+	Written  time.Time `json:"written,omitzero"`
+	// Waiting is what the step that goes on waits for.
+	Waiting string `json:"waiting,omitempty"`
+	// Notices are what its owner should know, such as files that were found damaged.
+	Notices []string `json:"notices,omitempty"`
+	// Restarts are the parts that ended by themselves and were started again.
+	Restarts []Restart `json:"restarts,omitempty"`
 	// PID is the conductor's process.
 	PID int `json:"pid"`
 	// Bare is a plane without Cluster API and casement.
@@ -42,6 +56,17 @@ type Status struct {
 	StandIns []StandIn `json:"standIns"`
 	// Simulated says in plain words what is not real here.
 	Simulated []string `json:"simulated"`
+}
+
+// Restart is a part of the plane that ended by itself and was started again.
+type Restart struct {
+	Name  string `json:"name"`
+	Times int    `json:"times"`
+	// Last is when it ended last, and Reason why, as far as is known.
+	Last   time.Time `json:"last,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Down is whether it does not run at the moment.
+	Down bool `json:"down,omitempty"`
 }
 
 // StandIn is a small program that runs in place of a container.
@@ -109,12 +134,13 @@ type Listener struct {
 
 // Client talks to a running plane through its control socket.
 type Client struct {
+	dir  Dir
 	http *http.Client
 }
 
 // NewClient returns a client of the plane whose state is in dir.
 func NewClient(dir Dir) *Client {
-	return &Client{http: &http.Client{Transport: &http.Transport{
+	return &Client{dir: dir, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", dir.Socket())
@@ -122,8 +148,14 @@ func NewClient(dir Dir) *Client {
 	}}}
 }
 
-// Status asks the plane how it is. It returns ErrNotRunning when there is none.
+// askTimeout bounds one question to the conductor that it answers from memory.
+const askTimeout = 5 * time.Second
+
+// Status asks the plane how it is. It returns ErrNotRunning when there is none and
+// ErrNoAnswer when it does not answer within seconds.
 func (c *Client) Status(ctx context.Context) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	var s Status
 	err := c.get(ctx, "/status", &s)
 	return s, err
@@ -175,11 +207,8 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 		return nil, err
 	}
 	resp, err := c.http.Do(req)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && !errors.Is(err, os.ErrPermission) {
-		return nil, ErrNotRunning
-	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the local plane for %s: %w", path, err)
+		return nil, c.noAnswer(path, err)
 	}
 	if resp.StatusCode == http.StatusNoContent {
 		return resp.Body, nil
@@ -190,4 +219,20 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 		return nil, fmt.Errorf("the local plane refused %s: %s", path, bytes.TrimSpace(text))
 	}
 	return resp.Body, nil
+}
+
+// noAnswer says why a request was not answered. The lock tells whether there is a plane,
+// not the socket: one that was killed may still have taken the connection.
+func (c *Client) noAnswer(path string, err error) error {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("ask the local plane for %s: %w", path, err)
+	}
+	running, lockErr := c.dir.held()
+	switch {
+	case lockErr != nil:
+		return lockErr
+	case running:
+		return fmt.Errorf("%w (%v)", ErrNoAnswer, err)
+	}
+	return ErrNotRunning
 }

@@ -30,6 +30,7 @@ type machine struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	err      error
+	turn     *turn // of a guest of an earlier run
 	// ailing holds the fault rules that have struck the guest.
 	ailing map[string]bool
 }
@@ -67,6 +68,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 	n := &node{
 		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.fabric, cloud: m.cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
+		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.dir.records(),
 	}
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: spoiling{m.web(n.origin), ailments},
@@ -95,6 +97,7 @@ func (m *machines) run(ctx context.Context, g *machine) error {
 		return err
 	}
 	booted()
+	g.booted()
 	<-ctx.Done()
 	return nil
 }

@@ -55,16 +55,23 @@ type machines struct {
 	// suspects has one place, for the guest that boots with the mark of a conductor
 	// that died from within.
 	suspects chan struct{}
+
+	// elections are by cluster, held the guests of an earlier run whose turn has not come.
+	elections map[string]*election
+	held      []*machine
 }
 
 func newMachines(dir Dir, log logr.Logger) *machines {
 	ctx, stop := context.WithCancel(context.Background())
-	return &machines{dir: dir, log: log, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}, suspects: make(chan struct{}, 1)}
+	return &machines{dir: dir, log: log, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*standin.Cluster{}, pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1)}
 }
 
-// open lets the guests run, as soon as what they need stands.
+// open lets the guests run, as soon as what they need stands; those of an earlier run
+// wait for resume.
 func (m *machines) open(changed func(id string)) {
+	m.mu.Lock()
 	m.changed = changed
+	m.mu.Unlock()
 	close(m.ready)
 }
 
@@ -121,22 +128,35 @@ func (m *machines) Start(vm host.VM) {
 	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{}), ailing: map[string]bool{}}
 	m.mu.Lock()
 	m.byID[machineKey(vm.ID)] = g
+	if m.changed == nil {
+		g.turn = newTurn()
+		m.held = append(m.held, g)
+	}
 	m.mu.Unlock()
 	m.work.Go(func() {
 		defer close(g.done)
+		defer g.booted()
 		select {
 		case <-m.ready:
 		case <-ctx.Done():
 			return
 		}
-		if err := m.run(ctx, g); err != nil && ctx.Err() == nil {
-			m.mu.Lock()
-			g.err = err
-			m.mu.Unlock()
-			m.log.Error(err, "a guest failed", "vm", vm.Name)
+		if !g.turn.await(ctx) {
+			return
 		}
+		m.runAgain(ctx, g)
 		m.changed(vm.ID)
 	})
+}
+
+// election returns that of a cluster.
+func (m *machines) election(key string) *election {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.elections[key] == nil {
+		m.elections[key] = &election{}
+	}
+	return m.elections[key]
 }
 
 // pool returns the pod addresses of a cluster.
@@ -272,6 +292,9 @@ func (m *machines) describe() []Guest {
 			d.Runs = g.node.runs()
 			s := g.guest.Status()
 			d.Phase, d.Message = string(s.Phase), s.Message
+		}
+		if g.turn.waits() {
+			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
 		}
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -10,6 +11,7 @@ import (
 
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/process"
 )
 
 // planeHost is the address of everything of the plane that is no guest's.
@@ -22,7 +24,7 @@ type management struct {
 }
 
 func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	cfg := kubeproc.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true}
+	cfg := kubeproc.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true, Records: c.opts.Dir.records(), OnWait: c.wait}
 	if c.opts.Audit {
 		cfg.AuditOf = config.User
 	}
@@ -43,7 +45,20 @@ func (c *conductor) startManagement(ctx context.Context, _ chan<- error) (func(c
 }
 
 func (m *management) describe(s *Status) {
+	for _, p := range m.plane.Processes() {
+		if state := p.State(); state.Restarts > 0 || !state.Running {
+			s.Restarts = append(s.Restarts, Restart{Name: "management " + p.Name(), Times: state.Restarts, Last: state.Ended, Reason: endReason(state), Down: !state.Running})
+		}
+	}
 	s.Kubernetes = Kubernetes{Version: kubernetesVersion(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
+}
+
+// endReason says how a process ended last.
+func endReason(s process.State) string {
+	if s.ExitCode < 0 {
+		return "ended by a signal"
+	}
+	return fmt.Sprintf("exit code %d", s.ExitCode)
 }
 
 // Ports that are kept lie below those that Linux gives to outgoing connections
@@ -56,12 +71,19 @@ const (
 )
 
 // keptPort returns the port in file, or a free one of planeHost that it writes
-// there, so that addresses stay over restarts.
+// there, so that addresses stay over restarts. A file that holds no port is an error that
+// names it.
 func keptPort(file string) (int, error) {
-	if data, err := os.ReadFile(file); err == nil {
-		if port, err := strconv.Atoi(string(data)); err == nil {
-			return port, nil
+	data, err := os.ReadFile(file)
+	if err == nil {
+		port, err := strconv.ParseUint(string(data), 10, 16)
+		if err != nil || port == 0 {
+			return 0, fmt.Errorf("%s is damaged: it holds %.20q and no port; delete it to get another one, or write the port that clusters know", file, data)
 		}
+		return int(port), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return 0, fmt.Errorf("read a port that is kept: %w", err)
 	}
 	var taken error
 	for range portTries {

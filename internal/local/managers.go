@@ -9,8 +9,10 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,70 +62,90 @@ type webhookPorts struct {
 	casement int
 }
 
-// startManagers installs the kinds, runs the managers, and installs what sends
-// requests to them once they answer.
-func (c *conductor) startManagers(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+// startManagers runs Cluster API and casement, again where they end, and returns when
+// they serve.
+func (c *conductor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	if err := capi.EnableFeatures(); err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(ctx)
+	serving, ended := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(serving) })
+	go func() {
+		defer close(ended)
+		c.revive(run, "Cluster API and casement", func(ctx context.Context) error { return c.runManagers(ctx, first) })
+	}()
+	end := func(ctx context.Context) {
+		stop()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-serving:
+	case <-ctx.Done():
+	}
+	return end, ctx.Err()
+}
+
+// runManagers installs the kinds, runs the managers, installs what sends requests to them
+// once they answer, and calls serving. It returns when one of them ends or ctx does, and
+// then all have ended.
+func (c *conductor) runManagers(ctx context.Context, serving func()) error {
 	plane := c.management.plane
 	ports, err := c.ports()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	caCert, caKey := plane.CA()
 	certs := c.opts.Dir.Path("webhook")
 	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
-		return nil, fmt.Errorf("make the webhooks' certificate: %w", err)
+		return fmt.Errorf("make the webhooks' certificate: %w", err)
 	}
 	providers, err := capi.Manifests(planeHost, ports.Ports, caCert)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	crds, err := config.CRDs()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range providers {
 		crds = append(crds, p.CRDs...)
 	}
 	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.bindRights(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	run, stop := context.WithCancel(ctx)
-	starting, abandon := context.WithCancelCause(ctx)
-	defer abandon(nil)
-	ended := make(chan struct{}, len(managers))
+	group, run := errgroup.WithContext(ctx)
 	for _, m := range managers {
-		go func() {
-			defer func() { ended <- struct{}{} }()
-			if err := m.Start(run); err != nil && run.Err() == nil {
-				err = fmt.Errorf("a manager ended: %w", err)
-				abandon(err)
-				failed <- err
+		group.Go(func() error {
+			if err := m.Start(run); err != nil {
+				return fmt.Errorf("a manager ended: %w", err)
 			}
-		}()
+			return nil
+		})
 	}
-	end := func(ctx context.Context) {
-		stop()
-		for range managers {
-			select {
-			case <-ended:
-			case <-ctx.Done():
-				return
+	group.Go(func() error {
+		for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
+			if err := awaitTLS(run, port); err != nil {
+				return err
 			}
 		}
-	}
-	for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
-		if err := awaitTLS(starting, port); err != nil {
-			return end, err
+		if err := c.installRequests(run, providers, ports, caCert); err != nil {
+			return err
 		}
-	}
-	return end, c.installRequests(ctx, providers, ports, caCert)
+		serving()
+		return nil
+	})
+	return group.Wait()
 }
 
 func (c *conductor) ports() (webhookPorts, error) {
@@ -142,9 +164,6 @@ func (c *conductor) ports() (webhookPorts, error) {
 // local Azure by configuration alone.
 func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
 	plane := c.management.plane
-	if err := capi.EnableFeatures(); err != nil {
-		return nil, err
-	}
 	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
 	if err != nil {
 		return nil, err
@@ -196,12 +215,8 @@ func (c *conductor) bindRights(ctx context.Context) error {
 	return nil
 }
 
-// webhookTimeout bounds the wait for a webhook server.
-const webhookTimeout = 60 * time.Second
-
+// awaitTLS waits until a webhook server answers, or until ctx ends.
 func awaitTLS(ctx context.Context, port int) error {
-	ctx, cancel := context.WithTimeout(ctx, webhookTimeout)
-	defer cancel()
 	// Only whether it answers counts here; its clients verify the certificate.
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
 	tick := time.NewTicker(30 * time.Millisecond)

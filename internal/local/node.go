@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -33,6 +34,8 @@ type node struct {
 	cluster  *standin.Cluster
 	podIPs   *nodePodIPs
 	cloud    standin.Azure
+	election *election       // of the cluster; nil lets each be a candidate
+	records  process.Records // of its processes
 	console  io.Writer
 	runtime  *kubelet.Runtime
 	ctx      context.Context

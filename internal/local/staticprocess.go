@@ -32,15 +32,28 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	if p := n.processes[key]; p != nil {
 		return p, nil
 	}
+	args := slices.Concat(spec.Container.Command, spec.Container.Args)
+	s, err := n.elected(args, func(alone bool) (*staticProcess, error) { return n.runStatic(spec, args, alone) })
+	if err != nil {
+		return nil, err
+	}
+	n.processes[key] = s
+	if file, inTree := cloudConfig(args); inTree {
+		n.work.Go(func() { n.runInTree(s, args, file) })
+	}
+	return s, nil
+}
+
+// runStatic starts the process of a static pod's container. alone is of staticpod.Mapping.
+func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*staticProcess, error) {
 	binary, err := kubeproc.Find()
 	if err != nil {
 		return nil, err
 	}
-	args := slices.Concat(spec.Container.Command, spec.Container.Args)
 	private := filepath.Join(n.home, "static", processFolder(spec.ID))
 	command, err := staticpod.Translate(args, staticpod.Mapping{
 		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
-		EgressConfig: filepath.Join(n.home, "egress.yaml"), Version: n.body.Machine().Image.KubernetesVersion})
+		EgressConfig: filepath.Join(n.home, "egress.yaml"), Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
 	if err != nil {
 		fmt.Fprintf(n.console, "casement: the static pod %s does not run: %v\n", spec.ID, err)
 		return nil, err
@@ -59,12 +72,7 @@ func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubele
 	if err != nil {
 		return nil, err
 	}
-	s := &staticProcess{Process: p, program: command.Argv[0]}
-	n.processes[key] = s
-	if file, inTree := cloudConfig(args); inTree {
-		n.work.Go(func() { n.runInTree(s, args, file) })
-	}
-	return s, nil
+	return &staticProcess{Process: p, program: command.Argv[0]}, nil
 }
 
 // walled puts walls around a program that works for the guest: it writes in the
@@ -75,6 +83,7 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 	if err != nil {
 		return spec, err
 	}
+	spec.Records = n.records
 	spec.Dir, spec.OnlyEnv, spec.Env = root, true, append(plainEnvironment(), confine.Marker+"=1")
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),

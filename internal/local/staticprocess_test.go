@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -13,38 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
 )
-
-// TestMain lets the test binary play casement-kube, as far as it reads a kubeconfig
-// and makes a data directory.
-func TestMain(m *testing.M) {
-	if strings.HasSuffix(os.Args[0], ".test") {
-		os.Exit(m.Run())
-	}
-	for _, arg := range os.Args[1:] {
-		name, value, _ := strings.Cut(arg, "=")
-		switch name {
-		case "--kubeconfig":
-			if config, err := clientcmd.BuildConfigFromFlags("", value); err == nil {
-				if client, err := rest.HTTPClientFor(config); err == nil {
-					_, _ = client.Get(config.Host) // no server answers there: a program would run before
-				}
-			}
-		case "--data-dir":
-			if err := os.MkdirAll(value, 0o700); err != nil {
-				panic(err)
-			}
-		}
-	}
-	fmt.Println("up")
-	time.Sleep(time.Hour) // until it is ended
-}
 
 // testNode is a node whose static pods are processes of the test binary.
 func testNode(t *testing.T) *node {

@@ -1,9 +1,10 @@
 // Package process runs child processes that must not outlive their parent: it
-// starts them, logs their output to a file, restarts them when asked to and ends
-// them in good order.
+// starts them, logs their output to a file, restarts them when asked to, ends them in
+// good order, and ends those that an earlier owner left.
 //
-// It knows nothing of what it runs and keeps no state of its own. internal/kubeproc
-// and internal/local use it; everything that starts a program should.
+// It knows nothing of what it runs; all that it keeps is Records, where it is given a
+// directory. internal/kubeproc, internal/local and internal/sim/podrun use it; everything that
+// starts a program should.
 package process
 
 import (
@@ -45,6 +46,8 @@ type Spec struct {
 	// Restart makes the process start again when it ends by itself, at first at
 	// once and then with a growing pause up to maxBackoff.
 	Restart bool
+	// Records is where the process is recorded while it runs.
+	Records Records
 	// OnChange, when set, is told when the process runs and when it has ended.
 	OnChange func(State)
 }
@@ -59,8 +62,9 @@ type State struct {
 	PID     int
 	// Restarts counts the starts after the first.
 	Restarts int
-	// ExitCode is of the last end; -1 when a signal ended it.
+	// ExitCode is of the last end; -1 when a signal ended it. Ended is when that was.
 	ExitCode int
+	Ended    time.Time
 }
 
 // Process is a supervised program.
@@ -86,6 +90,9 @@ func Start(spec Spec) (*Process, error) {
 	}
 	return p, nil
 }
+
+// Name is the spec's.
+func (p *Process) Name() string { return p.spec.Name }
 
 // State returns how the process stands now.
 func (p *Process) State() State {
@@ -163,14 +170,27 @@ func (p *Process) run(first bool, started chan<- error) (ran bool) {
 	if err != nil {
 		return false
 	}
+	elsewhere(func() { p.spec.Records.note(p.spec.Name, cmd.Process.Pid) })
 	p.changed()
 	_ = cmd.Wait() // ProcessState below says how it ended
+	elsewhere(func() { p.spec.Records.forget(cmd.Process.Pid) })
 	p.mu.Lock()
 	p.cmd = nil
-	p.state.Running, p.state.PID, p.state.ExitCode = false, 0, cmd.ProcessState.ExitCode()
+	p.state.Running, p.state.PID, p.state.ExitCode, p.state.Ended = false, 0, cmd.ProcessState.ExitCode(), time.Now()
 	p.mu.Unlock()
 	p.changed()
 	return true
+}
+
+// elsewhere does something on another thread, because Before may have put walls around
+// this one.
+func elsewhere(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
 }
 
 func (p *Process) changed() {

@@ -130,7 +130,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	if len(secrets) < 15 {
 		t.Fatalf("only %d secrets are looked for", len(secrets))
 	}
-	file := filepath.Join(p.Home, "planted.yaml")
+	dir := t.TempDir() // the plane's own is for its own
+	file := filepath.Join(dir, "planted.yaml")
 	template := s.manage("get", "kubeadmconfigtemplate", s.set, "-o", "yaml")
 	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token", "password of net user", "literal of PowerShell"} {
 		if !strings.Contains(template, planted[one]) {
@@ -140,7 +141,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	if err := os.WriteFile(file, []byte(manifest+"\n---\n"+template), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	names := strings.NewReplacer("MACHINE", first, "FAILED", last, "NODE", s.node(), "FILE", file, "DIR", p.Home)
+	names := strings.NewReplacer("MACHINE", first, "FAILED", last, "NODE", s.node(), "FILE", file, "DIR", dir)
 	shown := map[string]string{"events of the workload cluster": s.workload("get", "events", "-A", "-o", "yaml")}
 	log, err := os.ReadFile(filepath.Join(p.Home, "casement.log"))
 	if err != nil {
@@ -158,7 +159,7 @@ func TestNoSecretIsShown(t *testing.T) {
 			t.Errorf("%v prints nothing", c)
 		}
 	}
-	shown["the archive of support"] = archived(t, filepath.Join(p.Home, "support.tgz"))
+	shown["the archive of support"] = archived(t, filepath.Join(dir, "support.tgz"))
 	for where, text := range shown {
 		for i, secret := range secrets {
 			if at := strings.Index(text, secret); at >= 0 {

@@ -29,6 +29,8 @@ type Plane struct {
 	Home string
 	bin  string
 	env  []string
+	// files is for what is not the plane's own.
+	files string
 }
 
 // Binary finds a program that make build has built.
@@ -54,12 +56,15 @@ func New(t *testing.T, env ...string) *Plane {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plane{t: t, Home: home, bin: bin, env: env}
+	p := &Plane{t: t, Home: home, bin: bin, env: env, files: t.TempDir()}
 	t.Cleanup(func() {
 		if t.Failed() {
 			p.tell()
 		}
 		p.Run(nil, "down", "--purge")
+		if err := os.Remove(p.Home); err != nil && !os.IsNotExist(err) {
+			t.Errorf("down --purge left something: %v", err)
+		}
 		if left := p.Processes(p.Home); len(left) > 0 {
 			t.Errorf("processes of the plane are left: %v", left)
 		}
@@ -133,7 +138,7 @@ func (p *Plane) Workload(cluster string) func(args ...string) string {
 // Kubeconfig writes the kubeconfig of a cluster and returns its path.
 func (p *Plane) Kubeconfig(cluster string) string {
 	p.t.Helper()
-	path := filepath.Join(p.Home, cluster+".kubeconfig")
+	path := filepath.Join(p.files, cluster+".kubeconfig")
 	if err := os.WriteFile(path, []byte(p.Run(nil, "get", "kubeconfig", cluster)), 0o600); err != nil {
 		p.t.Fatal(err)
 	}

@@ -49,6 +49,9 @@ func manage() error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	health, host, port, certs := flags.String("health-addr", "", ""), flags.String("webhook-host", "", ""), flags.String("webhook-port", "", ""), flags.String("webhook-cert-dir", "", "")
 	greeting, namespace := flags.String("greeting", "", ""), flags.String("leader-elect-namespace", "", "")
+	for _, name := range []string{"lease-duration", "renew-deadline", "retry-period"} {
+		flags.Duration("leader-elect-"+name, 0, "")
+	}
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"casement.dev/casement/internal/process"
 )
 
 // Config says what the node is.
@@ -41,7 +43,9 @@ type Config struct {
 	Programs []string
 	// Env is added to the environment of every process, before the pod's own.
 	Env []string
-	Log *slog.Logger
+	// Records is where the processes are recorded while they run.
+	Records process.Records
+	Log     *slog.Logger
 }
 
 // NodeName is the name of the node.

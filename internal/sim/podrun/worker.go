@@ -160,7 +160,7 @@ func (w *worker) startContainer(c *container, p program, file string) error {
 	c.process, err = process.Start(process.Spec{
 		Name: w.pod.Name + "/" + c.spec.Name, Argv: p.command(file, w.pod, c.spec, values, mounts, w.ports),
 		Env: append(append(own, w.r.cfg.Env...), env...), OnlyEnv: true,
-		Dir: w.dir, Log: w.log(c.spec.Name), Restart: true,
+		Dir: w.dir, Log: w.log(c.spec.Name), Restart: true, Records: w.r.cfg.Records,
 	})
 	return err
 }

@@ -45,12 +45,12 @@ type CloudController struct {
 	Out io.Writer
 }
 
-// lease times are those of the real one's defaults.
-// Source: k8s.io/component-base/config/v1alpha1, RecommendedDefaultLeaderElectionConfiguration.
+// The lease's times are longer than the real one's defaults (15, 10 and 2 seconds), so that
+// it is not lost on a machine whose processor others use too.
 const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
+	leaseDuration = 40 * time.Second
+	renewDeadline = 30 * time.Second
+	retryPeriod   = 4 * time.Second
 )
 
 // Run takes part in the election of a leader and works while it leads, until ctx

@@ -54,6 +54,9 @@ type Mapping struct {
 	// Version is the Kubernetes version that was asked for ("v1.34.2"); empty
 	// means the embedded one. See Emulated for what runs.
 	Version string
+	// Alone says that no other instance of the program runs in the cluster: it then
+	// takes part in no election of a leader.
+	Alone bool
 }
 
 // Command is a static pod's container as it runs on this machine.
@@ -116,7 +119,7 @@ func (t *translation) add(f flag, has map[string]bool) error {
 	if gone != "" {
 		t.command.Dropped = append(t.command.Dropped, fmt.Sprintf("%s of %s, which the embedded Kubernetes no longer has", gone, t.program))
 	}
-	if f.name == "" {
+	if f.name == "" || f.name == "leader-elect" && t.Alone {
 		return nil
 	}
 	value, keep, err := t.value(f)
@@ -228,6 +231,17 @@ func (m Mapping) url(value string) (string, error) {
 	return u.String(), nil
 }
 
+// lease are the flags of a lease for a machine whose processor others use too: a
+// component ends when it cannot renew its own in time. A single one has none.
+func (t *translation) lease() []flag {
+	if t.Alone {
+		return []flag{{name: "leader-elect", value: "false"}}
+	}
+	return []flag{
+		{name: "leader-elect-lease-duration", value: "40s"}, {name: "leader-elect-renew-deadline", value: "30s"}, {name: "leader-elect-retry-period", value: "4s"},
+	}
+}
+
 // additions are flags that a guest on this machine needs where it does not have
 // them itself.
 func (t *translation) additions() []flag {
@@ -245,7 +259,10 @@ func (t *translation) additions() []flag {
 			add = append(add, flag{name: "egress-selector-config-file", value: t.EgressConfig})
 		}
 		return append(add, flag{name: "cert-dir", value: t.inside("/var/run/kubernetes")})
-	case controllerManager:
+	case controllerManager, scheduler:
+		add = append(add, t.lease()...)
+	}
+	if t.program == controllerManager {
 		// Its dozens of controllers start behind one rate limit, which on a machine
 		// that shares its disk with the API server is most of a cluster's start.
 		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"}, flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})

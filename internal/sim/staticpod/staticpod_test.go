@@ -118,7 +118,11 @@ func TestTranslate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(strings.Fields(tc.want), got.Argv); diff != "" {
+			// See TestLease for what all of them have.
+			argv := slices.DeleteFunc(got.Argv, func(a string) bool {
+				return strings.HasPrefix(a, "--leader-elect-") && !strings.Contains(tc.command, a)
+			})
+			if diff := cmp.Diff(strings.Fields(tc.want), argv); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			dropped := strings.ReplaceAll(strings.Join(got.Dropped, "; "), ", which the embedded Kubernetes no longer has", "")
@@ -216,6 +220,7 @@ func TestTranslateRefuses(t *testing.T) {
 // name nothing else.
 func TestTranslateRemakes(t *testing.T) {
 	m := mapping()
+	m.Alone = true
 	m.Files = tree{
 		"/k/conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}, {name: d, context: {cluster: k, user: evil}}]\n" +
 			"clusters: [{name: k, cluster: {server: 'https://x', certificate-authority: ca}}]\nusers: [{name: u, user: {tokenFile: /k/token, client-key-data: a2V5}}, {name: evil, user: {exec: {command: sh, apiVersion: v1}}}]",
@@ -227,7 +232,7 @@ func TestTranslateRemakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"kube-scheduler", "--config=/private/1-config.yaml", "--kubeconfig=/private/2-kubeconfig.conf", "--bind-address=127.0.0.4"}, got.Argv); diff != "" {
+	if diff := cmp.Diff([]string{"kube-scheduler", "--config=/private/1-config.yaml", "--kubeconfig=/private/2-kubeconfig.conf", "--bind-address=127.0.0.4", "--leader-elect=false"}, got.Argv); diff != "" {
 		t.Error(diff)
 	}
 	config := string(got.Made["/private/1-config.yaml"])
@@ -290,4 +295,32 @@ func FuzzTranslate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A component that is alone takes part in no election; others have a lease that they do
+// not lose on a busy machine, unless they name its times themselves.
+func TestLease(t *testing.T) {
+	const lease = " --leader-elect-lease-duration=40s --leader-elect-renew-deadline=30s --leader-elect-retry-period=4s"
+	for name, tc := range map[string]struct {
+		command string
+		alone   bool
+		want    string
+	}{
+		"alone":         {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", true, "kube-scheduler --bind-address=127.0.0.4 --leader-elect=false"},
+		"one of two":    {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", false, "kube-scheduler --bind-address=127.0.0.4 --leader-elect=true" + lease},
+		"times":         {"kube-scheduler --bind-address=1.2.3.4 --leader-elect-lease-duration=9s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s", false, "kube-scheduler --bind-address=127.0.0.4 --leader-elect-lease-duration=9s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s"},
+		"elects no one": {"etcd --name=a", true, "etcd --name=a --unsafe-no-fsync --log-level=warn --data-dir=/vm/default.etcd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mapping()
+			m.Alone = tc.alone
+			got, err := Translate(strings.Fields(tc.command), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Fields(tc.want), got.Argv); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
 }

@@ -1,0 +1,101 @@
+package kubeproc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"casement.dev/casement/internal/process"
+)
+
+// What a start may take is counted in what it does and not in time, which passes on a
+// busy machine without any of it being done. A cold start takes some four seconds of the
+// processor and ends no process.
+const (
+	mostCPU    = 3 * time.Minute
+	mostStarts = 8
+)
+
+// askTimeout bounds one question to the API server.
+const askTimeout = 10 * time.Second
+
+// awaitReady waits until the API server is ready. It gives up when a process has ended
+// again and again, when the API server has done far more than a start takes, or with ctx.
+func (p *Plane) awaitReady(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return err
+	}
+	tick, report := time.NewTicker(30*time.Millisecond), time.NewTicker(2*time.Second)
+	defer tick.Stop()
+	defer report.Stop()
+	for {
+		ask, cancel := context.WithTimeout(ctx, askTimeout)
+		err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ask).Error()
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if stuck := p.stuck(); stuck != nil {
+			return fmt.Errorf("the management API server is not ready: %w (%v)", stuck, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the management API server is not ready: %w; its log is %s", err, p.log("kube-apiserver"))
+		case <-report.C:
+			if p.cfg.OnWait != nil {
+				p.cfg.OnWait(p.progress())
+			}
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *Plane) log(name string) string { return p.path("log", name+".log") }
+
+// stuck says why the start gets nowhere.
+func (p *Plane) stuck() error {
+	for _, c := range p.processes {
+		s := c.State()
+		used := process.CPU(s.PID)
+		switch {
+		case s.Restarts >= mostStarts && c.Name() == "etcd":
+			return fmt.Errorf("etcd has ended %d times; its data in %s may be damaged, and 'casement down --purge' deletes it with everything else: %s", s.Restarts, p.path("etcd"), lastLine(p.log("etcd")))
+		case s.Restarts >= mostStarts:
+			return fmt.Errorf("%s has ended %d times: %s; its log is %s", c.Name(), s.Restarts, lastLine(p.log(c.Name())), p.log(c.Name()))
+		case used > mostCPU:
+			return fmt.Errorf("%s has used %s of the processor; its log is %s", c.Name(), used, p.log(c.Name()))
+		}
+	}
+	return nil
+}
+
+// progress says how far the start is.
+func (p *Plane) progress() string {
+	var parts []string
+	for _, c := range p.processes {
+		s := c.State()
+		text := fmt.Sprintf("%s has used %.1f s of the processor", c.Name(), process.CPU(s.PID).Seconds())
+		if s.Restarts > 0 {
+			text += fmt.Sprintf(" and has started again %d times", s.Restarts)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// lastLine is the last line of a log, cut off.
+func lastLine(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	data = bytes.TrimSpace(data)
+	data = data[bytes.LastIndexByte(data, '\n')+1:]
+	return string(data[:min(len(data), 300)])
+}

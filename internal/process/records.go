@@ -1,0 +1,93 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Records is a directory with one file for each process that runs, so that whoever
+// comes after an owner that was killed can end what is left. "" records nothing.
+type Records string
+
+// record is the file's content.
+type record struct {
+	Identity
+	Name string `json:"name"`
+}
+
+func (r Records) file(pid int) string { return filepath.Join(string(r), strconv.Itoa(pid)) }
+
+// note records a process that has just started. That it cannot is no reason not to run
+// it: the kernel ends it with its parent.
+func (r Records) note(name string, pid int) {
+	if r == "" {
+		return
+	}
+	id, err := Identify(pid)
+	if err != nil {
+		return // it has ended
+	}
+	data, err := json.Marshal(record{id, name})
+	if err == nil && os.MkdirAll(string(r), 0o700) == nil {
+		_ = os.WriteFile(r.file(pid), data, 0o600)
+	}
+}
+
+func (r Records) forget(pid int) {
+	if r != "" {
+		_ = os.Remove(r.file(pid)) // a record of a process that is gone does nothing
+	}
+}
+
+// EndOrphans kills what is recorded and still runs, waits until it is gone, and returns
+// its names. A process that only has the ID of one that was recorded is left alone. It
+// is for an owner that has started nothing yet.
+func (r Records) EndOrphans() (ended []string, err error) {
+	entries, err := os.ReadDir(string(r))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		var o record
+		data, readErr := os.ReadFile(filepath.Join(string(r), e.Name()))
+		if readErr == nil && json.Unmarshal(data, &o) == nil && o.Alive() {
+			if killErr := o.kill(); killErr != nil {
+				err = errors.Join(err, fmt.Errorf("end %s (process %d), which an earlier run left: %w", o.Name, o.PID, killErr))
+				continue
+			}
+			ended = append(ended, o.Name)
+		}
+		err = errors.Join(err, os.Remove(filepath.Join(string(r), e.Name())))
+	}
+	return ended, err
+}
+
+// killWait bounds the wait for a process that was killed: the kernel may have to end a
+// write to a disk first.
+const killWait = time.Minute
+
+// kill ends a process with its group, which is its own (see command), and waits.
+func (o record) kill() error {
+	// While the leader is there, the group's number is not given again.
+	if group, err := syscall.Getpgid(o.PID); err == nil && group == o.PID && o.Alive() {
+		_ = syscall.Kill(-o.PID, syscall.SIGKILL) // the leader's own signal follows
+	}
+	if err := o.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	for deadline := time.Now().Add(killWait); o.Alive(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return errors.New("it did not end")
+		}
+	}
+	return nil
+}

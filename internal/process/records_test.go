@@ -1,0 +1,100 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// left starts a process that no supervisor knows, as one whose owner was killed.
+func left(t *testing.T) (*exec.Cmd, Identity) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_CHILD=sleep")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // most have ended
+		_, _ = cmd.Process.Wait()
+	})
+	id, err := Identify(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, id
+}
+
+func TestEndOrphans(t *testing.T) {
+	records := Records(t.TempDir())
+	orphan, _ := left(t)
+	records.note("orphan", orphan.Process.Pid)
+	stopped, _ := left(t)
+	records.note("stopped", stopped.Process.Pid)
+	if err := stopped.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	// Another process has the ID that was recorded: of an earlier start, or another boot.
+	foreign, id := left(t)
+	for _, edit := range []func(*Identity){func(i *Identity) { i.Start-- }, func(i *Identity) { i.Boot = "another" }} {
+		other := id
+		edit(&other)
+		data, err := json.Marshal(record{other, "foreign"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(records.file(id.PID)+other.Boot, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(records.file(1), []byte(`{"pid":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A process of this test is not waited for by EndOrphans, so it stays as a zombie.
+	ended, err := records.EndOrphans()
+	slices.Sort(ended)
+	if err != nil || !slices.Equal(ended, []string{"orphan", "stopped"}) {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if !id.Alive() || foreign.Process.Signal(syscall.Signal(0)) != nil {
+		t.Error("a process that was not recorded has been ended")
+	}
+	if entries, err := os.ReadDir(string(records)); err != nil || len(entries) > 0 {
+		t.Errorf("records are left: %v, %v", entries, err)
+	}
+}
+
+func TestRecordedWhileItRuns(t *testing.T) {
+	records := Records(t.TempDir())
+	spec, log := child(t, "sleep", Spec{Records: records})
+	p, err := Start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitLog(t, log, "ready")
+	if _, err := os.Stat(records.file(p.State().PID)); err != nil {
+		t.Error(err)
+	}
+	p.Kill()
+	if entries, err := os.ReadDir(string(records)); err != nil || len(entries) > 0 {
+		t.Errorf("records are left: %v, %v", entries, err)
+	}
+}
+
+func TestSignalOfAnotherProcess(t *testing.T) {
+	_, id := left(t)
+	other := id
+	other.Start++
+	if err := other.Signal(syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) || !id.Alive() {
+		t.Errorf("signal: %v; alive %t", err, id.Alive())
+	}
+}
