@@ -73,6 +73,9 @@ e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences)
 
+e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m; writes bin/chaos.svg
+	go test -timeout 0 -count=1 -v ./test/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -plot $(CURDIR)/bin/chaos.svg
+
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	go test -race -timeout 60m -count=1 ./azuresim -run TestLoad -lives 12
 	hack/e2e-az.sh -evidence test/az/evidence.tsv
@@ -97,4 +100,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE
