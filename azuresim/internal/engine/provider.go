@@ -196,13 +196,14 @@ type registry struct {
 	providers []*Provider
 	Spaces    map[string]*Provider // by namespace in lower case
 	Types     map[string]*Type     // by name in lower case
+	exact     map[string]*Type     // by name
 	works     map[string]Work      // by name
 }
 
 // NewRegistry reads the providers' tables. A table that contradicts another one
 // is a mistake in the program, found by the first test.
 func NewRegistry(providers []Provider) *registry {
-	r := &registry{Spaces: map[string]*Provider{}, Types: map[string]*Type{}, works: map[string]Work{}}
+	r := &registry{Spaces: map[string]*Provider{}, Types: map[string]*Type{}, exact: map[string]*Type{}, works: map[string]Work{}}
 	r.work(PutWork())
 	r.work(deleteWork())
 	for i := range providers {
@@ -221,6 +222,7 @@ func (r *registry) add(p *Provider, k *Type) {
 		panic("two rows for the resource type " + k.Name)
 	}
 	r.Types[value.Lower(k.Name)], k.provider, k.order = k, p, len(r.Types)
+	r.exact[k.Name] = k
 	if k.Put.Name == "" {
 		k.Put = PutWork()
 	}
@@ -248,8 +250,14 @@ func (r *registry) work(w Work) {
 	r.works[w.Name] = w
 }
 
-// TypeOf is the row of a type's name, nil if there is none.
-func (r *registry) TypeOf(name string) *Type { return r.Types[value.Lower(name)] }
+// TypeOf is the row of a type's name, nil if there is none. Documents have the name
+// that the row has, so that most names need no change of case.
+func (r *registry) TypeOf(name string) *Type {
+	if k := r.exact[name]; k != nil {
+		return k
+	}
+	return r.Types[value.Lower(name)]
+}
 
 // KindOf finds the row of a resource, and the part's type and parent when the
 // ID is that of a part.
