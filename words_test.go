@@ -18,7 +18,7 @@ var unclean = []string{
 	"api", "azuresim", "cmd", "config", "hack", "test",
 	"internal/addons", "internal/allowance", "internal/azure", "internal/capi", "internal/cli", "internal/confine", "internal/controller",
 	"internal/controlplane", "internal/flavors", "internal/golden", "internal/local", "internal/manager", "internal/metric", "internal/pki",
-	"internal/preflight", "internal/process", "internal/sim", "internal/trace", "internal/webhook", "internal/windows",
+	"internal/process", "internal/sim", "internal/trace", "internal/webhook", "internal/windows",
 }
 
 // phrases are not used in comments and messages; each has what to say in its place.

@@ -16,7 +16,7 @@ import (
 func (c checker) bootstrap() []lint.Rule {
 	return []lint.Rule{{
 		ID: "PRE601", Severity: lint.Error, Title: "Bootstrap data that the guest chokes on", Oracle: lint.Unit,
-		Doc: "The KubeadmConfig is written as the bootstrap provider would, with a token and contents of Secrets that stand for the real ones, and read as the image's agent does: cloudbase-init on Windows, cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: size, templates, users, files, commands, sockets.",
+		Doc: "The KubeadmConfig is written as the bootstrap provider would, with a token and contents of Secrets in place of the real ones, and read as the image's agent does: cloudbase-init on Windows, cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: size, templates, users, files, commands, sockets.",
 		Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 			seen := map[*lint.Object]bool{nil: true}
 			for _, m := range c.Machines {
@@ -60,8 +60,8 @@ func kubeadm(o *lint.Object) lint.Value {
 // field of cloud-config, and of the KubeadmConfig that it comes from.
 var renderedFields = regexp.MustCompile(`^(users|write_files|runcmd|ntp|mounts|disk_setup|fs_setup)(\[\d+\])?`)
 
-// place is where in the KubeadmConfig a field of the data comes from, as near as can
-// be told.
+// place is the field of the KubeadmConfig that a field of the data comes from, or one
+// above it.
 func place(config lint.Value, rendered string) lint.Value {
 	m := renderedFields.FindStringSubmatch(rendered)
 	if m == nil {
@@ -159,7 +159,7 @@ func encoding(of string) string {
 	return strings.ReplaceAll(of, "gzip+base64", "gz+b64")
 }
 
-// joinConfiguration is kubeadm's, with discovery that stands for the real one.
+// joinConfiguration is kubeadm's, with discovery in place of the real one.
 func joinConfiguration(registration map[string]any) map[string]any {
 	args, listed := registration["kubeletExtraArgs"].([]any)
 	if listed { // v1beta2 of the API; kubeadm's v1beta3 has a map

@@ -196,7 +196,7 @@ func (r reader) region(ctx context.Context, known *catalog.Catalog, c *Cluster) 
 	}
 }
 
-// imageOf is what a group's machines boot; not ok where that cannot be told, which
+// imageOf is what a group's machines boot; not ok where that is not known, which
 // PRE501 and WIN810 do.
 func imageOf(m *Machines, c *Cluster) (catalog.Image, bool) {
 	if m.Infra == nil {

@@ -14,14 +14,14 @@ import (
 	"casement.dev/casement/internal/webhook"
 )
 
-// block is a range of addresses and where it stands.
+// block is a range of addresses and its place in the manifest.
 type block struct {
 	netip.Prefix
 	what string
 	at   lint.Value
 }
 
-// blocks reads ranges; those that are none, PRE201 tells.
+// blocks reads ranges; those that are none, PRE201 reports.
 func blocks(what string, list lint.Value) []block {
 	var out []block
 	for _, v := range list.Items() {
@@ -176,7 +176,7 @@ func ownMask(m *Machines) bool {
 	return err == nil && (strings.Contains(string(args), "node-cidr-mask-size") || strings.Contains(string(args), "allocate-node-cidrs"))
 }
 
-// overlap tells of the first pair that meets.
+// overlap reports the first pair that overlaps.
 func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others []block) bool {
 	for _, a := range ours {
 		for _, b := range others {
@@ -222,7 +222,7 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 }
 
-// silent says that the subscription told nothing of networks, for whatever reason.
+// silent reports that nothing is known of the subscription's networks, for whatever reason.
 func (s *Subscription) silent() bool { return s.Err != nil || len(s.Unasked) > 0 }
 
 func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {

@@ -50,7 +50,7 @@ type Machines struct {
 	Owner, Infra, Bootstrap *lint.Object
 	// Spec has the fields of an AzureMachine's spec that a pool's template has too.
 	Spec infrav1.AzureMachineSpec
-	// At is where Spec stands; Version where the Kubernetes version does.
+	// At is the place of Spec; Version where the Kubernetes version does.
 	At, Version lint.Value
 	// Replicas is how many there are at first.
 	Replicas int
@@ -154,7 +154,7 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 	}
 	a.err = err
 	// Admission may have filled in what the schema demands; what it found itself is not
-	// told twice.
+	// reported twice.
 	for _, e := range s.refuses(a.content) {
 		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) && e.Type != field.ErrorTypeRequired {
 			a.Errors = append(a.Errors, e)
@@ -201,7 +201,7 @@ func (p *Plan) clusterOf(o *lint.Object, clusters map[string]*Cluster) string {
 	return o.Root.At("metadata", "labels", "cluster.x-k8s.io/cluster-name").Str()
 }
 
-// infraRef is where the reference to the infrastructure stands, which the versions of
+// infraRef is the place of the reference to the infrastructure, which the versions of
 // KubeadmControlPlane have at three places.
 func infraRef(o *lint.Object, spec lint.Value) lint.Value {
 	if o.Kind != "KubeadmControlPlane" {
@@ -229,7 +229,7 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 	if m.Infra != nil {
 		path := machineSpecs()[m.Infra.Kind]
 		m.At = m.Infra.Root.At(path...)
-		// What cannot be read, PRE501 tells.
+		// What cannot be read, PRE501 reports.
 		if raw, err := json.Marshal(p.admitted[m.Infra].place(path)); err == nil {
 			_ = json.Unmarshal(raw, &m.Spec)
 		}

@@ -1,4 +1,4 @@
-// Package preflight tells before anything is created what of a cluster's manifests
+// Package preflight reports before anything is created what of a cluster's manifests
 // Azure, Kubernetes or Windows will refuse: access, quota, sizes, zones, images,
 // networks, names, versions, admission, bootstrap data, and the rules of lint.
 //
@@ -60,5 +60,5 @@ func (c checker) eachSubscription(check func(p *lint.Pass, c *Cluster, s *Subscr
 	})
 }
 
-// say is a fix that nobody makes by himself.
+// say is a fix that a person has to make.
 func say(text string) lint.Fix { return lint.Fix{Text: text} }

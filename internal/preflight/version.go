@@ -108,7 +108,7 @@ func (c checker) versions() []lint.Rule {
 		},
 		{
 			ID: "PRE305", Severity: lint.Warning, Title: "A Windows release past its end", Oracle: lint.Unit,
-			Doc: "Microsoft mends a release of Windows Server until the end of its support, and publishes no container images for it after that. Source: learn.microsoft.com/lifecycle/products/export.",
+			Doc: "Microsoft repairs a release of Windows Server until the end of its support, and publishes no container images for it after that. Source: learn.microsoft.com/lifecycle/products/export.",
 			Check: eachGroup(func(p *lint.Pass, c *Cluster, m *Machines) {
 				if on, ok := contents(m, c); ok && on.OS == windows.OSWindows && !on.Release.SupportedAt(time.Now()) {
 					p.Report(m.Infra, m.At.At("image"), fmt.Sprintf("support of Windows Server %s ended %s", on.Release.Name, on.Release.EndOfSupport.Format(time.DateOnly)), say("an image of Windows Server "+windows.DefaultRelease+" or newer"))
@@ -137,7 +137,7 @@ func (c checker) versions() []lint.Rule {
 	}
 }
 
-// contents is what is on the image of machines, as far as its name tells.
+// contents is what is on the image of machines, as far as its name says.
 func contents(m *Machines, c *Cluster) (windows.Contents, bool) {
 	image, ok := imageOf(m, c)
 	if !ok {

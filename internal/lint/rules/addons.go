@@ -36,74 +36,8 @@ func embedded(text string) lint.Value {
 	return set.Objects[0].Root.At("data")
 }
 
-// addons are the rules about what a cluster needs for Windows nodes.
-func addons() []lint.Rule {
-	ours := cluster("    services:\n      cidrBlocks: [10.96.0.0/12]\n") + workers("v1.36.3", "users: []\n") + "---\n"
-	return []lint.Rule{
-		{
-			ID: "WIN820", Severity: lint.Error, Title: "Calico without Windows", Oracle: lint.Unit,
-			Doc: "For Windows nodes Calico needs `windowsDataplane: HNS`, the cluster's `serviceCIDRs`, VXLAN without CrossSubnet and without BGP (Windows has no IP in IP), and strict affinity of its IP blocks. A ClusterResourceSet that installs Calico for Windows apart needs none of the first two. Source: templates/addons/windows/calico of kubernetes-sigs/cluster-api-provider-azure; docs.tigera.io, limitations of Calico for Windows.",
-			Bad: ours + installation("    windowsDataplane: Disabled\n"), Good: ours + installation("    windowsDataplane: HNS\n  serviceCIDRs: [10.96.0.0/12]\n"),
-			Check: eachCalico(calico),
-		},
-		{
-			ID: "WIN821", Severity: lint.Warning, Title: "An MTU too large for Azure", Oracle: lint.Unit,
-			Doc: "Azure's virtual network carries 1400 bytes, of which VXLAN takes 50: a larger MTU than 1350 in Calico loses packets between Linux and Windows. Flannel takes off the 50 itself, so its `MTU` is 1400. Source: templates/addons/calico/patches/azure-mtu.yaml and the Windows chapter of kubernetes-sigs/cluster-api-provider-azure.",
-			Bad: ours + installation("    mtu: 1450\n"), Good: ours + installation("    mtu: 1350\n"),
-			Check: func(p *lint.Pass) {
-				eachCalico(func(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) lint.Value) {
-					v := spec.At("calicoNetwork", "mtu")
-					if n, ok := v.Int(); ok && n > 1350 {
-						p.Report(o, at(v), fmt.Sprintf("an MTU of %d: packets between Linux and Windows on Azure are lost", n), say("mtu: 1350"))
-					}
-				})(p)
-				eachFlannel(func(p *lint.Pass, o *lint.Object, at, conf lint.Value) {
-					if n, ok := conf.At("Backend", "MTU").Int(); ok && n != 1400 {
-						p.Report(o, at, fmt.Sprintf("Flannel's MTU is %d: packets between Linux and Windows on Azure are lost", n), say(`"MTU": 1400`))
-					}
-				})(p)
-			},
-		},
-		{
-			ID: "WIN822", Severity: lint.Error, Title: "VXLAN of Flannel that Windows cannot", Oracle: lint.Unit,
-			Doc: "VXLAN on Windows takes the network identifier 4096 and the port 4789 alone, and Flannel's own defaults are others. Source: kubernetes.io/docs/concepts/services-networking/windows-networking.",
-			Bad: windowsPod + container + "---\n" + flannel(`"Type": "vxlan"`), Good: windowsPod + container + "---\n" + flannel(`"Type": "vxlan", "VNI": 4096, "Port": 4789`),
-			Check: eachFlannel(func(p *lint.Pass, o *lint.Object, at, conf lint.Value) {
-				backend := conf.At("Backend")
-				vni, _ := backend.At("VNI").Int()
-				port, _ := backend.At("Port").Int()
-				if strings.EqualFold(backend.At("Type").Str(), "vxlan") && (vni != 4096 || port != 4789) {
-					p.Report(o, at, "Windows takes VXLAN with VNI 4096 and port 4789 alone", say(`"VNI": 4096, "Port": 4789`))
-				}
-			}),
-		},
-		{
-			ID: "WIN823", Severity: lint.Warning, Title: "Networks that are not excepted from NAT", Oracle: lint.Unit,
-			Doc: "The OutBoundNAT policy of the CNI configuration translates every destination that its ExceptionList does not name: the pod network, the Service network and the nodes' subnet belong there, and nothing outside the cluster. Source: learn.microsoft.com/virtualization/windowscontainers/kubernetes/common-problems.",
-			Bad: ours + cniConf("10.0.0.0/16"), Good: ours + cniConf(`10.96.0.0/12", "10.0.0.0/16`),
-			Check: outboundNAT,
-		},
-		{
-			ID: "WIN825", Severity: lint.Warning, Title: "kube-proxy on Windows", Oracle: lint.Unit,
-			Doc: "kube-proxy has the cluster's version, the mode kernelspace, which alone exists on Windows, and the node's name by `NODE_NAME` or --hostname-override. `externalTrafficPolicy: Local` needs --enable-dsr. Source: templates/addons/windows/calico/kube-proxy-windows.yaml of kubernetes-sigs/cluster-api-provider-azure; kubernetes pkg/proxy/apis/config/validation.",
-			Bad: kubeProxy("v1.34.0", ""), Good: kubeProxy("v1.36.3", "    env:\n    - name: NODE_NAME\n      value: x\n"),
-			Pod: eachContainer(kubeProxyContainer),
-			Check: func(p *lint.Pass) {
-				for _, o := range p.Set.Kind("ConfigMap") {
-					if !strings.Contains(o.Name, "proxy") || !strings.Contains(o.Name, "windows") {
-						continue
-					}
-					for _, f := range o.Root.At("data").Fields() {
-						conf := embedded(f.Value.Str())
-						if mode := conf.At("mode").Str(); conf.At("kind").Str() == "KubeProxyConfiguration" && slices.Contains([]string{"iptables", "ipvs", "nftables"}, mode) {
-							p.Report(o, f.Value, fmt.Sprintf("kube-proxy on Windows has no mode %s", mode), say("mode: kernelspace"))
-						}
-					}
-				}
-			},
-		},
-	}
-}
+// demoCluster is a cluster with Windows machines, in front of an addon.
+var demoCluster = cluster("    services:\n      cidrBlocks: [10.96.0.0/12]\n") + workers("v1.36.3", "users: []\n") + "---\n"
 
 // eachCalico runs check for Calico's Installations, and for values of its Helm chart,
 // in sets with Windows machines. at says where to report a place.
@@ -111,7 +45,8 @@ func eachCalico(check func(p *lint.Pass, o *lint.Object, spec lint.Value, at fun
 	return func(p *lint.Pass) {
 		var found []*lint.Object
 		for _, o := range p.Set.Kind("Installation", "HelmChartProxy", "IPAMConfig", "IPAMConfiguration") {
-			if o.Kind == "Installation" && strings.HasPrefix(o.APIVersion, "operator.tigera.io/") || o.Kind == "HelmChartProxy" && o.OfClusterAPI() || strings.HasPrefix(o.Kind, "IPAMConfig") && strings.Contains(o.APIVersion, "projectcalico.org/") {
+			if o.Kind == "Installation" && strings.HasPrefix(o.APIVersion, "operator.tigera.io/") || o.Kind == "HelmChartProxy" &&
+				o.OfClusterAPI() || strings.HasPrefix(o.Kind, "IPAMConfig") && strings.Contains(o.APIVersion, "projectcalico.org/") {
 				found = append(found, o)
 			}
 		}
@@ -146,7 +81,10 @@ func calico(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) l
 	case len(v.Items()) == 0 && apart:
 	case len(v.Items()) == 0:
 		p.Report(o, at(v), "Calico on Windows has to know the range of Services", say("serviceCIDRs: ["+strings.Join(services, ", ")+"]"))
-	case len(services) > 0 && !slices.ContainsFunc(v.Strings(), func(s string) bool { return slices.Contains(services, s) || strings.Contains(s, "TEMPLATE") }):
+	case len(services) > 0 && !slices.ContainsFunc(v.Strings(), func(s string) bool {
+		return slices.Contains(services, s) ||
+			strings.Contains(s, "TEMPLATE")
+	}):
 		p.Report(o, at(v), fmt.Sprintf("the cluster's Services are in %s", strings.Join(services, ", ")), say("the same range"))
 	}
 	overlay := false
@@ -175,7 +113,8 @@ func overlay(s *lint.Set) bool {
 	return slices.ContainsFunc(s.Kind("Installation", "ConfigMap"), func(o *lint.Object) bool {
 		pools := o.Root.At("spec", "calicoNetwork", "ipPools").Items()
 		conf := o.Root.At("data", "net-conf.json")
-		return o.Kind == "Installation" && slices.ContainsFunc(pools, func(v lint.Value) bool { return strings.HasPrefix(v.At("encapsulation").Str(), "VXLAN") }) ||
+		return o.Kind == "Installation" && slices.ContainsFunc(pools,
+			func(v lint.Value) bool { return strings.HasPrefix(v.At("encapsulation").Str(), "VXLAN") }) ||
 			o.Kind == "ConfigMap" && conf.Exists() && strings.EqualFold(embedded(conf.Str()).At("Backend", "Type").Str(), "vxlan")
 	})
 }
@@ -259,15 +198,18 @@ func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 		return
 	}
 	if want := clusterVersion(p); want != "" && want != tag[1] && !strings.HasPrefix(tag[1], want+".") {
-		p.Report(pod.Object, v, fmt.Sprintf("kube-proxy %s in a cluster of %s: they have to be the same", tag[1], want), say("the cluster's version"))
+		p.Report(pod.Object, v, fmt.Sprintf("kube-proxy %s in a cluster of %s: they have to be the same", tag[1], want),
+			say("the cluster's version"))
 	}
 	line := strings.Join(slices.Concat(c.At("command").Strings(), c.At("args").Strings()), " ")
 	named := strings.Contains(line, "hostname-override") || strings.Contains(line, "NODE_NAME") ||
 		slices.ContainsFunc(c.At("env").Items(), func(e lint.Value) bool { return e.At("name").Str() == "NODE_NAME" })
 	if !named {
-		p.Report(pod.Object, c.At("env"), "kube-proxy does not learn the node's name, and deletes rules of others", say("NODE_NAME from spec.nodeName, or --hostname-override"))
+		p.Report(pod.Object, c.At("env"), "kube-proxy does not learn the node's name, and deletes rules of others",
+			say("NODE_NAME from spec.nodeName, or --hostname-override"))
 	}
-	if strings.Contains(line, "enable-dsr=false") && slices.ContainsFunc(p.Set.Kind("Service"), func(s *lint.Object) bool { return s.Root.At("spec", "externalTrafficPolicy").Str() == "Local" }) {
+	if strings.Contains(line, "enable-dsr=false") && slices.ContainsFunc(p.Set.Kind("Service"),
+		func(s *lint.Object) bool { return s.Root.At("spec", "externalTrafficPolicy").Str() == "Local" }) {
 		p.Report(pod.Object, c.At("args"), "externalTrafficPolicy: Local needs direct server return, which is off", say("--enable-dsr=true"))
 	}
 }
@@ -288,17 +230,22 @@ func clusterVersion(p *lint.Pass) string {
 }
 
 func installation(network string) string {
-	return "apiVersion: operator.tigera.io/v1\nkind: Installation\nmetadata:\n  name: default\nspec:\n  calicoNetwork:\n    bgp: Disabled\n" + network
+	return "apiVersion: operator.tigera.io/v1\nkind: Installation\nmetadata:\n  name: default\nspec:\n  calicoNetwork:\n" +
+		"    bgp: Disabled\n" + network
 }
 
 func flannel(backend string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kube-flannel-cfg\ndata:\n  net-conf.json: |\n    {\"Network\": \"10.244.0.0/16\", \"Backend\": {" + backend + "}}\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kube-flannel-cfg\ndata:\n  net-conf.json: |\n" +
+		"    {\"Network\": \"10.244.0.0/16\", \"Backend\": {" + backend + "}}\n"
 }
 
 func cniConf(exceptions string) string {
-	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cni\ndata:\n  cni.conf: |\n    {\"type\": \"win-bridge\", \"policies\": [{\"Name\": \"EndpointPolicy\", \"Value\": {\"Type\": \"OutBoundNAT\", \"ExceptionList\": [\"" + exceptions + "\"]}}]}\n"
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cni\ndata:\n  cni.conf: |\n" +
+		"    {\"type\": \"win-bridge\", \"policies\": [{\"Name\": \"EndpointPolicy\", \"Value\": {\"Type\": \"OutBoundNAT\", " +
+		"\"ExceptionList\": [\"" + exceptions + "\"]}}]}\n"
 }
 
 func kubeProxy(version, lines string) string {
-	return windowsPod + "  containers:\n  - name: kube-proxy\n    image: ghcr.io/example/kube-proxy:" + version + "-calico-hostprocess\n" + lines
+	return windowsPod + "  containers:\n  - name: kube-proxy\n    image: ghcr.io/example/kube-proxy:" + version +
+		"-calico-hostprocess\n" + lines
 }

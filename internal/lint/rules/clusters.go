@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,94 +22,14 @@ var kubeletFixes = []struct {
 
 // subPathFixes are the first releases whose kubelet does not run a subPath as a
 // command. Source: kubernetes issues 119339 and 119595.
-var subPathFixes = []lint.Release{{Minor: 28, Patch: 1}, {Minor: 27, Patch: 5}, {Minor: 26, Patch: 8}, {Minor: 25, Patch: 13}, {Minor: 24, Patch: 17}}
+var subPathFixes = []lint.Release{{Minor: 28, Patch: 1}, {Minor: 27, Patch: 5}, {Minor: 26, Patch: 8}, {Minor: 25, Patch: 13},
+	{Minor: 24, Patch: 17}}
 
 // csiProxyImage is an image of csi-proxy and its version.
 var csiProxyImage = regexp.MustCompile(`(?:^|/)csi-proxy:v?(\d+)\.(\d+)\.(\d+)`)
 
-// clusters are the rules about clusters with Windows machines as a whole.
-func clusters() []lint.Rule {
-	const pods, services = "    pods:\n      cidrBlocks: [", "]\n    services:\n      cidrBlocks: [10.96.0.0/12]\n"
-	return []lint.Rule{
-		{
-			ID: "WIN808", Severity: lint.Error, Title: "No network for Windows nodes", Oracle: lint.Unit,
-			Doc: "Nodes stay NotReady until a CNI and a kube-proxy for Windows run on them. ClusterResourceSets and Helm chart proxies install them by the cluster's labels: `windows: enabled` with `cni: calico` or `cni-windows: calico`, or whatever label selects the add-on in your set. Without `csi-proxy: enabled` there are no volumes on Windows, which is a warning. If something else installs them, silence the rule on the Cluster. AKS brings its own. Source: kubernetes-sigs/cluster-api-provider-azure templates/addons.",
-			Bad: strings.Replace(cluster(pods+"10.0.0.0/16"+services), "    windows: enabled\n    cni: calico\n", "", 1) + workers("v1.36.3", "users: []\n"), Good: cluster(pods+"10.0.0.0/16"+services) + workers("v1.36.3", "users: []\n"),
-			Check: eachCluster(func(p *lint.Pass, o *lint.Object) {
-				labels := o.Root.At("metadata", "labels")
-				if !networkLabels(labels) && !slices.ContainsFunc(ofKind(p.Set, "ClusterResourceSet", "HelmChartProxy"), func(addon *lint.Object) bool { return windowsNetwork(addon) && selects(addon, o) }) {
-					p.Report(o, labels, "it has Windows machines, and no label that installs a CNI and kube-proxy for Windows: the nodes stay NotReady", say("windows: enabled and cni: calico, or the labels that your add-ons select"))
-				}
-				if !labels.At("csi-proxy").Exists() && !slices.ContainsFunc(p.Set.Kind("DaemonSet"), func(d *lint.Object) bool { return strings.Contains(d.Name, "csi-proxy") }) {
-					p.ReportAs(lint.Warning, o, labels, "nothing installs csi-proxy: CSI drivers that need it mount no volume on Windows", say("csi-proxy: enabled"))
-				}
-			}),
-		},
-		{
-			ID: "WIN824", Severity: lint.Error, Title: "A pod network without IPv4", Oracle: lint.Unit,
-			Doc: "Windows has no networking of pods with IPv6 alone. With an overlay network dual-stack does not work either, and kube-proxy falls back to IPv4: a warning. Source: kubernetes.io/docs/concepts/services-networking/dual-stack; KEP-5100.",
-			Bad: cluster(pods+"'fd00::/48'"+services) + workers("v1.36.3", "users: []\n"), Good: cluster(pods+"10.0.0.0/16"+services) + workers("v1.36.3", "users: []\n"),
-			Check: eachCluster(func(p *lint.Pass, o *lint.Object) {
-				v := o.Root.At("spec", "clusterNetwork", "pods", "cidrBlocks")
-				four, six := false, false
-				for _, block := range v.Strings() {
-					if prefix, err := netip.ParsePrefix(block); err == nil {
-						four, six = four || prefix.Addr().Is4(), six || prefix.Addr().Is6()
-					}
-				}
-				switch {
-				case six && !four:
-					p.Report(o, v, "pods on Windows have no IPv6 alone", say("a block of IPv4, or both"))
-				case six:
-					p.ReportAs(lint.Warning, o, v, "an overlay network on Windows has no dual-stack: kube-proxy falls back to IPv4", say("IPv4 alone, unless the CNI is no overlay"))
-				}
-			}),
-		},
-		{
-			ID: "WIN826", Severity: lint.Warning, Title: "A release with known holes on Windows", Oracle: lint.Unit,
-			Doc: "Kubelets before these releases let a user who may create pods become administrator of a Windows node: 1.28.1, 1.27.5, 1.26.8, 1.25.13, 1.24.17 (CVE-2023-3676, CVE-2023-3955); 1.28.4, 1.27.8, 1.26.11, 1.25.16 (CVE-2023-5528); 1.32.1, 1.31.5, 1.30.9, 1.29.13 (CVE-2024-9042). So does csi-proxy up to 1.1.2 (CVE-2023-3893). Source: kubernetes issues 119339, 119595, 121879, 129654, 119594.",
-			Bad: workers("v1.28.0", "users: []\n"), Good: workers("v1.36.3", "users: []\n"),
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				v := c.At("image")
-				var major, minor, patch int
-				parts := csiProxyImage.FindStringSubmatch(v.Str())
-				if parts == nil {
-					return
-				}
-				if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &major, &minor, &patch); err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 1, 3}) < 0 {
-					p.Report(pod.Object, v, "csi-proxy up to 1.1.2 has CVE-2023-3893", say("1.1.3 or newer"))
-				}
-			}),
-			Check: eachWindows(func(p *lint.Pass, m machines) {
-				if !m.version.Exists() {
-					return
-				}
-				for _, fix := range kubeletFixes {
-					if m.target(p.Target).Lacks(fix.fixed...) && m.target(lint.Target{}).Minor > 0 {
-						p.Report(m.owner, m.version, fmt.Sprintf("kubelet %s on Windows has %s", m.version.Str(), fix.cve), say("a newer release"))
-						return
-					}
-				}
-			}),
-		},
-		{
-			ID: "WIN827", Severity: lint.Info, Title: "Too little patience with Windows machines", Oracle: lint.Unit,
-			Doc: "A Windows machine boots, joins and pulls its first images slowly. A MachineHealthCheck whose `nodeStartupTimeout` (v1beta2: `checks.nodeStartupTimeoutSeconds`; 10 minutes when unset) is shorter replaces it again and again. The bound is `windowsStartupMinutes` of the configuration, 20 by default. Source: templates/test/ci/prow-windows of kubernetes-sigs/cluster-api-provider-azure, and experience.",
-			Bad: workers("v1.36.3", "users: []\n") + "---\n" + healthCheck("10m"), Good: workers("v1.36.3", "users: []\n") + "---\n" + healthCheck("30m"),
-			Check: func(p *lint.Pass) {
-				for _, o := range ofKind(p.Set, "MachineHealthCheck") {
-					v, patience := startup(o)
-					for _, m := range groups(p.Set) {
-						if patience < p.Target.Startup() && m.windows() && checks(o, m) {
-							p.Report(o, v, fmt.Sprintf("%s gets %v to become a node: Windows may need more, and is then replaced again and again", m.owner, patience), say(fmt.Sprintf("nodeStartupTimeout %v or more", p.Target.Startup())))
-							break
-						}
-					}
-				}
-			},
-		},
-	}
-}
+// podCIDR and serviceCIDR are what is before and after a range of pods in a Cluster.
+const podCIDR, serviceCIDR = "    pods:\n      cidrBlocks: [", "]\n    services:\n      cidrBlocks: [10.96.0.0/12]\n"
 
 // eachCluster runs check for the Clusters that have machines with Windows in the set.
 func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
@@ -128,13 +46,15 @@ func eachCluster(check func(p *lint.Pass, o *lint.Object)) func(*lint.Pass) {
 
 // networkLabels are those of the add-ons that everybody has.
 func networkLabels(labels lint.Value) bool {
-	return labels.At("windows").Str() == "enabled" && (labels.At("cni").Exists() || labels.At("cni-windows").Exists()) || labels.At("cni-windows").Exists() || labels.At("cni").Str() == "calico" || strings.Contains(labels.At("cni").Str(), "windows")
+	return labels.At("windows").Str() == "enabled" && (labels.At("cni").Exists() || labels.At("cni-windows").Exists()) ||
+		labels.At("cni-windows").Exists() || labels.At("cni").Str() == "calico" || strings.Contains(labels.At("cni").Str(), "windows")
 }
 
 // windowsNetwork says whether an add-on brings Windows a network.
 func windowsNetwork(addon *lint.Object) bool {
 	return strings.Contains(addon.Name, "windows") || strings.Contains(addon.Root.At("spec", "valuesTemplate").Str(), "HNS") ||
-		slices.ContainsFunc(addon.Root.At("spec", "resources").Items(), func(r lint.Value) bool { return strings.Contains(r.At("name").Str(), "windows") })
+		slices.ContainsFunc(addon.Root.At("spec", "resources").Items(),
+			func(r lint.Value) bool { return strings.Contains(r.At("name").Str(), "windows") })
 }
 
 // selects says whether an add-on's clusterSelector matches a cluster.
@@ -198,7 +118,8 @@ func unbounded(d time.Duration) time.Duration {
 
 // checks says whether a MachineHealthCheck is about machines.
 func checks(o *lint.Object, m machines) bool {
-	if name := o.Root.At("spec", "clusterName").Str(); m.owner.Namespace != o.Namespace || m.owner.Root.At("spec", "clusterName").Str() != name {
+	if name := o.Root.At("spec", "clusterName").Str(); m.owner.Namespace != o.Namespace || m.owner.Root.At("spec",
+		"clusterName").Str() != name {
 		return false
 	}
 	labels := m.owner.Root.At("spec", "template", "metadata", "labels")
@@ -218,5 +139,7 @@ func checks(o *lint.Object, m machines) bool {
 }
 
 func healthCheck(timeout string) string {
-	return "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata:\n  name: win\nspec:\n  clusterName: demo\n  nodeStartupTimeout: " + timeout + "\n  selector:\n    matchLabels:\n      cluster.x-k8s.io/deployment-name: win\n"
+	return "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata:\n  name: win\nspec:\n" +
+		"  clusterName: demo\n  nodeStartupTimeout: " + timeout +
+		"\n  selector:\n    matchLabels:\n      cluster.x-k8s.io/deployment-name: win\n"
 }

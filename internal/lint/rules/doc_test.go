@@ -47,7 +47,9 @@ func index() string {
 	for _, r := range All() {
 		fmt.Fprintf(&out, "| [%s](%s.md) | %s | %s |\n", r.ID, r.ID, r.Severity, r.Title)
 	}
-	out.WriteString("\n## What is known of the cluster\n\nSome rules need to know more of the cluster than its manifests say. Without it they say nothing, or take the default.\n\n| flag or key of the configuration file | meaning and default |\n|---|---|\n")
+	out.WriteString("\n## What is known of the cluster\n\n" +
+		"Some rules need to know more of the cluster than its manifests say. Without it they say nothing, or take the default.\n\n" +
+		"| flag or key of the configuration file | meaning and default |\n|---|---|\n")
 	for _, k := range targetKeys {
 		fmt.Fprintf(&out, "| `%s` | %s |\n", k.name, k.text)
 	}
@@ -56,8 +58,10 @@ func index() string {
 
 // targetKeys document lint.Target: its tags, and the flags.
 var targetKeys = []struct{ name, text string }{
-	{"--kubernetes-version", "release of Kubernetes; the newest. With a patch release, rules about fixes of a minor know whether it has them; without one it has all"},
-	{"windowsReleases", "Windows Server releases of the nodes, such as `[\"2019\", \"2022\"]`, in quotes; unknown. Also --windows-release. WIN408, WIN702, WIN703, WIN707"},
+	{"--kubernetes-version", "release of Kubernetes; the newest. With a patch release, rules about fixes of a minor know " +
+		"whether it has them; without one it has all"},
+	{"windowsReleases", "Windows Server releases of the nodes, such as `[\"2019\", \"2022\"]`, in quotes; unknown. Also " +
+		"--windows-release. WIN408, WIN702, WIN703, WIN707"},
 	{"mixedCluster", "the cluster has nodes of both systems, and pods that name none are looked at; false. WIN011, WIN012, WIN013"},
 	{"windowsTaints", "taints of the Windows nodes: key, value and effect of each; none. WIN009, WIN012, WIN013"},
 	{"sidecars", "labels and annotations that inject a container for Linux, beside those that are known; none. WIN015"},
@@ -95,7 +99,8 @@ func page(r lint.Rule) string {
 	case r.Until > 0:
 		versions = fmt.Sprintf("before 1.%d", r.Until)
 	}
-	return fmt.Sprintf("<!-- made by make generate -->\n# %s: %s\n\nSeverity: %s. Kubernetes: %s. Decided by: %s.\n\n%s\n\n%sNot so:\n\n```yaml\n%s```\n\nBut so:\n\n```yaml\n%s```\n",
+	return fmt.Sprintf("<!-- made by make generate -->\n# %s: %s\n\nSeverity: %s. Kubernetes: %s. Decided by: %s.\n\n%s\n\n"+
+		"%sNot so:\n\n```yaml\n%s```\n\nBut so:\n\n```yaml\n%s```\n",
 		r.ID, r.Title, r.Severity, versions, r.Oracle, r.Doc, target(r.For), r.Bad, r.Good)
 }
 

@@ -21,9 +21,11 @@ func TestFlavors(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, _, err := flavors.Fill(template, func(variable string) (string, bool) {
-				known := map[string]string{"CLUSTER_NAME": "demo", "KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1"}
+				known := map[string]string{"CLUSTER_NAME": "demo", "KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "1",
+					"WORKER_MACHINE_COUNT": "1"}
 				value, ok := known[variable]
-				if !ok && (strings.HasPrefix(variable, "AZURE_") || variable == "CLUSTER_IDENTITY_NAME") && variable != "AZURE_NODE_MACHINE_TYPE" && variable != "AZURE_CONTROL_PLANE_MACHINE_TYPE" {
+				if !ok && (strings.HasPrefix(variable, "AZURE_") || variable == "CLUSTER_IDENTITY_NAME") &&
+					variable != "AZURE_NODE_MACHINE_TYPE" && variable != "AZURE_CONTROL_PLANE_MACHINE_TYPE" {
 					return "example", true
 				}
 				return value, ok

@@ -37,26 +37,34 @@ func fields() []field {
 		{id: "WIN101", path: "hostPID", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host PID namespace"},
 		{id: "WIN102", path: "hostIPC", since: 24, value: "true", trueOnly: true, without: ignored + ": there is no host IPC namespace"},
 		{id: "WIN103", path: "hostUsers", since: 25, value: "false", without: ignored + ": there are no user namespaces"},
-		{id: "WIN104", path: "shareProcessNamespace", since: 24, value: "true", without: ignored + ": containers of a pod share the network alone"},
-		{id: "WIN105", path: "resources", since: 32, value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses the pod (PodLevelResourcesNotSupported)", refused: always, fix: "give the resources to the containers"},
-		{id: "WIN106", path: "securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
+		{id: "WIN104", path: "shareProcessNamespace", since: 24, value: "true", without: ignored +
+			": containers of a pod share the network alone"},
+		{id: "WIN105", path: "resources", since: 32, value: "{limits: {memory: 1Gi}}", without: "the kubelet on Windows refuses " +
+			"the pod (PodLevelResourcesNotSupported)", refused: always, fix: "give the resources to the containers"},
+		{id: "WIN106", path: "securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs",
+			fix: "use windowsOptions.runAsUserName"},
 		{id: "WIN107", path: "securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
 		{id: "WIN108", path: "securityContext.fsGroup", since: 24, value: "1000", without: ignored + ": no ownership is changed on volumes"},
 		{id: "WIN109", path: "securityContext.fsGroupChangePolicy", since: 24, value: "Always", without: ignored},
 		{id: "WIN110", path: "securityContext.supplementalGroups", since: 24, value: "[1000]", without: ignored},
-		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", since: 31, value: "Merge", without: ignored + "; with Strict the kubelet refuses the pod (SupplementalGroupsPolicyNotSupported)",
+		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", since: 31, value: "Merge", without: ignored +
+			"; with Strict the kubelet refuses the pod (SupplementalGroupsPolicyNotSupported)",
 			refused: func(v lint.Value) bool { return v.Str() == "Strict" }},
-		{id: "WIN112", path: "securityContext.sysctls", since: 24, value: "[{name: net.core.somaxconn, value: \"1024\"}]", filled: true, without: "the kubelet refuses the pod (SysctlForbidden): none is allowed off Linux", refused: always},
+		{id: "WIN112", path: "securityContext.sysctls", since: 24, value: "[{name: net.core.somaxconn, value: \"1024\"}]",
+			filled: true, without: "the kubelet refuses the pod (SysctlForbidden): none is allowed off Linux", refused: always},
 		{id: "WIN113", path: "securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
 		{id: "WIN114", path: "securityContext.seLinuxChangePolicy", since: 32, value: "Recursive", without: ignored},
 		{id: "WIN115", path: "securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
 		{id: "WIN116", path: "securityContext.appArmorProfile", since: 30, value: "{type: RuntimeDefault}", without: ignored},
-		{id: "WIN117", path: "C.securityContext.privileged", since: 24, value: "true", without: "the container gets no privilege on Windows", refused: lint.Value.True, fix: "use a HostProcess container for what needs the node"},
+		{id: "WIN117", path: "C.securityContext.privileged", since: 24, value: "true", without: "the container gets no privilege " +
+			"on Windows", refused: lint.Value.True, fix: "use a HostProcess container for what needs the node"},
 		{id: "WIN118", path: "C.securityContext.allowPrivilegeEscalation", since: 24, value: "false", without: ignored},
 		{id: "WIN119", path: "C.securityContext.capabilities", since: 24, value: "{drop: [ALL]}", without: ignored},
-		{id: "WIN120", path: "C.securityContext.readOnlyRootFilesystem", since: 24, value: "true", without: ignored + ": the root holds the registry and has to be writable", fix: "mount volumes readOnly instead"},
+		{id: "WIN120", path: "C.securityContext.readOnlyRootFilesystem", since: 24, value: "true", without: ignored +
+			": the root holds the registry and has to be writable", fix: "mount volumes readOnly instead"},
 		{id: "WIN121", path: "C.securityContext.procMount", since: 24, value: "Default", without: ignored + ": there is no /proc"},
-		{id: "WIN122", path: "C.securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs", fix: "use windowsOptions.runAsUserName"},
+		{id: "WIN122", path: "C.securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs",
+			fix: "use windowsOptions.runAsUserName"},
 		{id: "WIN123", path: "C.securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
 		{id: "WIN124", path: "C.securityContext.seLinuxOptions", since: 24, value: "{level: s0}", without: ignored},
 		{id: "WIN125", path: "C.securityContext.seccompProfile", since: 24, value: "{type: RuntimeDefault}", without: ignored},
@@ -64,65 +72,13 @@ func fields() []field {
 	}
 }
 
-// forbidden are the rules of the family, and those of the API server beside it.
+// forbidden are the rules of the family.
 func forbidden() []lint.Rule {
 	var out []lint.Rule
 	for _, f := range fields() {
 		out = append(out, f.rule())
 	}
-	return append(out,
-		lint.Rule{
-			ID: "WIN128", Severity: lint.Error, Title: "windowsOptions on a Linux pod", Since: 24, Oracle: lint.APIServer,
-			Doc: "The API server refuses windowsOptions beside `spec.os.name: linux`. Set the OS to windows, or take the block out. Source: validation.go, validateLinux.",
-			Bad: "apiVersion: v1\nkind: Pod\nmetadata: {name: example}\nspec:\n  os: {name: linux}\n  securityContext:\n    windowsOptions: {runAsUserName: ContainerUser}\n  containers: [{name: app, image: nginx}]\n", Good: windowsPod + "  securityContext:\n    windowsOptions: {runAsUserName: ContainerUser}\n" + container,
-			Check: func(p *lint.Pass) {
-				for _, pod := range p.Set.Pods {
-					if pod.OSName() != "linux" {
-						continue
-					}
-					const message = "windows options cannot be set for a linux pod"
-					if v := pod.Spec.At("securityContext", "windowsOptions"); v.Exists() {
-						p.Report(pod.Object, v, message, say("set os.name to windows, or take windowsOptions out"))
-					}
-					for _, c := range pod.Containers() {
-						if v := c.At("securityContext", "windowsOptions"); v.Exists() {
-							p.Report(pod.Object, v, message, say("set os.name to windows, or take windowsOptions out"))
-						}
-					}
-				}
-			},
-		},
-		lint.Rule{
-			ID: "WIN129", Severity: lint.Error, Title: "Bidirectional mount propagation", Oracle: lint.APIServer,
-			Doc: "Bidirectional propagation needs a privileged container, and a Windows container cannot be one. Source: validation.go, validateMountPropagation.",
-			Bad: windowsPod + container + "    volumeMounts:\n    - name: data\n      mountPath: C:/data\n      mountPropagation: Bidirectional\n  volumes:\n  - name: data\n    emptyDir: {}\n", Good: windowsPod + container,
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				for _, m := range c.At("volumeMounts").Items() {
-					if v := m.At("mountPropagation"); v.Str() == "Bidirectional" {
-						p.Report(pod.Object, v, "Bidirectional needs a privileged container, which Windows does not have", safe("None", lint.Replace(v, "None")))
-					}
-				}
-			}),
-		},
-		lint.Rule{
-			ID: "WIN131", Severity: lint.Error, Title: "An OS that Kubernetes does not know", Since: 24, Oracle: lint.APIServer,
-			Doc: "`spec.os.name` is linux or windows, in lower case. Source: validation.go, validateOS.",
-			Bad: "apiVersion: v1\nkind: Pod\nmetadata: {name: example}\nspec:\n  os: {name: Windows}\n" + container, Good: windowsPod + container,
-			Check: func(p *lint.Pass) {
-				for _, pod := range p.Set.Pods {
-					v := pod.Spec.At("os", "name")
-					if !v.Exists() || v.Str() == "linux" || v.Str() == "windows" {
-						continue
-					}
-					fix := say("linux or windows")
-					if lower := strings.ToLower(v.Str()); lower == "windows" || lower == "linux" {
-						fix = safe(lower, lint.Replace(v, lower))
-					}
-					p.Report(pod.Object, v, fmt.Sprintf("os.name %q is neither linux nor windows", v.Str()), fix)
-				}
-			},
-		},
-	)
+	return out
 }
 
 func (f field) rule() lint.Rule {
@@ -131,7 +87,8 @@ func (f field) rule() lint.Rule {
 	name := keys[len(keys)-1]
 	return lint.Rule{
 		ID: f.id, Severity: lint.Error, Title: name + " on a Windows pod", Since: f.since, Oracle: lint.APIServer,
-		Doc: fmt.Sprintf("With `spec.os.name: windows` the API server refuses `%s` (since 1.%d). Without it: %s. Source: kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go.",
+		Doc: fmt.Sprintf("With `spec.os.name: windows` the API server refuses `%s` (since 1.%d). Without it: %s. Source: "+
+			"kubernetes/kubernetes v1.36.3 pkg/apis/core/validation/validation.go.",
 			strings.Replace(f.path, "C.", "containers[*].", 1), f.since, f.without),
 		Bad: f.example(windowsPod, keys, inContainer), Good: windowsPod + container,
 		Pod: func(p *lint.Pass, pod *lint.Pod) {

@@ -9,7 +9,8 @@ import (
 // everything is a target of which all is known.
 func everything() lint.Target {
 	return lint.Target{
-		Minor: 22, Patch: new(3), Windows: []string{"2019", "2022"}, Mixed: true, Taints: []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}},
+		Minor: 22, Patch: new(3), Windows: []string{"2019", "2022"}, Mixed: true, Taints: []lint.Taint{{Key: "os", Value: "windows",
+			Effect: "NoSchedule"}},
 		Sidecars: []string{"example.org/inject"}, Gates: map[string]bool{stopSignals: true}, Docker: true, Containerd: "1.5",
 	}
 }
@@ -38,7 +39,10 @@ func FuzzRules(f *testing.F) {
 // TestLinuxOfAMixedCluster: what is said of a cluster with Windows nodes is no reason to
 // speak of a pod that says it is for Linux.
 func TestLinuxOfAMixedCluster(t *testing.T) {
-	const pod = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: agent\nspec:\n  template:\n    spec:\n      nodeSelector:\n        kubernetes.io/os: linux\n      hostNetwork: true\n      tolerations:\n      - operator: Exists\n      containers:\n      - name: agent\n        image: registry.example/agent:1\n        command: [sh, -c, sleep 5]\n"
+	const pod = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata:\n  name: agent\nspec:\n  template:\n    spec:\n" +
+		"      nodeSelector:\n        kubernetes.io/os: linux\n      hostNetwork: true\n      tolerations:\n" +
+		"      - operator: Exists\n      containers:\n      - name: agent\n        image: registry.example/agent:1\n" +
+		"        command: [sh, -c, sleep 5]\n"
 	set, errs := lint.Parse("example", []byte(pod), lint.Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)

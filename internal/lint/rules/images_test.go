@@ -14,19 +14,25 @@ func TestImagesOfRegistries(t *testing.T) {
 	pod := func(selector string) string {
 		return windowsPod + selector + "  containers:\n  - {name: app, image: 'contoso.example/app:1'}\n"
 	}
-	const nowhere = "apiVersion: v1\nkind: Pod\nmetadata: {name: example}\nspec:\n  containers:\n  - {name: app, image: 'contoso.example/app:1'}\n"
+	const nowhere = "apiVersion: v1\nkind: Pod\nmetadata: {name: example}\nspec:\n  containers:\n" +
+		"  - {name: app, image: 'contoso.example/app:1'}\n"
 	for name, c := range map[string]struct {
 		text   string
 		image  *lint.Platforms
 		target lint.Target
 		want   []string
 	}{
-		"not asked":                    {pod(on("10.0.20348")), nil, lint.Target{}, nil},
-		"one of two builds fits":       {pod(on("10.0.20348")), &lint.Platforms{Windows: []string{"10.0.17763.1", "10.0.20348.1"}, Others: true}, lint.Target{}, nil},
-		"neither fits":                 {pod(on("10.0.26100")), &lint.Platforms{Windows: []string{"10.0.14393.1", "10.0.17763.1"}}, lint.Target{}, []string{"WIN702"}},
-		"neither fits the nodes":       {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1"}}, lint.Target{Windows: []string{"2022"}}, []string{"WIN702"}},
-		"fits some nodes":              {pod(""), &lint.Platforms{Windows: []string{"10.0.20348.1"}}, lint.Target{Windows: []string{"2019", "2022"}}, []string{"WIN703"}},
-		"fits all nodes":               {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1", "10.0.20348.1"}}, lint.Target{Windows: []string{"2019", "2022"}}, nil},
+		"not asked": {pod(on("10.0.20348")), nil, lint.Target{}, nil},
+		"one of two builds fits": {pod(on("10.0.20348")), &lint.Platforms{Windows: []string{"10.0.17763.1", "10.0.20348.1"},
+			Others: true}, lint.Target{}, nil},
+		"neither fits": {pod(on("10.0.26100")), &lint.Platforms{Windows: []string{"10.0.14393.1", "10.0.17763.1"}},
+			lint.Target{}, []string{"WIN702"}},
+		"neither fits the nodes": {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1"}},
+			lint.Target{Windows: []string{"2022"}}, []string{"WIN702"}},
+		"fits some nodes": {pod(""), &lint.Platforms{Windows: []string{"10.0.20348.1"}},
+			lint.Target{Windows: []string{"2019", "2022"}}, []string{"WIN703"}},
+		"fits all nodes": {pod(""), &lint.Platforms{Windows: []string{"10.0.17763.1", "10.0.20348.1"}},
+			lint.Target{Windows: []string{"2019", "2022"}}, nil},
 		"a build is not named":         {pod(on("10.0.20348")), &lint.Platforms{Windows: []string{"10.0.17763.1", ""}}, lint.Target{}, nil},
 		"nothing for Windows":          {pod(""), &lint.Platforms{Others: true}, lint.Target{}, []string{"WIN704"}},
 		"only Windows, pod unplaced":   {nowhere, &lint.Platforms{Windows: []string{"10.0.20348.1"}}, lint.Target{}, []string{"WIN001"}},
@@ -58,13 +64,17 @@ func TestImagesOfRegistries(t *testing.T) {
 // TestAskFor: asked is of images that are not known by name, once, and never of those of
 // pods for Linux.
 func TestAskFor(t *testing.T) {
-	text := windowsPod + "  containers:\n  - {name: a, image: 'contoso.example/app:1'}\n  - {name: b, image: 'mcr.microsoft.com/windows/nanoserver:ltsc2022'}\n  - {name: c, image: 'contoso.example/app:1'}\n  - {name: d, image: 'mcr.microsoft.com/dotnet/samples:aspnetapp'}\n" +
-		"---\napiVersion: v1\nkind: Pod\nmetadata: {name: linux}\nspec:\n  nodeSelector: {kubernetes.io/os: linux}\n  containers:\n  - {name: a, image: 'nginx:1'}\n"
+	text := windowsPod + "  containers:\n  - {name: a, image: 'contoso.example/app:1'}\n" +
+		"  - {name: b, image: 'mcr.microsoft.com/windows/nanoserver:ltsc2022'}\n  - {name: c, image: 'contoso.example/app:1'}\n" +
+		"  - {name: d, image: 'mcr.microsoft.com/dotnet/samples:aspnetapp'}\n" +
+		"---\napiVersion: v1\nkind: Pod\nmetadata: {name: linux}\nspec:\n  nodeSelector: {kubernetes.io/os: linux}\n" +
+		"  containers:\n  - {name: a, image: 'nginx:1'}\n"
 	set, errs := lint.Parse("f.yaml", []byte(text), lint.Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if got, want := set.AskFor(), []string{"contoso.example/app:1", "mcr.microsoft.com/dotnet/samples:aspnetapp"}; !slices.Equal(got, want) {
+	if got, want := set.AskFor(), []string{"contoso.example/app:1",
+		"mcr.microsoft.com/dotnet/samples:aspnetapp"}; !slices.Equal(got, want) {
 		t.Errorf("asks for %v, not %v", got, want)
 	}
 }

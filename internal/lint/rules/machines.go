@@ -24,19 +24,22 @@ type machines struct {
 
 // owners are the kinds that make machines, and where they keep the machine's spec.
 var owners = map[string][]string{
-	"MachineDeployment": {"spec", "template", "spec"}, "MachineSet": {"spec", "template", "spec"}, "MachinePool": {"spec", "template", "spec"}, "Machine": {"spec"},
+	"MachineDeployment": {"spec", "template", "spec"}, "MachineSet": {"spec", "template", "spec"}, "MachinePool": {"spec",
+		"template", "spec"}, "Machine": {"spec"},
 	"KubeadmControlPlane": {"spec"},
 }
 
 // azureMachines are the kinds of infrastructure, and where they keep the VM's spec.
 var azureMachines = map[string][]string{
-	"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}, "AzureManagedMachinePool": {"spec"},
+	"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"},
+	"AzureManagedMachinePool": {"spec"},
 }
 
 // machineKinds are all kinds that groups looks at, in the order of an input that is
 // written from the top.
 var machineKinds = []string{
-	"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfigTemplate", "KubeadmConfig",
+	"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfigTemplate",
+	"KubeadmConfig",
 	"AzureMachineTemplate", "AzureMachine", "AzureMachinePool", "AzureManagedMachinePool",
 }
 
@@ -82,7 +85,8 @@ func groups(s *lint.Set) []machines {
 		ref := spec.At("infrastructureRef")
 		if o.Kind == "KubeadmControlPlane" {
 			m.config, m.version = o, spec.At("version")
-			for _, path := range [][]string{{"machineTemplate", "infrastructureRef"}, {"machineTemplate", "spec", "infrastructureRef"}, {"infrastructureTemplate"}} {
+			for _, path := range [][]string{{"machineTemplate", "infrastructureRef"}, {"machineTemplate", "spec", "infrastructureRef"},
+				{"infrastructureTemplate"}} {
 				if v := spec.At(path...); v.Exists() {
 					ref = v
 				}
@@ -159,7 +163,8 @@ func (m machines) annotation(key string) lint.Value {
 		return lint.Value{}
 	}
 	own := m.infra.Root.At("metadata", "annotations", key)
-	if inner := m.infra.Root.At("spec", "template", "metadata", "annotations", key); inner.Exists() || !own.Exists() && m.infra.Kind == "AzureMachineTemplate" {
+	if inner := m.infra.Root.At("spec", "template", "metadata", "annotations", key); inner.Exists() || !own.Exists() &&
+		m.infra.Kind == "AzureMachineTemplate" {
 		return inner
 	}
 	return own
@@ -241,17 +246,21 @@ func windowsMachines(s *lint.Set) bool {
 
 // Examples are machines like these.
 func cluster(spec string) string {
-	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: demo\n  labels:\n    windows: enabled\n    cni: calico\n    csi-proxy: enabled\nspec:\n  clusterNetwork:\n" + spec + "---\n"
+	return "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: demo\n  labels:\n    windows: enabled\n" +
+		"    cni: calico\n    csi-proxy: enabled\nspec:\n  clusterNetwork:\n" + spec + "---\n"
 }
 
 func windowsTemplate(lines string) string {
-	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureMachineTemplate\nmetadata:\n  name: win\nspec:\n  template:\n    metadata:\n      annotations:\n        windowsServerVersion: windows-2022\n    spec:\n      osDisk:\n        osType: Windows\n" + lines
+	return "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureMachineTemplate\nmetadata:\n  name: win\nspec:\n" +
+		"  template:\n    metadata:\n      annotations:\n        windowsServerVersion: windows-2022\n    spec:\n      osDisk:\n" +
+		"        osType: Windows\n" + lines
 }
 
 // workers is a MachineDeployment of Windows machines with a version and lines of the
 // kubeadm configuration.
 func workers(version, lines string) string {
-	return windowsTemplate("") + "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: win\nspec:\n  clusterName: demo\n  template:\n    spec:\n      clusterName: demo\n      version: " + version + `
+	return windowsTemplate("") + "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata:\n  name: win\n" +
+		"spec:\n  clusterName: demo\n  template:\n    spec:\n      clusterName: demo\n      version: " + version + `
       bootstrap:
         configRef:
           kind: KubeadmConfigTemplate

@@ -36,7 +36,8 @@ func TestPodSecurity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		namespace := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: example\n  labels:\n    %s: %s\n    %s-version: %s\n---\n", enforceLabel, level, enforceLabel, version)
+		namespace := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: example\n  labels:\n    %s: %s\n"+
+			"    %s-version: %s\n---\n", enforceLabel, level, enforceLabel, version)
 		set, errs := lint.Parse("pod", append([]byte(namespace), data...), lint.Options{})
 		if len(errs) > 0 {
 			t.Fatal(errs)
@@ -45,7 +46,8 @@ func TestPodSecurity(t *testing.T) {
 		if err := yaml.Unmarshal(data, &typed); err != nil {
 			t.Fatal(err)
 		}
-		result := policy.AggregateCheckResults(checks.EvaluatePod(api.LevelVersion{Level: api.Level(level), Version: at}, &typed.ObjectMeta, &typed.Spec))
+		result := policy.AggregateCheckResults(checks.EvaluatePod(api.LevelVersion{Level: api.Level(level), Version: at},
+			&typed.ObjectMeta, &typed.Spec))
 		found := lint.Run(set, chosen, lint.Target{})
 		if result.Allowed == (len(found) > 0) {
 			t.Fatalf("%s %s: admission says %q, the rules %v, of\n%s", level, version, result.ForbiddenDetail(), found, data)
@@ -71,10 +73,12 @@ func randomPod(random *rand.Rand) map[string]any {
 			}
 		}
 		sometimes("runAsNonRoot", true, true, true, false)
-		sometimes("seccompProfile", map[string]any{"type": "RuntimeDefault"}, map[string]any{"type": "RuntimeDefault"}, map[string]any{"type": "Localhost", "localhostProfile": "x"})
+		sometimes("seccompProfile", map[string]any{"type": "RuntimeDefault"}, map[string]any{"type": "RuntimeDefault"},
+			map[string]any{"type": "Localhost", "localhostProfile": "x"})
 		if container {
 			sometimes("allowPrivilegeEscalation", false, false, false, true)
-			sometimes("capabilities", map[string]any{"drop": []any{"ALL"}}, map[string]any{"drop": []any{"ALL"}}, map[string]any{"drop": []any{"ALL"}, "add": []any{"NET_BIND_SERVICE"}}, map[string]any{"drop": []any{"NET_RAW"}})
+			sometimes("capabilities", map[string]any{"drop": []any{"ALL"}}, map[string]any{"drop": []any{"ALL"}},
+				map[string]any{"drop": []any{"ALL"}, "add": []any{"NET_BIND_SERVICE"}}, map[string]any{"drop": []any{"NET_RAW"}})
 		}
 		if random.IntN(12) == 0 {
 			out["windowsOptions"] = map[string]any{"hostProcess": true}
@@ -85,7 +89,8 @@ func randomPod(random *rand.Rand) map[string]any {
 	for _, list := range []string{"containers", "initContainers"} {
 		var all []any
 		for i := range random.IntN(2) + 1 {
-			all = append(all, map[string]any{"name": fmt.Sprintf("%s-%d", list[:4], i), "image": "registry.example/app:1", "securityContext": context(true)})
+			all = append(all, map[string]any{"name": fmt.Sprintf("%s-%d", list[:4], i), "image": "registry.example/app:1",
+				"securityContext": context(true)})
 		}
 		if len(all) > 0 {
 			spec[list] = all
@@ -97,5 +102,6 @@ func randomPod(random *rand.Rand) map[string]any {
 	if random.IntN(8) == 0 {
 		spec["hostUsers"] = random.IntN(2) == 0
 	}
-	return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "example", "namespace": "example"}, "spec": spec}
+	return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "example",
+		"namespace": "example"}, "spec": spec}
 }

@@ -1,116 +1,14 @@
 package rules
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-
-	"casement.dev/casement/internal/lint"
 )
 
 // milli is a quantity in thousandths, which almost always wanted to be mebibytes.
 var milli = regexp.MustCompile(`^([1-9][0-9]*)m$`)
 
-// resources are the rules about what containers ask for.
-func resources() []lint.Rule {
-	limits := func(lines ...string) string {
-		return windowsPod + container + "    resources:\n      limits:\n        " + strings.Join(lines, "\n        ") + "\n"
-	}
-	return []lint.Rule{
-		{
-			ID: "WIN201", Severity: lint.Error, Title: "Memory in fractions of a byte", Oracle: lint.APIServerWarning,
-			Doc: "`800m` of memory is 0.8 bytes: m means thousandths. The API server only warns; the kubelet rounds it to 1 byte, and on Windows hcsshim divides that by a mebibyte and gets 0, which means no limit at all. Write `800Mi`. Source: kubernetes pkg/api/pod/warnings.go; microsoft/hcsshim internal/oci/uvm.go.",
-			Bad: limits("memory: 800m"), Good: limits("memory: 800Mi"),
-			Pod: func(p *lint.Pass, pod *lint.Pod) {
-				places := []lint.Value{pod.Spec.At("overhead", "memory"), pod.Spec.At("overhead", "ephemeral-storage")}
-				for _, c := range pod.Containers() {
-					for _, list := range []string{"limits", "requests"} {
-						places = append(places, c.At("resources", list, "memory"), c.At("resources", list, "ephemeral-storage"))
-					}
-				}
-				for _, v := range places {
-					q, err := resource.ParseQuantity(v.Str())
-					if err != nil || q.MilliValue()%1000 == 0 {
-						continue
-					}
-					fix := say("a whole number of bytes, such as 800Mi")
-					if m := milli.FindStringSubmatch(v.Str()); m != nil {
-						fix = safe(m[1]+"Mi", lint.Replace(v, m[1]+"Mi"))
-					}
-					p.Report(pod.Object, v, fmt.Sprintf("%s is a fraction of a byte: Windows takes it as no limit at all, and the scheduler counts 1 byte", v.Str()), fix)
-				}
-			},
-		},
-		{
-			ID: "WIN202", Severity: lint.Error, Title: "A memory limit below a mebibyte", Oracle: lint.Unit,
-			Doc: "hcsshim divides the limit by a mebibyte; what is less becomes 0, and 0 means no limit. Source: microsoft/hcsshim internal/oci/uvm.go.",
-			Bad: limits("memory: 800k"), Good: limits("memory: 800Mi"),
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				v := c.At("resources", "limits", "memory")
-				if q, err := resource.ParseQuantity(v.Str()); err == nil && q.MilliValue()%1000 == 0 && q.Sign() > 0 && q.Value() < 1<<20 {
-					p.Report(pod.Object, v, fmt.Sprintf("%s is less than 1Mi, which Windows takes as no limit at all", v.Str()), say("give it a unit, such as 800Mi"))
-				}
-			}),
-		},
-		{
-			ID: "WIN204", Severity: lint.Warning, Title: "No memory limit", Oracle: lint.Unit,
-			Doc: "Windows has no out-of-memory killer: a container without a limit makes the whole node page to disk. Requests are not enforced. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
-			Bad: windowsPod + container, Good: limits("memory: 800Mi"),
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				if v := c.At("resources", "limits", "memory"); !v.Exists() && c.List != "ephemeralContainers" {
-					p.Report(pod.Object, v, "no memory limit: the container can make the whole node page to disk", say("set resources.limits.memory"))
-				}
-			}),
-		},
-		{
-			ID: "WIN205", Severity: lint.Warning, Title: "A memory request below the limit", Oracle: lint.Unit,
-			Doc: "Windows does not over-commit memory well: give a limit alone, or a request that equals it. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
-			Bad: limits("memory: 800Mi") + "      requests:\n        memory: 300Mi\n", Good: limits("memory: 800Mi") + "      requests:\n        memory: 800Mi\n",
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				limit, request := c.At("resources", "limits", "memory"), c.At("resources", "requests", "memory")
-				l, err1 := resource.ParseQuantity(limit.Str())
-				r, err2 := resource.ParseQuantity(request.Str())
-				if err1 == nil && err2 == nil && r.Cmp(l) < 0 {
-					p.Report(pod.Object, request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed", request.Str(), limit.Str()), say("make the request "+limit.Str()+", or leave it out"))
-				}
-			}),
-		},
-		{
-			ID: "WIN206", Severity: lint.Error, Title: "Huge pages", Oracle: lint.Unit,
-			Doc: "Windows containers have no huge pages: no Windows node offers them, and the pod stays Pending. Source: kubernetes.io/docs/concepts/windows/intro.",
-			Bad: limits("memory: 1Gi", "hugepages-2Mi: 100Mi"), Good: limits("memory: 1Gi"),
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				for _, list := range []string{"limits", "requests"} {
-					for _, f := range c.At("resources", list).Fields() {
-						if strings.HasPrefix(f.Key, "hugepages-") {
-							p.Report(pod.Object, f.Value, "no Windows node has huge pages: the pod stays Pending", say("take it out"))
-						}
-					}
-				}
-			}),
-		},
-		{
-			ID: "WIN207", Severity: lint.Info, Title: "A CPU request without a limit", Oracle: lint.Unit,
-			Doc: "Only the CPU limit reaches the container on Windows, as a hard cap; the request is for the scheduler alone, there are no shares. Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_container_windows.go.",
-			Bad: limits("memory: 1Gi") + "      requests:\n        cpu: 500m\n", Good: limits("memory: 1Gi", "cpu: 500m") + "      requests:\n        cpu: 500m\n",
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				if v := c.At("resources", "requests", "cpu"); v.Exists() && !c.At("resources", "limits", "cpu").Exists() {
-					p.Report(pod.Object, v, "only a CPU limit has an effect on a running Windows container", say("set resources.limits.cpu too"))
-				}
-			}),
-		},
-		{
-			ID: "WIN208", Severity: lint.Info, Title: "More scratch space than a container has", Oracle: lint.Unit,
-			Doc: "Drive C: of a Windows container grows to 20 GB, whatever the limit of ephemeral storage says. Source: kubernetes.io/docs/concepts/windows/intro.",
-			Bad: limits("memory: 1Gi", "ephemeral-storage: 50Gi"), Good: limits("memory: 1Gi", "ephemeral-storage: 10Gi"),
-			Pod: eachContainer(func(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-				v := c.At("resources", "limits", "ephemeral-storage")
-				if q, err := resource.ParseQuantity(v.Str()); err == nil && q.Value() > 20<<30 {
-					p.Report(pod.Object, v, "drive C: of the container grows to 20 GB only", say("use a volume"))
-				}
-			}),
-		},
-	}
+// withLimits is a Windows pod whose container has limits.
+func withLimits(lines ...string) string {
+	return windowsPod + container + "    resources:\n      limits:\n        " + strings.Join(lines, "\n        ") + "\n"
 }

@@ -1,0 +1,31 @@
+package rules
+
+import (
+	"casement.dev/casement/internal/lint"
+)
+
+// k8s001: A field that Kubernetes does not know.
+var k8s001 = lint.Rule{
+	ID:       "K8S001",
+	Severity: lint.Error,
+	Title:    "A field that Kubernetes does not know",
+	Oracle:   lint.APIServerWarning,
+	Doc: "The field is not part of the kind, occurs twice, or has a value of the wrong type. kubectl refuses it by " +
+		"default; other clients drop it without a word. Source: kubernetes.io/docs/reference/using-api/api-concepts, " +
+		"field validation.",
+	Bad: "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  containers:\n  - name: app\n    image: " +
+		"nginx\n    imagePullpolicy: Always\n",
+	Good:  windowsPod + container,
+	Check: checkK8S001,
+}
+
+func checkK8S001(p *lint.Pass) {
+	for _, o := range p.Set.Objects {
+		if o.Stored() {
+			continue // its API server, which may be newer than these types, took it
+		}
+		for _, problem := range decoder.Problems(o) {
+			p.Report(o, problem.At, problem.Message, say("see the field's name in kubectl explain"))
+		}
+	}
+}
