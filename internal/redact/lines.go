@@ -18,9 +18,23 @@ var (
 	keyLine = regexp.MustCompile(`^(?:|[A-Za-z0-9+/=]+|.*[\s"'|][A-Za-z0-9+/=]{16,}|.*(?:Proc-Type|DEK-Info): .*)["',]?$`)
 )
 
+// beginsEncoded reports whether a private key begins in the base64 on a line, which may go
+// on in the next ones.
+func beginsEncoded(line string) bool {
+	if !longWord(line, "") {
+		return false
+	}
+	for _, run := range base64Run.FindAllString(line, -1) {
+		if text, ok := decoded(run[:len(run)-len(run)%4]); ok && begun.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
 // Text returns a line without secrets.
 func (l *Lines) Text(line string) string {
-	begins := begun.MatchString(line)
+	begins := begun.MatchString(line) || beginsEncoded(line)
 	switch end := ended.FindStringIndex(line); {
 	case end != nil && l.key && !begins:
 		l.key = false
