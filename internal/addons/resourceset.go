@@ -16,34 +16,44 @@ import (
 func ClusterResourceSets(namespace string, p Params) ([]client.Object, error) {
 	var out []client.Object
 	for _, a := range All() {
-		data, err := a.Render(p)
+		objects, err := a.ResourceSets(namespace, p)
 		if err != nil {
 			return nil, err
 		}
-		labels := map[string]string{"app.kubernetes.io/managed-by": "casement", "app.kubernetes.io/name": a.Name}
-		out = append(out, &corev1.ConfigMap{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "addon-" + a.Name, Labels: labels,
-				Annotations: map[string]string{"casement.dev/addon-version": a.Version},
-			},
-			Data: map[string]string{a.Name + ".yaml": string(data)},
-		})
-		for i, selector := range a.Selectors {
-			name := "addon-" + a.Name
-			if i > 0 {
-				name = fmt.Sprintf("%s-%d", name, i+1)
-			}
-			out = append(out, &addonsv1.ClusterResourceSet{
-				TypeMeta:   metav1.TypeMeta{APIVersion: addonsv1.GroupVersion.String(), Kind: "ClusterResourceSet"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-				Spec: addonsv1.ClusterResourceSetSpec{
-					ClusterSelector: metav1.LabelSelector{MatchLabels: selector},
-					Resources:       []addonsv1.ResourceRef{{Kind: string(addonsv1.ConfigMapClusterResourceSetResourceKind), Name: "addon-" + a.Name}},
-					Strategy:        string(addonsv1.ClusterResourceSetStrategyApplyOnce),
-				},
-			})
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+// ResourceSets returns the ConfigMap and the ClusterResourceSets of one addon.
+func (a Addon) ResourceSets(namespace string, p Params) ([]client.Object, error) {
+	data, err := a.Render(p)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{"app.kubernetes.io/managed-by": "casement", "app.kubernetes.io/name": a.Name}
+	out := []client.Object{&corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "addon-" + a.Name, Labels: labels,
+			Annotations: map[string]string{"casement.dev/addon-version": a.Version},
+		},
+		Data: map[string]string{a.Name + ".yaml": string(data)},
+	}}
+	for i, selector := range a.Selectors {
+		name := "addon-" + a.Name
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d", name, i+1)
 		}
+		out = append(out, &addonsv1.ClusterResourceSet{
+			TypeMeta:   metav1.TypeMeta{APIVersion: addonsv1.GroupVersion.String(), Kind: "ClusterResourceSet"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+			Spec: addonsv1.ClusterResourceSetSpec{
+				ClusterSelector: metav1.LabelSelector{MatchLabels: selector},
+				Resources:       []addonsv1.ResourceRef{{Kind: string(addonsv1.ConfigMapClusterResourceSetResourceKind), Name: "addon-" + a.Name}},
+				Strategy:        string(addonsv1.ClusterResourceSetStrategyApplyOnce),
+			},
+		})
 	}
 	return out, nil
 }
