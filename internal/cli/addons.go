@@ -19,8 +19,10 @@ func newAddons(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "addons",
 		Short: "What a cluster needs beside Cluster API: network, cloud provider, storage",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  casement addons list
+  casement addons install calico cloud-provider-azure --cluster demo`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newAddonsList(a), newAddonsInstall(a))
 	return c

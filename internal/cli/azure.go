@@ -26,7 +26,7 @@ permissions, which says what casement needs of the real one.`,
   eval "$(casement azure env --for az --state /tmp/az)" && az vm list
   casement azure log -f`,
 	}
-	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a))
+	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a), newAzurePrepare(a))
 	return c
 }
 

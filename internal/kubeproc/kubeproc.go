@@ -159,13 +159,16 @@ func (p *Plane) controllers() []string {
 	return out
 }
 
+// Issuer is who issues the tokens of a management plane's service accounts.
+const Issuer = "https://kubernetes.default.svc"
+
 func (p *Plane) apiServerFlags(etcd string) []string {
 	pki := func(name string) string { return p.path("pki", name) }
 	flags := []string{
 		"--etcd-servers=" + etcd,
 		"--bind-address=" + p.cfg.Host, "--secure-port=" + strconv.Itoa(p.port), "--advertise-address=10.0.0.1",
 		"--tls-cert-file=" + pki("server.crt"), "--tls-private-key-file=" + pki("server.key"), "--client-ca-file=" + pki("ca.crt"),
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + pki("sa.pub"), "--service-account-signing-key-file=" + pki("sa.key"),
+		"--service-account-issuer=" + Issuer, "--service-account-key-file=" + pki("sa.pub"), "--service-account-signing-key-file=" + pki("sa.key"),
 		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none", "--profiling=false",
 	}

@@ -38,8 +38,10 @@ const (
 	identityName   = "cluster-identity"
 	identitySecret = "cluster-identity-secret"
 	planeNamespace = "default"
-	planeLocation  = "westeurope"
 )
+
+// Location is the region that templates get from a plane.
+const Location = "westeurope"
 
 // TemplateVariables are the values of a running plane for cluster templates.
 func TemplateVariables(s Status) (map[string]string, error) {
@@ -49,7 +51,8 @@ func TemplateVariables(s Status) (map[string]string, error) {
 	}
 	return map[string]string{
 		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": s.Azure.ClientID, "AZURE_CLIENT_SECRET": secret,
-		"AZURE_LOCATION": planeLocation, "CLUSTER_IDENTITY_NAME": identityName,
+		"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": s.Azure.ClientID, "APISERVER_LB_DNS_SUFFIX": "casement",
+		"AZURE_LOCATION": Location, "CLUSTER_IDENTITY_NAME": identityName,
 		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": identitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": planeNamespace,
 		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
 		"AZURE_SSH_PUBLIC_KEY": s.Azure.SSHPublicKey, "AZURE_SSH_PUBLIC_KEY_B64": base64.StdEncoding.EncodeToString([]byte(s.Azure.SSHPublicKey)),
@@ -120,6 +123,9 @@ func (c *conductor) runManagers(ctx context.Context, serving func()) error {
 	if err := c.bindRights(ctx); err != nil {
 		return err
 	}
+	if err := c.federate(ctx); err != nil {
+		return nil, err
+	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {
 		return err
@@ -178,7 +184,7 @@ func (c *conductor) managers(ctx context.Context, ports webhookPorts, certs stri
 		return nil, err
 	}
 	endpoints := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
-	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile(), Local: &identity.Local{
+	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
 		IdentityEndpoint: c.azure.endpoint + identityPath, IdentitySecret: c.azure.server.Client().Secret}}
 	ours, err := manager.New(limited, o)
 	if err != nil {

@@ -28,6 +28,9 @@ type Azure struct {
 	CAFile string
 	// Local keeps every cloud on this machine, as the local plane asks; no flag sets it.
 	Local *identity.Local
+	// TokenFile holds the federated token of workload identities; empty means the
+	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	TokenFile string
 }
 
 // Endpoints are where one cloud is reached.

@@ -169,7 +169,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("set up the metrics: %w", err)
 	}
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile, Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

@@ -51,7 +51,7 @@ type Source struct {
 	CertificatePath string
 	Password        string
 	// TokenFile holds the federated token of a workload identity; empty means the
-	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	// pool's.
 	TokenFile string
 	// CredentialsPath is the JSON file of a managed identity's data plane.
 	CredentialsPath string
@@ -80,6 +80,9 @@ type Cloud struct {
 type Config struct {
 	// Clouds overrides environments by name ("AzurePublicCloud").
 	Clouds map[string]Cloud
+	// TokenFile holds the federated token of workload identities; empty means the
+	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	TokenFile string
 	// Log and Observe are handed to each client; see arm.Config.
 	Log     logr.Logger
 	Observe func(arm.Observation)
@@ -169,6 +172,7 @@ func (p *Pool) Credential(environment string, s Source) (azcore.TokenCredential,
 }
 
 func (p *Pool) credential(environment string, s Source) (azcore.TokenCredential, string, error) {
+	s.TokenFile = cmp.Or(s.TokenFile, p.config.TokenFile)
 	if err := s.load(); err != nil {
 		return nil, "", err
 	}

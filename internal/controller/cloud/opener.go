@@ -102,6 +102,9 @@ type Config struct {
 	Grants Grants
 	// Clouds overrides where Azure environments are, by name.
 	Clouds map[string]identity.Cloud
+	// TokenFile holds the federated token of workload identities; empty means the
+	// file that AZURE_FEDERATED_TOKEN_FILE names.
+	TokenFile string
 	// Log gets a line per ARM call at V(4).
 	Log logr.Logger
 	// Observe, when set, is told of every ARM call. It must not block.
@@ -115,7 +118,7 @@ func NewOpener(c Config) *Opener {
 	return &Opener{
 		client:  c.Client,
 		grants:  c.Grants,
-		pool:    identity.New(identity.Config{Clouds: c.Clouds, Log: c.Log, Observe: c.Observe}),
+		pool:    identity.New(identity.Config{Clouds: c.Clouds, TokenFile: c.TokenFile, Log: c.Log, Observe: c.Observe}),
 		readTTL: c.ReadTTL,
 		shared:  map[string]shared{},
 	}
