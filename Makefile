@@ -70,6 +70,9 @@ e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe,
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
 
+e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.36.3 ONLY=part of a name
+	go test -timeout 120m -count=1 -v ./test/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
+
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences)
 
@@ -100,4 +103,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates bench release lint generate verify bump-k8s FORCE

@@ -84,10 +84,14 @@ func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, er
 		return spec, err
 	}
 	spec.Records = n.records
+	program, err := filepath.EvalSymlinks(spec.Path) // the wall is around the file, not the link
+	if err != nil {
+		return spec, err
+	}
 	spec.Dir, spec.OnlyEnv, spec.Env = root, true, append(plainEnvironment(), confine.Marker+"=1")
 	folders := confine.Folders{
 		Write: append([]string{root}, write...),
-		Read:  slices.Concat(read, []string{filepath.Dir(spec.Path)}, confine.System),
+		Read:  slices.Concat(read, []string{filepath.Dir(program)}, confine.System),
 	}
 	spec.Before = func() error {
 		err := folders.Thread()
