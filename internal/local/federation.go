@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/sim/arm"
 )
 
 // The service account whose token casement's manager presents as a workload identity,
@@ -38,7 +38,7 @@ func (c *conductor) federate(ctx context.Context) error {
 		return fmt.Errorf("read the keys of the management API server's tokens: %w", err)
 	}
 	app := c.azure.server.Client()
-	app.Federated = append(app.Federated, arm.Federated{
+	app.Federated = append(app.Federated, azuresim.Federated{
 		Issuer: kubeproc.Issuer, Subject: "system:serviceaccount:" + managerNamespace + ":" + managerAccount, Audience: exchangeAudience, Keys: string(keys),
 	})
 	c.azure.server.Admit(app)
