@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/local"
 )
 
 func newAzure(a *app) *cobra.Command {

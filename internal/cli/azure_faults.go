@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/local"
 )
 
 func newAzureFaults(a *app) *cobra.Command {

@@ -123,8 +123,10 @@ func (c *conductor) runManagers(ctx context.Context, serving func()) error {
 	if err := c.bindRights(ctx); err != nil {
 		return err
 	}
-	if err := c.federate(ctx); err != nil {
-		return nil, err
+	federated, unfederate := context.WithCancel(ctx)
+	defer unfederate()
+	if err := c.federate(federated); err != nil {
+		return err
 	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"casement.dev/casement/internal/sim/guest"
@@ -18,22 +20,26 @@ import (
 // one is missing, the conductor dies while the guest boots, and would again at each
 // start. So a boot leaves a mark on the disk for as long as it lasts, and a guest
 // with the mark of a dead conductor is a suspect: it is not booted any more after
-// maxStrikes deaths, or one that was clearly its own. Suspects of a death from within
-// begin one after the other, so that the next death has one alone.
+// maxStrikes deaths from within, or one that was clearly its own. A conductor that was
+// ended from outside, by a user or with the machine, says nothing about a guest.
+// Suspects of a death from within begin one after the other, so that the next death
+// has one alone.
 type bootMark struct {
-	// Strikes counts the conductors that died while the guest booted, this one
-	// included for as long as it lives.
+	// Strikes counts the conductors that died from within while the guest booted,
+	// this one included for as long as it lives.
 	Strikes int `json:"strikes"`
 	// Conductor says which one it was last.
 	Conductor string `json:"conductor"`
 	// Log is the size of the conductor's log when the boot began, in bytes.
 	Log int64 `json:"log"`
+	// OutOfMemory counts the processes that the kernel had ended for want of memory
+	// when the boot began.
+	OutOfMemory int64 `json:"outOfMemory,omitempty"`
 	// Quarantine is why the guest is not booted any more, or nothing.
 	Quarantine string `json:"quarantine,omitempty"`
 }
 
-// maxStrikes is how many conductors may die while a guest boots. Most die by another
-// hand: a user's, or a machine's that is switched off.
+// maxStrikes is how many conductors may die from within while a guest boots.
 const maxStrikes = 3
 
 // suspectLead is how long a suspect boots before the next one begins; it harms
@@ -79,6 +85,9 @@ func (m *machines) writeMark(id string, mark bootMark) error {
 func (m *machines) beginBoot(ctx context.Context, id string) (done func(), err error) {
 	mark, suspect := m.readMark(id)
 	suspect = suspect && mark.Conductor != thisConductor
+	if suspect && !m.fromWithin(mark) {
+		mark.Strikes = max(0, mark.Strikes-1)
+	}
 	if suspect && mark.Quarantine == "" {
 		if mark.Quarantine = m.judge(mark); mark.Quarantine != "" {
 			if err := m.writeMark(id, mark); err != nil {
@@ -95,7 +104,7 @@ func (m *machines) beginBoot(ctx context.Context, id string) (done func(), err e
 	if mark.Conductor != thisConductor {
 		mark.Strikes++
 	}
-	mark.Conductor = thisConductor
+	mark.Conductor, mark.OutOfMemory = thisConductor, outOfMemory()
 	if info, err := os.Stat(m.dir.Log()); err == nil {
 		mark.Log = info.Size()
 	}
@@ -119,6 +128,28 @@ func (m *machines) awaitSuspects(ctx context.Context) {
 	case <-wait.C:
 	case <-ctx.Done():
 	}
+}
+
+// fromWithin says whether the conductor of a mark ended by itself, or the kernel may
+// have ended it because memory was exhausted.
+func (m *machines) fromWithin(mark bootMark) bool {
+	return diedBy(m.dir.Log(), mark.Log) != "" || outOfMemory() > mark.OutOfMemory
+}
+
+// outOfMemory returns how many processes the kernel has ended for want of memory since
+// the machine started; 0 where it does not say.
+func outOfMemory() int64 {
+	data, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
+			return n
+		}
+	}
+	return 0
 }
 
 // judge says why a guest that a conductor died with goes into quarantine, or nothing.

@@ -50,7 +50,7 @@ func TestQuarantine(t *testing.T) {
 		"its own fault, alone":          {[]string{"overflow killer"}, "stack overflow"},
 		"killed from outside, once":     {[]string{"kill killer"}, ""},
 		"killed from outside, twice":    {[]string{"kill killer", "kill killer"}, ""},
-		"killed from outside, thrice":   {[]string{"kill killer", "kill killer", "kill killer"}, "3 times"},
+		"killed from outside, often":    {[]string{"kill killer", "kill killer", "kill killer", "kill killer"}, ""},
 		"another booted too":            {[]string{"overflow killer bystander"}, ""},
 		"another booted the first time": {[]string{"overflow killer bystander", "overflow killer"}, "booted"},
 	} {
