@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -95,6 +96,26 @@ func TestForeignTokens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTokenEnds presents a token that was good before: what is remembered of it does
+// not outlive it.
+func TestTokenEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, Config{})
+		defer a.Close()
+		a.group()
+		token := a.Token("s", "s", "https://management.azure.com/")
+		for _, step := range []struct {
+			after time.Duration
+			want  int
+		}{{0, http.StatusOK}, {time.Minute, http.StatusOK}, {2 * time.Hour, http.StatusUnauthorized}} {
+			time.Sleep(step.after) // of the bubble's clock
+			if status, _, _ := a.speak(http.MethodGet, "resourceGroups/g", "", "Authorization", "Bearer "+token); status != step.want {
+				t.Errorf("%s later the answer is %d, want %d", step.after, status, step.want)
+			}
+		}
+	})
 }
 
 // vaultStatus asks a key vault for its secrets with a token.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -20,10 +21,10 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// tokenLife is how long an issued token is good.
+// TokenLife is how long an issued token is good.
 const TokenLife = time.Hour
 
-// clockSkew is what Microsoft Entra allows between clocks.
+// ClockSkew is what Microsoft Entra allows between clocks.
 const ClockSkew = 5 * time.Minute
 
 // signer signs the tokens of one local Azure. Entra signs with RSA; this is ECDSA,
@@ -108,6 +109,25 @@ var (
 // tenant, and for one of the audiences. The claims are those of any token that can be
 // read; they hold only without an error.
 func (s *Server) Bearer(raw string, audiences []string) (accessClaims, error) {
+	c, err := s.verify(raw)
+	if err != nil {
+		return c, err
+	}
+	trimmed := func(a string) string { return strings.TrimRight(value.Lower(a), "/") }
+	if !slices.ContainsFunc(c.Audience, func(a string) bool {
+		return slices.ContainsFunc(audiences, func(b string) bool { return trimmed(a) == trimmed(b) })
+	}) {
+		return c, ErrTokenAudience
+	}
+	return c, nil
+}
+
+// verify checks whose token it is, its signature and its time. A client sends one token
+// with each of its requests, so the signature is checked once.
+func (s *Server) verify(raw string) (accessClaims, error) {
+	if c, known := s.verified.find(raw); known && s.Clock.Now().Before(c.ExpiresAt.Add(ClockSkew)) {
+		return c, nil
+	}
 	var c accessClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(raw, &c); err != nil {
 		return c, err
@@ -120,11 +140,31 @@ func (s *Server) Bearer(raw string, audiences []string) (accessClaims, error) {
 	if _, err := parser.ParseWithClaims(raw, &c, func(*jwt.Token) (any, error) { return s.Signer.Key.Public(), nil }); err != nil {
 		return c, err
 	}
-	trimmed := func(a string) string { return strings.TrimRight(value.Lower(a), "/") }
-	if !slices.ContainsFunc(c.Audience, func(a string) bool {
-		return slices.ContainsFunc(audiences, func(b string) bool { return trimmed(a) == trimmed(b) })
-	}) {
-		return c, ErrTokenAudience
-	}
+	s.verified.add(raw, c)
 	return c, nil
+}
+
+// maxVerified bounds the tokens that are remembered.
+const maxVerified = 1024
+
+// verifiedTokens remembers tokens whose signature was good.
+type verifiedTokens struct {
+	mu     sync.RWMutex
+	claims map[string]accessClaims
+}
+
+func (v *verifiedTokens) find(raw string) (accessClaims, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	c, known := v.claims[raw]
+	return c, known
+}
+
+func (v *verifiedTokens) add(raw string, c accessClaims) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.claims == nil || len(v.claims) >= maxVerified {
+		v.claims = map[string]accessClaims{}
+	}
+	v.claims[raw] = c
 }

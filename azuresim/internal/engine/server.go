@@ -62,6 +62,7 @@ type Server struct {
 	budgets  throttle.Buckets
 	pki      *serving
 	Signer   *signer
+	verified verifiedTokens
 	Port     atomic.Int64 // that Serve listens on, 0 before
 
 	mu    sync.RWMutex
