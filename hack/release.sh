@@ -16,6 +16,7 @@ pack() { # FILE DIR ROOT: an archive that is the same for the same files
   tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$time" -C "$2" -c "$3" | gzip -n > "$1"
 }
 pack "$dir/casement-${version#v}.tgz" "$dir" casement && rm -r "$dir/casement"
+pack "$dir/casement-namespaced.tgz" "$dir" casement-namespaced && rm -r "$dir/casement-namespaced"
 
 build() { # PROGRAM ARCH [LDFLAGS]
   CGO_ENABLED=0 GOOS=linux GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= ${3:-}" -o "$dir/$1_linux_$2" "./cmd/$1"

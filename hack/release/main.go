@@ -1,6 +1,6 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, and a Helm chart as a directory), with --sbom the bill of materials of
+// dashboard, alerts, and as directories a Helm chart and the overlay for single namespaces), with --sbom the bill of materials of
 // a program, with --seal the checksums and provenance of a directory, signed if there is a
 // key, or with --verify checks all that. hack/release.sh runs it.
 package main
@@ -125,6 +125,13 @@ func write(dir, image, version string) error {
 	}
 	for name, data := range chart {
 		files[filepath.Join(config.ChartName, name)] = data
+	}
+	overlay, err := config.NamespacedOverlay(image)
+	if err != nil {
+		return err
+	}
+	for name, data := range overlay {
+		files[filepath.Join(config.OverlayName, name)] = data
 	}
 	for name, data := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
