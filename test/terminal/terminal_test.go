@@ -1,5 +1,3 @@
-// Package terminal runs commands against objects and a console whose texts hold escape
-// sequences, and looks at what reaches the user's terminal.
 package terminal
 
 import (

@@ -1,0 +1,5 @@
+// Package terminal runs casement's commands against a real API server whose objects
+// have escape sequences in their texts, and checks that none reaches a terminal.
+//
+// It holds tests only.
+package terminal
