@@ -56,6 +56,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	$(MAKE) e2e-clusterctl
 	go test -timeout 10m -count=1 -v ./test/lro -rounds 10
 	go test -timeout 15m -count=1 -v ./test/privilege -full
+	go test -timeout 10m -count=1 -v ./test/stranger
 	$(MAKE) e2e-sdk
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane

@@ -48,7 +48,7 @@ func serve(casement, az, home string) (*azure, error) {
 		return nil, errors.Join(fmt.Errorf("casement azure serve did not say that it is ready: %w", err), a.process.Wait())
 	}
 	var status struct {
-		Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, SSHPublicKey, Proxy string }
+		Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, SSHPublicKey, Proxy, ClientID, SecretFile string }
 	}
 	out, err := exec.Command(casement, "status", "--state", home, "-o", "json").Output()
 	if err == nil {
@@ -59,8 +59,14 @@ func serve(casement, az, home string) (*azure, error) {
 		return nil, fmt.Errorf("ask for the local Azure's status: %w", err)
 	}
 	z := status.Azure
-	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy,
+	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy, "CLIENT": z.ClientID, "SECRET": z.SecretFile,
 		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g"}
+	secret, err := os.ReadFile(z.SecretFile)
+	if err != nil {
+		a.stop()
+		return nil, err
+	}
+	a.vars["PROXY"] = strings.Replace(z.Proxy, "://", "://casement:"+string(secret)+"@", 1)
 	// casement azure env writes the cloud's description that az registers.
 	if out, err := exec.Command(casement, "azure", "env", "--for", "az", "--state", home).CombinedOutput(); err != nil {
 		a.stop()

@@ -67,6 +67,7 @@ func bootstrapPatch(t *testing.T) string {
 // purpose are the commands whose very purpose is a secret that the user asks for.
 var purpose = map[string]string{
 	"get kubeconfig": "prints the kubeconfig, with the administrator's key, for the user to keep",
+	"azure env":      "prints the secret of the local Azure's application as an export, for the user's shell",
 }
 
 // silent are the commands that print nothing when they succeed, beside cp.
@@ -100,7 +101,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=")
 	p.Run(nil, "up")
-	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "-p", `{"stringData":{"clientSecret":"`+planted["client secret"]+`","certificate":"-----BEGIN PRIVATE KEY-----\n`+planted["client certificate's key"]+`\n-----END PRIVATE KEY-----\n"}}`)
+	planted["client secret"] = p.ClientSecret() // the plane's own, as Azure takes no other
+	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "-p", `{"stringData":{"certificate":"-----BEGIN PRIVATE KEY-----\n`+planted["client certificate's key"]+`\n-----END PRIVATE KEY-----\n"}}`)
 	// The Windows machines have their bootstrap data in custom data, which alone may have
 	// a password; the others in the vault.
 	const release = "        windowsServerVersion:"

@@ -145,6 +145,16 @@ func (p *Plane) Kubeconfig(cluster string) string {
 	return path
 }
 
+// ClientSecret is the secret of the local Azure's own application.
+func (p *Plane) ClientSecret() string {
+	p.t.Helper()
+	data, err := os.ReadFile(p.status().Azure.SecretFile)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
 // Subscription is the ID of the local Azure's subscription.
 func (p *Plane) Subscription() string { return p.status().Azure.SubscriptionID }
 
@@ -232,12 +242,8 @@ func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	secret, err := os.ReadFile(s.Azure.SecretFile)
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	resp, err := client.PostForm(s.Azure.Endpoint+"/"+s.Azure.TenantID+"/oauth2/v2.0/token", url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {string(secret)}, "scope": {"https://management.azure.com/.default"}})
+		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {p.ClientSecret()}, "scope": {"https://management.azure.com/.default"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

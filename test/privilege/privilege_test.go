@@ -45,7 +45,9 @@ func TestUsed(t *testing.T) {
 	p.Run(nil, "kubectl", "scale", "machinepool", "pools-mp-0", "--replicas=0")
 	p.Run(nil, "kubectl", "wait", "azuremachinepool", "pools-mp-0", "--for=jsonpath={.status.replicas}=0", "--timeout=3m")
 	p.Run(nil, "kubectl", "delete", "machinepool", "pools-mp-0", "--timeout=3m")
-	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p", `{"stringData":{"clientSecret":"another"}}`)
+	for _, secret := range []string{"another", p.ClientSecret()} { // a rotation, which is followed
+		p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p", `{"stringData":{"clientSecret":"`+secret+`"}}`)
+	}
 	checkGranted(t, p, permission.Base, secrets, "pools")
 
 	create(t, p, "private", "private", nil)
