@@ -28,9 +28,9 @@ func filled(t *testing.T) (dir string, resources []string) {
 	return dir, resources
 }
 
-// damaged opens a directory whose database was replaced by data, and returns the error
-// of the first start and what the next one has.
-func damaged(t *testing.T, data []byte) (error, []string) {
+// damaged opens a directory whose database was replaced by data, and returns what the
+// next start has and the error of the first one.
+func damaged(t *testing.T, data []byte) ([]string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "azure.db")
@@ -51,7 +51,7 @@ func damaged(t *testing.T, data []byte) (error, []string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return first, left
+	return left, first
 }
 
 func TestDamagedDatabase(t *testing.T) {
@@ -64,17 +64,17 @@ func TestDamagedDatabase(t *testing.T) {
 		"empty": {}, "half": whole[:len(whole)/2], "a page": whole[:4096], "text": []byte("hello"), "zeros": make([]byte, len(whole)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if first, _ := damaged(t, data); first == nil {
+			if _, first := damaged(t, data); first == nil {
 				t.Error("the start said nothing")
 			}
 		})
 	}
-	if first, left := damaged(t, whole); first != nil || !slices.Equal(left, resources) {
+	if left, first := damaged(t, whole); first != nil || !slices.Equal(left, resources) {
 		t.Errorf("nothing is damaged: %v, %d resources of %d", first, len(left), len(resources))
 	}
 	head := bytes.Clone(whole)
 	clear(head[:4096])
-	if first, left := damaged(t, head); first == nil || len(left) < len(resources)*9/10 {
+	if left, first := damaged(t, head); first == nil || len(left) < len(resources)*9/10 {
 		t.Errorf("the first page: %v, %d resources of %d", first, len(left), len(resources))
 	}
 }
@@ -97,7 +97,7 @@ func TestRandomlyDamagedDatabase(t *testing.T) {
 		for range n {
 			data[r.IntN(len(data))] = byte(r.Uint32())
 		}
-		first, left := damaged(t, data)
+		left, first := damaged(t, data)
 		if first == nil && !slices.Equal(left, resources) {
 			t.Errorf("seed %d: %d resources of %d, and no word", seed, len(left), len(resources))
 		}

@@ -225,10 +225,3 @@ func replaceFile(file string, data []byte) error {
 	}
 	return err
 }
-
-// putAside renames a damaged file, so that the plane goes on without it and it can still
-// be looked at.
-func putAside(file string) (aside string, err error) {
-	aside = file + ".damaged"
-	return aside, os.Rename(file, aside)
-}

@@ -12,9 +12,8 @@ import (
 // cluster is the one that lives, and what it is to be.
 type cluster struct {
 	*scene
-	pools    bool
-	windows  int // machines asked for
-	upgraded bool
+	pools   bool
+	windows int // machines asked for
 	// vmIDs are what Azure numbers the VM of each infrastructure machine, by its UID; one
 	// that is made anew has another. uids are of what must not be lost.
 	vmIDs, uids map[string]string

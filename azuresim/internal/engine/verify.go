@@ -31,7 +31,7 @@ func (s *Server) Verify() (problems []string) {
 					given++
 				}
 			}
-			if t.types[value.Lower(r.Type)].Has(r) != true || t.records[r.Key] != r {
+			if !t.types[value.Lower(r.Type)].Has(r) || t.records[r.Key] != r {
 				wrong("%s is not found by its type or key", r.ID)
 			}
 		}
