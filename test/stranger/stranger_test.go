@@ -1,5 +1,3 @@
-// Package stranger holds a local plane against another user of the machine: whatever
-// listens is asked, forged tokens are presented, and files and sockets are opened.
 package stranger
 
 import (
