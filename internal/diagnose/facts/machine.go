@@ -23,9 +23,13 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 		return nil, err
 	}
 	err = together(
-		func() error { return cluster(ctx, c, key, f) },
+		func() error {
+			if err := cluster(ctx, c, key, f); err != nil {
+				return err
+			}
+			return configs(ctx, c, f) // which needs the pools
+		},
 		func() error { return infrastructure(ctx, c, f) },
-		func() error { return configs(ctx, c, f) },
 		func() error {
 			short, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()

@@ -1,0 +1,6 @@
+//go:build !race
+
+package userdata
+
+// memoryFactor is 1 without the race detector.
+const memoryFactor = 1
