@@ -76,6 +76,29 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// TestAddressAfterFailure holds that a public IP whose creation failed gets its address
+// from the write that succeeds.
+func TestAddressAfterFailure(t *testing.T) {
+	a := start(t, Config{Host: quickGuests{}})
+	defer a.Close()
+	a.network()
+	a.addFault(fault.Rule{Kind: fault.Operation, Type: "Microsoft.Network/publicIPAddresses", Count: 1})
+	ips, _ := armnetwork.NewPublicIPAddressesClient(engine.DefaultSubscription, a.credential, a.options)
+	body := armnetwork.PublicIPAddress{Location: new("westeurope"), SKU: &armnetwork.PublicIPAddressSKU{Name: new(armnetwork.PublicIPAddressSKUNameStandard)},
+		Properties: &armnetwork.PublicIPAddressPropertiesFormat{PublicIPAllocationMethod: new(armnetwork.IPAllocationMethodStatic)}}
+	p, err := ips.BeginCreateOrUpdate(t.Context(), "g", "late", body, nil)
+	if err == nil {
+		_, err = p.PollUntilDone(t.Context(), nil)
+	}
+	if code(err) != "InternalExecutionError" {
+		t.Fatalf("error %v", err)
+	}
+	p, err = ips.BeginCreateOrUpdate(t.Context(), "g", "late", body, nil)
+	if made := must(t, p, err); made.Properties.IPAddress == nil || *made.Properties.IPAddress == "" {
+		t.Error("it has no address")
+	}
+}
+
 func TestSnapshot(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()

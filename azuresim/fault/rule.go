@@ -83,6 +83,9 @@ type Rule struct {
 	After       int     `json:"after,omitempty"`
 	Count       int     `json:"count,omitempty"`
 	Probability float64 `json:"probability,omitempty"`
+	// Seed makes the rule's chances repeatable; of a rule in a file it is added to the
+	// file's.
+	Seed uint64 `json:"seed,omitempty"`
 
 	// Status, Code and Message replace those of the kind.
 	Status  int    `json:"status,omitempty"`

@@ -9,18 +9,25 @@ import (
 )
 
 // Set holds the rules in force. It is safe for concurrent use; the zero value is
-// an empty Set with seed 0.
+// an empty Set.
 type Set struct {
 	mu    sync.Mutex
-	rules []*Rule
+	rules []*active
 	next  int
-	draw  *rand.Rand
+}
+
+// active is a rule in force. It draws its chances from a source of its own, so that what
+// it does to the calls that it is for does not depend on other rules.
+type active struct {
+	Rule
+	draw *rand.Rand
 }
 
 // New returns a Set with the rules of a file.
 func New(f File) (*Set, error) {
-	s := &Set{draw: rand.New(rand.NewPCG(f.Seed, 0))}
+	s := &Set{}
 	for _, r := range f.Rules {
+		r.Seed += f.Seed
 		if _, err := s.Add(r); err != nil {
 			return nil, err
 		}
@@ -37,7 +44,7 @@ func (s *Set) Add(r Rule) (Rule, error) {
 	defer s.mu.Unlock()
 	s.next++
 	r.ID, r.Seen, r.Struck = strconv.Itoa(s.next), 0, 0
-	s.rules = append(s.rules, &r)
+	s.rules = append(s.rules, &active{r, rand.New(rand.NewPCG(r.Seed, uint64(s.next)))})
 	return r, nil
 }
 
@@ -47,7 +54,7 @@ func (s *Set) List() []Rule {
 	defer s.mu.Unlock()
 	out := make([]Rule, 0, len(s.rules))
 	for _, r := range s.rules {
-		out = append(out, *r)
+		out = append(out, r.Rule)
 	}
 	return out
 }
@@ -57,11 +64,11 @@ func (s *Set) Clear(ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		if !slices.ContainsFunc(s.rules, func(r *Rule) bool { return r.ID == id }) {
+		if !slices.ContainsFunc(s.rules, func(r *active) bool { return r.ID == id }) {
 			return fmt.Errorf("there is no fault %s", id)
 		}
 	}
-	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool { return len(ids) == 0 || slices.Contains(ids, r.ID) })
+	s.rules = slices.DeleteFunc(s.rules, func(r *active) bool { return len(ids) == 0 || slices.Contains(ids, r.ID) })
 	return nil
 }
 
@@ -70,8 +77,8 @@ func (s *Set) Strike(t Target, kinds ...Kind) (Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
-		if slices.Contains(kinds, r.Kind) && s.strikes(r, t) {
-			return *r, true
+		if slices.Contains(kinds, r.Kind) && r.strikes(t) {
+			return r.Rule, true
 		}
 	}
 	return Rule{}, false
@@ -81,26 +88,19 @@ func (s *Set) Strike(t Target, kinds ...Kind) (Rule, bool) {
 func (s *Set) StrikeBy(id string, t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.rules, func(r *Rule) bool { return r.ID == id })
-	return i >= 0 && s.strikes(s.rules[i], t)
+	i := slices.IndexFunc(s.rules, func(r *active) bool { return r.ID == id })
+	return i >= 0 && s.rules[i].strikes(t)
 }
 
 // strikes counts a call that a rule is for and says whether the rule strikes.
-func (s *Set) strikes(r *Rule, t Target) bool {
+func (r *active) strikes(t Target) bool {
 	if !r.matches(t) || r.Count > 0 && r.Struck >= r.Count {
 		return false
 	}
 	r.Seen++
-	if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && s.chance() >= r.Probability {
+	if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && r.draw.Float64() >= r.Probability {
 		return false
 	}
 	r.Struck++
 	return true
-}
-
-func (s *Set) chance() float64 {
-	if s.draw == nil {
-		s.draw = rand.New(rand.NewPCG(0, 0))
-	}
-	return s.draw.Float64()
 }

@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	nonsenseAll  = flag.Bool("nonsense", false, "every nonsense value of every field; otherwise some, by the seed")
-	nonsenseSeed = flag.Uint64("seed", 13, "which fields and values are taken where not all are")
+	nonsenseAll = flag.Bool("nonsense", false, "every nonsense value of every field; otherwise some, by the seed")
+	seed        = flag.Uint64("seed", 13, "of what is drawn: nonsense values, faults")
 )
 
 // spot is a place in a Go value: the fields, pointers and items that lead to it.
@@ -115,7 +115,7 @@ func trials(spec any, count int) []trial {
 	if *nonsenseAll {
 		return all
 	}
-	random := rand.New(rand.NewPCG(*nonsenseSeed, 1))
+	random := rand.New(rand.NewPCG(*seed, 1))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(count, len(all))]
 }

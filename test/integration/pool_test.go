@@ -61,24 +61,32 @@ func (p *pool) settled() []infrav1.AzureMachinePoolMachine {
 	var shown []infrav1.AzureMachinePoolMachine
 	p.eventually(p.azure, func() string {
 		p.play()
-		shown = p.shown()
-		p.get(p.machinePool)
-		switch {
-		case p.azure.Status.Initialization.Provisioned == nil || !*p.azure.Status.Initialization.Provisioned:
-			return "not provisioned"
-		case len(shown) != int(*p.machinePool.Spec.Replicas) || int(p.azure.Status.Replicas) != len(shown):
-			return "not as many instances as wanted"
-		case len(p.azure.Status.LongRunningOperationStates) > 0:
-			return "an operation is under way"
-		}
-		for _, m := range shown {
-			if !m.Status.LatestModelApplied || !m.Status.Ready || len(m.Status.Addresses) < 2 || m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
-				return fmt.Sprintf("instance %s is not as it should be: deleted %v, %+v", m.Name, m.DeletionTimestamp, m.Status)
-			}
-		}
-		return ""
+		var objection string
+		shown, objection = p.unsettled()
+		return objection
 	})
 	return shown
+}
+
+// unsettled returns the instances, and what keeps the pool from being settled.
+func (p *pool) unsettled() (shown []infrav1.AzureMachinePoolMachine, objection string) {
+	p.t.Helper()
+	shown = p.shown()
+	p.get(p.machinePool)
+	switch {
+	case p.azure.Status.Initialization.Provisioned == nil || !*p.azure.Status.Initialization.Provisioned:
+		return shown, "not provisioned"
+	case len(shown) != int(*p.machinePool.Spec.Replicas) || int(p.azure.Status.Replicas) != len(shown):
+		return shown, "not as many instances as wanted"
+	case len(p.azure.Status.LongRunningOperationStates) > 0:
+		return shown, "an operation is under way"
+	}
+	for _, m := range shown {
+		if !m.Status.LatestModelApplied || !m.Status.Ready || len(m.Status.Addresses) < 2 || m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
+			return shown, fmt.Sprintf("instance %s is not as it should be: deleted %v, %+v", m.Name, m.DeletionTimestamp, m.Status)
+		}
+	}
+	return shown, ""
 }
 
 func (p *pool) labels() client.ListOption {

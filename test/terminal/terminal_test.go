@@ -119,7 +119,7 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 		"doctor":         {[]string{"doctor", "demo", "-o", "wide"}, false},
 		"get":            {[]string{"get", "clusters"}, false},
 		"timeline":       {[]string{"timeline", "md-0"}, false},
-		"wait":           {[]string{"wait", "demo", "--timeout", "1s"}, true},
+		"wait":           {[]string{"wait", "demo", "--timeout", "8s"}, true},
 		"logs":           {[]string{"logs", "md-0"}, false},
 		"support":        {[]string{"support", "demo", "--file", archive}, false},
 		"get kubeconfig": {[]string{"get", "kubeconfig", "demo"}, false},

@@ -92,7 +92,7 @@ func networkTypes() []engine.Type {
 		{Name: typeTable, Takes: short, Parts: map[string]bool{"routes": true}, Prepare: prepareArrays("routes"), Guard: guardTable, View: viewUsers("subnets")},
 		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewUsers("subnets"),
 			Refs: []engine.Reference{{Path: "publicIpAddresses", To: typePublicIP}, {Path: "publicIpPrefixes", To: typePrefix}}},
-		{Name: typePublicIP, Takes: short, Put: engine.Work{Name: "ip.put", Run: runAddress, Finish: finishAddress}, Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
+		{Name: typePublicIP, Takes: short, Put: addressWork(), Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
 			Refs: []engine.Reference{{Path: "publicIPPrefix", To: typePrefix}}},
 		{Name: typePrefix, Takes: short, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
 		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, Addresses: []string{"frontendIPConfigurations"},

@@ -28,6 +28,11 @@ func preparePublicIP(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 	return nil
 }
 
+// addressWork is that of each write: the first one may have failed.
+func addressWork() engine.Work {
+	return engine.Work{Name: "ip.put", Run: runAddress, Finish: finishAddress}
+}
+
 // runAddress allocates the address of a public IP, once.
 func runAddress(_ context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
 	if raw, ok := s.Get(op.Target); !ok || strings.Contains(string(raw), `"ipAddress":"`) {

@@ -78,6 +78,15 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 		fmt.Fprintf(i.o.Stderr, "-bash: process substitution is not simulated\n")
 		return 2, false
 	}
+	ctx, leave, err := i.shell.enter(ctx, line)
+	defer leave()
+	if err == nil {
+		err = i.shell.guard(ctx, file)
+	}
+	if err != nil {
+		fmt.Fprintf(i.o.Stderr, "-bash: %v\n", err)
+		return 137, false
+	}
 	for _, stmt := range file.Stmts {
 		err := i.sh.Run(ctx, stmt)
 		status, _ := interp.IsExitStatus(err)

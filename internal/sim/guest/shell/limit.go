@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"runtime"
-	"strconv"
 	"sync/atomic"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Bounds of one run of a script, with all that it starts. They are far above what
@@ -40,7 +36,9 @@ type limits struct {
 
 type usage struct {
 	calls, written atomic.Int64
-	end            context.CancelCauseFunc
+	// factor says that a script replaces parts of variables by others.
+	factor atomic.Bool
+	end    context.CancelCauseFunc
 }
 
 type limitsKey struct{}
@@ -90,22 +88,13 @@ func (s *Shell) counted(ctx context.Context) error {
 	return nil
 }
 
-// vet ends a script that would exhaust the memory, before it runs.
-func (s *Shell) vet(ctx context.Context, script *syntax.File) error {
-	what := tooMuch(script)
-	l, some := ctx.Value(limitsKey{}).(limits)
-	if what == "" || !some {
-		return nil
-	}
-	return s.exceed(l.used, what)
-}
-
 // writer counts what goes through it to w.
 func (s *Shell) writer(ctx context.Context, w io.Writer) io.Writer {
-	if l, some := ctx.Value(limitsKey{}).(limits); some {
-		return &counter{s, l.used, w}
+	l, some := ctx.Value(limitsKey{}).(limits)
+	if _, counted := w.(*counter); !some || counted {
+		return w
 	}
-	return w
+	return &counter{s, l.used, w}
 }
 
 type counter struct {
@@ -130,65 +119,3 @@ type countedFile struct {
 
 // Write implements io.Writer.
 func (f countedFile) Write(p []byte) (int, error) { return f.w.Write(p) }
-
-var sequence = regexp.MustCompile(`\{(-?\d{1,18})\.\.(-?\d{1,18})`)
-
-// tooMuch says what of a script would exhaust the memory in one step, in which
-// nothing could end it: a long sequence, or variables that are put into each other
-// so that they double.
-func tooMuch(script *syntax.File) string {
-	found := ""
-	var assigned []*syntax.Assign
-	syntax.Walk(script, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Lit:
-			for _, m := range sequence.FindAllStringSubmatch(n.Value, -1) {
-				from, errFrom := strconv.ParseInt(m[1], 10, 64)
-				to, errTo := strconv.ParseInt(m[2], 10, 64)
-				if errFrom != nil || errTo != nil || to-from > maxRange || from-to > maxRange {
-					found = fmt.Sprintf("has a sequence of more than %d items", maxRange)
-				}
-			}
-		case *syntax.Assign:
-			if n.Name != nil {
-				assigned = append(assigned, n)
-			}
-		}
-		return found == ""
-	})
-	if found == "" && doubles(assigned) {
-		found = "doubles a variable"
-	}
-	return found
-}
-
-// Rounds of doubles, and how often a first value may be in a variable after them. What
-// grows by a part in each round stays below, what doubles does not.
-const (
-	growthRounds = 40
-	maxGrowth    = 1 << 16
-)
-
-// doubles runs assignments again and again with the sizes of values alone.
-func doubles(assigned []*syntax.Assign) bool {
-	size := map[string]int{}
-	for range growthRounds {
-		for _, a := range assigned {
-			grown := 1
-			if a.Append {
-				grown += size[a.Name.Value]
-			}
-			syntax.Walk(a, func(n syntax.Node) bool {
-				if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !p.Length {
-					grown += size[p.Param.Value]
-				}
-				return true
-			})
-			if grown > maxGrowth {
-				return true
-			}
-			size[a.Name.Value] = max(size[a.Name.Value], grown)
-		}
-	}
-	return false
-}

@@ -19,10 +19,21 @@ func TestScriptsAreBounded(t *testing.T) {
 		"sh: a function in itself": {machine.Linux, "f() { f; }; f", "too deep"},
 		"sh: a script in itself":   {machine.Linux, "echo 'sh /tmp/a' > /tmp/a; sh /tmp/a", "deep"},
 		"sh: a long sequence":      {machine.Linux, "echo {1..1000000000}", "sequence"},
-		"sh: doubling":             {machine.Linux, "x=a; while true; do x=$x$x; done", "doubles"},
-		"sh: doubling by another":  {machine.Linux, "a=x; while true; do b=$a$a; a=$b; done", "doubles"},
-		"sh: doubling in eval":     {machine.Linux, "a=x; while true; do eval 'a=$a$a'; done", "doubles"},
-		"sh: a chain":              {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; f=$e$e$e$e; g=$f$f$f$f; h=$g$g$g$g; i=$h$h$h$h; j=$i$i$i$i", "doubles"},
+		"sh: many sequences":       {machine.Linux, "echo {1..100}{1..100}{1..100}{1..100}", "sequence"},
+		"sh: many alternatives":    {machine.Linux, "echo " + strings.Repeat("{a,b}", 60), "sequence"},
+		"sh: doubling":             {machine.Linux, "x=a; while true; do x=$x$x; done", "variables"},
+		"sh: doubling in silence":  {machine.Linux, "x=a; while ((1)); do x=$x$x; done", "variables"},
+		"sh: doubling by another":  {machine.Linux, "a=x; while true; do b=$a$a; a=$b; done", "variables"},
+		"sh: doubling in eval":     {machine.Linux, "a=x; while true; do eval 'a=$a$a'; done", "variables"},
+		"sh: doubling in a source": {machine.Linux, "echo 'x=a; while ((1)); do x=$x$x; done' > /tmp/s; . /tmp/s", "variables"},
+		"sh: doubling in a trap":   {machine.Linux, "trap 'x=a; while ((1)); do x=$x$x; done' EXIT", "variables"},
+		"sh: doubling arguments":   {machine.Linux, "set -- aaaaaaaaaaaaaaaa; while :; do set -- \"$@\" \"$@\"; done", "command of more"},
+		"sh: doubling an array":    {machine.Linux, "a=(x y); while ((1)); do a+=(\"${a[@]}\"); done", "variables"},
+		"sh: doubling loops":       {machine.Linux, strings.Repeat("for x in \"$x$x$x$x$x$x$x$x$x$x\"; do ", 30) + ":" + strings.Repeat("; done", 30), "can grow"},
+		"sh: doubling defaults":    {machine.Linux, ": ${b:=$a$a$a$a$a$a$a$a$a$a} ${c:=$b$b$b$b$b$b$b$b$b$b} ${d:=$c$c$c$c$c$c$c$c$c$c} ${e:=$d$d$d$d$d$d$d$d}", "can grow"},
+		"sh: replacing":            {machine.Linux, "x=aaaaaaaaaaaaaaaa; while :; do x=${x//a/$x}; done", "variables"},
+		"sh: a chain":              {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; f=$e$e$e$e; g=$f$f$f$f; h=$g$g$g$g; i=$h$h$h$h; j=$i$i$i$i", "can grow"},
+		"sh: a substitution":       {machine.Linux, "x=$(while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done)", "substitutes"},
 		"sh: output":               {machine.Linux, "x=$(printf '%065536d' 1); while true; do echo $x$x$x$x; done", "writes more than"},
 		"batch: a loop":            {machine.Windows, "cmd /c c:\\a.cmd", "lines"},
 		"powershell: doubling":     {machine.Windows, "$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
@@ -79,7 +90,7 @@ func FuzzScripts(f *testing.F) {
 func TestGrowthIsAllowed(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	const script = `PATH=$PATH:/opt/bin; list=; line=; for i in {1..50}; do list="$list $i"; line="$list:$i"; args+=" --x=$i"; done
-f() { local a="$1" b="$1$2"; echo "$a$b" > /dev/null; }; f a b; url="https://$HOSTNAME/$PATH/$list"; url="$url?$line"; eval "x=\"$url\""`
+f() { local a="$1" b="${1//a/$2}"; echo "$a$b" > /dev/null; }; f a b; url="https://$HOSTNAME/$PATH/$list"; url="$url?$line"; eval "x=\"$url\""`
 	if code := shell.New(m, nil, nil).Bash(t.Context(), script, shell.Session{}); code != 0 || m.TakeOverrun() != "" {
 		t.Errorf("the script ended with %d", code)
 	}

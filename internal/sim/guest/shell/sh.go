@@ -60,7 +60,11 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
-	if err := s.vet(ctx, file); err != nil {
+	err = s.guard(ctx, file)
+	if err == nil {
+		err = s.begins(ctx, o)
+	}
+	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
 		return 137
 	}
@@ -110,6 +114,7 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 			env = append(env, k+"="+v)
 		}
 	}
+	sourced := &scripts{}
 	r, err := interp.New(
 		interp.Env(expand.ListEnviron(env...)),
 		interp.StdIO(o.Stdin, o.Stdout, o.Stderr),
@@ -121,18 +126,26 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 			if err := s.counted(ctx); err != nil {
 				return nil, err
 			}
-			if args[0] == "eval" {
-				if file, err := syntax.NewParser().Parse(strings.NewReader(strings.Join(args[1:], " ")), ""); err == nil {
-					if err := s.vet(ctx, file); err != nil {
-						return nil, err
-					}
-				}
+			if err := s.measure(ctx, args); err != nil {
+				return nil, err
+			}
+			args, err := s.nested(ctx, sourced, args)
+			if err != nil {
+				return nil, err
 			}
 			return call(ctx, args)
 		}),
-		interp.OpenHandler(s.open),
+		interp.OpenHandler(func(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
+			if text, ok := sourced.take(p); ok {
+				return script{strings.NewReader(text)}, nil
+			}
+			return s.open(ctx, p, flag, perm)
+		}),
 		interp.ReadDirHandler2(func(ctx context.Context, p string) ([]fs.DirEntry, error) { return s.guest.Root.ReadDir(p) }),
 		interp.StatHandler(func(ctx context.Context, p string, follow bool) (fs.FileInfo, error) {
+			if p == checkpoint {
+				return nil, s.measure(ctx, nil)
+			}
 			if follow {
 				return s.guest.Root.Stat(p)
 			}
@@ -219,7 +232,7 @@ func (d device) Write(b []byte) (int, error) {
 // execute runs what is no builtin: a command of the table or a script file.
 func (s *Shell) execute(ctx context.Context, shell string, args []string) error {
 	h := interp.HandlerCtx(ctx)
-	p := &Process{Args: args, Stdin: h.Stdin, Stdout: h.Stdout, Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env)}
+	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env)}
 	return status(s.launch(ctx, p, fmt.Sprintf("%s: %d", shell, h.Pos.Line())))
 }
 
