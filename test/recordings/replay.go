@@ -34,7 +34,17 @@ type replayer struct {
 	// open are our addresses of the operations that a recording has under way, by
 	// the path under which the recording polls them.
 	open map[string]string
+	// made are the identifiers that our Azure made up, by those that the recorded one
+	// made up for the same things.
+	made map[string]string
 }
+
+// maxWaits bounds how often a call is sent again that ours does not answer yet as the
+// recorded one did, every waitStep.
+const (
+	maxWaits = 40
+	waitStep = 15 * time.Second
+)
 
 // maxPolls bounds the polls of one operation: four hours of Azure's time.
 const maxPolls = 4 * 60 * 12
@@ -42,7 +52,7 @@ const maxPolls = 4 * 60 * 12
 // play sends every call of a recording and hands each answer to seen. Recorded polls
 // are not sent: an operation of ours ends when the recorded one does.
 func (r *replayer) play(rec recording, seen func(call, answer)) error {
-	r.open = map[string]string{}
+	r.open, r.made = map[string]string{}, map[string]string{}
 	for i, c := range rec.calls {
 		if c.polls() {
 			if ended(c) {
@@ -57,11 +67,12 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
 		}
-		got, err := r.send(c.Request.Method, c.Request.URL, c.Request.Body)
+		got, err := r.answer(c)
 		if err != nil {
 			return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 		}
 		seen(c, got)
+		r.learn(c, got)
 		if ours := address(got.headers); c.writes() && ours != "" {
 			theirs := address(c.Response.Headers)
 			if theirs == "" {
@@ -71,6 +82,56 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 		}
 	}
 	return nil
+}
+
+// answer sends a call with the identifiers of ours. A recording does not say how much
+// time passes: where ours asks for patience and the recorded answer did not, it passes.
+func (r *replayer) answer(c call) (answer, error) {
+	body := guid.ReplaceAllStringFunc(c.Request.Body, r.ours)
+	url := guid.ReplaceAllStringFunc(c.Request.URL, r.ours)
+	for n := 0; ; n++ {
+		got, err := r.send(c.Request.Method, url, body)
+		if err != nil || n == maxWaits || !behind(c, got) {
+			return got, err
+		}
+		time.Sleep(waitStep)
+	}
+}
+
+func (r *replayer) ours(id string) string {
+	if ours := r.made[strings.ToLower(id)]; ours != "" {
+		return ours
+	}
+	return id
+}
+
+// behind says whether our answer is one that changes with time alone, and the recorded
+// one was given after that: a new principal is not known everywhere, a vault's name not
+// yet resolved.
+func behind(c call, got answer) bool {
+	if errorOf(got.body).Code == "PrincipalNotFound" {
+		return errorOf([]byte(c.Response.Body)).Code != "PrincipalNotFound"
+	}
+	return !c.writes() && stateOf(got.body) == "RegisteringDns" && stateOf([]byte(c.Response.Body)) == "Succeeded"
+}
+
+// stateOf is the provisioning state in a body.
+func stateOf(body []byte) string {
+	var doc struct {
+		Properties struct{ ProvisioningState string }
+	}
+	_ = json.Unmarshal(body, &doc) // a body without one has none
+	return doc.Properties.ProvisioningState
+}
+
+// learn notes what each Azure made up for the same thing: a client sends that back later.
+func (r *replayer) learn(c call, got answer) {
+	theirs := flat([]byte(c.Response.Body))
+	for at, ours := range flat(got.body) {
+		if id := guid.FindString(theirs[at]); id != "" && id != zero && len(theirs[at]) == len(id)+len(`""`) && guid.MatchString(ours) {
+			r.made[strings.ToLower(id)] = guid.FindString(ours)
+		}
+	}
 }
 
 // polledLater says whether the calls still poll an operation that is open.

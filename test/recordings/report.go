@@ -117,7 +117,8 @@ func short(s string) string {
 // baseline lists what may differ on purpose.
 type baseline []allowance
 
-// allowance accepts one path of the answers of a type; "*" accepts any type or method.
+// allowance accepts one path of the answers of a type; "*" accepts any type or method,
+// and at the end of a path all that begin so.
 type allowance struct{ typ, method, at, why string }
 
 // readBaseline reads lines of type, method, path and reason, divided by tabs. Array
@@ -146,6 +147,12 @@ func readBaseline(name string) (baseline, error) {
 func (b baseline) allow(typ, method, at string) bool {
 	at = index.ReplaceAllString(at, "[*]")
 	return slices.ContainsFunc(b, func(a allowance) bool {
-		return (a.typ == "*" || a.typ == typ) && (a.method == "*" || a.method == method) && a.at == at
+		return (a.typ == "*" || a.typ == typ) && (a.method == "*" || a.method == method) && a.covers(at)
 	})
+}
+
+// covers says whether the allowance is for a path.
+func (a allowance) covers(at string) bool {
+	begin, all := strings.CutSuffix(a.at, "*")
+	return a.at == at || all && strings.HasPrefix(at, begin)
 }

@@ -37,7 +37,7 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 			}
 		}
 		if k.Sync {
-			t.Drop(d.ID)
+			k.erase(t, d)
 			progress = true
 			continue
 		}
@@ -48,6 +48,14 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 			Namespace: d.Parsed.Namespace, Location: d.Location(), APIVersion: parent.APIVersion}, k.Delete, k.Takes))
 	}
 	return open, refused, progress
+}
+
+// erase deletes a document of the type and everything below it.
+func (k *Type) erase(t *Tx, d *Doc) {
+	if k.Gone != nil {
+		k.Gone(t, d)
+	}
+	t.Drop(d.ID)
 }
 
 // AwaitEnd waits for the end of an operation.

@@ -1,5 +1,7 @@
 package engine
 
+import "casement.dev/casement/azuresim/internal/value"
+
 // Resource is one line of the inventory.
 type Resource struct {
 	ID       string `json:"id"`
@@ -17,7 +19,7 @@ func (s *Server) Inventory() []Resource {
 	s.Read(func(t *Tx) {
 		for r := range Ascend(t.Order, "") {
 			id := r.Parsed()
-			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location, State: r.State}
+			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location, State: value.OrDefault(r.State, StatusSucceeded)}
 			if r.power != "" {
 				line.State += ", " + r.power
 			}

@@ -20,3 +20,9 @@ func (s *Server) Latency(azure time.Duration) time.Duration {
 	}
 	return time.Duration(float64(azure) * float64(s.pace))
 }
+
+// Of is how long something takes that ends without an operation; nothing in instant
+// mode.
+func (l Latency) Of(azure time.Duration) time.Duration {
+	return time.Duration(float64(azure) * float64(l))
+}

@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // Principal is an identity that a resource stands for. The token service finds it,
 // and what checks rights.
 type Principal struct {
@@ -8,6 +10,8 @@ type Principal struct {
 	// Client and Object are the application's ID and the object's in the directory.
 	Client, Object string
 	Federated      []Federated
+	// Since is when it was made.
+	Since time.Time
 }
 
 // Federated is a federated identity credential: a token of this issuer, subject
@@ -23,22 +27,25 @@ type Federated struct {
 
 // Principal finds the identity that is wanted.
 func (s *Server) Principal(wanted func(Principal) bool) (out Principal, ok bool) {
-	s.Read(func(t *Tx) {
-		for _, p := range s.Registry.providers {
-			for _, k := range p.Types {
-				if k.Principal == nil {
-					continue
-				}
-				for r := range t.Scan(k.Name, "") {
-					if one := k.Principal(t, t.Doc(r)); wanted(one) {
-						out, ok = one, true
-						return
-					}
+	s.Read(func(t *Tx) { out, ok = FindPrincipal(t, wanted) })
+	return out, ok
+}
+
+// FindPrincipal is Principal within a transaction.
+func FindPrincipal(t *Tx, wanted func(Principal) bool) (out Principal, ok bool) {
+	for _, p := range t.Server.Registry.providers {
+		for _, k := range p.Types {
+			if k.Principal == nil {
+				continue
+			}
+			for r := range t.Scan(k.Name, "") {
+				if one := k.Principal(t, t.Doc(r)); wanted(one) {
+					return one, true
 				}
 			}
 		}
-	})
-	return out, ok
+	}
+	return Principal{}, false
 }
 
 // Roles are those that a principal has at a resource, by the names of their

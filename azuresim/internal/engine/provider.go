@@ -74,6 +74,12 @@ type Type struct {
 	Global bool
 	// Untracked ones are in no list of resources.
 	Untracked bool
+	// Stateless documents have no provisioning state.
+	Stateless bool
+	// Located: the answer to the PUT that makes a resource names it in Location.
+	Located bool
+	// Echoed: a DELETE answers with the document that is deleted.
+	Echoed bool
 	// ETag is how bodies show the ETag.
 	ETag etagForm
 	// Parts are the child types that are inside the document, with the array that
@@ -98,6 +104,8 @@ type Type struct {
 	// Guard refuses a delete, GuardPart that of a part.
 	Guard     func(t *Tx, d *Doc) *Error
 	GuardPart func(t *Tx, part string, id ID) *Error
+	// Gone is called in the transaction that deletes a document, before it is gone.
+	Gone func(t *Tx, d *Doc)
 	// Rests says that View would add nothing; nil never says so.
 	Rests func(t *Tx, r *Record, expand string) bool
 	// View adds to body what is computed on reading.

@@ -60,6 +60,10 @@ func (d *Doc) Key() string {
 	return value.Lower(d.ID)
 }
 
+// MadeBy says whether a transaction makes the document, as that does whose answer to
+// a PUT is put together.
+func (d *Doc) MadeBy(t *Tx) bool { return t.docKeys[d.Key()] && d.Created.Equal(d.Changed) }
+
 func (d *Doc) Location() string { return Region(value.Str(d.Body, "location")) }
 func (d *Doc) State() string    { return value.Str(d.Body, "properties", "provisioningState") }
 

@@ -115,6 +115,7 @@ func (c *Request) put(k *Type) *Error {
 	var view value.Object
 	made := false
 	err := c.Server.Update(func(t *Tx) error {
+		t.Caller = c.Principal
 		if k.Preempts {
 			t.Supersede(c.Id.Key())
 		}
@@ -148,6 +149,9 @@ func (c *Request) put(k *Type) *Error {
 		}
 		if k.Sync {
 			value.Props(d.Body)["provisioningState"] = StatusSucceeded
+			if k.Stateless {
+				delete(value.Props(d.Body), "provisioningState")
+			}
 			t.Put(d)
 			view = t.View(d, "")
 			return nil
@@ -181,6 +185,9 @@ func (c *Request) put(k *Type) *Error {
 	}
 	if op != nil {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
+	}
+	if made && k.Located {
+		c.Writer.Header().Set("Location", c.Id.String())
 	}
 	c.Reply(status, view)
 	return nil
@@ -419,6 +426,7 @@ func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
 
 func (c *Request) delete(k *Type) *Error {
 	var op *Operation
+	var echo any
 	there := false
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(c.Id.Key())
@@ -445,7 +453,10 @@ func (c *Request) delete(k *Type) *Error {
 			}
 		}
 		if k.Sync {
-			t.Drop(d.ID)
+			if k.Echoed {
+				echo = t.View(d, "")
+			}
+			k.erase(t, d)
 			return nil
 		}
 		value.Props(d.Body)["provisioningState"] = "Deleting"
@@ -454,7 +465,7 @@ func (c *Request) delete(k *Type) *Error {
 		return nil
 	})
 	if err == nil && op == nil && there {
-		c.Reply(http.StatusOK, nil)
+		c.Reply(http.StatusOK, echo)
 		return nil
 	}
 	return c.Accepted(op, err)

@@ -14,8 +14,10 @@ import (
 // at once and undone if the transaction fails; nobody else sees them meanwhile.
 type Tx struct {
 	*store
-	Server  *Server
-	Now     time.Time
+	Server *Server
+	Now    time.Time
+	// Caller is the object ID of who asks for a write; "" is the local Azure itself.
+	Caller  string
 	undo    []func()
 	docKeys map[string]bool
 	opKeys  map[string]bool

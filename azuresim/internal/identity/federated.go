@@ -1,25 +1,12 @@
 package identity
 
 import (
-	"strings"
-
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
 // typeFederated are the federated identity credentials of an identity.
 const typeFederated = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
-
-// principalOf is the identity that a user-assigned identity is.
-func principalOf(t *engine.Tx, d *engine.Doc) engine.Principal {
-	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"), Object: value.Str(d.Body, "properties", "principalId")}
-	for _, f := range t.All(typeFederated, d.ID) {
-		p := value.Props(value.CloneObject(f.Body))
-		audience, _, _ := strings.Cut(strings.Join(value.Texts(p, "audiences"), "\n"), "\n")
-		out.Federated = append(out.Federated, engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
-	}
-	return out
-}
 
 // maxFederated is how many credentials an identity may have (Microsoft Learn,
 // "Important considerations and restrictions for federated identity credentials").

@@ -5,11 +5,11 @@
 package identity
 
 import (
-	"casement.dev/casement/azuresim/internal/engine"
-	"casement.dev/casement/azuresim/internal/value"
-)
+	"net/http"
+	"strings"
 
-const typeIdentity = "Microsoft.ManagedIdentity/userAssignedIdentities"
+	"casement.dev/casement/azuresim/internal/engine"
+)
 
 // New is Microsoft.ManagedIdentity.
 func New() engine.Provider {
@@ -17,18 +17,18 @@ func New() engine.Provider {
 		Namespace: "Microsoft.ManagedIdentity",
 		Versions:  []string{"2024-11-30", "2023-01-31", "2018-11-30"},
 		Types: []engine.Type{
-			{Name: typeIdentity, Sync: true, Prepare: prepareIdentity, Principal: principalOf},
-			{Name: typeFederated, Sync: true, Global: true, Prepare: prepareFederated},
+			{Name: typeIdentity, Sync: true, Stateless: true, Located: true, Prepare: prepareIdentity, Principal: principalOf},
+			{Name: typeFederated, Sync: true, Stateless: true, Located: true, Global: true, Prepare: prepareFederated},
 		},
+		NotFound: notFound,
 	}
 }
 
-func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	p := value.Props(d.Body)
-	if old != nil {
-		d.Body["properties"] = value.Clone(old.Body["properties"])
+// notFound is the refusal of a federated credential that is not there. That of an
+// identity is ARM's.
+func notFound(id engine.ID) *engine.Error {
+	if !strings.EqualFold(id.FullType(), typeFederated) {
 		return nil
 	}
-	p["clientId"], p["principalId"], p["tenantId"] = t.Server.GUID(), t.Server.GUID(), t.Server.Options.TenantID
-	return nil
+	return engine.Refuse(http.StatusNotFound, "NotFound", "Resource '%s' was not found.", id)
 }

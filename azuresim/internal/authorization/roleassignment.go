@@ -1,0 +1,87 @@
+package authorization
+
+import (
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const typeAssignment = "Microsoft.Authorization/roleAssignments"
+
+// rolesOf are the roles that are assigned to a principal at a resource or above it.
+func rolesOf(t *engine.Tx, principal string, id engine.ID) []string {
+	var out []string
+	for _, d := range t.All(typeAssignment, "") {
+		p, scope := value.Sub(d.Body, "properties"), ""
+		if d.Parsed.Scope != nil {
+			scope = d.Parsed.Scope.Key()
+		}
+		_, name, _ := strings.Cut(value.Lower(value.Str(p, "roleDefinitionId")), "/roledefinitions/")
+		if in := id.Key() == scope || strings.HasPrefix(id.Key(), scope+"/"); in && value.Str(p, "principalId") == principal {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// replication is how long a new identity takes to be known in the whole directory.
+// Azure promises nothing; its own guide says to try again for some minutes.
+const replication = 20 * time.Second
+
+// prepareAssignment checks and completes a role assignment.
+func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	for _, field := range []string{"roleDefinitionId", "principalId"} {
+		if value.Str(p, field) == "" {
+			return engine.BadRequest("InvalidRequestContent", "The role assignment needs properties.%s.", field)
+		}
+	}
+	if old != nil && !sameGrant(value.Sub(old.Body, "properties"), p) {
+		return engine.Conflict("RoleAssignmentUpdateNotPermitted", "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
+	}
+	if e := definitionThere(t, value.Str(p, "roleDefinitionId")); e != nil {
+		return e
+	}
+	if e := principalThere(t, p); e != nil {
+		return e
+	}
+	p["scope"] = ""
+	if d.Parsed.Scope != nil {
+		p["scope"] = d.Parsed.Scope.String()
+	}
+	for _, other := range t.All(typeAssignment, "") {
+		o := value.Sub(other.Body, "properties")
+		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "scope"), value.Str(p, "scope")) && sameGrant(o, p) {
+			return engine.Conflict("RoleAssignmentExists", "The role assignment already exists. The ID of the existing role assignment is %s.", strings.ReplaceAll(other.Parsed.Name(), "-", ""))
+		}
+	}
+	value.SetDefault(p, "principalType", "ServicePrincipal")
+	for _, field := range []string{"condition", "conditionVersion", "delegatedManagedIdentityResourceId", "description"} {
+		value.SetDefault(p, field, nil)
+	}
+	signRole(t, p, old)
+	return nil
+}
+
+// sameGrant says whether two role assignments give the same role to the same principal.
+func sameGrant(a, b value.Object) bool {
+	return value.Str(a, "principalId") == value.Str(b, "principalId") && strings.EqualFold(value.Str(a, "roleDefinitionId"), value.Str(b, "roleDefinitionId"))
+}
+
+// principalThere refuses an assignment to an identity that the directory does not know
+// yet. Azure does not look where the request says what type of principal it is. Of
+// users, groups and applications nothing is modelled: they count as known.
+func principalThere(t *engine.Tx, p value.Object) *engine.Error {
+	object := value.Str(p, "principalId")
+	if value.Str(p, "principalType") != "" {
+		return nil
+	}
+	made, ok := engine.FindPrincipal(t, func(one engine.Principal) bool { return one.Object == object })
+	if !ok || !t.Now.Before(made.Since.Add(t.Server.Options.Latency.Of(replication))) {
+		return nil
+	}
+	return engine.BadRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group. See https://aka.ms/docs-principaltype",
+		strings.ReplaceAll(object, "-", ""), t.Server.Options.TenantID)
+}

@@ -1,0 +1,156 @@
+package authorization
+
+import (
+	_ "embed"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const typeDefinition = "Microsoft.Authorization/roleDefinitions"
+
+//go:embed roles.tsv
+var rolesTSV string
+
+// role is a built-in role.
+type role struct {
+	id, name, description            string
+	actions, notActions, dataActions []string
+}
+
+// roles are the built-in ones that clusters use.
+var roles = sync.OnceValue(func() []role {
+	list := func(cell string) []string {
+		if cell == "-" {
+			return nil
+		}
+		return strings.Fields(cell)
+	}
+	var out []role
+	for line := range strings.Lines(rolesTSV) {
+		if cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); !strings.HasPrefix(line, "#") {
+			out = append(out, role{id: cells[0], name: cells[1], actions: list(cells[2]), notActions: list(cells[3]), dataActions: list(cells[4]), description: cells[5]})
+		}
+	}
+	return out
+})
+
+// view is a built-in role as clients see it at a scope: "" is the tenant.
+func (r role) view(scope string) value.Object {
+	return value.Object{"id": scope + "/providers/" + typeDefinition + "/" + r.id, "name": r.id, "type": typeDefinition, "properties": value.Object{
+		"roleName": r.name, "type": "BuiltInRole", "description": r.description, "assignableScopes": []any{"/"},
+		"permissions": []any{value.Object{"actions": value.Anys(r.actions), "notActions": value.Anys(r.notActions), "dataActions": value.Anys(r.dataActions), "notDataActions": []any{}}},
+		// Azure's own dates differ by role; who wrote them is empty.
+		"createdOn": "2015-02-02T21:55:09.8806423Z", "updatedOn": "2023-07-10T15:10:53.8947865Z", "createdBy": nil, "updatedBy": nil,
+	}}
+}
+
+// builtIn finds a built-in role.
+func builtIn(id string) (role, bool) {
+	i := slices.IndexFunc(roles(), func(r role) bool { return strings.EqualFold(r.id, id) })
+	if i < 0 {
+		return role{}, false
+	}
+	return roles()[i], true
+}
+
+// definitionThere refuses the reference to a role that does not exist.
+func definitionThere(t *engine.Tx, definition string) *engine.Error {
+	id, err := engine.ParseID(definition)
+	if err == nil {
+		if _, known := builtIn(id.Name()); known || t.Find(canonical(id).Key()) != nil {
+			return nil
+		}
+	}
+	return engine.BadRequest("RoleDefinitionDoesNotExist", "The specified role definition with ID '%s' does not exist.", id.Name())
+}
+
+// canonical is the ID that a role definition has whatever scope it is asked at: that of
+// the subscription.
+func canonical(id engine.ID) engine.ID {
+	id.Scope, id.Group = nil, ""
+	return id
+}
+
+// serveDefinition answers reads of roles, built-in ones included. It leaves the rest to
+// the engine, under the ID of the subscription.
+func serveDefinition(c *engine.Request) (bool, *engine.Error) {
+	if len(c.Id.Names) > 0 {
+		c.Id = canonical(c.Id)
+	}
+	if c.HTTP.Method != http.MethodGet {
+		return false, nil
+	}
+	return readDefinitions(c, "/subscriptions/"+c.Id.Subscription)
+}
+
+// serveTenant answers reads of roles above subscriptions.
+func serveTenant(c *engine.Request) (bool, *engine.Error) {
+	if c.HTTP.Method != http.MethodGet || c.Id.Scope != nil || !strings.EqualFold(c.Id.FullType(), typeDefinition) {
+		return false, nil
+	}
+	if handled, e := readDefinitions(c, ""); handled {
+		return true, e
+	}
+	return true, notFound(c.Id)
+}
+
+// readDefinitions answers the list of the roles of a scope, or a built-in one.
+func readDefinitions(c *engine.Request, scope string) (bool, *engine.Error) {
+	if len(c.Id.Names) == 0 {
+		c.Reply(http.StatusOK, value.Object{"value": definitions(c, scope)})
+		return true, nil
+	}
+	if r, known := builtIn(c.Id.Name()); known {
+		c.Reply(http.StatusOK, r.view(scope))
+		return true, nil
+	}
+	return false, nil
+}
+
+// definitions are the roles of a scope that a $filter leaves.
+func definitions(c *engine.Request, scope string) []any {
+	name, typ := filterValue(c, "roleName"), filterValue(c, "type")
+	out := []any{}
+	keep := func(v value.Object) {
+		p := value.Props(v)
+		if (name == "" || strings.EqualFold(value.Str(p, "roleName"), name)) && (typ == "" || strings.EqualFold(value.Str(p, "type"), typ)) {
+			out = append(out, v)
+		}
+	}
+	for _, r := range roles() {
+		keep(r.view(scope))
+	}
+	c.Server.Read(func(t *engine.Tx) {
+		for _, d := range t.All(typeDefinition, scope) {
+			keep(t.View(d, ""))
+		}
+	})
+	return out
+}
+
+// prepareDefinition checks and completes a role of one's own.
+func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	if value.Str(p, "roleName") == "" {
+		return engine.BadRequest("InvalidRequestContent", "The role definition needs properties.roleName.")
+	}
+	for _, other := range t.All(typeDefinition, "") {
+		if other.Key() != d.Key() && strings.EqualFold(value.Str(other.Body, "properties", "roleName"), value.Str(p, "roleName")) {
+			return engine.Conflict("RoleDefinitionWithSameNameExists", "A custom role with the same name already exists in this directory. Use a different name")
+		}
+	}
+	p["type"] = "CustomRole"
+	value.SetDefault(p, "description", nil)
+	for _, permission := range value.Items(p, "permissions") {
+		for _, list := range []string{"actions", "notActions", "dataActions", "notDataActions"} {
+			value.SetDefault(permission, list, []any{})
+		}
+	}
+	signRole(t, p, old)
+	return nil
+}

@@ -1,0 +1,40 @@
+package identity
+
+import (
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const typeIdentity = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
+// prepareIdentity completes a user-assigned identity. All that a client may set are its
+// place, its tags and its isolation scope.
+func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	scope := value.Str(value.Props(d.Body), "isolationScope")
+	if scope != "" && scope != "None" && scope != "Regional" {
+		return engine.BadRequest("BadRequest", "The isolation scope '%s' is not valid. Valid scopes are None, Regional.", scope)
+	}
+	properties := value.Object{"clientId": t.Server.GUID(), "principalId": t.Server.GUID(), "tenantId": t.Server.Options.TenantID}
+	if old != nil {
+		properties = value.CloneObject(value.Sub(old.Body, "properties"))
+	}
+	if scope != "" {
+		properties["isolationScope"] = scope
+	}
+	d.Body["properties"] = properties
+	value.Ensure(d.Body, "tags")
+	return nil
+}
+
+// principalOf is the identity that a user-assigned identity is.
+func principalOf(t *engine.Tx, d *engine.Doc) engine.Principal {
+	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"), Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}
+	for _, f := range t.All(typeFederated, d.ID) {
+		p := value.Sub(f.Body, "properties")
+		audience, _, _ := strings.Cut(strings.Join(value.Texts(p, "audiences"), "\n"), "\n")
+		out.Federated = append(out.Federated, engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
+	}
+	return out
+}
