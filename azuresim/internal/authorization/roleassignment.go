@@ -82,6 +82,6 @@ func principalThere(t *engine.Tx, p value.Object) *engine.Error {
 	if !ok || !t.Now.Before(made.Since.Add(t.Server.Options.Latency.Of(replication))) {
 		return nil
 	}
-	return engine.BadRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group. See https://aka.ms/docs-principaltype",
+	return engine.BadRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group.  See https://aka.ms/docs-principaltype",
 		strings.ReplaceAll(object, "-", ""), t.Server.Options.TenantID)
 }
