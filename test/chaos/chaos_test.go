@@ -17,6 +17,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "of the moments, the faults and the acts")
 	rounds = flag.Int("rounds", 2, "how many rounds; make e2e-chaos has more")
 	plot   = flag.String("plot", "", "file for a plot of the times to come to rest (SVG)")
+	fury   = flag.Int("fury", 1, "times as many kills and stops in a round, in as much time")
 	theme  = flag.String("theme", "", "what goes wrong in every round, instead of what is drawn")
 )
 

@@ -72,8 +72,8 @@ func (s *scene) must(args ...string) string {
 
 // harm does something so many times, at random moments.
 func (s *scene) harm(times int, what func()) {
-	for range times {
-		time.Sleep(time.Duration(s.random.Int64N(int64(1500 * time.Millisecond)))) // the moment is what the test is about
+	for range times * *fury {
+		time.Sleep(time.Duration(s.random.Int64N(int64(1500*time.Millisecond) / int64(*fury)))) // the moment is what the test is about
 		what()
 	}
 }
@@ -99,7 +99,8 @@ func (s *scene) failAzure(chance float64) {
 // applyRules adds the rules, which last as long as the conductor.
 func (s *scene) applyRules() {
 	for _, r := range s.rules {
-		if _, err := s.p.Try(nil, append([]string{"azure", "faults", "add"}, r...)...); err != nil {
+		add := append([]string{"azure", "faults", "add", "--seed", fmt.Sprint(s.random.Uint32())}, r...)
+		if _, err := s.p.Try(nil, add...); err != nil {
 			s.t.Logf("add a fault: %v", err) // the conductor was killed meanwhile
 		}
 	}

@@ -1,7 +1,9 @@
 package stranger
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +52,7 @@ func TestStranger(t *testing.T) {
 	}
 	work := task{Listeners: listeners, Endpoint: status.Azure.Endpoint, Tenant: status.Azure.TenantID, Subscription: status.Azure.SubscriptionID, ClientID: status.Azure.ClientID}
 	t.Run("forged tokens", func(t *testing.T) { try(t, work, nil) })
+	t.Run("a node of the cluster", func(t *testing.T) { nodesAreApart(t, p.Home, listeners) })
 	t.Run("another user", func(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("only root may become another user")
@@ -57,6 +60,56 @@ func TestStranger(t *testing.T) {
 		work.Files = filesBelow(t, p.Home)
 		try(t, work, &syscall.Credential{Uid: nobody, Gid: nobody})
 	})
+}
+
+// nodesAreApart asks every kubelet for its pods: with the certificate of a node, which
+// may not, and with that of the API server, which may.
+func nodesAreApart(t *testing.T, home string, listeners []string) {
+	asked := 0
+	for _, address := range listeners {
+		if !strings.HasSuffix(address, ":10250") {
+			continue
+		}
+		asked++
+		for _, who := range []struct {
+			certificate, key string
+			want             int
+		}{
+			{"kubelet-client-current.pem", "kubelet-client-current.pem", http.StatusForbidden},
+			{"apiserver-kubelet-client.crt", "apiserver-kubelet-client.key", http.StatusOK},
+		} {
+			certificate, err := tls.LoadX509KeyPair(below(t, home, who.certificate), below(t, home, who.key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The kubelet's own certificate is signed by itself, as kubeadm has it.
+			tr := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true}}
+			defer tr.CloseIdleConnections()
+			answer, err := (&http.Client{Transport: tr}).Get("https://" + address + "/pods")
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != who.want {
+				t.Errorf("%s with %s: status %d, want %d", address, who.certificate, answer.StatusCode, who.want)
+			}
+		}
+	}
+	if asked < 2 {
+		t.Errorf("%d kubelets were asked", asked)
+	}
+}
+
+// below finds a file of a guest by its name.
+func below(t *testing.T, home, name string) string {
+	t.Helper()
+	for _, file := range filesBelow(t, filepath.Join(home, "vms")) {
+		if filepath.Base(file) == name {
+			return file
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return ""
 }
 
 // try runs the attack in a process of its own and reports what it got.

@@ -14,11 +14,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/limit"
 )
+
+// loginTime is how long a client may take to log in; OpenSSH waits for 2 minutes.
+const loginTime = 30 * time.Second
 
 // Dial connects from the guest to host:port in its network, as the host has laid
 // it out.
@@ -51,8 +56,9 @@ func (g *Guest) serve(ctx context.Context, l net.Listener, service string, handl
 	defer wg.Wait()
 	defer cancel()
 	context.AfterFunc(ctx, func() { l.Close() })
+	bounded := limit.Guests(l)
 	for {
-		c, err := l.Accept()
+		c, err := bounded.Accept()
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			return nil
 		}
@@ -126,10 +132,12 @@ func (g *Guest) authorize(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissio
 }
 
 func (g *Guest) handleSSH(ctx context.Context, c net.Conn, config *ssh.ServerConfig, dial Dial) {
+	_ = c.SetDeadline(time.Now().Add(loginTime)) // a connection without deadlines is not ours
 	conn, channels, requests, err := ssh.NewServerConn(c, config)
 	if err != nil {
 		return // the client has heard it
 	}
+	_ = c.SetDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

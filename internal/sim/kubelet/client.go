@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	authzv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	certsv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
 	coordv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -17,12 +18,13 @@ import (
 )
 
 // client talks to the API server as one identity, over one connection. Only the
-// three API groups a kubelet needs are built, and nothing is cached, so that a
+// four API groups a kubelet needs are built, and nothing is cached, so that a
 // thousand of them fit into one process.
 type client struct {
 	core  corev1client.CoreV1Interface
 	coord coordv1.CoordinationV1Interface
 	certs certsv1.CertificatesV1Interface
+	authz authzv1.AuthorizationV1Interface
 	http  *http.Transport
 	dials *connrotation.Dialer
 }
@@ -74,6 +76,9 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
 	if c.certs, err = certsv1.NewForConfigAndClient(cfg, hc); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", server, err)
+	}
+	if c.authz, err = authzv1.NewForConfigAndClient(cfg, hc); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
 	return c, nil

@@ -28,6 +28,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
 	"casement.dev/casement/internal/pki"
+	"casement.dev/casement/internal/sim/limit"
 )
 
 // Limits of a port forward, those of the real kubelet.
@@ -53,44 +54,36 @@ func (k *Kubelet) serve(ctx context.Context, l net.Listener) error {
 	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
 	mux.HandleFunc("/attach/{namespace}/{pod}/{container}", k.serveAttach)
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.servePortForward)
+	limits := limit.Default()
 	server := &http.Server{
-		Handler: k.authenticated(mux), ReadHeaderTimeout: 30 * time.Second,
+		Handler: k.guarded(mux), ReadHeaderTimeout: limits.Head, IdleTimeout: limits.Idle,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12},
 		// The streaming protocols upgrade a connection, which HTTP/2 cannot.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	end := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer end()
-	if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.ServeTLS(limit.Guests(l), "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("kubelet %s: serve: %w", k.nodeName, err)
 	}
 	return nil
 }
 
-// authenticated lets in who has a client certificate of the cluster's CA; the
-// health check is open.
-func (k *Kubelet) authenticated(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" && !k.trusts(r.TLS) {
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (k *Kubelet) trusts(state *tls.ConnectionState) bool {
+// client is the certificate of who connects, nil where the cluster's CA has not signed it.
+func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.PeerCertificates) == 0 {
-		return false
+		return nil
 	}
 	ca, err := k.readGuest(k.settings.Authentication.X509.ClientCAFile)
 	if err != nil {
-		return false
+		return nil
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err == nil
+	if _, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+		return nil
+	}
+	return state.PeerCertificates[0]
 }
 
 func selfSigned(name, ip string) (tls.Certificate, error) {

@@ -34,6 +34,9 @@ type settings struct {
 			ClientCAFile string `json:"clientCAFile"`
 		} `json:"x509"`
 	} `json:"authentication"`
+	Authorization struct {
+		Mode string `json:"mode"`
+	} `json:"authorization"`
 	RegisterWithTaints []corev1.Taint    `json:"registerWithTaints"`
 	ProviderID         string            `json:"providerID"`
 	EvictionHard       map[string]string `json:"evictionHard"`

@@ -56,6 +56,48 @@ func (l Limits) Listener(inner net.Listener) net.Listener {
 	return netutil.LimitListener(inner, l.Connections)
 }
 
+// guests are the connections that all machines of the simulation together may have.
+var guests = sync.OnceValue(func() chan struct{} { return make(chan struct{}, quarter()) })
+
+// Guests bounds the connections of one machine's listener, which shares its bound with
+// those of all others: there are thousands of them in one process.
+func Guests(inner net.Listener) net.Listener { return shared{inner, guests()} }
+
+// shared is a listener whose connections take a slot each.
+type shared struct {
+	net.Listener
+	slots chan struct{}
+}
+
+// Accept implements net.Listener. A connection beyond the bound is closed at once, so that
+// it holds up no other listener.
+func (l shared) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &slotted{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+		default:
+			_ = c.Close() // it has not been used
+		}
+	}
+}
+
+// slotted gives its slot back when it is closed.
+type slotted struct {
+	net.Conn
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *slotted) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
 // Handler bounds how long the body of a request may take. The bound ends with the body,
 // so that an answer may take longer.
 func (l Limits) Handler(h http.Handler) http.Handler {

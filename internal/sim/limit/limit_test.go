@@ -172,3 +172,54 @@ func TestLong(t *testing.T) {
 		}
 	})
 }
+
+// TestGuests holds that the listeners of all machines share one bound, that a connection
+// beyond it is closed, and that one that ends makes room.
+func TestGuests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := pipes{make(chan net.Conn), make(chan struct{})}, pipes{make(chan net.Conn), make(chan struct{})}
+		accepted := make(chan net.Conn, 1<<13)
+		for _, l := range []pipes{one, other} {
+			bounded := limit.Guests(l)
+			go func() {
+				for {
+					c, err := bounded.Accept()
+					if err != nil {
+						return
+					}
+					accepted <- c
+				}
+			}()
+			defer l.Close()
+		}
+		bound := limit.Default().Connections
+		connect := func(l pipes) (closed bool) {
+			near, far := net.Pipe()
+			l.conns <- far
+			synctest.Wait()
+			if near.SetReadDeadline(time.Now()) != nil {
+				return true // the other end is closed
+			}
+			_, err := near.Read(make([]byte, 1))
+			return errors.Is(err, io.EOF)
+		}
+		for i := range bound {
+			if connect([]pipes{one, other}[i%2]) {
+				t.Fatalf("connection %d of %d is refused", i, bound)
+			}
+		}
+		if !connect(one) || !connect(other) {
+			t.Error("a connection beyond the bound is taken")
+		}
+		c := <-accepted
+		if err := errors.Join(c.Close(), c.Close()); err != nil {
+			t.Error(err)
+		}
+		if connect(other) {
+			t.Error("a connection that ended makes no room")
+		}
+		for len(accepted) > 0 {
+			(<-accepted).Close()
+		}
+	})
+}
