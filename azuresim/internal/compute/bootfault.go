@@ -7,19 +7,20 @@ import (
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 )
 
 // capacity refuses a machine for lack of quota or of its size, if a rule says so.
-func capacity(t *engine.Tx, d *engine.Doc, s size, used int) *engine.Error {
+func capacity(t *engine.Tx, d *engine.Doc, s catalogue.Size, used int) *engine.Error {
 	rule, ok := t.Server.Faults().Strike(engine.FaultTarget(http.MethodPut, d.Parsed), fault.Quota, fault.SKU)
 	switch {
 	case !ok:
 		return nil
 	case rule.Kind == fault.SKU:
-		return engine.Overlay(errSKU(s.name, d.Location()), rule)
+		return engine.Overlay(errSKU(s.Name, d.Location()), rule)
 	}
-	return engine.Overlay(errQuota(s.family, d.Location(), used, used, s.cores), rule)
+	return engine.Overlay(errQuota(s.Family, d.Location(), used, used, s.VCPUs), rule)
 }
 
 // bootFault spoils or delays a boot. It returns the error that the operation of

@@ -3,26 +3,13 @@ package compute
 import (
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// localDisk is what a VM size has on its host for an ephemeral OS disk, in GiB.
-type localDisk struct{ cache, temp int }
-
-// localDisks are the sizes that support ephemeral OS disks, in lower case, with
-// the figures of Microsoft's size pages. A size that is not here has neither.
-// Source: https://learn.microsoft.com/azure/virtual-machines/sizes.
-func localDiskOf(sz size) localDisk {
-	return map[string]localDisk{
-		"standard_d2s_v3": {50, 16}, "standard_d4s_v3": {100, 32}, "standard_d8s_v3": {200, 64},
-		"standard_e2s_v3": {50, 32}, "standard_ds2_v2": {86, 14}, "standard_f2s_v2": {32, 16}, "standard_f4s_v2": {64, 32},
-		"standard_d2ds_v5": {0, 75}, "standard_nc6s_v3": {0, 736},
-	}[value.Lower(sz.name)]
-}
-
 // checkEphemeral holds an ephemeral OS disk to what the size has room for.
-func checkEphemeral(osDisk value.Object, sz size) *engine.Error {
+func checkEphemeral(osDisk value.Object, sz catalogue.Size) *engine.Error {
 	settings := value.Sub(osDisk, "diffDiskSettings")
 	if settings == nil {
 		return nil
@@ -33,28 +20,33 @@ func checkEphemeral(osDisk value.Object, sz size) *engine.Error {
 	if c := value.Str(osDisk, "caching"); c != "" && !strings.EqualFold(c, "ReadOnly") {
 		return invalid("osDisk.caching", "Caching type '%s' is not allowed for an Ephemeral OS disk. The only caching type supported is ReadOnly.", c)
 	}
-	room := localDiskOf(sz)
 	placement := value.Str(settings, "placement")
 	if placement == "" {
-		if placement = "CacheDisk"; room.cache == 0 {
-			placement = "ResourceDisk"
-		}
+		placement = firstPlacement(sz)
 	}
-	limit := room.cache
-	if placement == "ResourceDisk" {
-		limit = room.temp
-	}
-	if limit == 0 {
-		return engine.Conflict("NotSupported", "The Diff Disk Placement of type '%s' is not supported for VM size %s. Please request with different DiffDiskPlacement or use a different VM Sku which supports the current DiffDiskPlacement in the request.", placement, sz.name)
+	limit := map[string]int{"CacheDisk": sz.CacheGiB, "ResourceDisk": sz.TempGiB, "NvmeDisk": sz.NVMeMiB >> 10}[placement]
+	if limit == 0 || !sz.Ephemeral() {
+		return engine.Conflict("NotSupported", "The Diff Disk Placement of type '%s' is not supported for VM size %s. Please request with different DiffDiskPlacement or use a different VM Sku which supports the current DiffDiskPlacement in the request.", placement, sz.Name)
 	}
 	gib, ok := value.Int(osDisk, "diskSizeGB")
 	if !ok {
 		gib = defaultOSDisk(osDisk)
 	}
 	if gib > limit {
-		return engine.Conflict("NotSupported", "OS disk of Ephemeral VM with size greater than %d GB is not allowed for VM size %s when the DiffDiskPlacement is %s. Please refer to https://aka.ms/Ephemeral for more details.", limit, sz.name, placement)
+		return engine.Conflict("NotSupported", "OS disk of Ephemeral VM with size greater than %d GB is not allowed for VM size %s when the DiffDiskPlacement is %s. Please refer to https://aka.ms/Ephemeral for more details.", limit, sz.Name, placement)
 	}
 	return nil
+}
+
+// firstPlacement is where a size has an ephemeral OS disk by default.
+func firstPlacement(sz catalogue.Size) string {
+	switch {
+	case sz.CacheGiB > 0:
+		return "CacheDisk"
+	case sz.TempGiB == 0 && sz.NVMeMiB > 0:
+		return "NvmeDisk"
+	}
+	return "ResourceDisk"
 }
 
 // defaultOSDisk is the size of the images' own OS disk, in GiB.

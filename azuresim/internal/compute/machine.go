@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -11,10 +12,10 @@ import (
 // machineOf is a VM as its host gets it.
 func machineOf(t *engine.Tx, d *engine.Doc) host.VM {
 	p := value.Props(d.Body)
-	size, _ := sizeNamed(value.OrDefault(value.Str(p, "hardwareProfile", "vmSize"), value.Str(d.Body, "sku", "name")))
+	size, _ := catalogue.SizeNamed(value.OrDefault(value.Str(p, "hardwareProfile", "vmSize"), value.Str(d.Body, "sku", "name")))
 	vm := host.VM{
 		ID: d.ID, Name: d.Parsed.Name(), ComputerName: value.Str(p, "osProfile", "computerName"), ResourceGroup: d.Parsed.Group, Location: d.Location(),
-		Size: size.name, Cores: size.cores, MemoryMiB: size.memoryMiB, OS: "Linux", AdminUsername: value.Str(p, "osProfile", "adminUsername"),
+		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, OS: "Linux", AdminUsername: value.Str(p, "osProfile", "adminUsername"),
 		Image: imageOf(value.Sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
 	}
 	vm.Image.Source = value.Str(d.Hidden, "source")

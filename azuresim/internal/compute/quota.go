@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -41,12 +42,12 @@ func usage(t *engine.Tx, subscription, location string) map[string]int {
 
 // quota refuses a VM, or so many instances of a set, that exceed the cores of a
 // family.
-func quota(t *engine.Tx, d *engine.Doc, s size, n int, spot bool) *engine.Error {
-	family, label := s.family, s.family
+func quota(t *engine.Tx, d *engine.Doc, s catalogue.Size, n int, spot bool) *engine.Error {
+	family, label := s.Family, s.Family
 	if spot {
 		family, label = usageSpot, "LowPriority"
 	}
-	used, more := t.UsedOf(d.Parsed.Subscription, d.Location())[family], n*s.cores
+	used, more := t.UsedOf(d.Parsed.Subscription, d.Location())[family], n*s.VCPUs
 	if e := capacity(t, d, s, used); e != nil {
 		return e
 	}
@@ -69,10 +70,10 @@ func listUsages(c *engine.Request) *engine.Error {
 	}
 	out := []any{usage(usageCores, "Total Regional vCPUs", coreLimit), usage(usageMachines, "Virtual Machines", 25000), usage(usageSets, "Virtual Machine Scale Sets", 2500), usage(usageSpot, "Total Regional Spot vCPUs", coreLimit)}
 	seen := map[string]bool{}
-	for _, s := range sizes {
-		if !seen[s.family] {
-			seen[s.family] = true
-			out = append(out, usage(s.family, familyName(s.family), coreLimit))
+	for _, s := range catalogue.Sizes() {
+		if !seen[s.Family] {
+			seen[s.Family] = true
+			out = append(out, usage(s.Family, familyName(s.Family), coreLimit))
 		}
 	}
 	c.Reply(http.StatusOK, value.Object{"value": out})
@@ -87,14 +88,14 @@ func familyName(family string) string {
 
 // usesOf is what a machine of a size takes, unless it is being deleted.
 func usesOf(d *engine.Doc, name string, spot bool) []engine.Use {
-	sz, ok := sizeNamed(name)
+	sz, ok := catalogue.SizeNamed(name)
 	if !ok || isDeleting(d) {
 		return nil
 	}
 	if spot {
-		return []engine.Use{{Name: usageSpot, N: sz.cores}, {Name: usageMachines, N: 1}}
+		return []engine.Use{{Name: usageSpot, N: sz.VCPUs}, {Name: usageMachines, N: 1}}
 	}
-	return []engine.Use{{Name: sz.family, N: sz.cores}, {Name: usageCores, N: sz.cores}, {Name: usageMachines, N: 1}}
+	return []engine.Use{{Name: sz.Family, N: sz.VCPUs}, {Name: usageCores, N: sz.VCPUs}, {Name: usageMachines, N: 1}}
 }
 
 func usesOfVM(d *engine.Doc) []engine.Use {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -21,8 +22,8 @@ const (
 const badPrefix = "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?"
 
 // checkScaleSet refuses what Compute refuses before it takes a scale set.
-func checkScaleSet(t *engine.Tx, d *engine.Doc) (size, *engine.Error) {
-	var none size
+func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) {
+	var none catalogue.Size
 	if e := checkScaleSetName(d); e != nil {
 		return none, e
 	}
@@ -46,10 +47,10 @@ func checkScaleSet(t *engine.Tx, d *engine.Doc) (size, *engine.Error) {
 		return none, e
 	}
 	zones := value.Texts(d.Body, "zones")
-	sz, e := sizeFor(t.Server, d.Location(), value.Str(d.Body, "sku", "name"), nil)
+	sz, e := sizeFor(d.Location(), value.Str(d.Body, "sku", "name"), nil)
 	for _, z := range zones {
 		if e == nil {
-			sz, e = sizeFor(t.Server, d.Location(), value.Str(d.Body, "sku", "name"), []string{z})
+			sz, e = sizeFor(d.Location(), value.Str(d.Body, "sku", "name"), []string{z})
 		}
 	}
 	if e != nil {
@@ -145,7 +146,7 @@ func hasHealth(profile value.Object) bool {
 }
 
 // checkProfile checks the model with the rules of a VM, on a VM that it would make.
-func checkProfile(t *engine.Tx, set *engine.Doc, sz size) *engine.Error {
+func checkProfile(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 	profile := profileOf(set)
 	if e := checkPrefix(set); e != nil {
 		return e
@@ -203,8 +204,8 @@ func base36(n int) string {
 	return strings.Repeat("0", max(0, 6-len(s))) + s
 }
 
-func checkDataDisks(disks []value.Object, sz size) *engine.Error {
-	if limit := 2 * sz.cores; len(disks) > limit {
+func checkDataDisks(disks []value.Object, sz catalogue.Size) *engine.Error {
+	if limit := sz.DataDisks; len(disks) > limit {
 		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", limit)
 	}
 	luns := map[int]bool{}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
 // scale brings a set's instances to its capacity: new ones are made in the state
 // Creating, those that go are marked Deleting. The operation does the rest.
-func scale(t *engine.Tx, set *engine.Doc, sz size) *engine.Error {
+func scale(t *engine.Tx, set *engine.Doc, sz catalogue.Size) *engine.Error {
 	here := slices.DeleteFunc(members(t, set), isDeleting)
 	missing := capacityOf(set) - len(here)
 	if missing < 0 {

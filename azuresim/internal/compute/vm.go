@@ -19,7 +19,7 @@ func prepareVM(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil {
 		return updateVM(t, d, old)
 	}
-	size, e := sizeFor(t.Server, d.Location(), value.Str(p, "hardwareProfile", "vmSize"), value.Texts(d.Body, "zones"))
+	size, e := sizeFor(d.Location(), value.Str(p, "hardwareProfile", "vmSize"), value.Texts(d.Body, "zones"))
 	if e != nil {
 		return e
 	}

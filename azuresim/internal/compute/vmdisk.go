@@ -3,6 +3,7 @@ package compute
 import (
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -39,8 +40,8 @@ func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return e
 		}
 	}
-	if size, ok := sizeNamed(value.Str(p, "hardwareProfile", "vmSize")); ok && len(luns) > 2*size.cores {
-		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", 2*size.cores)
+	if size, ok := catalogue.SizeNamed(value.Str(p, "hardwareProfile", "vmSize")); ok && len(luns) > size.DataDisks {
+		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", size.DataDisks)
 	}
 	return makeDisks(t, d)
 }
@@ -75,7 +76,7 @@ func updateSize(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if strings.EqualFold(now, was) {
 		return nil
 	}
-	size, e := sizeFor(t.Server, d.Location(), now, value.Texts(d.Body, "zones"))
+	size, e := sizeFor(d.Location(), now, value.Texts(d.Body, "zones"))
 	if e != nil {
 		return e
 	}
@@ -172,10 +173,8 @@ func inferOS(p value.Object) {
 		return
 	}
 	image := imageOf(value.Sub(storage, "imageReference"))
-	for _, o := range catalogue() {
-		if strings.EqualFold(o.publisher, image.Publisher) && strings.EqualFold(o.name, image.Offer) {
-			disk["osType"] = o.os
-		}
+	if found, _, ok := catalogue.FindImage(image.Publisher, image.Offer, image.SKU, image.Version); ok {
+		disk["osType"] = found.OS
 	}
 	if image.ID != "" && strings.Contains(value.Lower(image.ID), "-win") {
 		disk["osType"] = "Windows"

@@ -1,20 +1,43 @@
 package engine
 
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
 // Place is a region as the list of locations shows it.
 type Place struct {
-	Display, Geography, Group, Physical, Pair string
-	Latitude, Longitude                       string
+	Display, Geography, Group, Physical string
+	// Pair is the name of the paired region, "" for none.
+	Pair                string
+	Latitude, Longitude string
 	// Zonal regions have availability zones.
 	Zonal bool
 }
 
-// Places are the regions that the local Azure knows.
-// Source: https://learn.microsoft.com/azure/reliability/regions-list.
-var Places = map[string]Place{
-	"westeurope":  {"West Europe", "Europe", "Europe", "Netherlands", "northeurope", "52.3667", "4.9", true},
-	"northeurope": {"North Europe", "Europe", "Europe", "Ireland", "westeurope", "53.3478", "-6.2597", true},
-	"eastus":      {"East US", "United States", "US", "Virginia", "westus", "37.3719", "-79.8164", true},
-	"eastus2":     {"East US 2", "United States", "US", "Virginia", "centralus", "36.6681", "-78.3889", true},
-	"westus2":     {"West US 2", "United States", "US", "Washington", "westcentralus", "47.233", "-119.852", true},
-	"westus":      {"West US", "United States", "US", "California", "eastus", "37.783", "-122.417", false},
+//go:embed regions.tsv
+var regionsTSV string
+
+// Places are the regions of Azure by name.
+var Places = readPlaces(regionsTSV)
+
+// readPlaces reads an embedded table. A row that cannot be read is a mistake in the
+// program, found by the first test.
+func readPlaces(table string) map[string]Place {
+	out := map[string]Place{}
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 9 {
+			panic(fmt.Sprintf("the region %q has %d fields, not 9", line, len(f)))
+		}
+		if _, twice := out[f[0]]; twice {
+			panic(fmt.Sprintf("the region %s is there twice", f[0]))
+		}
+		out[f[0]] = Place{f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8] != "0"}
+	}
+	return out
 }

@@ -9,13 +9,27 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
+// locations are the regions, as a subscription sees them.
 func locations(subscription string) []any {
 	out := []any{}
 	for _, name := range value.SortedKeys(engine.Places) {
 		p := engine.Places[name]
-		out = append(out, value.Object{"id": "/subscriptions/" + subscription + "/locations/" + name, "name": name, "type": "Region", "displayName": p.Display, "regionalDisplayName": "(" + p.Group + ") " + p.Display,
-			"metadata": value.Object{"regionType": "Physical", "regionCategory": "Recommended", "geography": p.Geography, "geographyGroup": p.Group, "physicalLocation": p.Physical, "latitude": p.Latitude, "longitude": p.Longitude,
-				"pairedRegion": []any{value.Object{"name": p.Pair, "id": "/subscriptions/" + subscription + "/locations/" + p.Pair}}}})
+		category, pair := "Other", []any{}
+		if p.Pair != "" {
+			pair = []any{value.Object{"name": p.Pair, "id": "/subscriptions/" + subscription + "/locations/" + p.Pair}}
+		}
+		location := value.Object{"id": "/subscriptions/" + subscription + "/locations/" + name, "name": name, "type": "Region", "displayName": p.Display, "regionalDisplayName": "(" + p.Group + ") " + p.Display}
+		if p.Zonal {
+			category = "Recommended"
+			var zones []any
+			for _, z := range []string{"1", "2", "3"} {
+				zones = append(zones, value.Object{"logicalZone": z, "physicalZone": name + "-az" + z})
+			}
+			location["availabilityZoneMappings"] = zones
+		}
+		location["metadata"] = value.Object{"regionType": "Physical", "regionCategory": category, "geography": p.Geography, "geographyGroup": p.Group, "physicalLocation": p.Physical,
+			"latitude": p.Latitude, "longitude": p.Longitude, "pairedRegion": pair}
+		out = append(out, location)
 	}
 	return out
 }

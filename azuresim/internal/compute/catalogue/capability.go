@@ -1,0 +1,153 @@
+package catalogue
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Capability is one of a size's, as the list of resource SKUs has it.
+type Capability struct{ Name, Value string }
+
+// Capabilities are what the list of resource SKUs shows of a size. Throughput and
+// figures that follow from no rule are not in it.
+func (s Size) Capabilities() []Capability {
+	out := []Capability{
+		{"MaxResourceVolumeMB", strconv.Itoa(s.TempGiB << 10)},
+		{"OSVhdSizeMB", "1047552"},
+		{"vCPUs", strconv.Itoa(s.VCPUs)},
+		{"HyperVGenerations", s.generations()},
+		{"MemoryGB", strconv.FormatFloat(float64(s.MemoryMiB)/1024, 'f', -1, 64)},
+		{"MaxDataDiskCount", strconv.Itoa(s.DataDisks)},
+		{"CpuArchitectureType", s.architecture()},
+		{"LowPriorityCapable", boolean(s.series != "B" && !s.promo)},
+		{"PremiumIO", boolean(s.premium())},
+		{"VMDeploymentTypes", "IaaS"},
+		{"vCPUsAvailable", strconv.Itoa(s.Available())},
+		{"EphemeralOSDiskSupported", boolean(s.Ephemeral())},
+		{"EncryptionAtHostSupported", boolean(s.premium() || s.version >= 4)},
+		{"AcceleratedNetworkingEnabled", boolean(s.accelerated())},
+		{"RdmaEnabled", boolean(s.has('r'))},
+	}
+	add := func(applies bool, name, value string) {
+		if applies {
+			out = append(out, Capability{name, value})
+		}
+	}
+	add(s.Ephemeral(), "SupportedEphemeralOSDiskPlacements", s.placements())
+	add(s.CacheGiB > 0, "CachedDiskBytes", strconv.Itoa(s.CacheGiB<<30))
+	add(s.NVMeMiB > 0, "NvmeDiskSizeInMiB", strconv.Itoa(s.NVMeMiB))
+	add(s.version >= 6, "DiskControllerTypes", "NVMe")
+	add(s.GPUs > 0, "GPUs", strconv.Itoa(s.GPUs))
+	add(s.constrained > 0, "ParentSize", strings.Replace(s.Name, "-"+strconv.Itoa(s.constrained), "", 1))
+	add(s.untrusted(), "TrustedLaunchDisabled", "True")
+	add(s.confidential() != "", "ConfidentialComputingType", s.confidential())
+	return out
+}
+
+// Available is how many vCPUs a guest sees.
+func (s Size) Available() int {
+	if s.constrained > 0 {
+		return s.constrained
+	}
+	return s.VCPUs
+}
+
+// Ephemeral says whether an OS disk can be on the host: in the cache of premium
+// storage, on the temporary disk, or on a local NVMe disk.
+func (s Size) Ephemeral() bool {
+	return s.TempGiB > 0 && (s.premium() || s.has('d')) || s.nvmeOS()
+}
+
+// nvmeOS says whether the OS disk can be on a local NVMe disk.
+func (s Size) nvmeOS() bool { return s.NVMeMiB > 0 && s.version >= 6 }
+
+func (s Size) placements() string {
+	if s.nvmeOS() {
+		return "NvmeDisk"
+	}
+	return "ResourceDisk,CacheDisk"
+}
+
+// UltraDisks says whether ultra disks can be attached, in regions with zones.
+func (s Size) UltraDisks() bool {
+	switch {
+	case s.confidentialSeries(), s.version >= 6 && !s.has('a'):
+		return false
+	case s.series == "B":
+		return true
+	}
+	return s.version >= 5 || s.version >= 2 && s.premium() && s.series != "DS" || s.series == "M" && s.premium()
+}
+
+// premium sizes take premium storage: an s among the features. The series of before
+// the naming conventions have it in the series.
+func (s Size) premium() bool {
+	return s.has('s') || s.series == "DS" || s.series == "GS" || s.series == "DC"
+}
+
+func (s Size) has(feature rune) bool { return strings.ContainsRune(s.features, feature) }
+
+func (s Size) architecture() string {
+	if s.Arm {
+		return "Arm64"
+	}
+	return "x64"
+}
+
+// accelerated says whether interfaces can have accelerated networking: sizes of two
+// vCPUs or more, but for the oldest series and small burstable ones.
+func (s Size) accelerated() bool {
+	switch {
+	case s.series == "A", s.series == "G", s.series == "GS", s.version == 1 && (s.series == "D" || s.series == "DS" || s.series == "L"):
+		return false
+	case s.series == "B" && s.version == 1:
+		return s.VCPUs >= 12
+	}
+	return s.VCPUs >= 2 || s.version >= 3
+}
+
+// generations are the Hyper-V generations of images that a size boots.
+// Source: https://learn.microsoft.com/azure/virtual-machines/generation-2.
+func (s Size) generations() string {
+	newest := s.version >= 6 || s.series == "L" && s.version >= 4 || s.series == "HB" && s.version >= 5
+	bigMemory := s.series == "M" && (s.version >= 3 || s.VCPUs >= 208)
+	accelerators := strings.Contains(s.accelerator, "100") || strings.Contains(s.accelerator, "200") || s.accelerator == "_MI300X" || s.accelerator == "_V710"
+	switch {
+	case s.Arm, s.confidentialSeries(), s.series == "FX", newest, bigMemory, accelerators:
+		return "V2"
+	case s.series == "NP", s.series != "M" && !s.premium() && s.version <= 3:
+		return "V1"
+	}
+	return "V1,V2"
+}
+
+// untrusted sizes have no trusted launch, though they boot images of generation 2.
+// Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
+func (s Size) untrusted() bool {
+	return s.Arm && s.version < 6 || s.series == "M" && s.version < 3 || s.series == "ND" && (s.accelerator == "_A100" || s.Family == "Standard NDASv4_A100 Family")
+}
+
+func (s Size) confidentialSeries() bool {
+	return s.series == "DC" || s.series == "EC" || s.series == "NCC"
+}
+
+// confidential is the technology of confidential VMs, "" where there are none; the
+// series DCsv2 and DCsv3 have enclaves in their place.
+func (s Size) confidential() string {
+	switch {
+	case !s.confidentialSeries():
+		return ""
+	case s.has('a'):
+		return "SNP"
+	case s.has('e'):
+		return "TDX"
+	}
+	return ""
+}
+
+func boolean(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}

@@ -1,0 +1,48 @@
+package catalogue
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFindImage(t *testing.T) {
+	for _, c := range []struct {
+		name, urn   string
+		exact, os   string
+		plan, found bool
+	}{
+		{"latest", "Canonical:UbuntuServer:18.04-LTS:latest", "18.04.202401161", "Linux", false, true},
+		{"any case", "canonical:ubuntuserver:18.04-lts:Latest", "18.04.202401161", "Linux", false, true},
+		{"any version", "MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-smalldisk:20348.1.230101", "20348.1.230101", "Windows", false, true},
+		{"no version", "Canonical:UbuntuServer:18.04-LTS:nonsense", "nonsense", "", false, false},
+		{"a SKU that is not listed", "Canonical:ubuntu-25_10:server-gen2:latest", "1.0.0", "Linux", false, true},
+		{"with a plan", "kinvolk:flatcar-container-linux-free:stable:latest", "4081.2.0", "Linux", true, true},
+		{"of Kubernetes", "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest", "2021.10.15", "Windows", false, true},
+		{"no such Kubernetes", "cncf-upstream:capi:k8s-1dot99dot1-ubuntu-2004:latest", "", "", false, false},
+		{"no such publisher", "nobody:offer:sku:latest", "", "", false, false},
+		{"without a SKU", "Canonical:UbuntuServer::latest", "", "", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := strings.Split(c.urn, ":")
+			i, exact, ok := FindImage(f[0], f[1], f[2], f[3])
+			if ok != c.found || ok && (exact != c.exact || i.OS != c.os || i.Plan != c.plan) {
+				t.Errorf("found %v: %+v, exactly %q", ok, i, exact)
+			}
+		})
+	}
+}
+
+// TestImages: what is listed is found as what it is listed.
+func TestImages(t *testing.T) {
+	seen := map[string]bool{}
+	for _, i := range Images() {
+		urn := strings.ToLower(strings.Join([]string{i.Publisher, i.Offer, i.SKU}, ":"))
+		if seen[urn] {
+			t.Errorf("%s is there twice", urn)
+		}
+		seen[urn] = true
+		if found, exact, ok := FindImage(i.Publisher, i.Offer, i.SKU, i.Latest); !ok || found != i || exact != i.Latest {
+			t.Errorf("%s is listed and not found", urn)
+		}
+	}
+}

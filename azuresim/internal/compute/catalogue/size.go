@@ -1,0 +1,161 @@
+package catalogue
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed sizes.tsv
+var sizesTSV string
+
+//go:embed series.tsv
+var seriesTSV string
+
+// Size is a VM size. Its figures are data; what else it can do follows from its name.
+// Source: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions.
+type Size struct {
+	// Name is Azure's spelling, Family the name that its cores are counted by.
+	Name, Family     string
+	VCPUs, MemoryMiB int
+	GPUs             int
+	// Arm sizes have Arm64 processors.
+	Arm bool
+	// TempGiB and CacheGiB are on the host, for ephemeral OS disks too; NVMeMiB is
+	// what local NVMe disks have.
+	TempGiB, CacheGiB, NVMeMiB int
+	// DataDisks is how many can be attached.
+	DataDisks int
+
+	// The parts of the name: Standard_E16-4ads_v5 has the series E, 4 cores for use,
+	// the features "ads" and the version 5.
+	series, features string
+	constrained      int
+	accelerator      string
+	version          int
+	promo            bool
+}
+
+// Sizes are all sizes, sorted by name as Azure's list is.
+var Sizes = sync.OnceValue(func() []Size {
+	list := mustRead(sizesTSV, 6, newSize)
+	slices.SortFunc(list, func(a, b Size) int { return strings.Compare(a.Name, b.Name) })
+	return list
+})
+
+var sizesByName = sync.OnceValue(func() map[string]Size {
+	out := make(map[string]Size, len(Sizes()))
+	for _, s := range Sizes() {
+		out[strings.ToLower(s.Name)] = s
+	}
+	return out
+})
+
+// SizeNamed finds a size by its name in any case.
+func SizeNamed(name string) (Size, bool) {
+	s, ok := sizesByName()[strings.ToLower(name)]
+	return s, ok
+}
+
+// nameParts are the parts of a size's name that mean something.
+var nameParts = regexp.MustCompile(`^Standard_([A-Z]+)\d+(?:-(\d+))?([a-z]*)(_\w+?)??(?:_v(\d+))?(_Promo)?$`)
+
+// newSize reads a row of sizes.tsv.
+func newSize(f []string) (Size, error) {
+	s := Size{Name: f[0], Family: f[1], Arm: f[5] == "Arm64"}
+	for i, n := range []*int{&s.VCPUs, &s.MemoryMiB, &s.GPUs} {
+		var err error
+		if *n, err = strconv.Atoi(f[2+i]); err != nil {
+			return s, err
+		}
+	}
+	m := nameParts.FindStringSubmatch(s.Name)
+	if m == nil || s.VCPUs == 0 || s.MemoryMiB == 0 {
+		return s, fmt.Errorf("size %s has no figures, or a name that is none of Azure's", s.Name)
+	}
+	s.series, s.features, s.accelerator, s.promo = m[1], m[3], m[4], m[6] != ""
+	s.constrained, _ = strconv.Atoi(m[2]) // 0 for none
+	if s.version, _ = strconv.Atoi(m[5]); s.version == 0 {
+		s.version = 1
+	}
+	for _, row := range seriesRows() {
+		if row.pattern.MatchString(strings.TrimPrefix(s.Name, "Standard_")) {
+			s.TempGiB, s.CacheGiB = row.temp.of(s.VCPUs, 1), row.cache.of(s.VCPUs, 1)
+			s.DataDisks = max(1, min(row.most, row.disks.of(s.VCPUs, 1)))
+			s.NVMeMiB = row.nvme.of(s.VCPUs, 1024)
+			break
+		}
+	}
+	return s, nil
+}
+
+// seriesRow is a row of series.tsv.
+type seriesRow struct {
+	pattern                  *regexp.Regexp
+	temp, cache, disks, nvme figure
+	most                     int
+}
+
+var seriesRows = sync.OnceValue(func() []seriesRow {
+	return mustRead(seriesTSV, 6, func(f []string) (r seriesRow, err error) {
+		if r.pattern, err = regexp.Compile("^(?:" + f[0] + ")$"); err != nil {
+			return r, err
+		}
+		if r.most, err = strconv.Atoi(f[4]); err != nil {
+			return r, err
+		}
+		for i, to := range map[int]*figure{1: &r.temp, 2: &r.cache, 3: &r.disks, 5: &r.nvme} {
+			if *to, err = newFigure(f[i]); err != nil {
+				return r, err
+			}
+		}
+		return r, nil
+	})
+})
+
+// figure is a number, of the size or of each of its vCPUs.
+type figure struct {
+	n    float64
+	each bool
+}
+
+func newFigure(text string) (figure, error) {
+	number, each := strings.CutSuffix(text, "*")
+	n, err := strconv.ParseFloat(number, 64)
+	return figure{n, each}, err
+}
+
+// of is the figure for so many vCPUs, in a unit that is so much smaller.
+func (f figure) of(vcpus int, smaller float64) int {
+	if f.each {
+		return int(math.Round(f.n * smaller * float64(vcpus)))
+	}
+	return int(f.n * smaller)
+}
+
+// mustRead reads an embedded table: tabs divide fields, "#" begins a comment. A table
+// that cannot be read is a mistake in the program, found by the first test.
+func mustRead[T any](table string, fields int, row func([]string) (T, error)) []T {
+	var out []T
+	for line := range strings.Lines(table) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != fields {
+			panic(fmt.Sprintf("the row %q has %d fields, not %d", line, len(f), fields))
+		}
+		v, err := row(f)
+		if err != nil {
+			panic(fmt.Sprintf("the row %q: %v", line, err))
+		}
+		out = append(out, v)
+	}
+	return out
+}
