@@ -50,9 +50,11 @@ func sizes(p *lint.Pass, c *Cluster, s *Subscription) {
 			if zone == "" && len(m.Zones) > 0 {
 				continue
 			}
-			problems := []catalog.Problem{catalog.NoSuchSize(vm)}
+			var problems []catalog.Problem
 			if ok {
 				problems = catalog.CheckVM(sku, vm)
+			} else {
+				problems = []catalog.Problem{catalog.NoSuchSize(vm, slices.Collect(maps.Values(r.sizes)))}
 			}
 			for _, problem := range problems {
 				if !seen[problem] {

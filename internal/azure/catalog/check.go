@@ -40,9 +40,20 @@ const (
 	leastMemoryGiB = 2
 )
 
-// NoSuchSize is the problem of a size that the location does not have.
-func NoSuchSize(vm VM) Problem {
-	return Problem{"spec.vmSize", fmt.Sprintf("%s is not offered in %s", vm.Size, vm.Location), "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"}
+// NoSuchSize is the problem of a size that the location does not have. offered are
+// those that it has; the fix suggests the nearest of them.
+func NoSuchSize(vm VM, offered []SKU) Problem {
+	fix := "choose a size that `az vm list-skus --location " + normal(vm.Location) + "` shows"
+	var names []string
+	for _, sku := range offered {
+		if sku.VCPUs() > 0 {
+			names = append(names, sku.Name)
+		}
+	}
+	if like := nearest(vm.Size, names); len(like) > 0 {
+		fix += ", such as " + strings.Join(like, ", ")
+	}
+	return Problem{"spec.vmSize", fmt.Sprintf("%s is not offered in %s", vm.Size, vm.Location), fix}
 }
 
 // CheckVM finds every reason why a VM cannot be made of a size. All of them need a

@@ -95,9 +95,15 @@ func (s *Session) Size(ctx context.Context, location string, spec *infrav1.Azure
 	if err != nil {
 		return Size{}, err
 	}
-	problems := []catalog.Problem{catalog.NoSuchSize(vm)}
+	var problems []catalog.Problem
 	if ok {
 		problems = catalog.CheckVM(sku, vm)
+	} else {
+		offered, err := s.catalog.SKUs(ctx, vm.Location)
+		if err != nil {
+			return Size{}, err
+		}
+		problems = []catalog.Problem{catalog.NoSuchSize(vm, offered)}
 	}
 	if len(problems) > 0 {
 		return Size{}, invalid(problems)

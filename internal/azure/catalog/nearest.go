@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// suggestions is how many names a message offers in place of a wrong one.
+const suggestions = 3
+
+// nearest are the names that differ least from a wrong one, the nearest first.
+func nearest(wrong string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var list []candidate
+	for _, name := range names {
+		list = append(list, candidate{name, distance(strings.ToLower(wrong), strings.ToLower(name))})
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	})
+	var out []string
+	for _, c := range list[:min(suggestions, len(list))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// distance is how many letters have to be inserted, removed or replaced to make b of a
+// (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

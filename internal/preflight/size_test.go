@@ -1,0 +1,44 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// TestSizes: each size that Azure lists is known; one that it does not list is refused
+// with names that are like it.
+func TestSizes(t *testing.T) {
+	set := manifest(t, nil, "")
+	plan := read(t, set)
+	facts, err := Ask(t.Context(), emulated(t), "test", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := plan.Clusters[0]
+	rules := slices.DeleteFunc(Rules(plan, facts), func(r lint.Rule) bool { return r.ID != "PRE111" })
+	// messages are what is found of the cluster's machines when all have a size.
+	messages := func(size string) []lint.Finding {
+		for _, m := range c.Machines {
+			m.Spec.VMSize = size
+		}
+		return lint.Run(set, rules, lint.Target{})
+	}
+	listed := facts.of(c).region(c).sizes
+	if len(listed) < 1370 {
+		t.Errorf("the location lists %d sizes", len(listed))
+	}
+	for _, sku := range listed {
+		for _, f := range messages(sku.Name) {
+			if sku.VCPUs() > 0 && strings.Contains(f.Message, "is not offered in") {
+				t.Errorf("%s: %s", sku.Name, f.Message)
+			}
+		}
+	}
+	unknown := messages("Standard_Foo")
+	if len(unknown) == 0 || !strings.Contains(unknown[0].Message, "Standard_Foo is not offered in westeurope") || !strings.Contains(unknown[0].Fix, "such as Standard_F") {
+		t.Errorf("Standard_Foo: %+v", unknown)
+	}
+}
