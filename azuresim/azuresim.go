@@ -23,6 +23,7 @@ import (
 	"casement.dev/casement/azuresim/internal/keyvault"
 	"casement.dev/casement/azuresim/internal/network"
 	"casement.dev/casement/azuresim/internal/resources"
+	"casement.dev/casement/azuresim/internal/storage"
 )
 
 // Names that the local Azure has from the start: its tenant, its subscription, and
@@ -176,6 +177,7 @@ func providers(cfg Config) []engine.Provider {
 		identity.New(),
 		authorization.New(),
 		keyvault.New(),
+		storage.New(),
 	}
 }
 

@@ -53,6 +53,9 @@ const maxPolls = 4 * 60 * 12
 // are not sent: an operation of ours ends when the recorded one does.
 func (r *replayer) play(rec recording, seen func(call, answer)) error {
 	r.open, r.made = map[string]string{}, map[string]string{}
+	if err := r.prepare(rec); err != nil {
+		return err
+	}
 	for i, c := range rec.calls {
 		if c.polls() {
 			if ended(c) {

@@ -10,7 +10,7 @@ func (c *Request) act(id ID, a *Action) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(id.Key())
 		if d == nil {
-			return ErrNotFound(id)
+			return t.Server.Registry.notFound(id)
 		}
 		if e := t.Writable(id, id.Key(), ""); e != nil {
 			return e

@@ -31,6 +31,8 @@ const (
 	StyleCompute style = "compute" // status with times; Location with monitor=true
 	StyleDNS     style = "dns"     // network's headers on a 202
 
+	StyleStorage style = "storage" // Location only; a 202 without a body
+
 	StyleDeployment style = "deployment" // Azure-AsyncOperation below the deployment
 )
 
@@ -249,6 +251,8 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	switch op.Style {
 	case StyleGroup:
 		h.Set("Location", base+"/operationresults/"+op.ID+"?"+version)
+	case StyleStorage:
+		h.Set("Location", base+"/providers/"+op.Namespace+"/locations/"+op.Location+"/operationResults/"+op.ID+"?monitor=true&"+version)
 	case StyleDeployment:
 		h.Set("Azure-AsyncOperation", "https://"+host+op.Target+"/operationStatuses/"+op.ID+"?"+version)
 	case StyleCompute:
@@ -277,6 +281,8 @@ func retryAfter(s *Server, h http.Header, op *Operation) {
 		seconds = 3
 	case StyleGroup, StyleDeployment:
 		seconds = 15
+	case StyleStorage:
+		seconds = 17
 	}
 	d := time.Duration(float64(seconds) * float64(time.Second) * float64(s.pace))
 	if s.pace == Instant {

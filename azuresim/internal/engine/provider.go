@@ -68,6 +68,8 @@ type Type struct {
 	Takes time.Duration
 	// Sync types answer without an operation.
 	Sync bool
+	// AsyncCreate types make a resource with an operation, though they are Sync.
+	AsyncCreate bool
 	// Created is the status of a PUT that makes the resource; 201 when 0.
 	Created int
 	// Global types have no location of their own.

@@ -147,7 +147,7 @@ func (c *Request) put(k *Type) *Error {
 		if e := t.danglingReference(k, d); e != nil {
 			return e
 		}
-		if k.Sync {
+		if k.Sync && (old != nil || !k.AsyncCreate) {
 			value.Props(d.Body)["provisioningState"] = StatusSucceeded
 			if k.Stateless {
 				delete(value.Props(d.Body), "provisioningState")
@@ -177,7 +177,7 @@ func (c *Request) put(k *Type) *Error {
 		if k.Created != 0 {
 			status = k.Created
 		}
-	} else if k.Created == http.StatusAccepted {
+	} else if k.Created == http.StatusAccepted && op != nil {
 		status = http.StatusAccepted
 	}
 	if c.HTTP.Method == http.MethodPatch {
@@ -185,6 +185,10 @@ func (c *Request) put(k *Type) *Error {
 	}
 	if op != nil {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
+	}
+	if op != nil && k.Style == StyleStorage {
+		c.Reply(status, nil)
+		return nil
 	}
 	if made && k.Located {
 		c.Writer.Header().Set("Location", c.Id.String())

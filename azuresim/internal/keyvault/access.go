@@ -47,7 +47,7 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 	return e
 }
 
-// vaultPort is what stands behind a vault's name in its address: the port that the
+// vaultPort follows a vault's name in its address: the port that the
 // local Azure listens on.
 func vaultPort(s *engine.Server) string {
 	if port := s.Port.Load(); port != 0 && port != 443 {

@@ -1,10 +1,12 @@
 // Package keyvault is the resource provider Microsoft.KeyVault of the local
-// Azure, and the data plane of its vaults, secrets alone. It imports no other
-// provider; package azuresim alone imports it.
+// Azure: vaults, deleted ones among them, their keys and secrets, and the data
+// plane of secrets. It imports no other provider; package azuresim alone
+// imports it.
 package keyvault
 
 import (
 	"net/http"
+	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
 )
@@ -14,11 +16,16 @@ func New() engine.Provider {
 	return engine.Provider{
 		Namespace: "Microsoft.KeyVault",
 		Versions:  []string{"2024-11-01", "2023-07-01", "2022-07-01", "2019-09-01"},
-		Types: []engine.Type{
-			{Name: typeVault, Sync: true, Prepare: prepareVault, Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
+		Types: append([]engine.Type{
+			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault, Gone: keepDeleted, Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
 			{Name: typeSecret, Sync: true, Global: true, Prepare: prepareSecret},
+			deletedType(),
+		}, keyTypes()...),
+		Routes: []engine.Route{
+			{Method: http.MethodPost, Path: "checknameavailability", Serve: vaultNameFree},
+			{Method: http.MethodGet, Path: "deletedvaults", Serve: listDeleted},
 		},
-		Routes: []engine.Route{{Method: http.MethodPost, Path: "checknameavailability", Serve: vaultNameFree}},
+		NotFound: notFound,
 		Data: func(c *engine.Request) (bool, *engine.Error) {
 			vault, login, ok := vaultOf(c.Host)
 			if !ok {
@@ -28,6 +35,14 @@ func New() engine.Provider {
 		},
 		Hosts: append([]string{"*." + VaultDomain}, vaultHosts()...),
 	}
+}
+
+// notFound is the refusal of a deleted vault that is not there; ARM's is that of others.
+func notFound(id engine.ID) *engine.Error {
+	if strings.EqualFold(id.FullType(), typeDeleted) {
+		return deletedNotFound(id)
+	}
+	return nil
 }
 
 // vaultHosts are the names of key vaults in Azure's clouds.

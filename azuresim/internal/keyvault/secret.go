@@ -1,0 +1,151 @@
+package keyvault
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const typeSecret = typeVault + "/secrets"
+
+// prepareSecret files a secret written through the resource manager, whose value
+// that side never returns.
+func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
+	v, ok := value.Props(d.Body)["value"].(string)
+	if !ok {
+		return engine.BadRequest("BadRequest", "properties.value is missing.")
+	}
+	delete(value.Props(d.Body), "value")
+	addVersion(t, d, value.Object{"value": v})
+	return nil
+}
+
+// addVersion appends a version to a secret.
+func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
+	now := float64(t.Now.Unix())
+	version := value.Object{"version": strings.ReplaceAll(t.Server.GUID(), "-", ""), "value": body["value"], "created": now, "updated": now, "enabled": true}
+	for _, field := range []string{"contentType", "tags"} {
+		if body[field] != nil {
+			version[field] = value.Clone(body[field])
+		}
+	}
+	for k, v := range value.Sub(body, "attributes") {
+		version[k] = v
+	}
+	versions, _ := d.Hidden["versions"].([]any)
+	d.Hidden["versions"] = append(versions, version)
+	return version
+}
+
+// bundle is a secret's version as the data plane shows it.
+func bundle(c *engine.Request, name string, v value.Object, secret bool) value.Object {
+	out := value.Object{"id": "https://" + c.Host + "/secrets/" + name + "/" + value.Str(v, "version"), "attributes": value.Object{"recoveryLevel": "Recoverable+Purgeable"}}
+	for _, k := range []string{"enabled", "created", "updated", "exp", "nbf"} {
+		if v[k] != nil {
+			value.Sub(out, "attributes")[k] = v[k]
+		}
+	}
+	for _, k := range []string{"contentType", "tags"} {
+		if v[k] != nil {
+			out[k] = v[k]
+		}
+	}
+	if secret {
+		out["value"] = v["value"]
+	}
+	return out
+}
+
+func setSecret(c *engine.Request) *engine.Error {
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	if _, ok := body["value"].(string); !ok {
+		return engine.BadRequest("BadParameter", "The request body must have a text under 'value'.")
+	}
+	var out value.Object
+	err := c.Server.Update(func(t *engine.Tx) error {
+		d := t.Edit(c.Id.Key())
+		if d == nil {
+			d = &engine.Doc{ID: c.Id.String(), Type: typeSecret, Parsed: c.Id, Hidden: value.Object{}, Body: value.Object{"properties": value.Object{"provisioningState": engine.StatusSucceeded}}}
+		}
+		out = bundle(c, d.Parsed.Name(), addVersion(t, d, body), true)
+		t.Put(d)
+		return nil
+	})
+	if e := engine.AsError(err); e != nil {
+		return e
+	}
+	c.Reply(http.StatusOK, out)
+	return nil
+}
+
+// versions of the secret that the call is about.
+func versions(c *engine.Request) (out []value.Object) {
+	c.Server.Read(func(t *engine.Tx) {
+		if d := t.Find(c.Id.Key()); d != nil {
+			out = value.Items(d.Hidden, "versions")
+		}
+	})
+	return out
+}
+
+func errSecretNotFound(c *engine.Request) *engine.Error {
+	return engine.Refuse(http.StatusNotFound, "SecretNotFound", "A secret with (name/id) %s was not found in this key vault. If you recently deleted this secret you may be able to recover it using the correct recovery command.", c.Id.Name())
+}
+
+func getSecret(c *engine.Request, version string) *engine.Error {
+	list := versions(c)
+	for _, v := range slices.Backward(list) {
+		if version == "" || strings.EqualFold(value.Str(v, "version"), version) {
+			c.Reply(http.StatusOK, bundle(c, c.Id.Name(), v, true))
+			return nil
+		}
+	}
+	return errSecretNotFound(c)
+}
+
+func secretVersions(c *engine.Request) *engine.Error {
+	out := []any{}
+	for _, v := range versions(c) {
+		out = append(out, bundle(c, c.Id.Name(), v, false))
+	}
+	c.Reply(http.StatusOK, value.Object{"value": out, "nextLink": nil})
+	return nil
+}
+
+func listSecrets(c *engine.Request, vault *engine.Doc) *engine.Error {
+	out := []any{}
+	c.Server.Read(func(t *engine.Tx) {
+		for _, d := range t.All(typeSecret, vault.ID) {
+			if list := value.Items(d.Hidden, "versions"); len(list) > 0 {
+				b := bundle(c, d.Parsed.Name(), list[len(list)-1], false)
+				b["id"] = "https://" + c.Host + "/secrets/" + d.Parsed.Name()
+				out = append(out, b)
+			}
+		}
+	})
+	c.Reply(http.StatusOK, value.Object{"value": out, "nextLink": nil})
+	return nil
+}
+
+// deleteSecret deletes a secret for good; soft delete is not modelled.
+func deleteSecret(c *engine.Request) *engine.Error {
+	list := versions(c)
+	if len(list) == 0 {
+		return errSecretNotFound(c)
+	}
+	if e := engine.AsError(c.Server.Update(func(t *engine.Tx) error { t.Drop(c.Id.Key()); return nil })); e != nil {
+		return e
+	}
+	out := bundle(c, c.Id.Name(), list[len(list)-1], false)
+	now := c.Server.Clock.Now()
+	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.Host+"/deletedsecrets/"+c.Id.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
+	c.Reply(http.StatusOK, out)
+	return nil
+}

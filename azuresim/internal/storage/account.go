@@ -1,0 +1,104 @@
+package storage
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+const typeAccount = "Microsoft.Storage/storageAccounts"
+
+// accountType is the row of storage accounts.
+func accountType() engine.Type {
+	return engine.Type{Name: typeAccount, Style: engine.StyleStorage, Sync: true, AsyncCreate: true, Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}
+}
+
+// accountName is what the name of a storage account is made of.
+// Source: https://learn.microsoft.com/azure/storage/common/storage-account-overview.
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+// services are the endpoints that accounts of a kind have.
+var services = map[string][]string{
+	"StorageV2":        {"blob", "dfs", "file", "queue", "table", "web"},
+	"Storage":          {"blob", "file", "queue", "table"},
+	"BlobStorage":      {"blob", "dfs", "table"},
+	"BlockBlobStorage": {"blob", "dfs", "web"},
+	"FileStorage":      {"file"},
+}
+
+// prepareAccount checks and completes a storage account.
+func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	name, kind, sku := d.Parsed.Name(), value.Str(d.Body, "kind"), value.Str(d.Body, "sku", "name")
+	switch {
+	case !accountName.MatchString(name):
+		return engine.BadRequest("AccountNameInvalid", "%s is not a valid storage account name. Storage account name must be between 3 and 24 characters in length and use numbers and lower-case letters only.", name)
+	case services[kind] == nil:
+		return engine.BadRequest("InvalidValuesForRequestParameters", "Values for request parameters are invalid: kind.")
+	case sku == "":
+		return engine.BadRequest("InvalidValuesForRequestParameters", "Values for request parameters are invalid: sku.")
+	case old == nil && findAccount(t, name) != nil:
+		return engine.Conflict("StorageAccountAlreadyTaken", "The storage account named %s is already taken.", name)
+	}
+	tier, _, _ := strings.Cut(sku, "_")
+	value.Sub(d.Body, "sku")["tier"] = tier
+	value.Ensure(d.Body, "tags")
+	p := value.Props(d.Body)
+	if old != nil {
+		p["keyCreationTime"], p["creationTime"] = value.At(old.Body, "properties", "keyCreationTime"), value.At(old.Body, "properties", "creationTime")
+	}
+	now := t.Now.Format("2006-01-02T15:04:05.0000000Z")
+	service := value.Object{"keyType": "Account", "enabled": true, "lastEnabledTime": now}
+	defaults := value.Object{
+		"keyCreationTime": value.Object{"key1": now, "key2": now}, "creationTime": now,
+		"allowCrossTenantReplication": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true,
+		"privateEndpointConnections": []any{}, "networkAcls": value.Object{"bypass": "AzureServices", "virtualNetworkRules": []any{}, "ipRules": []any{}, "defaultAction": "Allow"},
+		"encryption":      value.Object{"keySource": "Microsoft.Storage", "services": value.Object{"file": service, "blob": value.Clone(service)}},
+		"primaryLocation": d.Location(), "statusOfPrimary": "available",
+	}
+	for field, v := range defaults {
+		value.SetDefault(p, field, v)
+	}
+	if kind != "Storage" && kind != "FileStorage" && tier != "Premium" {
+		value.SetDefault(p, "accessTier", "Hot")
+	}
+	endpoints := value.Object{}
+	for _, s := range services[kind] {
+		endpoints[s] = "https://" + name + "." + s + ".core.windows.net/"
+	}
+	if endpoints["web"] != nil {
+		endpoints["web"] = "https://" + name + ".z1.web.core.windows.net/"
+	}
+	p["primaryEndpoints"] = endpoints
+	return nil
+}
+
+// findAccount finds an account by its name, which is the only one of all Azure.
+func findAccount(t *engine.Tx, name string) *engine.Doc {
+	all := t.All(typeAccount, "")
+	i := slices.IndexFunc(all, func(d *engine.Doc) bool { return strings.EqualFold(d.Parsed.Name(), name) })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// nameFree answers whether an account's name may be used.
+func nameFree(c *engine.Request) *engine.Error {
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	name, taken := value.Str(body, "name"), false
+	c.Server.Read(func(t *engine.Tx) { taken = findAccount(t, name) != nil })
+	answer := value.Object{"nameAvailable": !taken}
+	if taken {
+		answer["reason"], answer["message"] = "AlreadyExists", "The storage account named "+name+" is already taken."
+	}
+	c.Reply(http.StatusOK, answer)
+	return nil
+}
