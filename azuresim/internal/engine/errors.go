@@ -87,3 +87,15 @@ func writeError(w http.ResponseWriter, e *Error) {
 	}
 	_, _ = w.Write(body)
 }
+
+// AsError is the refusal that an error is; others are the local Azure's own fault.
+func AsError(err error) *Error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case *Error:
+		return e
+	default:
+		return Refuse(http.StatusInternalServerError, "InternalServerError", "%s", err)
+	}
+}

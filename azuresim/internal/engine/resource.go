@@ -489,14 +489,3 @@ func (c *Request) Accepted(op *Operation, err error) *Error {
 	c.Reply(http.StatusAccepted, nil)
 	return nil
 }
-
-func AsError(err error) *Error {
-	switch e := err.(type) {
-	case nil:
-		return nil
-	case *Error:
-		return e
-	default:
-		return Refuse(http.StatusInternalServerError, "InternalServerError", "%s", err)
-	}
-}
