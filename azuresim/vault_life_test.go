@@ -116,9 +116,10 @@ func TestStorageAccount(t *testing.T) {
 	a.group()
 	const path = "resourceGroups/g/providers/Microsoft.Storage/storageAccounts/"
 	const body = `{"location": "westeurope", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}`
-	if status, _, h := a.speak("PUT", path+"boot1", body); status != 202 || h.Get("Location") == "" {
+	if status, _, h := a.speak("PUT", path+"boot0", body); status != 202 || h.Get("Location") == "" {
 		t.Errorf("a new account: %d, Location %q", status, h.Get("Location"))
 	}
+	a.carried("PUT", path+"boot1", body)
 	for name, tc := range map[string]struct{ path, body, code string }{
 		"a bad name":   {path + "Boot", body, "AccountNameInvalid"},
 		"no kind":      {path + "boot2", `{"location": "westeurope", "sku": {"name": "Standard_LRS"}}`, "InvalidValuesForRequestParameters"},
