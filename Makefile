@@ -78,7 +78,7 @@ e2e-recordings: ## Recorded traffic of real Azure replayed against the local one
 	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
-	go test -timeout 0 -count=1 -v ./test/integration -run TestLifeAmongFaults -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
+	go test -timeout 0 -count=1 -v ./test/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
 	go test -timeout 0 -count=1 -v ./test/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -fury $(or $(FURY),1) -plot $(CURDIR)/bin/chaos.svg
 
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves

@@ -23,7 +23,7 @@ type azure struct {
 func newAzure(dir string) (*azure, error) {
 	a := &azure{started: &sync.Map{}}
 	var err error
-	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: []string{subscription}, TenantID: tenant, Host: guests{a.started}}); err != nil {
+	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started}}); err != nil {
 		return nil, err
 	}
 	a.client, err = a.Client(tenant, subscription)

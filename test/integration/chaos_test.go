@@ -26,6 +26,7 @@ import (
 
 var (
 	lives    = flag.Int("lives", 1, "how many clusters live while Azure fails")
+	theme    = flag.String("theme", "", "what goes wrong in every life, instead of each in turn")
 	machines = flag.Int("machines", 4, "how many machines each of them has, beside its pools")
 )
 
@@ -45,6 +46,9 @@ var failures = map[string][]fault.Rule{
 
 // themes are the failures, and twice all of them together.
 func themes() []string {
+	if *theme != "" {
+		return []string{*theme}
+	}
 	out := slices.Sorted(maps.Keys(failures))
 	return append(append([]string{everything}, out...), everything)
 }
@@ -70,17 +74,37 @@ type life struct {
 // scaled, repaired and deleted while up to 30 % of the calls fail. Each act comes to rest
 // while the faults go on; nothing is left, made twice, stuck or lost.
 func TestLifeAmongFaults(t *testing.T) {
-	var all []*life
-	for i := range *lives {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			l := &life{bed: newBed(t), random: rand.New(rand.NewPCG(*seed, uint64(i))), theme: themes()[i%len(themes())], vmIDs: map[string]string{}}
-			l.chance = 0.2 + 0.1*l.random.Float64()
-			all = append(all, l)
-			l.live()
-			t.Logf("life %d, %s at %.0f %%: %d faults, slowest act %s", i, l.theme, 100*l.chance, l.faults, l.slowest.Round(100*time.Millisecond))
-		})
-	}
+	all := make([]*life, *lives)
+	t.Run("life", func(t *testing.T) {
+		for i := range all {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				l := &life{bed: newBed(t), random: rand.New(rand.NewPCG(*seed, uint64(i))), theme: themes()[i%len(themes())], vmIDs: map[string]string{}}
+				l.azureC.Spec.SubscriptionID = subscriptionOf(i) // a 429 concerns all of a subscription
+				l.chance = 0.2 + 0.1*l.random.Float64()
+				all[i] = l
+				l.live()
+				t.Logf("%s at %.0f %%: %d faults, slowest act %s", l.theme, 100*l.chance, l.faults, l.slowest.Round(100*time.Millisecond))
+			})
+		}
+	})
 	t.Logf("seed %d\n%s", *seed, lifeTable(all))
+}
+
+// manySubscriptions is how many the local Azure has for lives.
+const manySubscriptions = 64
+
+func subscriptionOf(life int) string {
+	return fmt.Sprintf("00000000-0000-0000-0001-%012d", life%manySubscriptions)
+}
+
+// subscriptions are all of the local Azure.
+func subscriptions() []string {
+	out := []string{subscription}
+	for i := range manySubscriptions {
+		out = append(out, subscriptionOf(i))
+	}
+	return out
 }
 
 // live takes the cluster through its acts.
@@ -260,6 +284,7 @@ func (l *life) act(name string, do func()) {
 	}
 	l.slowest = max(l.slowest, time.Since(began))
 	l.calm()
+	l.t.Logf("%s, %s: at rest after %s, %d faults so far", l.theme, name, time.Since(began).Round(100*time.Millisecond), l.faults)
 	l.account(name)
 	l.fail()
 }
