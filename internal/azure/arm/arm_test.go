@@ -172,6 +172,16 @@ func TestDeleteThroughLocation(t *testing.T) {
 	}
 }
 
+// TestLocationOfWhatIsMade: an answer of a provider without long-running operations says
+// where the resource is.
+func TestLocationOfWhatIsMade(t *testing.T) {
+	w := &wire{replies: map[string][]reply{"PUT " + vm: {{201, `{"properties":{}}`, map[string]string{"Location": vm}}}}}
+	r, err := newClient(t, w).Put(t.Context(), vm, "1", struct{}{})
+	if err != nil || r.Operation != nil || string(r.Body) != `{"properties":{}}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestFailedOperation(t *testing.T) {
 	w := &wire{replies: map[string][]reply{
 		"PUT " + vm:     {{201, creating, map[string]string{"Azure-AsyncOperation": opURL}}},

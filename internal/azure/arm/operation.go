@@ -22,6 +22,9 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 	if err != nil {
 		return Result{}, err
 	}
+	if !goesOn(resp, first) {
+		return Result{Body: first}, nil
+	}
 	poller, err := runtime.NewPoller[json.RawMessage](resp, c.pipeline, nil)
 	if err != nil {
 		return Result{}, operationError(method, id, err)
@@ -34,6 +37,14 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 		return Result{Body: first}, nil
 	}
 	return finished(ctx, poller, method, id)
+}
+
+// goesOn says whether an answer is that of a long-running operation. A Location alone is
+// not: providers without such operations answer 201 with the path of what was made, as
+// Microsoft.ManagedIdentity does.
+// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/async-operations.
+func goesOn(resp *http.Response, first json.RawMessage) bool {
+	return resp.StatusCode == http.StatusAccepted || resp.Header.Get("Azure-AsyncOperation") != "" || !succeeded(first)
 }
 
 // Poll asks once how an operation stands. Result.Operation is set while it goes
