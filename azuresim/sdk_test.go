@@ -226,7 +226,7 @@ func TestErrors(t *testing.T) {
 		"bad api-version":  {"/subscriptions/" + engine.DefaultSubscription + "?api-version=new", token, "InvalidApiVersionParameter", 400},
 		"no subscription":  {"/subscriptions/nope?api-version=2021-04-01", token, "SubscriptionNotFound", 404},
 		"no group":         {"/SUBSCRIPTIONS/" + engine.DefaultSubscription + "//resourcegroups/nope?api-version=2021-04-01", token, "ResourceGroupNotFound", 404},
-		"not modelled":     {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Web/sites/s?api-version=2021-04-01", token, "NotSupportedByLocalAzure", 501},
+		"not modelled":     {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Web/sites?api-version=2021-04-01", token, "NotSupportedByLocalAzure", 501},
 		"tenant level":     {"/providers/Microsoft.Web?api-version=2021-04-01", token, "MissingSubscription", 404},
 		"no such resource": {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/disks/d?api-version=2021-04-01", token, "ResourceGroupNotFound", 404},
 	} {

@@ -62,7 +62,7 @@ func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r 
 	}
 	out := value.Object{}
 	var e *Error
-	c.Server.Read(func(t *Tx) {
+	c.read(func(t *Tx) {
 		var found []*Record
 		if found, e = find(t); e != nil {
 			return
@@ -107,7 +107,7 @@ func (c *Request) listParts() (e *Error) {
 	}
 	var out []any
 	known := false
-	c.Server.Read(func(t *Tx) {
+	c.read(func(t *Tx) {
 		if e = t.groupThere(c.Id); e != nil {
 			return
 		}

@@ -38,11 +38,14 @@ const (
 
 // Operation is one long-running operation. It outlives the process.
 type Operation struct {
-	ID           string          `json:"id"`
-	Action       string          `json:"action"`
-	Method       string          `json:"method"`
-	Target       string          `json:"target"`
-	Lock         string          `json:"lock,omitempty"`
+	ID     string `json:"id"`
+	Action string `json:"action"`
+	Method string `json:"method"`
+	Target string `json:"target"`
+	Lock   string `json:"lock,omitempty"`
+	// Within is the document that the target is a part of, where it stays open to
+	// other writes.
+	Within       string          `json:"within,omitempty"`
 	Style        style           `json:"style"`
 	Subscription string          `json:"subscription"`
 	Namespace    string          `json:"namespace"`
@@ -67,6 +70,9 @@ func (op *Operation) lock() string {
 	}
 	return value.Lower(op.Target)
 }
+
+// document is what an operation on a part changes, "" for one on a resource.
+func (op *Operation) document() string { return value.OrDefault(op.Within, op.Lock) }
 
 // share lets operations have one string for what many of them say.
 func (op *Operation) share() {
@@ -95,6 +101,20 @@ func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 	t.putOp(op)
 	t.started = append(t.started, op)
 	return op
+}
+
+// complete ends an operation in the transaction that began it, as one for which
+// there is nothing to do. One that a fault rule struck takes its way.
+func complete(t *Tx, op *Operation, w Work) *Operation {
+	if op.Fault != nil || w.Run != nil {
+		return op
+	}
+	t.started = slices.DeleteFunc(t.started, func(o *Operation) bool { return o == op })
+	end := *op
+	end.End, end.Status = t.Now, StatusSucceeded
+	t.putOp(&end)
+	t.Server.Registry.works[op.Action].Finish(t, &end, nil, nil)
+	return &end
 }
 
 // drive carries an operation to its end in the background.
@@ -199,8 +219,8 @@ func FinishNothing(*Tx, *Operation, any, *Error) {}
 // FinishPut ends a write: the resource, or the parent of the part written, is
 // Succeeded or Failed.
 func FinishPut(t *Tx, op *Operation, _ any, err *Error) {
-	d := t.Edit(op.lock())
-	if d == nil {
+	d := t.Edit(value.OrDefault(op.document(), op.lock()))
+	if d == nil || op.Within != "" && err == nil {
 		return
 	}
 	d.Settle(err)
@@ -225,18 +245,20 @@ func finishDelete(t *Tx, op *Operation, _ any, err *Error) {
 		FinishPut(t, op, nil, err)
 		return
 	}
-	if op.Lock == "" {
+	if op.document() == "" {
 		t.unlinkParts(op.Target)
 		t.Drop(op.Target)
 		return
 	}
-	d := t.Edit(op.Lock)
+	d := t.Edit(op.document())
 	id, perr := ParseID(op.Target)
 	if d == nil || perr != nil {
 		return
 	}
 	removePart(d, id)
-	value.Props(d.Body)["provisioningState"] = StatusSucceeded
+	if op.Within == "" {
+		value.Props(d.Body)["provisioningState"] = StatusSucceeded
+	}
 	t.Put(d)
 	t.unlink(id.Key())
 }
@@ -246,8 +268,10 @@ func finishDelete(t *Tx, op *Operation, _ any, err *Error) {
 func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	base := fmt.Sprintf("https://%s/subscriptions/%s", host, op.Subscription)
 	version := "api-version=" + op.APIVersion
-	retryAfter(s, h, op)
-	both := op.Method != http.MethodPut && op.Method != http.MethodPatch
+	if op.Status == statusInProgress {
+		retryAfter(s, h, op)
+	}
+	both := op.Style == StyleDNS || op.Method != http.MethodPut && op.Method != http.MethodPatch
 	switch op.Style {
 	case StyleGroup:
 		h.Set("Location", base+"/operationresults/"+op.ID+"?"+version)
@@ -265,7 +289,9 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	default:
 		url := base + "/providers/" + op.Namespace + "/locations/" + op.Location
 		h.Set("Azure-AsyncOperation", url+"/operations/"+op.ID+"?"+version)
-		h.Set("Azure-AsyncNotification", "Enabled")
+		if op.Style != StyleDNS {
+			h.Set("Azure-AsyncNotification", "Enabled")
+		}
 		if both {
 			h.Set("Location", url+"/operationResults/"+op.ID+"?"+version)
 		}

@@ -33,7 +33,7 @@ type Provider struct {
 	// words stand.
 	NotFound func(id ID) *Error
 	// Busy words the refusal of a write while an operation is under way.
-	Busy func(op *Operation) *Error
+	Busy func(op *Operation, now time.Time) *Error
 	// Roles are the roles that a principal has at a resource, by the names of their
 	// definitions.
 	Roles func(t *Tx, principal string, id ID) []string
@@ -101,6 +101,12 @@ type Type struct {
 	// Supersedes: a delete ends what is under way, in place of being refused.
 	// Preempts: so does a write.
 	Supersedes, Preempts bool
+	// AtOnce says that Azure ends a write before it answers; nil never does. Quiet
+	// types name no operation then.
+	AtOnce func(t *Tx, d, old *Doc) bool
+	Quiet  bool
+	// SideBySide: parts are written at the same time; else one holds the others up.
+	SideBySide bool
 	// Prepare validates and completes a write. old is nil on creation.
 	Prepare func(t *Tx, d, old *Doc) *Error
 	// Guard refuses a delete, GuardPart that of a part.

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +12,7 @@ import (
 func (c *Request) serveResource() *Error {
 	k, owner, part := c.Server.Registry.KindOf(c.Id)
 	if k == nil {
-		return ErrUnsupported("the resource type " + c.Id.FullType())
+		return c.unknown()
 	}
 	switch c.HTTP.Method {
 	case http.MethodGet, http.MethodHead:
@@ -34,10 +31,28 @@ func (c *Request) serveResource() *Error {
 	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.HTTP.Method)
 }
 
+// unknown answers what is asked of a type that is not modelled: there is none of
+// it, so that whoever looks or cleans up goes on, and none can be made.
+func (c *Request) unknown() (e *Error) {
+	method := c.HTTP.Method
+	if method != http.MethodGet && method != http.MethodHead && method != http.MethodDelete {
+		return ErrUnsupported("the resource type " + c.Id.FullType())
+	}
+	c.Server.Read(func(t *Tx) { e = t.groupThere(c.Id) })
+	switch {
+	case e != nil:
+		return e
+	case method == http.MethodDelete:
+		c.Reply(http.StatusNoContent, nil)
+		return nil
+	}
+	return ErrNotFound(c.Id)
+}
+
 func (c *Request) get(owner ID, part string) (e *Error) {
 	var body any
 	etag := ""
-	c.Server.Read(func(t *Tx) {
+	c.read(func(t *Tx) {
 		if e = t.groupThere(c.Id); e != nil {
 			return
 		}
@@ -72,6 +87,28 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 	return nil
 }
 
+// read and update look at the store, and change it, for a request: what they see
+// is as the request's API version has it.
+func (c *Request) read(fn func(*Tx)) {
+	c.Server.Read(func(t *Tx) { t.Version = c.Version; fn(t) })
+}
+
+func (c *Request) update(fn func(*Tx) error) error {
+	return c.Server.Update(func(t *Tx) error { t.Version, t.Caller = c.Version, c.Principal; return fn(t) })
+}
+
+// above refuses what is asked below what is gone: the group, or the resource that
+// an ID is a child of.
+func above(t *Tx, id ID) *Error {
+	if e := t.groupThere(id); e != nil {
+		return e
+	}
+	if parent, ok := id.Parent(); ok && id.Scope == nil && !t.Exists(parent.String()) {
+		return ErrNotFound(parent)
+	}
+	return nil
+}
+
 // groupThere checks the resource group of an ID.
 func (t *Tx) groupThere(id ID) *Error {
 	if id.Group == "" {
@@ -98,7 +135,7 @@ func (t *Tx) Writable(id ID, lock string, hash string) *Error {
 		return nil
 	}
 	if p := t.Server.Registry.Spaces[value.Lower(id.Namespace)]; p != nil && p.Busy != nil {
-		return p.Busy(op)
+		return p.Busy(op, t.Now)
 	}
 	e := Conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
 	e.RetryAfter = 1
@@ -114,8 +151,7 @@ func (c *Request) put(k *Type) *Error {
 	var op *Operation
 	var view value.Object
 	made := false
-	err := c.Server.Update(func(t *Tx) error {
-		t.Caller = c.Principal
+	err := c.update(func(t *Tx) error {
 		if k.Preempts {
 			t.Supersede(c.Id.Key())
 		}
@@ -165,7 +201,10 @@ func (c *Request) put(k *Type) *Error {
 		value.Props(d.Body)["provisioningState"] = state
 		t.Put(d)
 		op = t.Begin(c.operationOn(k, d), work, k.Takes)
-		view = t.View(d, "")
+		if k.AtOnce != nil && k.AtOnce(t, d, old) {
+			op = complete(t, op, work)
+		}
+		view = t.View(t.Find(d.Key()), "")
 		return nil
 	})
 	if e := AsError(err); e != nil {
@@ -183,7 +222,7 @@ func (c *Request) put(k *Type) *Error {
 	if c.HTTP.Method == http.MethodPatch {
 		status = http.StatusOK
 	}
-	if op != nil {
+	if op != nil && !(k.Quiet && op.Status != statusInProgress) {
 		op.Headers(c.Writer.Header(), c.Server, c.Host)
 	}
 	if op != nil && k.Style == StyleStorage {
@@ -192,6 +231,9 @@ func (c *Request) put(k *Type) *Error {
 	}
 	if made && k.Located {
 		c.Writer.Header().Set("Location", c.Id.String())
+	}
+	if k.Style == StyleDNS && status == http.StatusAccepted {
+		view = value.Object{} // which says nothing before the operation's end
 	}
 	c.Reply(status, view)
 	return nil
@@ -268,166 +310,6 @@ func (c *Request) operationOn(k *Type, d *Doc) *Operation {
 		Location: location, APIVersion: c.Version}
 }
 
-// putPart writes a child that lives inside its parent.
-func (c *Request) putPart(k *Type, owner ID, part string) *Error {
-	if !k.Parts[part] {
-		return ErrUnsupported("a write of " + c.Id.FullType() + " apart from its parent")
-	}
-	body, e := c.Body()
-	if e != nil {
-		return e
-	}
-	data, _ := json.Marshal(body)
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
-	var op *Operation
-	var view value.Object
-	made := false
-	err := c.Server.Update(func(t *Tx) error {
-		if e := t.Writable(c.Id, owner.Key(), ""); e != nil {
-			return e
-		}
-		d := t.Edit(owner.Key())
-		if d == nil {
-			return errParentNotFound(c.Id, owner)
-		}
-		old := t.Find(owner.Key())
-		if field, ok := value.Props(d.Body)[part]; !ok || field == nil {
-			value.Props(d.Body)[part] = []any{}
-		}
-		made = PartOf(d.Body, part, c.Id.Name()) == nil
-		if c.HTTP.Method == http.MethodPatch {
-			if made {
-				return c.Server.Registry.notFound(c.Id)
-			}
-			value.Merge(PartOf(d.Body, part, c.Id.Name()), body)
-		} else {
-			if made {
-				if e := k.checkName(c.Id); e != nil {
-					return e
-				}
-			}
-			child := value.CloneObject(body)
-			child["name"] = c.Id.Name()
-			setPart(d, part, child)
-		}
-		if k.Prepare != nil {
-			if e := k.Prepare(t, d, old); e != nil {
-				return e
-			}
-		}
-		if e := t.danglingReference(k, d); e != nil {
-			return e
-		}
-		value.Props(d.Body)["provisioningState"] = "Updating"
-		t.Put(d)
-		o := c.operationOn(k, d)
-		o.Target, o.Lock, o.BodyHash = c.Id.String(), d.ID, hash
-		op = t.Begin(o, PutWork(), k.Takes)
-		view = PartOf(t.View(d, ""), part, c.Id.Name())
-		value.Props(view)["provisioningState"] = "Updating"
-		return nil
-	})
-	if e := AsError(err); e != nil {
-		return e
-	}
-	op.Headers(c.Writer.Header(), c.Server, c.Host)
-	status := http.StatusOK
-	if made {
-		status = http.StatusCreated
-	}
-	c.Reply(status, view)
-	return nil
-}
-
-// setPart replaces or appends a child.
-func setPart(d *Doc, part string, child value.Object) {
-	list, _ := value.Props(d.Body)[part].([]any)
-	for i, e := range list {
-		if o, ok := e.(value.Object); ok && strings.EqualFold(value.Str(o, "name"), value.Str(child, "name")) {
-			list[i] = child
-			return
-		}
-	}
-	value.Props(d.Body)[part] = append(list, child)
-}
-
-// removePart takes a child out of its parent.
-func removePart(d *Doc, id ID) {
-	for field, v := range value.Props(d.Body) {
-		if list, ok := v.([]any); ok && strings.EqualFold(field, id.Types[len(id.Types)-1]) {
-			value.Props(d.Body)[field] = slices.DeleteFunc(list, func(e any) bool {
-				o, ok := e.(value.Object)
-				return ok && strings.EqualFold(value.Str(o, "name"), id.Name())
-			})
-		}
-	}
-}
-
-// unlink is called when a resource or a part is gone: what pointed at it loses
-// the references that its type declares so.
-func (t *Tx) unlink(id string) {
-	for _, r := range t.Users(id, "") {
-		k := t.Server.Registry.TypeOf(r.Type)
-		if k == nil || !slices.ContainsFunc(k.Refs, func(ref Reference) bool { return ref.Unlinks }) {
-			continue
-		}
-		d := t.Edit(r.ID)
-		for _, ref := range k.Refs {
-			if ref.Unlinks {
-				value.Unlink(d.Body, strings.Split(ref.Path, "."), id)
-			}
-		}
-		t.Put(d)
-	}
-}
-
-// unlinkParts is called when a resource is about to go: what points at its parts
-// loses them.
-func (t *Tx) unlinkParts(id string) {
-	d := t.Find(id)
-	if d == nil {
-		return
-	}
-	k := t.Server.Registry.TypeOf(d.Type)
-	if k == nil {
-		return
-	}
-	for _, field := range value.SortedKeys(k.Parts) {
-		for _, e := range value.Items(d.Body, "properties", field) {
-			t.unlink(value.Lower(d.ID + "/" + field + "/" + value.Str(e, "name")))
-		}
-	}
-}
-
-func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
-	if !k.Parts[part] {
-		return ErrUnsupported("a delete of " + c.Id.FullType() + " apart from its parent")
-	}
-	var op *Operation
-	err := c.Server.Update(func(t *Tx) error {
-		d := t.Edit(owner.Key())
-		if d == nil || PartOf(d.Body, part, c.Id.Name()) == nil {
-			return nil
-		}
-		if e := t.Writable(c.Id, owner.Key(), ""); e != nil {
-			return e
-		}
-		if k.GuardPart != nil {
-			if e := k.GuardPart(t, part, c.Id); e != nil {
-				return e
-			}
-		}
-		value.Props(d.Body)["provisioningState"] = "Updating"
-		t.Put(d)
-		o := c.operationOn(k, d)
-		o.Target, o.Lock = c.Id.String(), d.ID
-		op = t.Begin(o, deleteWork(), k.Takes)
-		return nil
-	})
-	return c.Accepted(op, err)
-}
-
 func (c *Request) delete(k *Type) *Error {
 	var op *Operation
 	var echo any
@@ -435,7 +317,7 @@ func (c *Request) delete(k *Type) *Error {
 	err := c.Server.Update(func(t *Tx) error {
 		d := t.Edit(c.Id.Key())
 		if d == nil {
-			return nil
+			return asError(above(t, c.Id))
 		}
 		there = true
 		if e := c.preconditions(d); e != nil {
@@ -488,4 +370,12 @@ func (c *Request) Accepted(op *Operation, err error) *Error {
 	op.Headers(c.Writer.Header(), c.Server, c.Host)
 	c.Reply(http.StatusAccepted, nil)
 	return nil
+}
+
+// asError is e as an error, nil for none.
+func asError(e *Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
 }

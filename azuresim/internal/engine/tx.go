@@ -17,7 +17,9 @@ type Tx struct {
 	Server *Server
 	Now    time.Time
 	// Caller is the object ID of who asks for a write; "" is the local Azure itself.
-	Caller  string
+	Caller string
+	// Version is the API version that views are for, "" for the newest.
+	Version string
 	undo    []func()
 	docKeys map[string]bool
 	opKeys  map[string]bool
@@ -160,6 +162,9 @@ func (t *Tx) dropOp(id string) {
 	t.undo = append(t.undo, func() { t.insertOp(old) })
 	t.opKeys[id] = true
 }
+
+// Since says whether what is looked at is of an API version or a newer one.
+func (t *Tx) Since(version string) bool { return t.Version == "" || t.Version >= version }
 
 // Underway is the operation in progress on a document, by its key; nil for none.
 func (t *Tx) Underway(key string) *Operation { return t.open[key] }

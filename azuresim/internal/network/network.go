@@ -5,6 +5,7 @@
 package network
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -150,10 +151,30 @@ func checkNetworkName(id engine.ID) *engine.Error {
 	return engine.BadRequest("InvalidResourceName", "Resource name %s is invalid. The name can be up to 80 characters long. It must begin with a word character, and it must end with a word character or with '_'. The name may contain word characters or '.', '-', '_'.", id.Name())
 }
 
-func networkBusy(op *engine.Operation) *engine.Error {
+// networkBusy refuses a write while another is under way: of a part as an error to
+// be tried again, and when.
+func networkBusy(op *engine.Operation, now time.Time) *engine.Error {
+	wait := max(1, int(op.Due.Sub(now).Seconds()+0.999))
+	if op.Lock != "" {
+		e := engine.Refuse(http.StatusTooManyRequests, "RetryableError", "A retryable error occurred.")
+		e.Details = []*engine.Error{{Code: "RetryableErrorDueToAnotherOperation", Message: fmt.Sprintf(
+			"Operation %s (%s) is updating resource %s. The call can be retried in %d seconds.", operationName(op), op.ID, op.Lock, wait)}}
+		e.RetryAfter = wait
+		return e
+	}
 	e := engine.Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
 	e.RetryAfter = 1
 	return e
+}
+
+// operationName is Azure's name of an operation, such as PutRouteOperation.
+func operationName(op *engine.Operation) string {
+	name := ""
+	if id, err := engine.ParseID(op.Target); err == nil && len(id.Types) > 0 {
+		name = strings.TrimSuffix(id.Types[len(id.Types)-1], "s")
+		name = strings.ToUpper(name[:1]) + name[1:]
+	}
+	return op.Method[:1] + strings.ToLower(op.Method[1:]) + name + "Operation"
 }
 
 // checkLabel answers whether a DNS label is free in a region.

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// putPart writes a child that lives inside its parent.
+func (c *Request) putPart(k *Type, owner ID, part string) *Error {
+	if !k.Parts[part] {
+		return ErrUnsupported("a write of " + c.Id.FullType() + " apart from its parent")
+	}
+	body, e := c.Body()
+	if e != nil {
+		return e
+	}
+	data, _ := json.Marshal(body)
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	var op *Operation
+	var view value.Object
+	made := false
+	err := c.update(func(t *Tx) error {
+		if e := partWritable(t, k, c.Id, owner); e != nil {
+			return e
+		}
+		d := t.Edit(owner.Key())
+		if d == nil {
+			return errParentNotFound(c.Id, owner)
+		}
+		old := t.Find(owner.Key())
+		if field, ok := value.Props(d.Body)[part]; !ok || field == nil {
+			value.Props(d.Body)[part] = []any{}
+		}
+		made = PartOf(d.Body, part, c.Id.Name()) == nil
+		if c.HTTP.Method == http.MethodPatch {
+			if made {
+				return c.Server.Registry.notFound(c.Id)
+			}
+			value.Merge(PartOf(d.Body, part, c.Id.Name()), body)
+		} else {
+			if made {
+				if e := k.checkName(c.Id); e != nil {
+					return e
+				}
+			}
+			child := value.CloneObject(body)
+			child["name"] = c.Id.Name()
+			setPart(d, part, child)
+		}
+		if k.Prepare != nil {
+			if e := k.Prepare(t, d, old); e != nil {
+				return e
+			}
+		}
+		if e := t.danglingReference(k, d); e != nil {
+			return e
+		}
+		op = c.beginPart(t, k, d, PutWork(), hash)
+		state := "Updating"
+		if k.AtOnce != nil && k.AtOnce(t, d, old) {
+			op = complete(t, op, PutWork())
+		}
+		if op.Status != statusInProgress {
+			state = StatusSucceeded
+		}
+		view = PartOf(t.View(t.Find(d.Key()), ""), part, c.Id.Name())
+		value.Props(view)["provisioningState"] = state
+		return nil
+	})
+	if e := AsError(err); e != nil {
+		return e
+	}
+	op.Headers(c.Writer.Header(), c.Server, c.Host)
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+	}
+	c.Reply(status, view)
+	return nil
+}
+
+// partWritable checks that nothing else is under way on the document that a part is
+// in, and on the part where parts are written side by side.
+func partWritable(t *Tx, k *Type, id, owner ID) *Error {
+	if e := t.Writable(id, owner.Key(), ""); e != nil || !k.SideBySide {
+		return e
+	}
+	return t.Writable(id, id.Key(), "")
+}
+
+// beginPart files a document that a part was written in, and begins the operation
+// on the part.
+func (c *Request) beginPart(t *Tx, k *Type, d *Doc, w Work, hash string) *Operation {
+	o := c.operationOn(k, d)
+	o.Target, o.BodyHash = c.Id.String(), hash
+	if k.SideBySide {
+		o.Within = d.ID
+	} else {
+		o.Lock = d.ID
+		value.Props(d.Body)["provisioningState"] = "Updating"
+	}
+	t.Put(d)
+	return t.Begin(o, w, k.Takes)
+}
+
+// setPart replaces or appends a child.
+func setPart(d *Doc, part string, child value.Object) {
+	list, _ := value.Props(d.Body)[part].([]any)
+	for i, e := range list {
+		if o, ok := e.(value.Object); ok && strings.EqualFold(value.Str(o, "name"), value.Str(child, "name")) {
+			list[i] = child
+			return
+		}
+	}
+	value.Props(d.Body)[part] = append(list, child)
+}
+
+// removePart takes a child out of its parent.
+func removePart(d *Doc, id ID) {
+	for field, v := range value.Props(d.Body) {
+		if list, ok := v.([]any); ok && strings.EqualFold(field, id.Types[len(id.Types)-1]) {
+			value.Props(d.Body)[field] = slices.DeleteFunc(list, func(e any) bool {
+				o, ok := e.(value.Object)
+				return ok && strings.EqualFold(value.Str(o, "name"), id.Name())
+			})
+		}
+	}
+}
+
+// unlink is called when a resource or a part is gone: what pointed at it loses
+// the references that its type declares so.
+func (t *Tx) unlink(id string) {
+	for _, r := range t.Users(id, "") {
+		k := t.Server.Registry.TypeOf(r.Type)
+		if k == nil || !slices.ContainsFunc(k.Refs, func(ref Reference) bool { return ref.Unlinks }) {
+			continue
+		}
+		d := t.Edit(r.ID)
+		for _, ref := range k.Refs {
+			if ref.Unlinks {
+				value.Unlink(d.Body, strings.Split(ref.Path, "."), id)
+			}
+		}
+		t.Put(d)
+	}
+}
+
+// unlinkParts is called when a resource is about to go: what points at its parts
+// loses them.
+func (t *Tx) unlinkParts(id string) {
+	d := t.Find(id)
+	if d == nil {
+		return
+	}
+	k := t.Server.Registry.TypeOf(d.Type)
+	if k == nil {
+		return
+	}
+	for _, field := range value.SortedKeys(k.Parts) {
+		for _, e := range value.Items(d.Body, "properties", field) {
+			t.unlink(value.Lower(d.ID + "/" + field + "/" + value.Str(e, "name")))
+		}
+	}
+}
+
+func (c *Request) deletePart(k *Type, owner ID, part string) *Error {
+	if !k.Parts[part] {
+		return ErrUnsupported("a delete of " + c.Id.FullType() + " apart from its parent")
+	}
+	var op *Operation
+	err := c.Server.Update(func(t *Tx) error {
+		d := t.Edit(owner.Key())
+		if d == nil || PartOf(d.Body, part, c.Id.Name()) == nil {
+			return asError(above(t, c.Id))
+		}
+		if e := partWritable(t, k, c.Id, owner); e != nil {
+			return e
+		}
+		if k.GuardPart != nil {
+			if e := k.GuardPart(t, part, c.Id); e != nil {
+				return e
+			}
+		}
+		op = c.beginPart(t, k, d, deleteWork(), "")
+		return nil
+	})
+	return c.Accepted(op, err)
+}
