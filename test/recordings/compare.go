@@ -37,11 +37,11 @@ var wireHeaders = []string{"Azure-AsyncOperation", "Location", "Retry-After"}
 
 // judge compares an answer with the recorded one. Differences that allow accepts do
 // not count.
-func judge(c call, got answer, allow func(typ, method, at string) bool) verdict {
+func judge(c call, got answer, allow func(typ, method, at, want string) bool) verdict {
 	v := verdict{typ: typeOf(path(c.Request.URL)), method: c.Request.Method}
 	want := c.Response
 	differ := func(at, want, got string) bool {
-		if want == got || allow(v.typ, v.method, at) {
+		if want == got || allow(v.typ, v.method, at, want) {
 			return false
 		}
 		v.differences = append(v.differences, difference{at, want, got})
@@ -53,7 +53,7 @@ func judge(c call, got answer, allow func(typ, method, at string) bool) verdict 
 	if want.Code >= 400 && wantError.Code != "" && !v.unmodelled {
 		v.refused = true
 		v.code = !differ("code", wantError.Code, gotError.Code)
-		v.message = v.code && !differ("message", plain(wantError.Message), plain(gotError.Message))
+		v.message = v.code && (wantError.Code != gotError.Code || !differ("message", plain(wantError.Message), plain(gotError.Message)))
 		return v
 	}
 	if !v.status || want.Code >= 400 {
@@ -116,7 +116,7 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|[+-]\d\d:\d\d)?`)
 	index = regexp.MustCompile(`\[\d+\]`)
 	// vain are keys whose values each Azure makes up.
-	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|internalDomainNameSuffix|fqdn|sequenceNumber|resourceId)$`)
+	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\])$`)
 )
 
 // madeUp says whether two values of a path may differ because Azure makes such

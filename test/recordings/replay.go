@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,8 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 	if err := r.prepare(rec); err != nil {
 		return err
 	}
-	for i, c := range rec.calls {
+	calls := decided(rec.calls)
+	for i, c := range calls {
 		if c.polls() {
 			if ended(c) {
 				if err := r.finish(path(c.Request.URL)); err != nil {
@@ -65,7 +67,7 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 			}
 			continue
 		}
-		if !r.polledLater(rec.calls[i:]) {
+		if !r.polledLater(calls[i:]) {
 			if err := r.finishAll(); err != nil {
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
@@ -108,12 +110,15 @@ func (r *replayer) ours(id string) string {
 	return id
 }
 
+// passing are the refusals that change with time alone: a new principal is not known
+// everywhere, another write is under way, an account is not ready.
+var passing = []string{"PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
+
 // behind says whether our answer is one that changes with time alone, and the recorded
-// one was given after that: a new principal is not known everywhere, a vault's name not
-// yet resolved.
+// one was given after that: a refusal that passes, a vault's name not yet resolved.
 func behind(c call, got answer) bool {
-	if errorOf(got.body).Code == "PrincipalNotFound" {
-		return errorOf([]byte(c.Response.Body)).Code != "PrincipalNotFound"
+	if code := errorOf(got.body).Code; slices.Contains(passing, code) {
+		return errorOf([]byte(c.Response.Body)).Code != code
 	}
 	return !c.writes() && stateOf(got.body) == "RegisteringDns" && stateOf([]byte(c.Response.Body)) == "Succeeded"
 }
@@ -131,8 +136,14 @@ func stateOf(body []byte) string {
 func (r *replayer) learn(c call, got answer) {
 	theirs := flat([]byte(c.Response.Body))
 	for at, ours := range flat(got.body) {
-		if id := guid.FindString(theirs[at]); id != "" && id != zero && len(theirs[at]) == len(id)+len(`""`) && guid.MatchString(ours) {
-			r.made[strings.ToLower(id)] = guid.FindString(ours)
+		if plain(theirs[at]) != plain(ours) {
+			continue
+		}
+		made := guid.FindAllString(ours, -1)
+		for i, id := range guid.FindAllString(theirs[at], -1) {
+			if id != zero && id != made[i] {
+				r.made[strings.ToLower(id)] = made[i]
+			}
 		}
 	}
 }

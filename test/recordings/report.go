@@ -122,7 +122,8 @@ type baseline []allowance
 type allowance struct{ typ, method, at, why string }
 
 // readBaseline reads lines of type, method, path and reason, divided by tabs. Array
-// indices in a path are written [*].
+// indices in a path are written [*]; "=VALUE" after it accepts that recorded value
+// alone.
 func readBaseline(name string) (baseline, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -144,10 +145,10 @@ func readBaseline(name string) (baseline, error) {
 }
 
 // allow says whether a difference is accepted.
-func (b baseline) allow(typ, method, at string) bool {
+func (b baseline) allow(typ, method, at, want string) bool {
 	at = index.ReplaceAllString(at, "[*]")
 	return slices.ContainsFunc(b, func(a allowance) bool {
-		return (a.typ == "*" || a.typ == typ) && (a.method == "*" || a.method == method) && a.covers(at)
+		return (a.typ == "*" || a.typ == typ) && (a.method == "*" || a.method == method) && (a.covers(at) || a.at == at+"="+want)
 	})
 }
 

@@ -12,7 +12,7 @@ const bastionSubnet = "AzureBastionSubnet"
 
 func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
+	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Basic")
 	configs := value.Items(p, "ipConfigurations")
 	if len(configs) == 0 && value.Str(d.Body, "sku", "name") != "Developer" {
 		return engine.BadRequest("BastionHostMustHaveOneIpConfiguration", "Bastion host %s needs an IP configuration.", d.ID)
@@ -31,7 +31,6 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 				return engine.BadRequest("BastionHostSubnetSizeTooSmall", "The subnet %s of bastion host %s must have a prefix of /26 or larger.", prefix, d.ID)
 			}
 		}
-		value.Props(c)["provisioningState"] = engine.StatusSucceeded
 		value.SetDefault(value.Props(c), "privateIPAllocationMethod", "Dynamic")
 	}
 	value.SetDefault(p, "scaleUnits", float64(2))
@@ -41,3 +40,14 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	return nil
 }
+
+// viewBastion shows the name of a host once it answers.
+func viewBastion(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
+	nested(body, "ipConfigurations", bastionConfigs, false)
+	if value.Str(body, "properties", "provisioningState") == updating {
+		delete(value.Props(body), "dnsName")
+	}
+}
+
+// bastionConfigs is what paths call the IP configurations of a Bastion host.
+const bastionConfigs = "bastionHostIpConfigurations"

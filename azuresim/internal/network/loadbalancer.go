@@ -20,6 +20,10 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	for _, a := range balancerArrays {
 		for _, e := range value.Items(p, a) {
 			value.Props(e)["provisioningState"] = engine.StatusSucceeded
+			if a == "inboundNatRules" || a == "inboundNatPools" {
+				fill(value.Props(e), value.Object{"protocol": "Tcp", "idleTimeoutInMinutes": float64(4), "enableFloatingIP": false, "enableTcpReset": false,
+					"enableDestinationServiceEndpoint": false, "allowBackendPortConflict": false})
+			}
 		}
 	}
 	for _, f := range value.Items(p, "frontendIPConfigurations") {
@@ -31,6 +35,7 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		case subnet == "":
 			value.SetDefault(fp, "privateIPAllocationMethod", "Dynamic")
 		default:
+			value.SetDefault(fp, "privateIPAddressVersion", "IPv4")
 			var before value.Object
 			if old != nil {
 				before = engine.PartOf(old.Body, "frontendIPConfigurations", value.Str(f, "name"))
@@ -68,7 +73,7 @@ func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 		}
 	}
 	back := map[string]map[string][]string{}
-	for _, rules := range []string{"loadBalancingRules", "inboundNatRules", "outboundRules"} {
+	for _, rules := range []string{"loadBalancingRules", "inboundNatRules", "outboundRules", "inboundNatPools"} {
 		for _, r := range value.Items(p, rules) {
 			value.References(value.Props(r), func(id string) {
 				key := value.Lower(id)
@@ -86,6 +91,27 @@ func viewBalancer(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 			}
 		}
 	}
+	following(body, balancerArrays...)
+}
+
+// balancerAtOnce says that Azure has nothing to do on machines: the load balancer
+// has no address in a network and no machine behind it.
+func balancerAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
+	if unchanged(t, d, old) {
+		return true
+	}
+	p := value.Props(d.Body)
+	for _, f := range value.Items(p, "frontendIPConfigurations") {
+		if value.Str(f, "properties", "subnet", "id") != "" {
+			return false
+		}
+	}
+	for _, pool := range value.Items(p, "backendAddressPools") {
+		if len(t.Users(d.ID+"/backendAddressPools/"+value.Str(pool, "name"), "")) > 1 { // the load balancer's rules themselves are one
+			return false
+		}
+	}
+	return true
 }
 
 // guardBalancer keeps a load balancer that a scale set's model names; one that

@@ -1,17 +1,43 @@
 package network
 
 import (
+	"fmt"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-func prepareGateway(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
+func prepareGateway(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if value.Str(d.Body, "sku", "name") == "" {
 		return engine.BadRequest("InvalidRequestFormat", "The NAT gateway %s needs sku.name.", d.ID)
 	}
 	value.SetDefault(value.Ensure(d.Body, "sku"), "tier", "Regional")
-	value.SetDefault(value.Props(d.Body), "idleTimeoutInMinutes", float64(4))
+	fill(value.Props(d.Body), value.Object{"idleTimeoutInMinutes": float64(4)})
+	for _, ip := range value.Items(value.Props(d.Body), "publicIpAddresses") {
+		id := value.Str(ip, "id")
+		if e := missing(t, id); e != nil {
+			return e
+		}
+		if r := t.Record(id); r != nil && r.State == updating && old == nil {
+			return errNotReady(id, d.ID)
+		}
+	}
 	return nil
+}
+
+// errNotReady refuses a write that names a resource that is being made itself.
+func errNotReady(id, from string) *engine.Error {
+	e := engine.Refuse(429, "RetryableError", "A retryable error occurred.")
+	e.Details = []*engine.Error{{Code: "ReferencedResourceNotProvisioned", Message: fmt.Sprintf("Cannot proceed with operation because resource %s used by resource %s is not in Succeeded state. "+
+		"Resource is in Updating state and the last operation that updated/is updating the resource is PutPublicIpAddressOperation.", id, from)}}
+	return e
+}
+
+func viewGateway(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	viewUsers("subnets")(t, d, body, expand)
+	if t.Since("2024-01-01") {
+		value.Props(body)["type"] = "Public"
+	}
 }
 
 func guardGateway(t *engine.Tx, d *engine.Doc) *engine.Error {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	typeBalancer = "Microsoft.Network/loadBalancers"
 	typeNIC      = "Microsoft.Network/networkInterfaces"
 	typeBastion  = "Microsoft.Network/bastionHosts"
+	typeSecurity = "Microsoft.Network/applicationSecurityGroups"
+	typeWatcher  = "Microsoft.Network/networkWatchers"
+	typeFlowLog  = typeWatcher + "/flowLogs"
 
 	typeSubnet = typeVNet + "/subnets"
 )
@@ -61,17 +65,23 @@ func New(cfg Config) engine.Provider {
 		Namespace: networkSpace,
 		Versions:  []string{"2025-03-01", "2024-05-01", "2023-05-01", "2022-07-01", "2022-01-01", "2020-11-01", "2018-11-01", "2018-10-01"},
 		State:     &state{Config: cfg},
-		Types:     append(networkTypes(), dnsTypes()...),
+		Types:     slices.Concat(networkTypes(), dnsTypes(), publicDNSTypes()),
 		Routes: []engine.Route{
 			{Method: http.MethodGet, Path: "locations/usages", Serve: networkUsages},
 			{Method: http.MethodGet, Path: "locations/checkdnsnameavailability", Serve: checkLabel},
 		},
 		CheckName: checkNetworkName,
 		NotFound: func(id engine.ID) *engine.Error {
+			if strings.EqualFold(id.FullType(), typePublicZone) {
+				return errNoZone(id)
+			}
 			if len(id.Types) < 2 {
 				return nil
 			}
-			return engine.Refuse(http.StatusNotFound, "NotFound", "Resource %s not found.", id)
+			if value.Lower(id.FullType()) == value.Lower(typeFlowLog) { // a tracked resource, which ARM itself knows
+				return nil
+			}
+			return errResource(id)
 		},
 		Busy:  networkBusy,
 		Front: serveBastion,
@@ -89,15 +99,15 @@ func networkTypes() []engine.Type {
 				{Path: "virtualNetworkPeerings.remoteVirtualNetwork", To: typeVNet},
 			},
 			Actions: []engine.Action{{Name: "checkipaddressavailability", Method: http.MethodGet, Serve: checkAddress}}},
-		{Name: typeNSG, Takes: short, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, Prepare: prepareNSG, Guard: guardNSG, View: viewUsers("subnets", "networkInterfaces")},
-		{Name: typeTable, Takes: short, Parts: map[string]bool{"routes": true}, Prepare: prepareArrays("routes"), Guard: guardTable, View: viewUsers("subnets")},
-		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewUsers("subnets"),
+		{Name: typeNSG, Takes: short, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, SideBySide: true, Prepare: prepareNSG, Guard: guardNSG, View: viewNSG},
+		{Name: typeTable, Takes: short, Parts: map[string]bool{"routes": true}, Prepare: prepareTable, Guard: guardTable, View: viewUsers("subnets")},
+		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewGateway,
 			Refs: []engine.Reference{{Path: "publicIpAddresses", To: typePublicIP}, {Path: "publicIpPrefixes", To: typePrefix}}},
 		{Name: typePublicIP, Takes: short, Put: addressWork(), Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
 			Refs: []engine.Reference{{Path: "publicIPPrefix", To: typePrefix}}},
 		{Name: typePrefix, Takes: short, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
-		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, Addresses: []string{"frontendIPConfigurations"},
-			Parts: map[string]bool{"backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
+		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, AtOnce: balancerAtOnce, Addresses: []string{"frontendIPConfigurations"},
+			Parts: map[string]bool{"inboundNatPools": false, "backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
 			Refs: []engine.Reference{
 				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
 				{Path: "frontendIPConfigurations.publicIPPrefix", To: typePrefix},
@@ -106,19 +116,38 @@ func networkTypes() []engine.Type {
 				{Path: "inboundNatRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"},
 				{Path: "outboundRules.frontendIPConfigurations", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "outboundRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
 			}},
-		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false}, Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC,
+		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false}, Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC, AtOnce: nicAtOnce, Quiet: true,
 			Refs: []engine.Reference{
 				{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsInterface}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}, {Path: "networkSecurityGroup", To: typeNSG},
 				{Path: "ipConfigurations.loadBalancerBackendAddressPools", To: typeBalancer + "/backendAddressPools", Unlinks: true},
 				{Path: "ipConfigurations.loadBalancerInboundNatRules", To: typeBalancer + "/inboundNatRules", Unlinks: true},
 			}},
-		{Name: typeBastion, Takes: 5 * time.Minute, Prepare: prepareBastion,
-			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
 	}
+	rows = append(rows, linkTypes()...)
 	for i := range rows {
-		rows[i].Style, rows[i].ETag, rows[i].Prepare = engine.StyleNetwork, engine.EtagWeak, marked(rows[i].Prepare)
+		rows[i].Prepare = marked(rows[i].Prepare)
+	}
+	rows = append(rows, unmarkedTypes()...)
+	for i := range rows {
+		rows[i].Style, rows[i].ETag = engine.StyleNetwork, engine.EtagWeak
+		if rows[i].AtOnce == nil {
+			rows[i].AtOnce = unchanged
+		}
 	}
 	return rows
+}
+
+// unmarkedTypes are those that Azure gives no resourceGuid.
+func unmarkedTypes() []engine.Type {
+	short := 5 * time.Second
+	return []engine.Type{
+		{Name: typeBastion, Takes: 5 * time.Minute, Prepare: prepareBastion, View: viewBastion,
+			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
+		{Name: typeSecurity, Takes: short},
+		{Name: typeWatcher, Takes: short, Prepare: prepareArrays("runningOperationIds"), AtOnce: always},
+		{Name: typeFlowLog, Takes: short, Prepare: prepareFlowLog},
+		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup, Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},
+	}
 }
 
 // marked gives a resource the identifier that it keeps for life.
@@ -145,7 +174,8 @@ var networkName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_.-]{0,78}[\p{L}
 // checkNetworkName refuses a name. Zones and records have rules of their own,
 // which are not held here.
 func checkNetworkName(id engine.ID) *engine.Error {
-	if strings.HasPrefix(value.Lower(id.FullType()), value.Lower(typeZone)) || networkName.MatchString(id.Name()) {
+	typ := value.Lower(id.FullType())
+	if strings.HasPrefix(typ, value.Lower(typeZone)) || strings.HasPrefix(typ, value.Lower(typePublicZone)) || networkName.MatchString(id.Name()) {
 		return nil
 	}
 	return engine.BadRequest("InvalidResourceName", "Resource name %s is invalid. The name can be up to 80 characters long. It must begin with a word character, and it must end with a word character or with '_'. The name may contain word characters or '.', '-', '_'.", id.Name())

@@ -35,17 +35,22 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return e
 		}
 	}
-	for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
-		value.SetDefault(p, f, false)
-	}
-	value.SetDefault(p, "nicType", "Standard")
-	value.SetDefault(value.Ensure(p, "dnsSettings"), "dnsServers", []any{})
-	value.SetDefault(value.Sub(p, "dnsSettings"), "internalDomainNameSuffix", "internal.cloudapp.net")
+	fill(p, value.Object{"enableAcceleratedNetworking": false, "enableIPForwarding": false, "vnetEncryptionSupported": false, "nicType": "Standard",
+		"hostedWorkloads": []any{}, "tapConfigurations": []any{}})
+	fill(value.Ensure(p, "dnsSettings"), value.Object{"dnsServers": []any{}, "appliedDnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"})
 	d.Body["kind"] = "Regular"
 	return nil
 }
 
+// nicAtOnce says that there is no machine that must learn of a write.
+func nicAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
+	return unchanged(t, d, old) || len(t.UsersAs(d.ID, engine.AsVirtualMachine)) == 0
+}
+
 func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
+	if owner := value.Str(d.Body, "managedBy"); owner != "" && t.Exists(owner) {
+		return engine.BadRequest("NicInUseWithPrivateEndpoint", "Cannot perform operation because network interface %s is in use by %s.", d.ID, owner)
+	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
 		return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", d.ID, vms[0].ID)
 	}
@@ -53,6 +58,11 @@ func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewNIC(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if t.Since("2021-05-01") {
+		fill(value.Props(body), value.Object{"allowPort25Out": true, "auxiliaryMode": "None"})
+	} else {
+		delete(body, "kind")
+	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
 		value.Props(body)["virtualMachine"] = value.Object{"id": vms[0].ID}
 		value.Props(body)["macAddress"] = engine.Mac(d.ETag[:0] + d.Key())

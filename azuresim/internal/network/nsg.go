@@ -23,18 +23,21 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 			return engine.BadRequest("SecurityRuleConflict", "Security rule %s conflicts with rule %s. Rules cannot have the same Priority and Direction.", value.Str(r, "name"), other)
 		}
 		seen[key] = value.Str(r, "name")
+		fill(rp, noRanges())
 	}
-	rule := func(name, direction, access, source, destination string, priority int) value.Object {
-		return value.Object{"name": name, "properties": value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*", "destinationPortRange": "*",
-			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access, "priority": float64(priority), "direction": direction}}
+	rule := func(name, direction, access, source, destination string, priority int, description string) value.Object {
+		p := value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*", "destinationPortRange": "*", "description": description,
+			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access, "priority": float64(priority), "direction": direction}
+		fill(p, noRanges())
+		return value.Object{"name": name, "properties": p}
 	}
 	p["defaultSecurityRules"] = []any{
-		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000),
-		rule("AllowAzureLoadBalancerInBound", "Inbound", "Allow", "AzureLoadBalancer", "*", 65001),
-		rule("DenyAllInBound", "Inbound", "Deny", "*", "*", 65500),
-		rule("AllowVnetOutBound", "Outbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000),
-		rule("AllowInternetOutBound", "Outbound", "Allow", "*", "Internet", 65001),
-		rule("DenyAllOutBound", "Outbound", "Deny", "*", "*", 65500),
+		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000, "Allow inbound traffic from all VMs in VNET"),
+		rule("AllowAzureLoadBalancerInBound", "Inbound", "Allow", "AzureLoadBalancer", "*", 65001, "Allow inbound traffic from azure load balancer"),
+		rule("DenyAllInBound", "Inbound", "Deny", "*", "*", 65500, "Deny all inbound traffic"),
+		rule("AllowVnetOutBound", "Outbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000, "Allow outbound traffic from all VMs to all VMs in VNET"),
+		rule("AllowInternetOutBound", "Outbound", "Allow", "*", "Internet", 65001, "Allow outbound traffic from all VMs to Internet"),
+		rule("DenyAllOutBound", "Outbound", "Deny", "*", "*", 65500, "Deny all outbound traffic"),
 	}
 	return nil
 }
@@ -47,4 +50,14 @@ func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 		return engine.BadRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot be deleted because it is in use by the following resources: %s. In order to delete the Network security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
 	}
 	return nil
+}
+
+// noRanges are the lists that Azure shows in each rule, even when it has none.
+func noRanges() value.Object {
+	return value.Object{"sourcePortRanges": []any{}, "destinationPortRanges": []any{}, "sourceAddressPrefixes": []any{}, "destinationAddressPrefixes": []any{}}
+}
+
+func viewNSG(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	viewUsers("subnets", "networkInterfaces")(t, d, body, expand)
+	following(body, "securityRules", "defaultSecurityRules")
 }

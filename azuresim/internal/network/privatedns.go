@@ -1,6 +1,7 @@
 package network
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"time"
@@ -27,10 +28,10 @@ func dnsTypes() []engine.Type {
 			Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}}},
 		{Name: typeLink, Style: engine.StyleDNS, Takes: 20 * time.Second, Created: 202, Global: true, Prepare: prepareLink,
 			Refs: []engine.Reference{{Path: "virtualNetwork", To: typeVNet}}},
-		{Name: typeSOA, Sync: true, Global: true, Prepare: prepareRecord, Guard: guardSOA},
+		{Name: typeSOA, Sync: true, Global: true, Prepare: prepareRecord, Guard: guardSOA, View: viewRecord},
 	}
 	for _, r := range []string{"A", "AAAA", "CNAME", "MX", "PTR", "SRV", "TXT"} {
-		out = append(out, engine.Type{Name: typeZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord})
+		out = append(out, engine.Type{Name: typeZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord, View: viewRecord})
 	}
 	for i := range out {
 		out[i].ETag = engine.EtagPlain
@@ -38,10 +39,16 @@ func dnsTypes() []engine.Type {
 	return out
 }
 
-// isRecord says whether a type is one of record sets.
+// isRecord says whether a type is one of record sets, of private or public zones.
 func isRecord(typ string) bool {
-	rest, ok := strings.CutPrefix(value.Lower(typ), value.Lower(typeZone)+"/")
-	return ok && rest != "virtualnetworklinks"
+	typ = value.Lower(typ)
+	rest, private := strings.CutPrefix(typ, value.Lower(typeZone)+"/")
+	return private && rest != "virtualnetworklinks" || strings.HasPrefix(typ, value.Lower(typePublicZone)+"/")
+}
+
+// viewRecord hides the state, which record sets of private zones do not have.
+func viewRecord(_ *engine.Tx, _ *engine.Doc, body value.Object, _ string) {
+	delete(value.Props(body), "provisioningState")
 }
 
 // prepareZone gives a new zone the record set that each has.
@@ -50,6 +57,7 @@ func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if old != nil {
 		return nil
 	}
+	d.Hidden["identity"] = t.Server.GUID()
 	id := d.Parsed.Child("SOA", "@")
 	t.Put(&engine.Doc{ID: id.String(), Type: typeSOA, Parsed: id, Hidden: value.Object{}, Body: value.Object{"properties": value.Object{"fqdn": d.Parsed.Name() + ".", "ttl": float64(3600), "isAutoRegistered": false,
 		"soaRecord": value.Object{"email": "azureprivatedns-host.microsoft.com", "host": "azureprivatedns.net", "expireTime": float64(2419200), "minimumTtl": float64(10), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}}}})
@@ -59,7 +67,7 @@ func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 func guardZone(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, r := range t.Below(d.Key()) {
 		if r.Type == typeLink {
-			return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", r.ID)
+			return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", r.ID[strings.LastIndex(r.ID, "/providers/")+len("/providers/"):])
 		}
 	}
 	return nil
@@ -86,7 +94,9 @@ func viewZone(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	p["numberOfRecordSets"], p["maxNumberOfRecordSets"] = sets, maxRecordSets
 	p["numberOfVirtualNetworkLinks"], p["maxNumberOfVirtualNetworkLinks"] = links, 1000
 	p["numberOfVirtualNetworkLinksWithRegistration"], p["maxNumberOfVirtualNetworkLinksWithRegistration"] = registering, 100
-	p["internalId"] = "SW1tdXRhYmxlWm9uZUlkZW50aXR5"
+	if t.Since("2020-06-01") {
+		p["internalId"] = base64.StdEncoding.EncodeToString([]byte("ImmutableZoneIdentity;" + value.Str(d.Hidden, "identity") + ";0"))
+	}
 }
 
 func prepareLink(t *engine.Tx, d, _ *engine.Doc) *engine.Error {

@@ -9,10 +9,13 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-func preparePublicIP(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
+func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(p, "idleTimeoutInMinutes", float64(4))
-	value.SetDefault(p, "publicIPAddressVersion", "IPv4")
+	fill(p, value.Object{"idleTimeoutInMinutes": float64(4), "publicIPAddressVersion": "IPv4", "ipTags": []any{},
+		"ddosSettings": value.Object{"protectionMode": "VirtualNetworkInherited"}})
+	if e := missing(t, value.Str(p, "publicIPPrefix", "id")); e != nil {
+		return e
+	}
 	sku := value.Ensure(d.Body, "sku")
 	// Basic is the default of the API, though Azure gives no new ones since
 	// September 2025; dynamic ones get their address at once here.
@@ -23,7 +26,11 @@ func preparePublicIP(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic", "Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
 	}
 	if old != nil {
-		p["ipAddress"] = value.Props(old.Body)["ipAddress"]
+		delete(p, "ipAddress")
+		if ip := value.Str(old.Body, "properties", "ipAddress"); ip != "" {
+			p["ipAddress"] = ip
+		}
+		name(t, d)
 	}
 	return nil
 }
@@ -60,11 +67,16 @@ func finishAddress(t *engine.Tx, op *engine.Operation, result any, err *engine.E
 		}
 		p["ipAddress"] = ip
 	}
-	if label := value.Str(p, "dnsSettings", "domainNameLabel"); label != "" {
-		value.Sub(p, "dnsSettings")["fqdn"] = networkOf(t.Server).FQDN(label, d.Location(), value.Str(p, "ipAddress"))
-	}
+	name(t, d)
 	t.Put(d)
 	engine.FinishPut(t, op, nil, err)
+}
+
+// name gives a public IP that has a DNS label its name.
+func name(t *engine.Tx, d *engine.Doc) {
+	if label := value.Str(d.Body, "properties", "dnsSettings", "domainNameLabel"); label != "" {
+		value.Sub(d.Body, "properties", "dnsSettings")["fqdn"] = networkOf(t.Server).FQDN(label, d.Location(), value.Str(d.Body, "properties", "ipAddress"))
+	}
 }
 
 // exampleAddress is the lowest of 203.0.113.0/24 that is free.
@@ -89,6 +101,9 @@ func guardPublicIP(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewPublicIP(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if !t.Since("2022-01-01") {
+		delete(value.Props(body), "ddosSettings")
+	}
 	for _, u := range t.Sources(d.ID, "") {
 		switch u.Type {
 		case typeGateway:

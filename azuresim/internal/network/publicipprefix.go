@@ -12,7 +12,7 @@ func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Standard")
 	value.SetDefault(value.Sub(d.Body, "sku"), "tier", "Regional")
-	value.SetDefault(p, "publicIPAddressVersion", "IPv4")
+	fill(p, value.Object{"publicIPAddressVersion": "IPv4", "ipTags": []any{}})
 	n, ok := value.Int(p, "prefixLength")
 	if !ok || n < 24 || n > 31 {
 		return engine.BadRequest("PublicIPPrefixInvalidPrefixLength", "The prefix length of public IP prefix %s must be from 24 to 31.", d.ID)
@@ -61,5 +61,8 @@ func guardPrefix(t *engine.Tx, d *engine.Doc) *engine.Error {
 func viewPrefix(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if users := engine.IdsOf(t.Users(d.ID, typePublicIP)); len(users) > 0 {
 		value.Props(body)["publicIPAddresses"] = value.IDs(users)
+	}
+	if value.Str(body, "properties", "provisioningState") == updating {
+		delete(value.Props(body), "ipPrefix")
 	}
 }

@@ -11,12 +11,17 @@ import (
 
 func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	value.SetDefault(p, "virtualNetworkPeerings", []any{})
-	value.SetDefault(p, "enableDdosProtection", false)
-	if old != nil && p["subnets"] == nil {
-		p["subnets"] = value.Clone(value.Props(old.Body)["subnets"])
+	for _, part := range []string{"subnets", "virtualNetworkPeerings"} {
+		if old != nil && p[part] == nil {
+			p[part] = value.Clone(value.Sub(old.Body, "properties")[part])
+		}
+		value.SetDefault(p, part, []any{})
 	}
-	value.SetDefault(p, "subnets", []any{})
+	fill(p, value.Object{"enableDdosProtection": false, "privateEndpointVNetPolicies": "Disabled"})
+	for _, peering := range value.Items(p, "virtualNetworkPeerings") {
+		fill(value.Props(peering), value.Object{"resourceGuid": peeringGUID(t, old, value.Str(peering, "name")), "allowVirtualNetworkAccess": true, "allowForwardedTraffic": false, "allowGatewayTransit": false,
+			"useRemoteGateways": false, "doNotVerifyRemoteGateways": false, "peerCompleteVnets": true, "routeServiceVips": value.Object{}})
+	}
 	space := engine.Prefixes(value.Sub(p, "addressSpace"))
 	if len(space) == 0 {
 		return engine.BadRequest("InvalidRequestFormat", "The virtual network %s needs an address prefix in properties.addressSpace.addressPrefixes.", d.ID)
@@ -40,9 +45,10 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			}
 		}
 		sp["provisioningState"] = engine.StatusSucceeded
-		value.SetDefault(sp, "privateEndpointNetworkPolicies", "Disabled")
-		value.SetDefault(sp, "privateLinkServiceNetworkPolicies", "Enabled")
-		value.SetDefault(sp, "delegations", []any{})
+		fill(sp, value.Object{"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled", "delegations": []any{}})
+		for _, delegation := range value.Items(sp, "delegations") {
+			fill(value.Props(delegation), value.Object{"actions": []any{"Microsoft.Network/virtualNetworks/subnets/join/action"}})
+		}
 		s["id"] = id
 	}
 	return keepUsedSubnets(t, d, old)
@@ -95,36 +101,78 @@ func guardVNet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
+// peeringGUID is the identifier that a peering keeps for life.
+func peeringGUID(t *engine.Tx, old *engine.Doc, name string) string {
+	if old != nil {
+		if guid := value.Str(engine.PartOf(old.Body, "virtualNetworkPeerings", name), "properties", "resourceGuid"); guid != "" {
+			return guid
+		}
+	}
+	return t.Server.GUID()
+}
+
 func viewVNet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if !t.Since("2024-03-01") {
+		delete(value.Props(body), "privateEndpointVNetPolicies")
+	}
 	for _, p := range value.Items(value.Props(body), "virtualNetworkPeerings") {
 		viewPeering(t, d, value.Props(p))
 	}
 	for _, s := range value.Items(value.Props(body), "subnets") {
-		var configs []string
-		for _, n := range interfacesUsing(t, value.Str(s, "id")) {
-			for _, c := range n.Configs {
-				configs = append(configs, n.ID+"/ipConfigurations/"+c.Name)
-			}
-		}
-		if len(configs) > 0 {
+		nested(s, "delegations", "delegations", false)
+		if configs := subnetConfigs(t, value.Str(s, "id")); len(configs) > 0 {
 			value.Props(s)["ipConfigurations"] = value.IDs(configs)
 		}
+		if endpoints := engine.IdsOf(t.Users(value.Str(s, "id"), typeEndpoint)); len(endpoints) > 0 {
+			value.Props(s)["privateEndpoints"] = value.IDs(endpoints)
+		}
 	}
+}
+
+// subnetConfigs are the IP configurations that have an address of a subnet.
+func subnetConfigs(t *engine.Tx, subnet string) []string {
+	var out []string
+	for _, n := range interfacesUsing(t, subnet) {
+		for _, c := range n.Configs {
+			out = append(out, n.ID+"/ipConfigurations/"+c.Name)
+		}
+	}
+	for _, d := range t.Sources(subnet, "") {
+		field, path := "frontendIPConfigurations", "frontendIPConfigurations"
+		if d.Type == typeBastion {
+			field, path = "ipConfigurations", bastionConfigs
+		}
+		if d.Type != typeBastion && d.Type != typeBalancer {
+			continue
+		}
+		for _, c := range value.Items(d.Body, "properties", field) {
+			if strings.EqualFold(value.Str(c, "properties", "subnet", "id"), subnet) {
+				out = append(out, d.ID+"/"+path+"/"+value.Str(c, "name"))
+			}
+		}
+	}
+	return out
 }
 
 // viewPeering computes how a peering stands: connected once both sides have one.
 func viewPeering(t *engine.Tx, d *engine.Doc, p value.Object) {
 	p["peeringState"], p["peeringSyncLevel"] = "Initiated", "RemoteNotInSync"
-	remote := t.Find(value.Str(p, "remoteVirtualNetwork", "id"))
-	if remote == nil {
+	if remote := t.Find(value.Str(p, "remoteVirtualNetwork", "id")); remote == nil {
 		p["peeringState"] = "Disconnected"
-		return
-	}
-	space := value.Clone(value.Sub(remote.Body, "properties", "addressSpace"))
-	p["remoteAddressSpace"], p["remoteVirtualNetworkAddressSpace"] = space, space
-	for _, back := range value.Items(remote.Body, "properties", "virtualNetworkPeerings") {
-		if strings.EqualFold(value.Str(back, "properties", "remoteVirtualNetwork", "id"), d.ID) {
-			p["peeringState"], p["peeringSyncLevel"] = "Connected", "FullyInSync"
+	} else {
+		space := value.Clone(value.Sub(remote.Body, "properties", "addressSpace"))
+		p["remoteAddressSpace"], p["remoteVirtualNetworkAddressSpace"] = space, space
+		for _, back := range value.Items(remote.Body, "properties", "virtualNetworkPeerings") {
+			if strings.EqualFold(value.Str(back, "properties", "remoteVirtualNetwork", "id"), d.ID) {
+				p["peeringState"], p["peeringSyncLevel"] = "Connected", "FullyInSync"
+			}
 		}
+	}
+	if !t.Since("2021-03-01") {
+		delete(p, "peeringSyncLevel")
+		delete(p, "remoteVirtualNetworkAddressSpace")
+	}
+	if !t.Since("2024-01-01") {
+		delete(p, "peerCompleteVnets")
 	}
 }

@@ -1,0 +1,94 @@
+package network
+
+import (
+	"maps"
+	"reflect"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// fill sets what a client left out to Azure's defaults.
+func fill(o value.Object, defaults value.Object) {
+	for key, v := range defaults {
+		value.SetDefault(o, key, value.Clone(v))
+	}
+}
+
+// unchanged says that a write leaves the properties as they are: one of tags, or of
+// the same again. Azure ends such a write before it answers.
+func unchanged(_ *engine.Tx, d, old *engine.Doc) bool {
+	if old == nil {
+		return false
+	}
+	before, after := maps.Clone(value.Sub(old.Body, "properties")), maps.Clone(value.Props(d.Body))
+	delete(before, "provisioningState")
+	delete(after, "provisioningState")
+	return reflect.DeepEqual(asked(before), asked(after)) && reflect.DeepEqual(old.Body["sku"], d.Body["sku"])
+}
+
+// asked is a document without what clients may send back of children, and need not.
+func asked(v any) any {
+	switch v := v.(type) {
+	case value.Object:
+		out := value.Object{}
+		for key, e := range v {
+			if v["name"] != nil && (key == "id" || key == "type" || key == "etag") || key == "provisioningState" {
+				continue
+			}
+			out[key] = asked(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = asked(e)
+		}
+		return out
+	}
+	return v
+}
+
+// always ends each write before the answer.
+func always(*engine.Tx, *engine.Doc, *engine.Doc) bool { return true }
+
+// nested gives children that are no parts for the engine what clients expect of
+// them: ID, type and ETag, and the parent's state where they follow it.
+func nested(parent value.Object, field, typ string, follow bool) {
+	for _, e := range value.Items(value.Props(parent), field) {
+		e["id"] = value.Str(parent, "id") + "/" + typ + "/" + value.Str(e, "name")
+		e["type"], e["etag"] = value.Str(parent, "type")+"/"+typ, parent["etag"]
+		value.Props(e)["provisioningState"] = engine.StatusSucceeded
+		if follow {
+			value.Props(e)["provisioningState"] = value.Str(parent, "properties", "provisioningState")
+		}
+	}
+}
+
+// following shows parts in the state of the resource that they are written with.
+func following(body value.Object, parts ...string) {
+	if value.Str(body, "properties", "provisioningState") != updating {
+		return
+	}
+	for _, part := range parts {
+		for _, e := range value.Items(value.Props(body), part) {
+			value.Props(e)["provisioningState"] = updating
+		}
+	}
+}
+
+// updating is the state of what a write is under way on.
+const updating = "Updating"
+
+// missing refuses a write that names a resource that is not there, where Azure says
+// so in the words of the resource.
+func missing(t *engine.Tx, id string) *engine.Error {
+	if id == "" || t.Exists(id) {
+		return nil
+	}
+	return errResource(id)
+}
+
+func errResource(id any) *engine.Error {
+	return engine.Refuse(404, "NotFound", "Resource %s not found.", id)
+}

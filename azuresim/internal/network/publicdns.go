@@ -1,0 +1,78 @@
+package network
+
+import (
+	"net/http"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// typePublicZone is Azure's name of public DNS zones, in its own case. Nothing
+// outside asks them: they are documents.
+const typePublicZone = "Microsoft.Network/dnszones"
+
+// nameServers are those that Azure gives a zone, of its first group.
+var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-01.azure-dns.org.", "ns4-01.azure-dns.info."}
+
+// publicDNSTypes are the rows of public DNS.
+func publicDNSTypes() []engine.Type {
+	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
+		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}, {Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
+	for _, r := range []string{"A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"} {
+		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: preparePublicRecord})
+	}
+	for i := range out {
+		out[i].ETag = engine.EtagPlain
+	}
+	return out
+}
+
+// preparePublicZone gives a new zone the record sets that each has.
+func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	fill(d.Body, value.Object{"location": "global", "tags": value.Object{}})
+	fill(value.Props(d.Body), value.Object{"zoneType": "Public", "nameServers": nameServers, "maxNumberOfRecordSets": float64(10000)})
+	value.Props(d.Body)["maxNumberOfRecordsPerRecordSet"] = nil
+	if old != nil {
+		return nil
+	}
+	servers := []any{}
+	for _, s := range nameServers {
+		servers = append(servers, value.Object{"nsdname": s})
+	}
+	for typ, p := range map[string]value.Object{
+		"NS": {"TTL": float64(172800), "NSRecords": servers},
+		"SOA": {"TTL": float64(3600), "SOARecord": value.Object{"email": "azuredns-hostmaster.microsoft.com", "host": nameServers[0], "expireTime": float64(2419200),
+			"minimumTTL": float64(300), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}},
+	} {
+		id := d.Parsed.Child(typ, "@")
+		fill(p, value.Object{"fqdn": d.Parsed.Name() + ".", "targetResource": value.Object{}, "provisioningState": engine.StatusSucceeded})
+		t.Put(&engine.Doc{ID: id.String(), Type: typePublicZone + "/" + typ, Parsed: id, Hidden: value.Object{}, Body: value.Object{"properties": p}})
+	}
+	return nil
+}
+
+// viewPublicZone counts; a zone has no state.
+func viewPublicZone(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	p := value.Props(body)
+	delete(p, "provisioningState")
+	p["numberOfRecordSets"] = len(t.Below(d.Key()))
+}
+
+func preparePublicRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
+	parent, _ := d.Parsed.Parent()
+	p := value.Props(d.Body)
+	p["fqdn"] = d.Parsed.Name() + "." + parent.Name() + "."
+	if d.Parsed.Name() == "@" {
+		p["fqdn"] = parent.Name() + "."
+	}
+	if value.Sub(p, "targetResource") == nil {
+		p["targetResource"] = value.Object{}
+	}
+	return nil
+}
+
+// errNoZone is how the provider itself words that a zone is not there.
+func errNoZone(id engine.ID) *engine.Error {
+	return engine.Refuse(http.StatusNotFound, "NotFound", "The zone '%s' does not exist in resource group '%s' of subscription '%s'.", id.Name(), id.Group, id.Subscription)
+}

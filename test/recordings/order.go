@@ -1,0 +1,53 @@
+package recordings
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The refusals that name another resource: one that a write has not made yet, and
+// one that another write is changing.
+var (
+	absent   = regexp.MustCompile(`^Resource (/\S+) not found\.$`)
+	changing = regexp.MustCompile(`"Operation \w+ \([^)]*\) is updating resource (/[^\s"]+)\.`)
+)
+
+// decided puts calls into the order in which Azure decided them. Recordings have
+// them in the order of the answers, and calls overlap: one that was refused because
+// a resource was not there was decided before the write that made it, one that was
+// refused because of another write after that.
+func decided(calls []call) []call {
+	order := make([]int, len(calls))
+	for i := range order {
+		order[i] = i
+	}
+	for i, c := range calls {
+		if c.Response.Code < 400 || !c.writes() {
+			continue
+		}
+		at, to := slices.Index(order, i), -1
+		if m := changing.FindStringSubmatch(c.Response.Body); m != nil {
+			if n := slices.IndexFunc(order[at:], func(j int) bool { return calls[j].changed(m[1]) }); n > 0 {
+				to = at + n
+			}
+		} else if m := absent.FindStringSubmatch(errorOf([]byte(c.Response.Body)).Message); m != nil {
+			to = slices.IndexFunc(order[:at], func(j int) bool { return calls[j].changed(m[1]) })
+		}
+		if to >= 0 {
+			order = slices.Insert(slices.Delete(order, at, at+1), to, i)
+		}
+	}
+	out := make([]call, len(calls))
+	for k, i := range order {
+		out[k] = calls[i]
+	}
+	return out
+}
+
+// changed says whether a call is an accepted write of a resource or of what is below it.
+func (c call) changed(id string) bool {
+	at := strings.ToLower(path(c.Request.URL))
+	id = strings.ToLower(id)
+	return c.writes() && c.Response.Code < 400 && (at == id || strings.HasPrefix(at, id+"/"))
+}
