@@ -99,7 +99,8 @@ type Config struct {
 	// Issuer returns the public keys, in PEM, that another token service signs with;
 	// nil knows none. The local Azure fetches nothing itself.
 	Issuer func(ctx context.Context, issuer string) (keys string, err error)
-	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
+	// local Azure by its own address; nil is Azure's form, which all others get.
 	FQDN func(label, location, ip string) string
 	// Tunnel carries what goes through Bastion hosts; nil refuses it.
 	Tunnel Tunnel

@@ -101,7 +101,7 @@ func (c *conductor) openAzure(ctx context.Context, a *azure) (net.Listener, erro
 		Faults: faults, Clients: c.opts.Clients,
 		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP, Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
-		// is its address.
+		// is its address, but for those who use the proxy and guests, who do.
 		FQDN:   func(_, _, ip string) string { return ip },
 		Tunnel: tunnel(a.fabric),
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/azuresim"
+	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -28,7 +29,7 @@ func (c *conductor) serveProxy(ctx context.Context, a *azure, failed chan<- erro
 		}
 		return http.HandlerFunc(a.server.ServeAnyIdentity)
 	}
-	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: azuresim.Intercepts, Plain: identity, Password: a.server.Client().Secret,
+	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: azuresim.Intercepts, Dial: a.dialName, Plain: identity, Password: a.server.Client().Secret,
 		Refused: func(target string) { log.Info("Refused", "target", target) }}
 	go func() {
 		if err := proxy.Serve(ctx, l, cfg); err != nil && ctx.Err() == nil {
@@ -36,6 +37,20 @@ func (c *conductor) serveProxy(ctx context.Context, a *azure, failed chan<- erro
 		}
 	}()
 	return nil
+}
+
+// publicNames is the domain of public IP addresses with a DNS label.
+const publicNames = ".cloudapp.azure.com"
+
+// dialName connects a client of the proxy to the name of a public IP, which the local
+// Azure gives to those who ask it by Azure's names, such as the endpoint of a cluster.
+func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, error) {
+	host, _, err := net.SplitHostPort(target)
+	if err != nil || !strings.HasSuffix(strings.ToLower(host), publicNames) {
+		return nil, false, nil
+	}
+	conn, err := a.fabric.Dial(ctx, fabric.Origin{}, "tcp", target)
+	return conn, true, err
 }
 
 // isManagedIdentity tells whether a request asks the metadata service for a

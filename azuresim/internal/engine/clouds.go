@@ -31,6 +31,13 @@ func Clouds() []Cloud {
 	}
 }
 
+// isManager says whether a host, with a port or without, is Azure's name of the
+// resource manager.
+func isManager(host string) bool {
+	name, _, _ := strings.Cut(value.Lower(host), ":")
+	return slices.ContainsFunc(Clouds(), func(c Cloud) bool { return c.Manager == name })
+}
+
 // hosts are the public names that a server stands for: the resource manager's and
 // those of the providers. "*" stands for one label.
 func (r *registry) hosts() []string {

@@ -90,11 +90,15 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 // read and update look at the store, and change it, for a request: what they see
 // is as the request's API version has it.
 func (c *Request) read(fn func(*Tx)) {
-	c.Server.Read(func(t *Tx) { t.Version = c.Version; fn(t) })
+	c.Server.Read(func(t *Tx) { c.lookedAt(t); fn(t) })
 }
 
 func (c *Request) update(fn func(*Tx) error) error {
-	return c.Server.Update(func(t *Tx) error { t.Version, t.Caller = c.Version, c.Principal; return fn(t) })
+	return c.Server.Update(func(t *Tx) error { c.lookedAt(t); return fn(t) })
+}
+
+func (c *Request) lookedAt(t *Tx) {
+	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 
 // above refuses what is asked below what is gone: the group, or the resource that

@@ -20,6 +20,9 @@ type Tx struct {
 	Caller string
 	// Version is the API version that views are for, "" for the newest.
 	Version string
+	// Local: views are for a client that asks the local Azure by its own address, and
+	// not by one of Azure's names.
+	Local   bool
 	undo    []func()
 	docKeys map[string]bool
 	opKeys  map[string]bool

@@ -40,7 +40,8 @@ type Config struct {
 	// PublicIP allocates the address of a public IP; nil takes 203.0.113.0/24
 	// (RFC 5737) in turn.
 	PublicIP func(id string) (string, error)
-	// FQDN is the name of a public IP that has a DNS label; nil is Azure's form.
+	// FQDN is the name of a public IP that has a DNS label, for clients that ask the
+	// local Azure by its own address; nil is Azure's form, which all others get.
 	FQDN func(label, location, ip string) string
 	// Tunnel carries what goes through Bastion hosts; nil refuses it.
 	Tunnel Tunnel
@@ -58,9 +59,6 @@ func networkOf(s *engine.Server) *state { return engine.StateOf[*state](s, netwo
 
 // New is Microsoft.Network.
 func New(cfg Config) engine.Provider {
-	if cfg.FQDN == nil {
-		cfg.FQDN = func(label, location, _ string) string { return label + "." + location + ".cloudapp.azure.com" }
-	}
 	return engine.Provider{
 		Namespace: networkSpace,
 		Versions:  []string{"2025-03-01", "2024-05-01", "2023-05-01", "2022-07-01", "2022-01-01", "2020-11-01", "2018-11-01", "2018-10-01"},

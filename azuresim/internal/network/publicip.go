@@ -30,7 +30,6 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		if ip := value.Str(old.Body, "properties", "ipAddress"); ip != "" {
 			p["ipAddress"] = ip
 		}
-		name(t, d)
 	}
 	return nil
 }
@@ -67,16 +66,16 @@ func finishAddress(t *engine.Tx, op *engine.Operation, result any, err *engine.E
 		}
 		p["ipAddress"] = ip
 	}
-	name(t, d)
 	t.Put(d)
 	engine.FinishPut(t, op, nil, err)
 }
 
-// name gives a public IP that has a DNS label its name.
-func name(t *engine.Tx, d *engine.Doc) {
-	if label := value.Str(d.Body, "properties", "dnsSettings", "domainNameLabel"); label != "" {
-		value.Sub(d.Body, "properties", "dnsSettings")["fqdn"] = networkOf(t.Server).FQDN(label, d.Location(), value.Str(d.Body, "properties", "ipAddress"))
+// nameOf is the name of a public IP that has a DNS label.
+func nameOf(t *engine.Tx, d *engine.Doc, label string) string {
+	if local := networkOf(t.Server).FQDN; t.Local && local != nil {
+		return local(label, d.Location(), value.Str(d.Body, "properties", "ipAddress"))
 	}
+	return label + "." + d.Location() + ".cloudapp.azure.com"
 }
 
 // exampleAddress is the lowest of 203.0.113.0/24 that is free.
@@ -103,6 +102,12 @@ func guardPublicIP(t *engine.Tx, d *engine.Doc) *engine.Error {
 func viewPublicIP(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 	if !t.Since("2022-01-01") {
 		delete(value.Props(body), "ddosSettings")
+	}
+	if label := value.Str(body, "properties", "dnsSettings", "domainNameLabel"); label != "" {
+		delete(value.Sub(body, "properties", "dnsSettings"), "fqdn")
+		if name := nameOf(t, d, label); name != "" {
+			value.Sub(body, "properties", "dnsSettings")["fqdn"] = name
+		}
 	}
 	for _, u := range t.Sources(d.ID, "") {
 		switch u.Type {

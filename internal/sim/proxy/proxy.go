@@ -3,9 +3,9 @@
 // the hosts it knows, with certificates of the caller's CA, in the place of
 // those hosts.
 //
-// It is no proxy otherwise: it dials nobody. A host that it does not know is
-// refused, so that nothing leaves the machine. It answers only those who have its
-// password. The local plane, package fabric and tests may import it; it imports
+// It is no proxy otherwise: it dials nobody, but what its caller connects to on this
+// machine. A host that neither knows is refused, so that nothing leaves the machine.
+// It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
 // package limit alone.
 package proxy
 
@@ -32,6 +32,9 @@ type Config struct {
 	Handler http.Handler
 	// Serves tells whether HTTPS to a host (without its port) is answered.
 	Serves func(host string) bool
+	// Dial connects to a target, host and port, that is on this machine under a name
+	// of Azure; false, or no Dial, refuses it.
+	Dial func(ctx context.Context, target string) (conn net.Conn, known bool, err error)
 	// Plain returns who answers a request in plain HTTP, nil for nobody; without it
 	// none is answered.
 	Plain func(*http.Request) http.Handler
@@ -77,11 +80,14 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The proxy of the local Azure asks for the password in the address that 'casement azure env --for proxy' prints.", http.StatusProxyAuthRequired)
 	case r.Method == http.MethodConnect:
 		host, port, err := net.SplitHostPort(r.Host)
-		if err != nil || port != "443" || !f.Serves(host) {
+		switch {
+		case err == nil && port == "443" && f.Serves(host):
+			f.tunnel(w, func(c net.Conn) bool { return f.tunnels.give(c) })
+		case err == nil && f.Dial != nil:
+			f.connect(w, r)
+		default:
 			f.refuse(w, r.Host)
-			return
 		}
-		f.tunnel(w, r.Host)
 	case r.URL.IsAbs():
 		f.plain(w, r)
 	default:
@@ -108,8 +114,32 @@ func (f *front) refuse(w http.ResponseWriter, target string) {
 	http.Error(w, "The proxy of the local Azure does not answer for "+target+", and lets nothing leave this machine.", http.StatusForbidden)
 }
 
-// tunnel hands the client's connection to the inner server.
-func (f *front) tunnel(w http.ResponseWriter, target string) {
+// connect joins the client's connection with one to its target.
+func (f *front) connect(w http.ResponseWriter, r *http.Request) {
+	to, known, err := f.Dial(r.Context(), r.Host)
+	switch {
+	case !known:
+		f.refuse(w, r.Host)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	default:
+		f.tunnel(w, func(c net.Conn) bool {
+			go join(c, to)
+			go join(to, c)
+			return true
+		})
+	}
+}
+
+// join copies what one connection says to another, and ends both.
+func join(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	_, _ = io.Copy(to, from) // a connection that is lost ends both
+}
+
+// tunnel gives the client's connection to another.
+func (f *front) tunnel(w http.ResponseWriter, give func(net.Conn) bool) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok {
 		http.Error(w, "CONNECT needs HTTP/1.1.", http.StatusHTTPVersionNotSupported)
@@ -124,7 +154,7 @@ func (f *front) tunnel(w http.ResponseWriter, target string) {
 		conn.Close()
 		return
 	}
-	if !f.tunnels.give(&early{Conn: conn, r: buffered.Reader}) {
+	if !give(&early{Conn: conn, r: buffered.Reader}) {
 		conn.Close()
 	}
 }

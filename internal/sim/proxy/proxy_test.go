@@ -19,7 +19,7 @@ import (
 // that name) and for plain HTTP to one address, and gives a client that uses it.
 func client(t *testing.T, password string, refused chan<- string) *http.Client {
 	t.Helper()
-	site := httptest.NewTLSServer(nil)
+	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site itself") }))
 	t.Cleanup(site.Close)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,6 +32,13 @@ func client(t *testing.T, password string, refused chan<- string) *http.Client {
 			TLS:     &tls.Config{Certificates: site.TLS.Certificates},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path) }),
 			Serves:  func(host string) bool { return host == "example.com" },
+			Dial: func(_ context.Context, target string) (net.Conn, bool, error) {
+				if target != "example.com:6443" {
+					return nil, false, nil
+				}
+				conn, err := net.Dial("tcp", site.Listener.Addr().String())
+				return conn, true, err
+			},
 			Plain: func(r *http.Request) http.Handler {
 				if r.URL.Host != "169.254.169.254" {
 					return nil
@@ -62,6 +69,7 @@ func TestProxy(t *testing.T) {
 		{name: "a host that it answers for", url: "https://example.com/path", body: "HTTP/2.0 example.com /path"},
 		{name: "again", url: "https://example.com/other", body: "HTTP/2.0 example.com /other"},
 		{name: "plain HTTP that it answers", url: "http://169.254.169.254/metadata", body: "HTTP/1.1 169.254.169.254 /metadata"},
+		{name: "what the caller connects to", url: "https://example.com:6443/", body: "the site itself"},
 		{name: "another host", url: "https://example.org/", refused: "example.org:443"},
 		{name: "another port", url: "https://example.com:8443/", refused: "example.com:8443"},
 		{name: "other plain HTTP", url: "http://example.com/", refused: "example.com"},
