@@ -59,6 +59,8 @@ type Operation struct {
 	Result       json.RawMessage `json:"result,omitempty"`
 	Args         value.Object    `json:"args,omitempty"`
 	BodyHash     string          `json:"bodyHash,omitempty"`
+	// Retry is when to ask again, in seconds; 0 is the style's.
+	Retry int `json:"retry,omitempty"`
 	// Fault, when set, is how the operation will fail.
 	Fault *Error `json:"fault,omitempty"`
 }
@@ -309,6 +311,9 @@ func retryAfter(s *Server, h http.Header, op *Operation) {
 		seconds = 15
 	case StyleStorage:
 		seconds = 17
+	}
+	if op.Retry != 0 {
+		seconds = op.Retry
 	}
 	d := time.Duration(float64(seconds) * float64(time.Second) * float64(s.pace))
 	if s.pace == Instant {

@@ -66,6 +66,9 @@ type Type struct {
 	Style style
 	// Takes is how long Azure needs for a write.
 	Takes time.Duration
+	// Retry is when Azure wants to be asked again about a write, and about a delete, in
+	// seconds; 0 is the style's.
+	Retry Retry
 	// Sync types answer without an operation.
 	Sync bool
 	// AsyncCreate types make a resource with an operation, though they are Sync.
@@ -135,6 +138,9 @@ type Type struct {
 	// order is the place of the row among all.
 	order int
 }
+
+// Retry is a Retry-After of writes and of deletes, in seconds.
+type Retry struct{ Write, Delete int }
 
 // etagForm is how a body shows its ETag.
 type etagForm int

@@ -90,14 +90,15 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 // read and update look at the store, and change it, for a request: what they see
 // is as the request's API version has it.
 func (c *Request) read(fn func(*Tx)) {
-	c.Server.Read(func(t *Tx) { c.lookedAt(t); fn(t) })
+	c.Server.Read(func(t *Tx) { lookFor(c, t); fn(t) })
 }
 
 func (c *Request) update(fn func(*Tx) error) error {
-	return c.Server.Update(func(t *Tx) error { c.lookedAt(t); return fn(t) })
+	return c.Server.Update(func(t *Tx) error { lookFor(c, t); return fn(t) })
 }
 
-func (c *Request) lookedAt(t *Tx) {
+// lookFor lets a transaction see the store as a request wants it.
+func lookFor(c *Request, t *Tx) {
 	t.Version, t.Caller, t.Local = c.Version, c.Principal, !isManager(c.Host)
 }
 
@@ -310,8 +311,12 @@ func (c *Request) operationOn(k *Type, d *Doc) *Operation {
 	if location == "" {
 		location = "global"
 	}
+	retry := k.Retry.Write
+	if c.HTTP.Method == http.MethodDelete {
+		retry = k.Retry.Delete
+	}
 	return &Operation{Method: c.HTTP.Method, Target: d.ID, Style: k.Style, Subscription: c.Id.Subscription, Namespace: c.Id.Namespace,
-		Location: location, APIVersion: c.Version}
+		Location: location, APIVersion: c.Version, Retry: retry}
 }
 
 func (c *Request) delete(k *Type) *Error {

@@ -91,20 +91,20 @@ func New(cfg Config) engine.Provider {
 func networkTypes() []engine.Type {
 	short := 5 * time.Second
 	rows := []engine.Type{
-		{Name: typeVNet, Takes: short, Parts: map[string]bool{"subnets": true, "virtualNetworkPeerings": true}, Prepare: prepareVNet, Guard: guardVNet, GuardPart: guardSubnet, View: viewVNet,
+		{Name: typeVNet, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Parts: map[string]bool{"subnets": true, "virtualNetworkPeerings": true}, Prepare: prepareVNet, Guard: guardVNet, GuardPart: guardSubnet, View: viewVNet,
 			Refs: []engine.Reference{
 				{Path: "subnets.networkSecurityGroup", To: typeNSG}, {Path: "subnets.routeTable", To: typeTable}, {Path: "subnets.natGateway", To: typeGateway},
 				{Path: "virtualNetworkPeerings.remoteVirtualNetwork", To: typeVNet},
 			},
 			Actions: []engine.Action{{Name: "checkipaddressavailability", Method: http.MethodGet, Serve: checkAddress}}},
-		{Name: typeNSG, Takes: short, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, SideBySide: true, Prepare: prepareNSG, Guard: guardNSG, View: viewNSG},
-		{Name: typeTable, Takes: short, Parts: map[string]bool{"routes": true}, Prepare: prepareTable, Guard: guardTable, View: viewUsers("subnets")},
+		{Name: typeNSG, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, SideBySide: true, Prepare: prepareNSG, Guard: guardNSG, View: viewNSG},
+		{Name: typeTable, Takes: short, Retry: engine.Retry{Write: 2, Delete: 2}, Parts: map[string]bool{"routes": true}, Prepare: prepareTable, Guard: guardTable, View: viewUsers("subnets")},
 		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewGateway,
 			Refs: []engine.Reference{{Path: "publicIpAddresses", To: typePublicIP}, {Path: "publicIpPrefixes", To: typePrefix}}},
-		{Name: typePublicIP, Takes: short, Put: addressWork(), Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
+		{Name: typePublicIP, Takes: short, Retry: engine.Retry{Write: 1, Delete: 10}, Put: addressWork(), Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
 			Refs: []engine.Reference{{Path: "publicIPPrefix", To: typePrefix}}},
-		{Name: typePrefix, Takes: short, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
-		{Name: typeBalancer, Takes: short, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, AtOnce: balancerAtOnce, Addresses: []string{"frontendIPConfigurations"},
+		{Name: typePrefix, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
+		{Name: typeBalancer, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, AtOnce: balancerAtOnce, Addresses: []string{"frontendIPConfigurations"},
 			Parts: map[string]bool{"inboundNatPools": false, "backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
 			Refs: []engine.Reference{
 				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
@@ -128,6 +128,9 @@ func networkTypes() []engine.Type {
 	rows = append(rows, unmarkedTypes()...)
 	for i := range rows {
 		rows[i].Style, rows[i].ETag = engine.StyleNetwork, engine.EtagWeak
+		if rows[i].Retry.Write == 0 {
+			rows[i].Retry = engine.Retry{Write: 10, Delete: 10}
+		}
 		if rows[i].AtOnce == nil {
 			rows[i].AtOnce = unchanged
 		}
@@ -141,7 +144,7 @@ func unmarkedTypes() []engine.Type {
 	return []engine.Type{
 		{Name: typeBastion, Takes: 5 * time.Minute, Prepare: prepareBastion, View: viewBastion,
 			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
-		{Name: typeSecurity, Takes: short},
+		{Name: typeSecurity, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}},
 		{Name: typeWatcher, Takes: short, Prepare: prepareArrays("runningOperationIds"), AtOnce: always},
 		{Name: typeFlowLog, Takes: short, Prepare: prepareFlowLog},
 		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup, Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},

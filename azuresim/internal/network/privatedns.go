@@ -24,9 +24,9 @@ const maxRecordSets = 25000
 // dnsTypes are the rows of private DNS.
 func dnsTypes() []engine.Type {
 	out := []engine.Type{
-		{Name: typeZone, Style: engine.StyleDNS, Takes: 20 * time.Second, Created: 202, Global: true, Prepare: prepareZone, Guard: guardZone, View: viewZone,
+		{Name: typeZone, Style: engine.StyleDNS, Takes: 20 * time.Second, Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareZone, Guard: guardZone, View: viewZone,
 			Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}}},
-		{Name: typeLink, Style: engine.StyleDNS, Takes: 20 * time.Second, Created: 202, Global: true, Prepare: prepareLink,
+		{Name: typeLink, Style: engine.StyleDNS, Takes: 20 * time.Second, Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareLink,
 			Refs: []engine.Reference{{Path: "virtualNetwork", To: typeVNet}}},
 		{Name: typeSOA, Sync: true, Global: true, Prepare: prepareRecord, Guard: guardSOA, View: viewRecord},
 	}
