@@ -23,7 +23,9 @@ func prepareFlowLog(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	}
 	state := "Creating" // what Azure says of an account that it does not see yet
 	if account := t.Record(storage); account != nil {
-		state = account.State
+		if state = account.State; state == updating {
+			state = "ResolvingDns"
+		}
 	}
 	if state != engine.StatusSucceeded {
 		return engine.BadRequest("StorageProvisioningStateNotSucceeded", "Storage account (%s) provisioning state %s is not Succeeded.", state, storage)
