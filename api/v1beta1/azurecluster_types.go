@@ -72,7 +72,7 @@ type AzureClusterClassSpec struct {
 	// +required
 	Location string `json:"location"`
 
-	// ExtendedLocation is an Azure edge zone. It is refused: casement has no edge zones.
+	// ExtendedLocation is the Azure edge zone that networks and machines are made in. It has no availability zones.
 	// +optional
 	ExtendedLocation *ExtendedLocationSpec `json:"extendedLocation,omitempty"`
 

@@ -22,7 +22,7 @@ func idleGates() map[featuregate.Feature]string {
 		"AKSResourceHealth":                  "there are no AKS kinds",
 		"ASOAPI":                             "there is no Azure Service Operator",
 		"APIServerILB":                       "an internal load balancer is made where the API server's load balancer has a private frontend IP, and only there",
-		"EdgeZone":                           "edge zones are refused",
+		"EdgeZone":                           "edge zones need no gate",
 		"SkipMachinePoolModelReconciliation": "a scale set's model always follows its AzureMachinePool",
 	}
 }

@@ -157,6 +157,9 @@ func defaultAPIServerLB(name string, s *infrav1.AzureClusterSpec) {
 		f := &lb.FrontendIPs[i]
 		switch lb.Type {
 		case infrav1.Public:
+			if f.PublicIP == nil && f.PrivateIPAddress != "" {
+				continue // of the internal load balancer beside the public one
+			}
 			defaultPublicIP(f, "pip-"+name+"-apiserver")
 		case infrav1.Internal:
 			setDefault(&f.PrivateIPAddress, defaultInternalIP)

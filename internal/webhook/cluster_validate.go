@@ -68,7 +68,7 @@ func validateExtendedLocation(s *infrav1.AzureClusterClassSpec, path *field.Path
 	if s.ExtendedLocation == nil {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Child("extendedLocation"), "casement has no edge zones")}
+	return named(path.Child("extendedLocation", "name"), s.ExtendedLocation.Name, resourceNamePattern, nameRule)
 }
 
 func validateBastion(b *infrav1.AzureBastion, path *field.Path) field.ErrorList {

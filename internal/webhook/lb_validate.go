@@ -42,14 +42,34 @@ func validateAPIServerLB(s *infrav1.AzureClusterSpec, lb *infrav1.LoadBalancerSp
 	if c := lb.FrontendIPsCount; c != nil && *c != 1 {
 		errs = append(errs, field.Invalid(path.Child("frontendIPsCount"), *c, "the API server has one address"))
 	}
-	if len(lb.FrontendIPs) != 1 {
-		return append(errs, field.Invalid(path.Child("frontendIPs"), len(lb.FrontendIPs), "must be exactly one"))
-	}
-	f, at := lb.FrontendIPs[0], path.Child("frontendIPs").Index(0)
 	if lb.Type == infrav1.Internal {
-		errs = append(errs, validateInternalIP(s, f, at)...)
-	} else if f.PrivateIPAddress != "" {
-		errs = append(errs, field.Forbidden(at.Child("privateIP"), "a public load balancer has a public IP"))
+		if len(lb.FrontendIPs) != 1 {
+			return append(errs, field.Invalid(path.Child("frontendIPs"), len(lb.FrontendIPs), "must be exactly one"))
+		}
+		return append(errs, validateInternalIP(s, lb.FrontendIPs[0], path.Child("frontendIPs").Index(0))...)
+	}
+	return append(errs, validatePublicIPs(s, lb.FrontendIPs, path.Child("frontendIPs"))...)
+}
+
+// validatePublicIPs: the API server of a public cluster has one public address and, where
+// that is asked for, a private one, which an internal load balancer of its own answers on.
+func validatePublicIPs(s *infrav1.AzureClusterSpec, frontends []infrav1.FrontendIP, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	public, private := 0, 0
+	for i, f := range frontends {
+		switch {
+		case f.PublicIP == nil:
+			private++
+			errs = append(errs, validateInternalIP(s, f, path.Index(i))...)
+		case f.PrivateIPAddress != "":
+			errs = append(errs, field.Forbidden(path.Index(i).Child("privateIP"), "a frontend has a public IP or a private one; add a second frontend for the other"))
+			public++
+		default:
+			public++
+		}
+	}
+	if public != 1 || private > 1 {
+		errs = append(errs, field.Invalid(path, len(frontends), "must be exactly one with a public IP, and at most one with a private IP"))
 	}
 	return errs
 }

@@ -55,9 +55,16 @@ func TestNetworkRefused(t *testing.T) {
 		"name of a load balancer": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.Name = "a b" }), "spec.networkSpec.apiServerLB.name"},
 		"SKU of a load balancer":  {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.SKU = "Basic" }), "spec.networkSpec.apiServerLB.sku"},
 		"two addresses":           {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPs = make([]infrav1.FrontendIP, 2) }), "spec.networkSpec.apiServerLB.frontendIPs"},
-		"count of addresses":      {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPsCount = new(int32(2)) }), "spec.networkSpec.apiServerLB.frontendIPsCount"},
+		"two private ones": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
+			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "a"}, privateFrontend("b", "10.0.0.4"), privateFrontend("c", "10.0.0.5")}
+		}), "spec.networkSpec.apiServerLB.frontendIPs"},
+		"a private one outside": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
+			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "a"}, privateFrontend("b", "10.9.0.4")}
+		}), "spec.networkSpec.apiServerLB.frontendIPs[1].privateIP"},
+		"count of addresses": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPsCount = new(int32(2)) }), "spec.networkSpec.apiServerLB.frontendIPsCount"},
 		"private IP on public": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
-			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "f", FrontendIPClass: infrav1.FrontendIPClass{PrivateIPAddress: "10.0.0.4"}}}
+			lb.FrontendIPs = []infrav1.FrontendIP{privateFrontend("f", "10.0.0.4")}
+			lb.FrontendIPs[0].PublicIP = &infrav1.PublicIPSpec{Name: "p"}
 		}), "spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"},
 		"public IP on internal": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
 			lb.Type = infrav1.Internal
@@ -77,6 +84,14 @@ func TestNetworkRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { about(t, validateCluster(nil, cluster(t, tc.change)), tc.field) })
 	}
+	t.Run("a private address beside the public one", func(t *testing.T) {
+		c := cluster(t, apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
+			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "a"}, privateFrontend("b", "10.0.0.4")}
+		}))
+		if errs := validateCluster(nil, c); len(errs) > 0 {
+			t.Errorf("errors %v", errs)
+		}
+	})
 	t.Run("type of a load balancer", func(t *testing.T) {
 		c := cluster(t, apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.Type = "Private" }))
 		if errs := validateCluster(nil, c); !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == "spec.networkSpec.apiServerLB.type" }) {
@@ -397,4 +412,8 @@ func TestTemplateRefused(t *testing.T) {
 			about(t, validateMachineTemplate(nil, template), tc.field)
 		})
 	}
+}
+
+func privateFrontend(name, ip string) infrav1.FrontendIP {
+	return infrav1.FrontendIP{Name: name, FrontendIPClass: infrav1.FrontendIPClass{PrivateIPAddress: ip}}
 }

@@ -96,8 +96,8 @@ func TestClusterRefused(t *testing.T) {
 			c.Spec.NetworkSpec.Vnet.Peerings = []infrav1.VnetPeeringSpec{{RemoteVnetName: "v"}, {RemoteVnetName: "v"}}
 		}, "spec.networkSpec.vnet.peerings[1].remoteVnetName"},
 		"extended location": {func(c *infrav1.AzureCluster) {
-			c.Spec.ExtendedLocation = &infrav1.ExtendedLocationSpec{Name: "a", Type: "EdgeZone"}
-		}, "spec.extendedLocation"},
+			c.Spec.ExtendedLocation = &infrav1.ExtendedLocationSpec{Name: "a b", Type: "EdgeZone"}
+		}, "spec.extendedLocation.name"},
 		"too many outbound IP": {func(c *infrav1.AzureCluster) {
 			c.Spec.NetworkSpec.NodeOutboundLB = &infrav1.LoadBalancerSpec{FrontendIPsCount: new(int32(17))}
 		}, "spec.networkSpec.nodeOutboundLB.frontendIPsCount"},

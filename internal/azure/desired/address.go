@@ -76,6 +76,16 @@ func apiServerDNSLabel(c *infrav1.AzureCluster, clusterName, ipName string) stri
 	return fmt.Sprintf("%s-%x", strings.ToLower(clusterName), h.Sum32())
 }
 
+// publicFrontendOf is the name of the API server's public frontend, "" for none.
+func publicFrontendOf(c *infrav1.AzureCluster) string {
+	for _, f := range c.Spec.NetworkSpec.APIServerLB.FrontendIPs {
+		if f.PublicIP != nil {
+			return f.Name
+		}
+	}
+	return ""
+}
+
 // APIServerPublicIPID is the ID of the public IP that the API server answers on,
 // and "" for a private cluster and one whose control plane is not ours.
 func APIServerPublicIPID(c *infrav1.AzureCluster) string {

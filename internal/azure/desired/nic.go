@@ -53,7 +53,7 @@ func (b *machineBuilder) natRule() {
 	if id == "" {
 		return
 	}
-	frontend := SSHRuleLB(b.Cluster) + "/frontendIPConfigurations/" + b.Cluster.Spec.NetworkSpec.APIServerLB.FrontendIPs[0].Name
+	frontend := SSHRuleLB(b.Cluster) + "/frontendIPConfigurations/" + publicFrontendOf(b.Cluster)
 	b.add(Resource{
 		ID: id,
 		Body: armnetwork.InboundNatRule{
