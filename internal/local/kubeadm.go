@@ -76,35 +76,59 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	p, err := process.Start(spec)
-	if err != nil {
-		return err
-	}
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	for running := true; running; {
-		select {
-		case <-ctx.Done():
-			p.Kill()
-			return ctx.Err()
-		case <-poll.C:
-			n.startKubelet() // once boot has written its configuration
-		case <-p.Done():
-			running = false
+	code := 0
+	for try := range bootTries {
+		if code, err = n.bootOnce(ctx, spec); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		// kubeadm's packages print some paths of this machine.
+		if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
+			return err
+		}
+		if code != killed || try == bootTries-1 {
+			break
+		}
+		fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
+		if err := os.Truncate(log, 0); err != nil {
+			return err
 		}
 	}
-	text, err := os.ReadFile(log)
-	if err != nil {
-		return err
-	}
-	// kubeadm's packages print some paths of this machine.
-	if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
-		return err
-	}
-	if code := p.State().ExitCode; code != 0 {
+	if code != 0 {
 		return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
 	}
 	return nil
+}
+
+// bootTries bounds how often kubeadm is started that something outside the machine ends,
+// as the kernel does for lack of memory: its phases keep what they find done.
+const bootTries = 4
+
+// killed is the exit code of what a signal ended.
+const killed = -1
+
+// bootOnce runs the program to its end and returns its exit code.
+func (n *node) bootOnce(ctx context.Context, spec process.Spec) (code int, err error) {
+	p, err := process.Start(spec)
+	if err != nil {
+		return 0, err
+	}
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			p.Kill()
+			return 0, ctx.Err()
+		case <-poll.C:
+			n.startKubelet() // once boot has written its configuration
+		case <-p.Done():
+			return p.State().ExitCode, nil
+		}
+	}
 }
 
 func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) error {

@@ -295,7 +295,12 @@ func (c *cluster) account(a act) {
 // lost counts an object that is not there any more, or is another one.
 func (c *cluster) lost(what string, args ...string) {
 	uid, err := c.p.Try(nil, append([]string{"kubectl"}, append(args, "-o", "jsonpath={.metadata.uid}")...)...)
-	if was, known := c.uids[what]; err != nil || known && was != uid {
+	was, known := c.uids[what]
+	if err != nil && !known {
+		c.problem("%s is not there yet: %v", what, err)
+		return
+	}
+	if err != nil || known && was != uid {
 		c.row.lost++
 		c.problem("%s is lost: it was %q, and is %q (%v)", what, was, uid, err)
 	}
