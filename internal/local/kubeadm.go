@@ -77,7 +77,7 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 		return err
 	}
 	code := 0
-	for try := range bootTries {
+	for until := time.Now().Add(bootPatience); ; {
 		if code, err = n.bootOnce(ctx, spec); err != nil {
 			return err
 		}
@@ -89,12 +89,17 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 		if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
 			return err
 		}
-		if code != killed || try == bootTries-1 {
+		if code != killed || time.Now().After(until) {
 			break
 		}
 		fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
 		if err := os.Truncate(log, 0); err != nil {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(bootPause):
 		}
 	}
 	if code != 0 {
@@ -103,9 +108,12 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 	return nil
 }
 
-// bootTries bounds how often kubeadm is started that something outside the machine ends,
-// as the kernel does for lack of memory: its phases keep what they find done.
-const bootTries = 4
+// How long kubeadm is started again that something outside the machine ends, as the kernel
+// does for lack of memory, and the pause before: its phases keep what they find done.
+const (
+	bootPatience = 2 * time.Minute
+	bootPause    = time.Second
+)
 
 // killed is the exit code of what a signal ended.
 const killed = -1
