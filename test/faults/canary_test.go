@@ -87,7 +87,7 @@ var invocations = [][]string{
 	{"ssh", "MACHINE", "--", "hostname"}, {"ssh", "FAILED", "--", "powershell", "Get-Service"}, {"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
 	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--kubeconfig", "DIR/kubeconfig", "--timeout", "1s"},
 	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
-	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"},
+	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"}, {"azure", "record", "--help"},
 	{"images", "list"}, {"images", "show", "v1.36.3"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
 	{"support", "demo", "--file", "DIR/support.tgz"},
 	{"azure", "serve", "--help"}, {"azure", "reset"}, {"down"},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 var (
 	full = flag.Bool("full", false, "replay every recording, not the representative part")
 	only = flag.String("only", "", "replay the recordings whose names match")
+	file = flag.String("file", "", "replay this recording alone, such as casement azure record makes")
 	all  = flag.Bool("differences", false, "print every difference")
 )
 
@@ -36,19 +38,15 @@ const (
 
 // TestRecordings holds the local Azure to what Azure was recorded to answer.
 func TestRecordings(t *testing.T) {
-	dir, err := download()
+	dir, list, err := chosen()
 	if err != nil {
 		t.Skipf("the recordings cannot be had: %v", err)
-	}
-	list, err := names(dir)
-	if err != nil {
-		t.Fatal(err)
 	}
 	wanted := representative
 	switch {
 	case *only != "":
 		wanted = regexp.MustCompile(*only)
-	case *full:
+	case *full || *file != "":
 		wanted = regexp.MustCompile("")
 	}
 	accepted, err := readBaseline("baseline.tsv")
@@ -65,7 +63,7 @@ func TestRecordings(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { replay(t, rec, accepted, result) })
+			synctest.Test(t, func(t *testing.T) { replay(t, rec, azuresim.RealTime, accepted, result) })
 		})
 	}
 	if *only == "" && !*full {
@@ -96,9 +94,21 @@ func holdFloors(t *testing.T, result *report) {
 	}
 }
 
-// replay plays one recording against a local Azure of its own.
-func replay(t *testing.T, rec recording, accepted baseline, result *report) {
-	server, err := azuresim.New(azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: azuresim.RealTime,
+// chosen are the recordings of the module cache, or the one that is named.
+func chosen() (dir string, list []string, err error) {
+	if *file != "" {
+		return filepath.Dir(*file), []string{strings.TrimSuffix(filepath.Base(*file), ".yaml")}, nil
+	}
+	if dir, err = download(); err != nil {
+		return "", nil, err
+	}
+	list, err = names(dir)
+	return dir, list, err
+}
+
+// replay plays one recording against a local Azure of its own, at a pace.
+func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
+	server, err := azuresim.New(azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
 		Clients: []azuresim.Client{{ID: zero, Secret: secret}}})
 	if err != nil {
 		t.Fatal(err)
