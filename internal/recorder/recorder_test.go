@@ -67,7 +67,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 // them at Azure and at the client.
 func TestNoCanary(t *testing.T) {
 	var file bytes.Buffer
-	var heard, told strings.Builder
+	var heard, shown strings.Builder
 	calls := speech()
 	at := 0
 	r, err := New("https://azure.test", transport(func(req *http.Request) *http.Response {
@@ -90,7 +90,7 @@ func TestNoCanary(t *testing.T) {
 		req.Header.Set("Cookie", canaries["shared access"])
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
-		fmt.Fprintln(&told, w.Header(), w.Body)
+		fmt.Fprintln(&shown, w.Header(), w.Body)
 	}
 	for what, canary := range canaries {
 		for _, form := range []string{canary, strings.ReplaceAll(canary, "-", ""), strings.ToUpper(canary)} {
@@ -98,7 +98,7 @@ func TestNoCanary(t *testing.T) {
 				t.Errorf("the recording holds the %s: ...%s", what, file.String()[max(0, i-100):i+len(form)])
 			}
 		}
-		if !strings.Contains(heard.String()+told.String()+bearer(), canary) && !strings.HasPrefix(what, "caller's ") {
+		if !strings.Contains(heard.String()+shown.String()+bearer(), canary) && !strings.HasPrefix(what, "caller's ") {
 			t.Errorf("the %s was not said: the test looks for nothing", what)
 		}
 	}
@@ -112,8 +112,8 @@ func TestNoCanary(t *testing.T) {
 	if n, err := r.Calls(); n != len(calls) || err != nil {
 		t.Errorf("%d calls, want %d: %v", n, len(calls), err)
 	}
-	if !strings.Contains(told.String(), "https://recorder.test/subscriptions/") || !strings.Contains(told.String(), `"nextLink": "https://recorder.test/`) {
-		t.Errorf("polls and pages do not come back to the recorder:\n%s", told.String())
+	if !strings.Contains(shown.String(), "https://recorder.test/subscriptions/") || !strings.Contains(shown.String(), `"nextLink": "https://recorder.test/`) {
+		t.Errorf("polls and pages do not come back to the recorder:\n%s", shown.String())
 	}
 }
 

@@ -34,8 +34,8 @@ func leftovers(calls []call) (out []call) {
 	return out
 }
 
-// made says whether the PUT of a new resource is answered with 201, so that 200 tells of
-// an older one.
+// made says whether the PUT of a new resource is answered with 201, so that 200 means
+// that there was one.
 func made(at string) bool {
 	typ := typeOf(at)
 	return typ == "microsoft.resources/resourcegroups" || typ == "microsoft.managedidentity/userassignedidentities"

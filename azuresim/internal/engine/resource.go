@@ -135,6 +135,12 @@ func (t *Tx) Writable(id ID, lock string, hash string) *Error {
 			return Conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
 		}
 	}
+	return busy(t, id, lock, hash)
+}
+
+// busy refuses a change while something else is under way on the document that is
+// locked. A delete goes on where the group is being deleted too.
+func busy(t *Tx, id ID, lock string, hash string) *Error {
 	op := t.open[value.Lower(lock)]
 	if op == nil || hash != "" && op.BodyHash == hash {
 		return nil
@@ -339,7 +345,7 @@ func (c *Request) delete(k *Type) *Error {
 		if k.Supersedes {
 			t.Supersede(d.Key())
 		}
-		if e := t.Writable(c.Id, c.Id.Key(), ""); e != nil {
+		if e := busy(t, c.Id, c.Id.Key(), ""); e != nil {
 			return e
 		}
 		if k.Guard != nil {

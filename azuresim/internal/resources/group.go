@@ -119,9 +119,16 @@ func groupDelete() engine.Work {
 	return engine.Work{Name: "group.delete", Run: runGroupDelete, Finish: finishGroupDelete}
 }
 
+// beginsAfter is how long Azure takes until the first resource of a group is deleted; it
+// promises nothing.
+const beginsAfter = 2 * time.Second
+
 // runGroupDelete deletes what is in the group, revisiting what is refused until
 // nothing goes any more.
 func runGroupDelete(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
+	if s.Until(ctx, op.Start.Add(s.Latency(beginsAfter))) != nil {
+		return nil, engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
+	}
 	for {
 		var open []*engine.Operation
 		var refused *engine.Error
