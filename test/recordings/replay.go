@@ -111,8 +111,8 @@ func (r *replayer) ours(id string) string {
 }
 
 // passing are the refusals that change with time alone: a new principal is not known
-// everywhere, another write is under way, an account is not ready.
-var passing = []string{"PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
+// everywhere, another write is under way, an account or a disk access is not ready.
+var passing = []string{"Conflict", "PrincipalNotFound", "RetryableError", "StorageProvisioningStateNotSucceeded"}
 
 // behind says whether our answer is one that changes with time alone, and the recorded
 // one was given after that: a refusal that passes, a vault's name not yet resolved.

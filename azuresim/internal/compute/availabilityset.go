@@ -1,9 +1,24 @@
 package compute
 
 import (
+	"net/http"
+
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
+
+const typeSet = "Microsoft.Compute/availabilitySets"
+
+// availabilitySetType is the row of availability sets.
+func availabilitySetType() engine.Type {
+	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK, Prepare: prepareSet, Guard: guardSet, View: viewSet,
+		Refs: []engine.Reference{{Path: "proximityPlacementGroup", To: typeProximityGroup}}}
+}
+
+func prepareSet(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
+	value.SetDefault(value.Ensure(d.Body, "sku"), "name", "Classic")
+	return nil
+}
 
 func guardSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if users := t.Users(d.ID, typeVM); len(users) > 0 {
@@ -12,9 +27,10 @@ func guardSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// viewSet lists the machines of an availability set.
+// viewSet lists the machines of an availability set, which the answer to a write
+// does not have.
 func viewSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	if users := t.Users(d.ID, typeVM); len(users) > 0 {
-		value.Props(body)["virtualMachines"] = value.IDs(engine.IdsOf(users))
+	if !d.WrittenBy(t) {
+		value.Props(body)["virtualMachines"] = value.IDs(engine.IdsOf(t.Users(d.ID, typeVM)))
 	}
 }

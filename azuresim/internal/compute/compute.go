@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,10 +20,8 @@ import (
 
 // Types of the compute provider, and those of others that machines point at.
 const (
-	typeVM   = "Microsoft.Compute/virtualMachines"
-	typeExt  = "Microsoft.Compute/virtualMachines/extensions"
-	typeDisk = "Microsoft.Compute/disks"
-	typeSet  = "Microsoft.Compute/availabilitySets"
+	typeVM  = "Microsoft.Compute/virtualMachines"
+	typeExt = "Microsoft.Compute/virtualMachines/extensions"
 
 	foreignNIC      = "Microsoft.Network/networkInterfaces"
 	foreignSubnet   = "Microsoft.Network/virtualNetworks/subnets"
@@ -39,7 +38,9 @@ type state struct {
 	// passwords are those that VMAccess is to set, by the extension's key, until it
 	// has: they are in no store. A restart in between loses them.
 	passwords sync.Map
-	blobKey   [32]byte // signs addresses of storage
+	// gone is when resources were deleted, by key, whose service words their absence.
+	gone    sync.Map
+	blobKey [32]byte // signs addresses of storage
 }
 
 func computeOf(s *engine.Server) *state { return engine.StateOf[*state](s, computeSpace) }
@@ -56,7 +57,7 @@ func New(host host.Host) engine.Provider {
 		Namespace: computeSpace,
 		Versions:  []string{"2025-04-01", "2024-11-01", "2024-07-01", "2024-03-01", "2023-09-01", "2022-11-01", "2022-08-01", "2021-07-01", "2020-06-01", "2019-12-01"},
 		State:     state,
-		Types:     append(append(machineTypes(), scaleSetTypes()...), galleryTypes()...),
+		Types:     slices.Concat(machineTypes(), diskTypes(), scaleSetTypes(), galleryTypes(), reservationTypes()),
 		Routes: []engine.Route{
 			{Method: http.MethodGet, Path: "skus", Serve: listSKUs},
 			{Method: http.MethodGet, Path: "locations/usages", Serve: listUsages},
@@ -68,6 +69,7 @@ func New(host host.Host) engine.Provider {
 			{Method: http.MethodGet, Path: "locations/publishers", Serve: serveMarketplace},
 		},
 		CheckName: checkComputeName,
+		NotFound:  state.notFound,
 		Budget:    computeBudget,
 		Front:     serveBlob,
 		Start:     startMachines,
@@ -80,7 +82,7 @@ func machineTypes() []engine.Type {
 	disks := []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}}
 	return []engine.Type{
 		{Name: typeVM, Style: engine.StyleCompute, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM, Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
-			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update"}, Delete: vmDelete(),
+			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update", Silent: true}, Delete: vmDelete(),
 			Refs: append(disks, engine.Reference{Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine}, engine.Reference{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine}),
 			Actions: []engine.Action{
 				{Name: "start", Takes: 30 * time.Second, Begin: beginStart("start"), Work: engine.Work{Name: "vm.start", Run: runStartVM, Finish: finishPower("running")}},
@@ -96,10 +98,15 @@ func machineTypes() []engine.Type {
 				{Name: "instanceview", Method: http.MethodGet, Serve: getInstanceView},
 				{Name: "vmsizes", Method: http.MethodGet, Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }},
 			}},
-		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Prepare: prepareExtension},
-		{Name: typeDisk, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Prepare: prepareDisk, Guard: guardDisk, View: viewDisk},
-		{Name: typeSet, Sync: true, Created: http.StatusOK, Guard: guardSet, View: viewSet},
+		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Delete: goneDelete(), Prepare: prepareExtension},
+		availabilitySetType(),
+		proximityGroupType(),
 	}
+}
+
+// diskTypes are the rows of disks and of what belongs to them.
+func diskTypes() []engine.Type {
+	return []engine.Type{diskType(), snapshotType(), diskAccessType(), encryptionSetType()}
 }
 
 // vmDelete ends a machine; an eviction does too.
@@ -112,7 +119,7 @@ func vmDeallocate() engine.Work {
 	return engine.Work{Name: "vm.deallocate", Run: runStopVM, Finish: finishPower("deallocated")}
 }
 
-func extensionPut() engine.Work { return engine.Work{Name: "ext.put", Run: runExtension} }
+func extensionPut() engine.Work { return engine.Work{Name: "ext.put", Run: runExtension, Silent: true} }
 
 // computeName is the rule for names.
 // Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.

@@ -1,16 +1,50 @@
 package compute
 
 import (
+	"net/http"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
 
+const typeDisk = "Microsoft.Compute/disks"
+
+// diskType is the row of managed disks.
+func diskType() engine.Type {
+	return engine.Type{Name: typeDisk, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
+		Put: diskPut(), Update: diskPut(), Delete: goneDelete(), Prepare: prepareDisk, Guard: guardDisk, View: viewDisk}
+}
+
+func diskPut() engine.Work { return engine.Work{Name: "disk.put", Finish: finishManaged(fillDisk)} }
+
 func prepareDisk(t *engine.Tx, d, old *engine.Doc) *engine.Error {
-	if value.Str(value.Props(d.Body), "creationData", "createOption") == "" {
-		return invalid("creationData", "Required parameter 'creationData.createOption' is missing (null).")
+	if e := checkManaged(t, d); e != nil {
+		return e
 	}
-	completeDisk(t, d, old)
+	keepManaged(t, d, old)
 	return nil
+}
+
+// fillDisk gives a disk what Azure works out of its size and kind.
+func fillDisk(d *engine.Doc) {
+	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
+	value.SetDefault(sku, "name", "Standard_LRS")
+	fillManaged(d)
+	kind, _, _ := strings.Cut(value.Str(sku, "name"), "_")
+	gib, _ := value.Int(p, "diskSizeGB")
+	tier, ok := catalogue.DiskTier(kind, gib)
+	if !ok { // kinds whose figures are chosen freely
+		value.SetDefault(p, "diskIOPSReadWrite", float64(3000))
+		value.SetDefault(p, "diskMBpsReadWrite", float64(125))
+		return
+	}
+	p["diskIOPSReadWrite"], p["diskMBpsReadWrite"] = float64(tier.IOPS), float64(tier.MBps)
+	if kind == "Premium" {
+		p["tier"] = tier.Name
+	}
 }
 
 // holder is the machine that a disk is attached to, a VM or an instance of a Uniform
@@ -32,9 +66,11 @@ func guardDisk(t *engine.Tx, d *engine.Doc) *engine.Error {
 }
 
 func viewDisk(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
-	value.Props(body)["diskState"] = "Unattached"
-	if holder := holder(t, d.ID); holder != nil {
-		value.Props(body)["diskState"] = "Attached"
+	holder := holder(t, d.ID)
+	if holder != nil {
 		body["managedBy"] = holder.ID
+	}
+	if viewManaged(t, d, body) && holder != nil {
+		value.Props(body)["diskState"] = "Attached"
 	}
 }

@@ -17,6 +17,8 @@ func prepareExtension(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 			return invalid(field, "Required parameter '%s' is missing (null).", field)
 		}
 	}
+	value.SetDefault(p, "autoUpgradeMinorVersion", false)
+	value.SetDefault(p, "settings", value.Object{})
 	if v := p["protectedSettings"]; v != nil {
 		d.Hidden["protectedSettings"] = v
 		delete(p, "protectedSettings")

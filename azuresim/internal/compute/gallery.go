@@ -27,8 +27,8 @@ func galleryTypes() []engine.Type {
 		{Name: typeGalleryImage, Style: engine.StyleCompute, Takes: 10 * time.Second, Prepare: prepareDefinition, Guard: guardChildren},
 		{Name: typeGalleryVersion, Style: engine.StyleCompute, Takes: 10 * time.Minute, Prepare: prepareVersion, View: viewVersion,
 			Refs: []engine.Reference{{Path: "storageProfile.source", To: typeDisk}, {Path: "storageProfile.osDiskImage.source", To: typeDisk}}},
-		{Name: typeImage, Style: engine.StyleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage,
-			Refs: []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
+		{Name: typeImage, Style: engine.StyleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage, Put: engine.Work{Silent: true}, Update: engine.Work{Silent: true}, Delete: engine.Work{Silent: true},
+			Refs: []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk}, {Path: "storageProfile.osDisk.snapshot", To: typeSnapshot}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
 	}
 }
 
@@ -196,6 +196,7 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return nil
 	}
 	value.SetDefault(p, "hyperVGeneration", "V1")
+	completeImage(value.Ensure(p, "storageProfile"))
 	vm := value.Str(p, "sourceVirtualMachine", "id")
 	disk := value.OrDefault(value.Str(p, "storageProfile", "osDisk", "managedDisk", "id"), value.Str(p, "storageProfile", "osDisk", "snapshot", "id"))
 	switch {
@@ -217,6 +218,17 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		p["storageProfile"] = value.Object{"osDisk": value.Object{"osType": os["osType"], "osState": "Generalized", "diskSizeGB": os["diskSizeGB"], "managedDisk": value.Clone(os["managedDisk"]), "caching": "None"}, "dataDisks": []any{}, "zoneResilient": false}
 	}
 	return nil
+}
+
+// completeImage fills in what Azure adds to the storage of an image.
+func completeImage(storage value.Object) {
+	value.SetDefault(storage, "dataDisks", []any{})
+	for _, disk := range append(value.Items(storage, "dataDisks"), value.Sub(storage, "osDisk")) {
+		if disk != nil {
+			value.SetDefault(disk, "caching", "None")
+			value.SetDefault(disk, "storageAccountType", "Standard_LRS")
+		}
+	}
 }
 
 // generalize marks a VM that is off as the source of images. It never starts

@@ -42,7 +42,7 @@ const (
 func scaleSetTypes() []engine.Type {
 	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
 	return []engine.Type{
-		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true, Prepare: prepareScaleSet, Actions: scaleSetActions(),
+		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true, Prepare: prepareScaleSet, Rests: restsScaleSet, View: viewScaleSet, Actions: scaleSetActions(),
 			Put: scalePut(), Update: scalePut(), Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
 			Works: []engine.Work{scaleTasks(), scaleRoll()},
 			Refs: []engine.Reference{
@@ -51,6 +51,7 @@ func scaleSetTypes() []engine.Type {
 				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools", To: foreignBalancer + "/inboundNatPools", As: engine.AsScaleSet},
 				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: engine.AsScaleSet},
 			}},
+		scaleExtensionType(),
 		{Name: typeInstance, Style: engine.StyleCompute, Sync: true, Global: true, Untracked: true, Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf, Serve: serveInstance, Actions: instanceActions()},
 		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
 		{Name: typeScaleNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true, Untracked: true, Prepare: refuseWrite, Guard: refuseDelete, Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
@@ -97,7 +98,9 @@ func prepareScaleSet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if e != nil {
 		return e
 	}
+	completeModel(d)
 	d.Hidden["model"] = modelOf(d)
+	keepModel(d, old)
 	giveIdentity(t, d, old)
 	if profileOf(d) == nil {
 		return nil
@@ -174,37 +177,6 @@ func errImmutable(property string) *engine.Error {
 
 func containsAll(have, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(have, w) })
-}
-
-// defaultScaleSet fills in what Azure shows though nobody wrote it.
-func defaultScaleSet(d *engine.Doc) {
-	p := value.Props(d.Body)
-	value.SetDefault(p, "orchestrationMode", modeUniform)
-	flexible := isFlexible(d)
-	value.SetDefault(p, "singlePlacementGroup", !flexible && len(value.Texts(d.Body, "zones")) == 0)
-	if sku := value.Sub(d.Body, "sku"); sku != nil {
-		value.SetDefault(sku, "tier", "Standard")
-	}
-	if flexible {
-		value.SetDefault(p, "platformFaultDomainCount", float64(1))
-		return
-	}
-	// Shown as in Azure; instances beyond the capacity are never made here.
-	value.SetDefault(p, "overprovision", true)
-	value.SetDefault(p, "doNotRunExtensionsOnOverprovisionedVMs", false)
-	value.SetDefault(p, "platformFaultDomainCount", float64(5))
-	value.SetDefault(value.Ensure(p, "upgradePolicy"), "mode", "Manual")
-	profile := profileOf(d)
-	if profile == nil {
-		return
-	}
-	value.SetDefault(profile, "priority", "Regular")
-	value.SetDefault(value.Ensure(profile, "osProfile"), "computerNamePrefix", d.Parsed.Name())
-	for _, n := range value.Items(profile, "networkProfile", "networkInterfaceConfigurations") {
-		for _, c := range value.Items(value.Props(n), "ipConfigurations") {
-			value.SetDefault(value.Props(c), "privateIPAddressVersion", "IPv4")
-		}
-	}
 }
 
 // hideScaleSet moves what Azure never returns out of the body. What a later

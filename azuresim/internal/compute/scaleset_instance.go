@@ -105,13 +105,9 @@ func instanceDisk(t *engine.Tx, d *engine.Doc, disk, before value.Object, prefix
 	disk["name"] = prefix + strings.ReplaceAll(t.Server.GUID(), "-", "")
 	id := d.Parsed.GroupID()
 	id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"disks"}, []string{value.Str(disk, "name")}
-	gib, _ := value.Int(disk, "diskSizeGB")
+	value.SetDefault(disk, "createOption", createOption)
 	value.SetDefault(managed, "storageAccountType", "Premium_LRS")
-	t.Put(&engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
-		"location": d.Body["location"], "tags": value.Clone(d.Body["tags"]), "zones": value.Clone(d.Body["zones"]), "sku": value.Object{"name": managed["storageAccountType"]},
-		"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(gib), "uniqueId": t.Server.GUID(),
-			"creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), createOption)}},
-	}})
+	t.Put(newDisk(t, d, id, disk))
 	managed["id"] = id.String()
 }
 

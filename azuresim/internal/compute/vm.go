@@ -2,9 +2,9 @@ package compute
 
 import (
 	"encoding/base64"
-	"fmt"
 	"strings"
 
+	"casement.dev/casement/azuresim/internal/compute/catalogue"
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
 )
@@ -192,13 +192,13 @@ func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
 func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 	storage := value.Ensure(value.Props(d.Body), "storageProfile")
 	os := value.Ensure(storage, "osDisk")
-	value.SetDefault(os, "name", fmt.Sprintf("%s_OsDisk_1_%s", d.Parsed.Name(), strings.ReplaceAll(t.Server.GUID(), "-", "")))
-	value.SetDefault(os, "osType", "Linux")
-	value.SetDefault(os, "diskSizeGB", float64(127))
-	value.SetDefault(os, "deleteOption", "Detach")
+	value.SetDefault(os, "name", generatedDisk(d)+strings.ReplaceAll(t.Server.GUID(), "-", ""))
+	defaultOS(os, value.Sub(storage, "imageReference"), "ReadWrite")
 	value.SetDefault(storage, "dataDisks", []any{})
+	kind := diskKind(value.Str(value.Props(d.Body), "hardwareProfile", "vmSize"))
 	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
 		value.SetDefault(disk, "deleteOption", "Detach")
+		value.SetDefault(disk, "caching", "None")
 		if value.Str(disk, "diffDiskSettings", "option") == "Local" {
 			continue
 		}
@@ -211,13 +211,49 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 		if t.Find(id.Key()) != nil {
 			return engine.Conflict("ConflictingUserInput", "Disk %s already exists in resource group %s. Only CreateOption.Attach is supported.", id.Name(), id.Group)
 		}
-		size, _ := value.Int(disk, "diskSizeGB")
-		t.Put(&engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
-			"location": d.Body["location"], "tags": value.Clone(d.Body["tags"]), "zones": value.Clone(d.Body["zones"]),
-			"sku":        value.Object{"name": value.OrDefault(value.Str(managed, "storageAccountType"), "Premium_LRS")},
-			"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(size), "creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), "Empty")}, "uniqueId": t.Server.GUID()},
-		}})
+		value.SetDefault(managed, "storageAccountType", kind)
+		t.Put(newDisk(t, d, id, disk))
 		managed["id"] = id.String()
 	}
 	return nil
+}
+
+// newDisk is the managed disk that a machine's write makes.
+func newDisk(t *engine.Tx, vm *engine.Doc, id engine.ID, disk value.Object) *engine.Doc {
+	size, _ := value.Int(disk, "diskSizeGB")
+	d := &engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
+		"location": vm.Body["location"], "tags": value.Clone(vm.Body["tags"]), "zones": value.Clone(vm.Body["zones"]),
+		"sku":        value.Object{"name": value.Str(disk, "managedDisk", "storageAccountType")},
+		"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(size), "creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), "Empty")}},
+	}}
+	keepManaged(t, d, nil)
+	fillDisk(d)
+	return d
+}
+
+// diskKind is the storage of disks that a write does not choose.
+func diskKind(size string) string {
+	if sz, ok := catalogue.SizeNamed(size); ok && !sz.Premium() {
+		return "Standard_LRS"
+	}
+	return "Premium_LRS"
+}
+
+// defaultOS completes an OS disk as its image has it.
+func defaultOS(os, image value.Object, caching string) {
+	ref := imageOf(image)
+	gib := 127
+	if found, _, ok := catalogue.FindImage(ref.Publisher, ref.Offer, ref.SKU, ref.Version); ok {
+		value.SetDefault(os, "osType", found.OS)
+		gib = found.DiskGiB
+	}
+	if image != nil {
+		value.SetDefault(os, "createOption", "FromImage")
+	}
+	value.SetDefault(os, "osType", "Linux")
+	value.SetDefault(os, "diskSizeGB", float64(gib))
+	if os["diffDiskSettings"] != nil {
+		caching = "ReadOnly"
+	}
+	value.SetDefault(os, "caching", caching)
 }

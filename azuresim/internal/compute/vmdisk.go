@@ -103,6 +103,8 @@ func defaultProfile(d *engine.Doc) {
 	l := value.Ensure(profile, "linuxConfiguration")
 	value.SetDefault(l, "provisionVMAgent", true)
 	value.SetDefault(l, "disablePasswordAuthentication", false)
+	value.SetDefault(value.Ensure(l, "patchSettings"), "patchMode", "ImageDefault")
+	value.SetDefault(value.Sub(l, "patchSettings"), "assessmentMode", "ImageDefault")
 }
 
 // systemOf says what a guest agent would report of the system: its name and
@@ -136,26 +138,6 @@ func viewDisks(d *engine.Doc) []any {
 		}
 	}
 	return out
-}
-
-// completeDisk gives a disk what Compute adds to every one.
-func completeDisk(t *engine.Tx, d, old *engine.Doc) {
-	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
-	value.SetDefault(sku, "name", "Standard_LRS")
-	tier, _, _ := strings.Cut(value.Str(sku, "name"), "_")
-	sku["tier"] = strings.TrimSuffix(tier, "V2")
-	p["uniqueId"], p["timeCreated"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
-	if old != nil {
-		for _, field := range []string{"uniqueId", "timeCreated", "creationData"} {
-			p[field] = value.Clone(value.Sub(old.Body, "properties")[field])
-		}
-	}
-	if n, ok := value.Int(p, "diskSizeGB"); ok {
-		p["diskSizeBytes"] = float64(n) * (1 << 30)
-	}
-	value.SetDefault(p, "networkAccessPolicy", "AllowAll")
-	value.SetDefault(p, "publicNetworkAccess", "Enabled")
-	value.SetDefault(value.Ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
 }
 
 // inferOS notes the system of a machine's image on its system disk, where a

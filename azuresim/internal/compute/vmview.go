@@ -10,7 +10,7 @@ import (
 
 // restsVM: nothing is asked for besides the VM, and it has no extensions.
 func restsVM(t *engine.Tx, r *engine.Record, expand string) bool {
-	if expand != "" || broken(t, r.ID) != "" {
+	if expand != "" || !t.Since(versionTimeCreated) || broken(t, r.ID) != "" {
 		return false
 	}
 	for range t.Scan(typeExt, r.Key) {
@@ -40,6 +40,10 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 	if len(extensions) > 0 {
 		body["resources"] = extensions
 	}
+	oldMachine(t, value.Props(body))
+	if d.MadeBy(t) {
+		viewBegun(d, body)
+	}
 	if strings.Contains(value.Lower(expand), "userdata") && value.Str(d.Hidden, "userData") != "" {
 		value.Props(body)["userData"] = d.Hidden["userData"]
 	}
@@ -47,6 +51,47 @@ func viewVM(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {
 		value.Props(body)["instanceView"] = instanceView(t, d)
 	}
 }
+
+// The API versions that fields of machines came with.
+const (
+	versionDeleteOption = "2021-03-01" // assessmentMode came with it
+	versionTimeCreated  = "2021-11-01"
+)
+
+// oldMachine takes out of a machine's properties, or of a scale set's, what the
+// request's API version does not have.
+func oldMachine(t *engine.Tx, p value.Object) {
+	if !t.Since(versionTimeCreated) {
+		delete(p, "timeCreated")
+	}
+	if t.Since(versionDeleteOption) {
+		return
+	}
+	delete(value.Sub(p, "storageProfile", "osDisk"), "deleteOption")
+	for _, disk := range value.Items(p, "storageProfile", "dataDisks") {
+		delete(disk, "deleteOption")
+	}
+	for _, system := range []string{"linuxConfiguration", "windowsConfiguration"} {
+		delete(value.Sub(p, "osProfile", system, "patchSettings"), "assessmentMode")
+	}
+}
+
+// viewBegun shows a machine that a write begins: its disks are still to be made.
+func viewBegun(d *engine.Doc, body value.Object) {
+	storage := value.Sub(body, "properties", "storageProfile")
+	os := value.Sub(storage, "osDisk")
+	if strings.HasPrefix(value.Str(os, "name"), generatedDisk(d)) {
+		delete(os, "name")
+	}
+	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
+		if managed := value.Sub(disk, "managedDisk"); managed != nil && !strings.EqualFold(value.Str(disk, "createOption"), "Attach") {
+			delete(managed, "id")
+		}
+	}
+}
+
+// generatedDisk is how the name of an OS disk begins that Azure chose.
+func generatedDisk(d *engine.Doc) string { return d.Parsed.Name() + "_OsDisk_1_" }
 
 func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	state := value.Lower(d.State())

@@ -43,6 +43,10 @@ type Operation struct {
 	Method string `json:"method"`
 	Target string `json:"target"`
 	Lock   string `json:"lock,omitempty"`
+	// Silent: the answer does not say when to ask again.
+	Silent bool `json:"silent,omitempty"`
+	// Polled: the answer names both addresses, whatever the method.
+	Polled bool `json:"polled,omitempty"`
 	// Within is the document that the target is a part of, where it stays open to
 	// other writes.
 	Within       string          `json:"within,omitempty"`
@@ -93,7 +97,7 @@ func deleteWork() Work { return Work{Name: "delete", Finish: finishDelete} }
 
 // Begin files an operation; update drives it once the transaction is done.
 func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
-	op.Action = w.Name
+	op.Action, op.Silent = w.Name, w.Silent
 	op.ID = t.Server.GUID()
 	op.Start = t.Now
 	op.Due = t.Now.Add(t.Server.Latency(takes))
@@ -273,7 +277,7 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	if op.Status == statusInProgress {
 		retryAfter(s, h, op)
 	}
-	both := op.Style == StyleDNS || op.Method != http.MethodPut && op.Method != http.MethodPatch
+	both := op.Polled || op.Style == StyleDNS || op.Method != http.MethodPut && op.Method != http.MethodPatch
 	switch op.Style {
 	case StyleGroup:
 		h.Set("Location", base+"/operationresults/"+op.ID+"?"+version)
@@ -304,6 +308,9 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 // for clients that know nothing smaller; else Azure's figures, scaled.
 func retryAfter(s *Server, h http.Header, op *Operation) {
 	seconds := 10
+	if op.Silent && s.pace >= Azure {
+		return // who asks waits as long as it likes; where time is shorter, it has to know
+	}
 	switch op.Style {
 	case StyleNetwork, StyleDNS:
 		seconds = 3

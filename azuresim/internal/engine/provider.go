@@ -69,6 +69,8 @@ type Type struct {
 	// Retry is when Azure wants to be asked again about a write, and about a delete, in
 	// seconds; 0 is the style's.
 	Retry Retry
+	// Polled: a write names both addresses of its operation, as a delete does.
+	Polled bool
 	// Sync types answer without an operation.
 	Sync bool
 	// AsyncCreate types make a resource with an operation, though they are Sync.
@@ -188,6 +190,8 @@ type Work struct {
 	Name   string
 	Run    func(ctx context.Context, s *Server, op *Operation) (any, *Error)
 	Finish func(t *Tx, op *Operation, result any, err *Error)
+	// Silent: Azure does not say when to ask for the end of the operation.
+	Silent bool
 }
 
 // Action is what is asked of a resource besides the verbs, as POST .../start.
@@ -246,13 +250,13 @@ func (r *registry) add(p *Provider, k *Type) {
 	r.Types[value.Lower(k.Name)], k.provider, k.order = k, p, len(r.Types)
 	r.exact[k.Name] = k
 	if k.Put.Name == "" {
-		k.Put = PutWork()
+		k.Put = orOwn(k.Put, PutWork())
 	}
 	if k.Update.Name == "" {
-		k.Update = PutWork()
+		k.Update = orOwn(k.Update, PutWork())
 	}
 	if k.Delete.Name == "" {
-		k.Delete = deleteWork()
+		k.Delete = orOwn(k.Delete, deleteWork())
 	}
 	for _, w := range append([]Work{k.Put, k.Update, k.Delete}, k.Works...) {
 		r.work(w)
@@ -262,6 +266,12 @@ func (r *registry) add(p *Provider, k *Type) {
 			r.work(a.Work)
 		}
 	}
+}
+
+// orOwn is the engine's own work in the place of one without a name.
+func orOwn(declared, own Work) Work {
+	own.Silent = declared.Silent
+	return own
 }
 
 // work files what operations of a name do. Rows may name the same work.

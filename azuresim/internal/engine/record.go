@@ -64,6 +64,10 @@ func (d *Doc) Key() string {
 // a PUT is put together.
 func (d *Doc) MadeBy(t *Tx) bool { return t.docKeys[d.Key()] && d.Created.Equal(d.Changed) }
 
+// WrittenBy says whether a transaction writes the document, as that does whose answer
+// to a PUT or PATCH is put together.
+func (d *Doc) WrittenBy(t *Tx) bool { return t.docKeys[d.Key()] }
+
 func (d *Doc) Location() string { return Region(value.Str(d.Body, "location")) }
 func (d *Doc) State() string    { return value.Str(d.Body, "properties", "provisioningState") }
 

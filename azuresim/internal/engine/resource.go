@@ -322,7 +322,7 @@ func (c *Request) operationOn(k *Type, d *Doc) *Operation {
 		retry = k.Retry.Delete
 	}
 	return &Operation{Method: c.HTTP.Method, Target: d.ID, Style: k.Style, Subscription: c.Id.Subscription, Namespace: c.Id.Namespace,
-		Location: location, APIVersion: c.Version, Retry: retry}
+		Location: location, APIVersion: c.Version, Retry: retry, Polled: k.Polled}
 }
 
 func (c *Request) delete(k *Type) *Error {

@@ -20,11 +20,11 @@ func (s Size) Capabilities() []Capability {
 		{"MaxDataDiskCount", strconv.Itoa(s.DataDisks)},
 		{"CpuArchitectureType", s.architecture()},
 		{"LowPriorityCapable", boolean(s.series != "B" && !s.promo)},
-		{"PremiumIO", boolean(s.premium())},
+		{"PremiumIO", boolean(s.Premium())},
 		{"VMDeploymentTypes", "IaaS"},
 		{"vCPUsAvailable", strconv.Itoa(s.Available())},
 		{"EphemeralOSDiskSupported", boolean(s.Ephemeral())},
-		{"EncryptionAtHostSupported", boolean(s.premium() || s.version >= 4)},
+		{"EncryptionAtHostSupported", boolean(s.Premium() || s.version >= 4)},
 		{"AcceleratedNetworkingEnabled", boolean(s.accelerated())},
 		{"RdmaEnabled", boolean(s.has('r'))},
 	}
@@ -55,7 +55,7 @@ func (s Size) Available() int {
 // Ephemeral says whether an OS disk can be on the host: in the cache of premium
 // storage, on the temporary disk, or on a local NVMe disk.
 func (s Size) Ephemeral() bool {
-	return s.TempGiB > 0 && (s.premium() || s.has('d')) || s.nvmeOS()
+	return s.TempGiB > 0 && (s.Premium() || s.has('d')) || s.nvmeOS()
 }
 
 // nvmeOS says whether the OS disk can be on a local NVMe disk.
@@ -76,12 +76,12 @@ func (s Size) UltraDisks() bool {
 	case s.series == "B":
 		return true
 	}
-	return s.version >= 5 || s.version >= 2 && s.premium() && s.series != "DS" || s.series == "M" && s.premium()
+	return s.version >= 5 || s.version >= 2 && s.Premium() && s.series != "DS" || s.series == "M" && s.Premium()
 }
 
-// premium sizes take premium storage: an s among the features. The series of before
+// Premium sizes take premium storage: an s among the features. The series of before
 // the naming conventions have it in the series.
-func (s Size) premium() bool {
+func (s Size) Premium() bool {
 	return s.has('s') || s.series == "DS" || s.series == "GS" || s.series == "DC"
 }
 
@@ -115,7 +115,7 @@ func (s Size) generations() string {
 	switch {
 	case s.Arm, s.confidentialSeries(), s.series == "FX", newest, bigMemory, accelerators:
 		return "V2"
-	case s.series == "NP", s.series != "M" && !s.premium() && s.version <= 3:
+	case s.series == "NP", s.series != "M" && !s.Premium() && s.version <= 3:
 		return "V1"
 	}
 	return "V1,V2"

@@ -1,0 +1,154 @@
+package compute
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// What disks and snapshots share: one service of Azure keeps both. It answers a write
+// with what it was sent, and fills in the rest when the operation ends.
+
+// checkManaged refuses a disk or snapshot that cannot be made.
+func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	if value.Str(p, "creationData", "createOption") == "" {
+		return invalid("creationData", "Required parameter 'creationData.createOption' is missing (null).")
+	}
+	if id := value.Str(p, "encryption", "diskEncryptionSetId"); id != "" && !t.Exists(id) {
+		return engine.Refuse(http.StatusNotFound, "NotFound", "DiskEncryptionSet '%s' was not found.", id)
+	}
+	id := value.Str(p, "diskAccessId")
+	switch access := t.Find(id); {
+	case id == "":
+		return nil
+	case access == nil:
+		return engine.Refuse(http.StatusNotFound, "NotFound", "DiskAccess object %s not found.", id)
+	case access.State() != engine.StatusSucceeded:
+		return engine.BadRequest("Conflict", "DiskAccess resource '%s' is in failed state. Please try recreating the DiskAccess resource and retry the operation.", access.ID)
+	}
+	return nil
+}
+
+// naming finds a resource of a type that names another one in its properties, where
+// the ID is a text and no reference; nil for none.
+func naming(t *engine.Tx, typ, id string, path ...string) *engine.Doc {
+	for _, d := range t.All(typ, "") {
+		if strings.EqualFold(value.Str(value.Sub(d.Body, "properties"), path...), id) {
+			return d
+		}
+	}
+	return nil
+}
+
+// keepManaged carries over what a write does not repeat, and what it cannot change.
+func keepManaged(t *engine.Tx, d, old *engine.Doc) {
+	if old == nil {
+		d.Hidden["uniqueId"], d.Hidden["timeCreated"] = t.Server.GUID(), t.Now.Format(engine.TimeForm)
+		return
+	}
+	p, was := value.Props(d.Body), value.Props(value.CloneObject(old.Body))
+	value.SetDefault(d.Body, "sku", value.Clone(old.Body["sku"]))
+	p["creationData"] = was["creationData"]
+	for _, field := range []string{"diskSizeGB", "tier", "osType", "hyperVGeneration"} {
+		if was[field] != nil {
+			value.SetDefault(p, field, was[field])
+		}
+	}
+	// Those of before are in the body alone.
+	for _, field := range []string{"uniqueId", "timeCreated"} {
+		if d.Hidden[field] == nil {
+			d.Hidden[field] = was[field]
+		}
+	}
+}
+
+// finishManaged ends a write: fill completes what was made.
+func finishManaged(fill func(*engine.Doc)) func(*engine.Tx, *engine.Operation, any, *engine.Error) {
+	return func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
+		if d := t.Edit(op.Target); d != nil && err == nil {
+			fill(d)
+			t.Put(d)
+		}
+		engine.FinishPut(t, op, result, err)
+	}
+}
+
+// fillManaged completes a disk or snapshot whose SKU has a name.
+func fillManaged(d *engine.Doc) {
+	p, sku := value.Props(d.Body), value.Ensure(d.Body, "sku")
+	tier, _, _ := strings.Cut(value.Str(sku, "name"), "_")
+	sku["tier"] = strings.TrimSuffix(tier, "V2")
+	p["uniqueId"], p["timeCreated"] = d.Hidden["uniqueId"], d.Hidden["timeCreated"]
+	if n, ok := value.Int(p, "diskSizeGB"); ok {
+		p["diskSizeBytes"] = float64(n) * (1 << 30)
+	}
+	value.SetDefault(p, "networkAccessPolicy", "AllowAll")
+	value.SetDefault(p, "publicNetworkAccess", "Enabled")
+	value.SetDefault(value.Ensure(p, "encryption"), "type", "EncryptionAtRestWithPlatformKey")
+}
+
+// viewManaged shows a disk or snapshot as an API version has it, and says whether it
+// is complete. The service has no state Creating.
+func viewManaged(t *engine.Tx, d *engine.Doc, body value.Object) bool {
+	p := value.Props(body)
+	if !t.Since("2021-04-01") {
+		delete(p, "publicNetworkAccess")
+	}
+	if d.State() == "Creating" {
+		p["provisioningState"] = "Updating"
+	}
+	done := d.State() == engine.StatusSucceeded
+	if done {
+		p["diskState"] = "Unattached"
+	}
+	return done
+}
+
+// goneFor is how long at least the service answers for what it had; after that the resource
+// manager knows that there is nothing to ask it for. Azure's figure is not known.
+const goneFor = time.Hour
+
+// goneDelete is the delete of a resource whose service words its absence itself.
+func goneDelete() engine.Work {
+	return engine.Work{Name: "compute.delete", Silent: true, Finish: func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
+		if err != nil {
+			engine.FinishPut(t, op, result, err)
+			return
+		}
+		computeOf(t.Server).remember(op.Target, t.Now)
+		t.Drop(op.Target)
+	}}
+}
+
+// remember notes what is deleted, and forgets what was so long ago.
+func (s *state) remember(id string, now time.Time) {
+	s.gone.Range(func(key, at any) bool {
+		if now.Sub(at.(time.Time)) > goneFor {
+			s.gone.Delete(key)
+		}
+		return true
+	})
+	s.gone.Store(value.Lower(id), now)
+}
+
+// notFound words the absence of what the service had lately. A restart in between
+// makes it the resource manager's.
+func (s *state) notFound(id engine.ID) *engine.Error {
+	if _, ok := s.gone.Load(id.Key()); !ok {
+		return nil
+	}
+	form := map[string]string{
+		"disks": "Disk %s is not found.", "snapshots": "Snapshot %s is not found.",
+		"diskaccesses": "DiskAccess object %s not found.", "diskencryptionsets": "DiskEncryptionSet '%s' was not found.",
+	}[value.Lower(id.ChildType())]
+	message := "The entity was not found in this Azure location."
+	if form != "" {
+		message = fmt.Sprintf(form, id.Name())
+	}
+	return engine.Refuse(http.StatusNotFound, "NotFound", "%s", message)
+}

@@ -1,0 +1,111 @@
+package compute
+
+import (
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// defaultScaleSet fills in what Azure shows though nothing was written there.
+func defaultScaleSet(d *engine.Doc) {
+	p := value.Props(d.Body)
+	value.SetDefault(p, "orchestrationMode", modeUniform)
+	flexible := isFlexible(d)
+	value.SetDefault(p, "singlePlacementGroup", !flexible && len(value.Texts(d.Body, "zones")) == 0)
+	if sku := value.Sub(d.Body, "sku"); sku != nil {
+		value.SetDefault(sku, "tier", "Standard")
+	}
+	if flexible {
+		value.SetDefault(p, "platformFaultDomainCount", float64(1))
+		return
+	}
+	// Shown as in Azure; instances beyond the capacity are never made here.
+	value.SetDefault(p, "overprovision", true)
+	value.SetDefault(p, "doNotRunExtensionsOnOverprovisionedVMs", false)
+	value.SetDefault(p, "platformFaultDomainCount", float64(5))
+	value.SetDefault(value.Ensure(p, "upgradePolicy"), "mode", "Manual")
+	profile := profileOf(d)
+	if profile == nil {
+		return
+	}
+	value.SetDefault(value.Ensure(profile, "osProfile"), "computerNamePrefix", d.Parsed.Name())
+	for _, n := range value.Items(profile, "networkProfile", "networkInterfaceConfigurations") {
+		for _, c := range value.Items(value.Props(n), "ipConfigurations") {
+			value.SetDefault(value.Props(c), "privateIPAddressVersion", "IPv4")
+		}
+	}
+}
+
+// completeModel fills in the model of a Uniform set once it is known to be good.
+func completeModel(d *engine.Doc) {
+	profile := profileOf(d)
+	if profile == nil || isFlexible(d) {
+		return
+	}
+	completeModelOS(value.Ensure(profile, "osProfile"))
+	storage := value.Ensure(profile, "storageProfile")
+	os := value.Ensure(storage, "osDisk")
+	if isWindows(value.Object{"properties": profile}) {
+		value.SetDefault(os, "osType", "Windows")
+	}
+	defaultOS(os, value.Sub(storage, "imageReference"), "None")
+	for _, disk := range append(value.Items(storage, "dataDisks"), os) {
+		value.SetDefault(disk, "caching", "None")
+		value.SetDefault(value.Ensure(disk, "managedDisk"), "storageAccountType", diskKind(value.Str(d.Body, "sku", "name")))
+	}
+	for _, n := range value.Items(profile, "networkProfile", "networkInterfaceConfigurations") {
+		for _, field := range []string{"enableAcceleratedNetworking", "disableTcpStateTracking", "enableIPForwarding"} {
+			value.SetDefault(value.Props(n), field, false)
+		}
+		value.SetDefault(value.Ensure(value.Props(n), "dnsSettings"), "dnsServers", []any{})
+	}
+	for _, x := range scaleExtensions(d) {
+		value.SetDefault(value.Props(x), "autoUpgradeMinorVersion", false)
+	}
+}
+
+func completeModelOS(profile value.Object) {
+	value.SetDefault(profile, "secrets", []any{})
+	value.SetDefault(profile, "allowExtensionOperations", true)
+	value.SetDefault(profile, "requireGuestProvisionSignal", true)
+	if linux := value.Sub(profile, "linuxConfiguration"); linux != nil {
+		value.SetDefault(linux, "provisionVMAgent", true)
+		value.SetDefault(linux, "enableVMAgentPlatformUpdates", false)
+	}
+	if windows := value.Sub(profile, "windowsConfiguration"); windows != nil {
+		value.SetDefault(windows, "provisionVMAgent", true)
+		value.SetDefault(windows, "enableAutomaticUpdates", true)
+		value.SetDefault(windows, "enableVMAgentPlatformUpdates", false)
+	}
+}
+
+// keepModel lets a model that only has more defaults than before count as the same:
+// instances of a state that an older local Azure kept stay up to date.
+func keepModel(d, old *engine.Doc) {
+	if old == nil || value.Str(old.Hidden, "model") == "" {
+		return
+	}
+	was := &engine.Doc{ID: old.ID, Type: old.Type, Parsed: old.Parsed, Body: value.CloneObject(old.Body), Hidden: old.Hidden}
+	completeModel(was)
+	if modelOf(was) == modelOf(d) {
+		d.Hidden["model"] = old.Hidden["model"]
+	}
+}
+
+// versionPlatformUpdates is when scale sets began to show enableVMAgentPlatformUpdates.
+const versionPlatformUpdates = "2022-03-01"
+
+// restsScaleSet: the newer API versions see a set as it is kept.
+func restsScaleSet(t *engine.Tx, _ *engine.Record, _ string) bool {
+	return t.Since(versionPlatformUpdates)
+}
+
+// viewScaleSet takes out what the request's API version does not have.
+func viewScaleSet(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
+	if t.Since(versionPlatformUpdates) {
+		return
+	}
+	oldMachine(t, value.Props(body))
+	for _, system := range []string{"linuxConfiguration", "windowsConfiguration"} {
+		delete(value.Sub(body, "properties", "virtualMachineProfile", "osProfile", system), "enableVMAgentPlatformUpdates")
+	}
+}
