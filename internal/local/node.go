@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/process"
@@ -101,10 +102,35 @@ func (n *node) startKubelet() {
 	go func() {
 		defer close(ended)
 		defer file.Close()
-		if err := k.Run(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(n.console, "kubelet: %v\n", err)
-		}
+		n.supervise(ctx, k, config)
 	}()
+}
+
+// kubeletRestart is how long systemd waits before it starts a kubelet again that ended
+// (RestartSec of kubeadm's unit).
+const kubeletRestart = 10 * time.Second
+
+// supervise runs a kubelet, and another one when it ends by itself, until ctx ends.
+func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet.Config) {
+	for {
+		err := k.Run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		fmt.Fprintf(n.console, "kubelet: %v\n", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(kubeletRestart):
+		}
+		if k, err = kubelet.New(config); err != nil {
+			fmt.Fprintf(n.console, "kubelet: %v\n", err)
+			return
+		}
+		n.mu.Lock()
+		n.kubelet = k
+		n.mu.Unlock()
+	}
 }
 
 // kubeletLog opens the file where the guest's own tools look for the kubelet's log.

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,14 +102,17 @@ func (l *life) live() (err error) {
 	}
 	before := l.calls()
 	start := time.Now()
-	if _, err := l.p.Try(filled, "kubectl", "apply", "-f", "-"); err != nil {
+	_, err = l.p.Try(filled, "kubectl", "apply", "-f", "-")
+	if kinds["Cluster"] {
+		defer func() { err = errors.Join(err, l.delete()) }()
+	}
+	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
 	if !kinds["Cluster"] {
 		l.row.failed = "no Cluster: what it defines stays"
 		return nil
 	}
-	defer func() { err = errors.Join(err, l.delete()) }()
 	if _, err := l.p.Try(nil, append([]string{"addons", "install", "--cluster", l.cluster}, l.addons()...)...); err != nil {
 		return fmt.Errorf("addons: %w", err)
 	}
@@ -171,14 +173,7 @@ func (l *life) addons() []string {
 
 // nodes counts the Ready nodes by operating system.
 func (l *life) nodes() error {
-	kubeconfig, err := l.p.Try(nil, "get", "kubeconfig", l.cluster)
-	if err != nil {
-		return fmt.Errorf("nodes: %w", err)
-	}
-	file := filepath.Join(l.p.Home, l.cluster+".kubeconfig")
-	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
-		return err
-	}
+	file := l.p.Kubeconfig(l.cluster)
 	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", file, "get", "nodes", "-o",
 		`jsonpath={range .items[*]}{.status.nodeInfo.operatingSystem} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
 	l.row.linux, l.row.windows = strings.Count(out, "linux True"), strings.Count(out, "windows True")
@@ -240,6 +235,9 @@ func (l *life) delete() error {
 	}
 	if l.row.left > 0 {
 		return fmt.Errorf("delete: %d resources are left: %v", l.row.left, left.Value)
+	}
+	if running := l.p.Processes(filepath.Join(l.p.Home, "vms", l.cluster) + "/"); len(running) > 0 {
+		return fmt.Errorf("delete: %d processes are left: %.300s", len(running), running[0])
 	}
 	return nil
 }
