@@ -17,7 +17,8 @@ func prepareFlowLog(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	case watched != nil:
 		p["targetResourceGuid"] = value.Str(watched.Body, "properties", "resourceGuid")
 	case strings.Contains(value.Lower(target), "/networksecuritygroups/"):
-		return engine.BadRequest("NetworkSecurityGroupNotFoundForFlowLog", "Network security group specified in flow log TargetResourceId %s is not found.", target)
+		return engine.BadRequest("NetworkSecurityGroupNotFoundForFlowLog",
+			"Network security group specified in flow log TargetResourceId %s is not found.", target)
 	default:
 		return engine.ErrReference(target, d.ID)
 	}
@@ -28,7 +29,8 @@ func prepareFlowLog(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 		}
 	}
 	if state != engine.StatusSucceeded {
-		return engine.BadRequest("StorageProvisioningStateNotSucceeded", "Storage account (%s) provisioning state %s is not Succeeded.", state, storage)
+		return engine.BadRequest("StorageProvisioningStateNotSucceeded",
+			"Storage account (%s) provisioning state %s is not Succeeded.", state, storage)
 	}
 	fill(p, value.Object{"enabled": true, "flowAnalyticsConfiguration": value.Object{}})
 	return nil

@@ -28,8 +28,10 @@ func prepareGateway(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 // errNotReady refuses a write that names a resource that is being made itself.
 func errNotReady(id, from string) *engine.Error {
 	e := engine.Refuse(429, "RetryableError", "A retryable error occurred.")
-	e.Details = []*engine.Error{{Code: "ReferencedResourceNotProvisioned", Message: fmt.Sprintf("Cannot proceed with operation because resource %s used by resource %s is not in Succeeded state. "+
-		"Resource is in Updating state and the last operation that updated/is updating the resource is PutPublicIpAddressOperation.", id, from)}}
+	e.Details = []*engine.Error{{Code: "ReferencedResourceNotProvisioned", Message: fmt.Sprintf(
+		"Cannot proceed with operation because resource %s used by resource %s is not in Succeeded state. "+
+			"Resource is in Updating state and the last operation that updated/is updating the resource is PutPublicIpAddressOperation.",
+		id, from)}}
 	return e
 }
 

@@ -54,7 +54,8 @@ func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 
 // noRanges are the lists that Azure shows in each rule, even when it has none.
 func noRanges() value.Object {
-	return value.Object{"sourcePortRanges": []any{}, "destinationPortRanges": []any{}, "sourceAddressPrefixes": []any{}, "destinationAddressPrefixes": []any{}}
+	return value.Object{"sourcePortRanges": []any{}, "destinationPortRanges": []any{},
+		"sourceAddressPrefixes": []any{}, "destinationAddressPrefixes": []any{}}
 }
 
 func viewNSG(t *engine.Tx, d *engine.Doc, body value.Object, expand string) {

@@ -44,7 +44,8 @@ func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	group, names := serviceOf(p)
 	config := value.Object{"privateLinkConnectionProperties": value.Object{"groupId": group, "requiredMemberName": group, "fqdns": value.Anys(names)}}
-	nic, e := ownInterface(t, d, value.Str(p, "customNetworkInterfaceName"), "privateEndpointIpConfig."+t.Server.GUID(), value.Str(p, "subnet", "id"), config)
+	name, subnet := value.Str(p, "customNetworkInterfaceName"), value.Str(p, "subnet", "id")
+	nic, e := ownInterface(t, d, name, "privateEndpointIpConfig."+t.Server.GUID(), subnet, config)
 	if e != nil {
 		return e
 	}
@@ -97,7 +98,8 @@ func serviceOf(p value.Object) (group string, names []string) {
 
 // ownInterface makes the interface that a resource has in a subnet. It is not filed
 // yet.
-func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string, extra value.Object) (*engine.Doc, *engine.Error) {
+func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
+	extra value.Object) (*engine.Doc, *engine.Error) {
 	if name == "" {
 		name = owner.Parsed.Name() + ".nic." + t.Server.GUID()
 	}
@@ -161,7 +163,8 @@ func dropInterfaces(t *engine.Tx, id string) {
 
 func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	fill(p, value.Object{"fqdns": []any{}, "enableProxyProtocol": false, "visibility": value.Object{"subscriptions": []any{}}, "autoApproval": value.Object{"subscriptions": []any{}}})
+	nobody := value.Object{"subscriptions": []any{}}
+	fill(p, value.Object{"fqdns": []any{}, "enableProxyProtocol": false, "visibility": nobody, "autoApproval": nobody})
 	subnet := ""
 	for i, c := range value.Items(p, "ipConfigurations") {
 		fill(value.Props(c), value.Object{"primary": i == 0, "privateIPAllocationMethod": "Dynamic", "privateIPAddressVersion": "IPv4"})

@@ -17,8 +17,10 @@ var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-0
 
 // publicDNSTypes are the rows of public DNS.
 func publicDNSTypes() []engine.Type {
-	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
-		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}, {Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
+	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true,
+		AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
+		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets},
+			{Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
 	for _, r := range []string{"A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT"} {
 		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: preparePublicRecord})
 	}
@@ -42,8 +44,8 @@ func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	for typ, p := range map[string]value.Object{
 		"NS": {"TTL": float64(172800), "NSRecords": servers},
-		"SOA": {"TTL": float64(3600), "SOARecord": value.Object{"email": "azuredns-hostmaster.microsoft.com", "host": nameServers[0], "expireTime": float64(2419200),
-			"minimumTTL": float64(300), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}},
+		"SOA": {"TTL": float64(3600), "SOARecord": value.Object{"email": "azuredns-hostmaster.microsoft.com", "host": nameServers[0],
+			"expireTime": float64(2419200), "minimumTTL": float64(300), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}},
 	} {
 		id := d.Parsed.Child(typ, "@")
 		fill(p, value.Object{"fqdn": d.Parsed.Name() + ".", "targetResource": value.Object{}, "provisioningState": engine.StatusSucceeded})

@@ -19,8 +19,9 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	fill(p, value.Object{"enableDdosProtection": false, "privateEndpointVNetPolicies": "Disabled"})
 	for _, peering := range value.Items(p, "virtualNetworkPeerings") {
-		fill(value.Props(peering), value.Object{"resourceGuid": peeringGUID(t, old, value.Str(peering, "name")), "allowVirtualNetworkAccess": true, "allowForwardedTraffic": false, "allowGatewayTransit": false,
-			"useRemoteGateways": false, "doNotVerifyRemoteGateways": false, "peerCompleteVnets": true, "routeServiceVips": value.Object{}})
+		fill(value.Props(peering), value.Object{"resourceGuid": peeringGUID(t, old, value.Str(peering, "name")),
+			"allowVirtualNetworkAccess": true, "allowForwardedTraffic": false, "allowGatewayTransit": false, "useRemoteGateways": false,
+			"doNotVerifyRemoteGateways": false, "peerCompleteVnets": true, "routeServiceVips": value.Object{}})
 	}
 	space := engine.Prefixes(value.Sub(p, "addressSpace"))
 	if len(space) == 0 {
@@ -45,7 +46,8 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			}
 		}
 		sp["provisioningState"] = engine.StatusSucceeded
-		fill(sp, value.Object{"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled", "delegations": []any{}})
+		fill(sp, value.Object{"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled",
+			"delegations": []any{}})
 		for _, delegation := range value.Items(sp, "delegations") {
 			fill(value.Props(delegation), value.Object{"actions": []any{"Microsoft.Network/virtualNetworks/subnets/join/action"}})
 		}

@@ -24,14 +24,16 @@ func prepareZoneGroup(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		for _, name := range value.Items(endpoint.Body, "properties", "customDnsConfigs") {
 			set, _, _ := strings.Cut(value.Str(name, "fqdn"), ".")
 			addresses := value.Texts(name, "ipAddresses")
-			sets = append(sets, value.Object{"recordType": "A", "recordSetName": set, "fqdn": set + "." + zone.Parsed.Name(), "ttl": float64(10), "ipAddresses": value.Anys(addresses)})
+			full := set + "." + zone.Parsed.Name()
+			sets = append(sets, value.Object{"recordType": "A", "recordSetName": set, "fqdn": full, "ttl": float64(10),
+				"ipAddresses": value.Anys(addresses)})
 			record := zone.Parsed.Child("A", set)
 			list := []any{}
 			for _, a := range addresses {
 				list = append(list, value.Object{"ipv4Address": a})
 			}
 			t.Put(&engine.Doc{ID: record.String(), Type: typeRecord, Parsed: record, Hidden: value.Object{}, Body: value.Object{
-				"properties": value.Object{"fqdn": set + "." + zone.Parsed.Name() + ".", "ttl": float64(10), "isAutoRegistered": false, "aRecords": list}}})
+				"properties": value.Object{"fqdn": full + ".", "ttl": float64(10), "isAutoRegistered": false, "aRecords": list}}})
 		}
 		value.Props(config)["recordSets"] = sets
 	}
