@@ -71,6 +71,9 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 			b.WriteString(" " + mark + " |")
 		}
 		var parts []string
+		if k.Kept {
+			parts = append(parts, "kept without effect")
+		}
 		for _, p := range value.SortedKeys(k.Parts) {
 			if k.Parts[p] {
 				p += " (w)"

@@ -15,8 +15,8 @@ const (
 )
 
 // bodyFor is the smallest body that Azure takes for a resource; nil for a type
-// that is not made.
-func bodyFor(r *resource) (version string, body map[string]any, err error) {
+// that is not made. An optional one is of a type that may not be modelled.
+func bodyFor(r *resource) (version string, body map[string]any, optional bool, err error) {
 	group := groupOf(r.id)
 	beside := func(provider, typ, name string) string {
 		return group + "/providers/Microsoft." + provider + "/" + typ + "/" + name
@@ -89,16 +89,35 @@ func bodyFor(r *resource) (version string, body map[string]any, err error) {
 		version, text = "2024-11-30", `{"properties":{"issuer":"https://issuer.example.com/","subject":"system:serviceaccount:ns:sa","audiences":["api://AzureADTokenExchange"]}}`
 	case "authorization/roleassignments":
 		version, text = "2022-04-01", `{"properties":{"roleDefinitionId":"/subscriptions/`+strings.Split(r.id, "/")[2]+`/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c","principalId":"00000000-0000-0000-0000-0000000000c9","principalType":"ServicePrincipal"}}`
+	case "keyvault/vaults":
+		version, text = "2023-07-01", `{"properties":{"tenantId":"11111111-2222-3333-4444-555555555555","sku":{"family":"A","name":"standard"},"accessPolicies":[]}}`
+	case "compute/capacityreservationgroups", "compute/diskaccesses", "compute/hostgroups", "compute/sshpublickeys", "compute/restorepointcollections", "compute/restorepointcollections/restorepoints":
+		version, text = computeVersion, `{"properties":{}}`
+		if strings.HasSuffix(r.typ, "diskaccesses") {
+			version = diskVersion
+		}
+	case "compute/capacityreservationgroups/capacityreservations":
+		version, text = computeVersion, `{"sku":{"name":"Standard_D2s_v3","capacity":1}}`
+	case "compute/hostgroups/hosts":
+		version, text = computeVersion, `{"sku":{"name":"DSv3-Type1"},"properties":{}}`
 	default:
-		return "", nil, nil
+		switch {
+		case strings.HasPrefix(r.typ, "microsoft.network/"):
+			text = `{"properties":{}}`
+		case strings.HasPrefix(r.typ, "microsoft.compute/galleries/"):
+			version, text = galleryVersion, `{"properties":{}}`
+		default:
+			return "", nil, false, nil
+		}
+		optional = true
 	}
 	if err := json.Unmarshal([]byte(text), &body); err != nil {
-		return "", nil, fmt.Errorf("the body of a prerequisite %s: %w", r.typ, err)
+		return "", nil, false, fmt.Errorf("the body of a prerequisite %s: %w", r.typ, err)
 	}
 	if _, ok := body["location"]; !ok {
 		body["location"] = r.location
 	}
-	return version, body, nil
+	return version, body, optional, nil
 }
 
 // children writes the children of one type; the form takes name, index and

@@ -112,7 +112,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 			}
 		}
 	}
-	version, body, err := bodyFor(r)
+	version, body, optional, err := bodyFor(r)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	if err := p.stage.put(ctx, r.id, version, body); err != nil {
+	if err := p.stage.put(ctx, r.id, version, body); err != nil && !optional {
 		return fmt.Errorf("%s: %w", r.typ, err)
 	}
 	return nil

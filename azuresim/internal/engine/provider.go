@@ -96,6 +96,9 @@ type Type struct {
 	Refs []Reference
 	// Opaque bodies name other resources and do not refer to them.
 	Opaque bool
+	// Kept documents have no effect: nothing heeds them, and answers to writes say so.
+	// They are Opaque too.
+	Kept bool
 	// Addresses are the arrays of IP configurations.
 	Addresses []string
 	// Put, Update and Delete are the works of the operations; Update is that of a
@@ -139,6 +142,18 @@ type Type struct {
 	provider *Provider
 	// order is the place of the row among all.
 	order int
+}
+
+// KeptTypes are rows like one, of types whose documents have no effect: names are those in
+// a namespace, by white space. A type below another one has no location.
+func KeptTypes(namespace, names string, like Type) []Type {
+	var rows []Type
+	for name := range strings.FieldsSeq(names) {
+		row := like
+		row.Name, row.Kept, row.Global = namespace+"/"+name, true, strings.Contains(name, "/")
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // Retry is a Retry-After of writes and of deletes, in seconds.

@@ -187,7 +187,7 @@ func GistOf(k *Type, d *Doc) gist {
 	if k.Power != nil {
 		g.power = same(k.Power(d))
 	}
-	if !k.Opaque {
+	if !k.Opaque && !k.Kept {
 		g.Refs = value.Referenced(d.Body)
 	}
 	for _, field := range k.Addresses {

@@ -153,8 +153,14 @@ func busy(t *Tx, id ID, lock string, hash string) *Error {
 	return e
 }
 
+// effectHeader says of an answer to a write that what was written has no effect.
+const effectHeader = "x-casement-effect"
+
 // put creates or replaces, or with PATCH merges.
 func (c *Request) put(k *Type) *Error {
+	if k.Kept {
+		c.Writer.Header().Set(effectHeader, "none")
+	}
 	body, e := c.Body()
 	if e != nil {
 		return e

@@ -63,7 +63,7 @@ func New(cfg Config) engine.Provider {
 		Namespace: networkSpace,
 		Versions:  []string{"2025-03-01", "2024-05-01", "2023-05-01", "2022-07-01", "2022-01-01", "2020-11-01", "2018-11-01", "2018-10-01"},
 		State:     &state{Config: cfg},
-		Types:     slices.Concat(networkTypes(), dnsTypes(), publicDNSTypes()),
+		Types:     slices.Concat(networkTypes(), dnsTypes(), publicDNSTypes(), keptTypes()),
 		Routes: []engine.Route{
 			{Method: http.MethodGet, Path: "locations/usages", Serve: networkUsages},
 			{Method: http.MethodGet, Path: "locations/checkdnsnameavailability", Serve: checkLabel},
