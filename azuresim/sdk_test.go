@@ -107,6 +107,26 @@ func windowsVM(nic string) armcompute.VirtualMachine {
 	}}
 }
 
+// TestDeleteWithEphemeralDisk holds that a VM whose OS disk is no resource takes nothing
+// with it when it is deleted.
+func TestDeleteWithEphemeralDisk(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	vm := windowsVM(a.network())
+	vm.Properties.StorageProfile.OSDisk.DiffDiskSettings = &armcompute.DiffDiskSettings{Option: new(armcompute.DiffDiskOptionsLocal)}
+	vm.Properties.StorageProfile.OSDisk.Caching = new(armcompute.CachingTypesReadOnly)
+	vm.Properties.StorageProfile.OSDisk.DiskSizeGB = new(int32(30))
+	vms, _ := armcompute.NewVirtualMachinesClient(engine.DefaultSubscription, a.credential, a.options)
+	p, err := vms.BeginCreateOrUpdate(t.Context(), "g", "w", vm, nil)
+	must(t, p, err)
+	gone, err := vms.BeginDelete(t.Context(), "g", "w", nil)
+	must(t, gone, err)
+	groups, _ := armresources.NewResourceGroupsClient(engine.DefaultSubscription, a.credential, a.options)
+	if _, err := groups.Get(t.Context(), "g", nil); err != nil {
+		t.Errorf("the group is gone: %v", err)
+	}
+}
+
 func TestLifeOfAVM(t *testing.T) {
 	dir := t.TempDir()
 	a := start(t, Config{Dir: dir})

@@ -144,13 +144,15 @@ type Type struct {
 	order int
 }
 
-// KeptTypes are rows like one, of types whose documents have no effect: names are those in
-// a namespace, by white space. A type below another one has no location.
-func KeptTypes(namespace, names string, like Type) []Type {
+// KeptTypes are rows like one, of types whose documents have no effect. Each line is the
+// name of one in a namespace; the word sync after it says that Azure ends its writes before
+// it answers. A type below another one has no location.
+func KeptTypes(namespace, lines string, like Type) []Type {
 	var rows []Type
-	for name := range strings.FieldsSeq(names) {
+	for line := range strings.Lines(lines) {
 		row := like
-		row.Name, row.Kept, row.Global = namespace+"/"+name, true, strings.Contains(name, "/")
+		name, sync, _ := strings.Cut(strings.TrimSpace(line), " ")
+		row.Name, row.Kept, row.Global, row.Sync = namespace+"/"+name, true, strings.Contains(name, "/"), sync == "sync"
 		rows = append(rows, row)
 	}
 	return rows

@@ -123,9 +123,13 @@ func (t *Tx) file(r *Record) {
 	t.changes = append(t.changes, Change{ID: r.ID, Type: r.Type})
 }
 
-// Drop removes a document and everything below it.
+// Drop removes a document and everything below it; nothing for an empty ID, below which
+// everything is.
 func (t *Tx) Drop(id string) {
 	key := value.Lower(id)
+	if key == "" {
+		return
+	}
 	for _, r := range t.Below(key) {
 		t.DropOne(r.Key)
 	}
