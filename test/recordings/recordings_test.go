@@ -30,11 +30,8 @@ var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadB
 	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
 	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
 
-// The application that replays, and the recordings' own tenant and subscription.
-const (
-	zero   = "00000000-0000-0000-0000-000000000000"
-	secret = "the replayer's own"
-)
+// secret is that of the application that replays.
+const secret = "the replayer's own"
 
 // TestRecordings holds the local Azure to what Azure was recorded to answer.
 func TestRecordings(t *testing.T) {

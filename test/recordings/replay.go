@@ -132,6 +132,9 @@ func stateOf(body []byte) string {
 	return doc.Properties.ProvisioningState
 }
 
+// zero is what recordings have in the place of identifiers that were taken out.
+const zero = "00000000-0000-0000-0000-000000000000"
+
 // learn notes what each Azure made up for the same thing: a client sends that back later.
 func (r *replayer) learn(c call, got answer) {
 	theirs := flat([]byte(c.Response.Body))
