@@ -18,6 +18,9 @@ func (s *Server) Inventory() []Resource {
 	out := []Resource{}
 	s.Read(func(t *Tx) {
 		for r := range Ascend(t.Order, "") {
+			if k := s.Registry.TypeOf(r.Type); k != nil && k.Remains {
+				continue
+			}
 			id := r.Parsed()
 			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location, State: value.OrDefault(r.State, StatusSucceeded)}
 			if r.power != "" {

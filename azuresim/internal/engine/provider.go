@@ -81,6 +81,8 @@ type Type struct {
 	Global bool
 	// Untracked ones are in no list of resources.
 	Untracked bool
+	// Remains are what Azure keeps of what was deleted: no inventory shows them.
+	Remains bool
 	// Stateless documents have no provisioning state.
 	Stateless bool
 	// Located: the answer to the PUT that makes a resource names it in Location.

@@ -177,7 +177,9 @@ func (s *Server) Resources() []string {
 	var out []string
 	s.Read(func(t *Tx) {
 		for r := range Ascend(t.Order, "") {
-			out = append(out, r.ID)
+			if k := s.Registry.TypeOf(r.Type); k == nil || !k.Remains {
+				out = append(out, r.ID)
+			}
 		}
 	})
 	return out

@@ -15,7 +15,7 @@ const typeDeleted = "Microsoft.KeyVault/locations/deletedVaults"
 
 // deletedType is the row of deleted vaults.
 func deletedType() engine.Type {
-	return engine.Type{Name: typeDeleted, Style: engine.StyleGroup, Sync: true, Stateless: true, Global: true, Untracked: true, Opaque: true, View: viewDeleted, Serve: serveDeleted,
+	return engine.Type{Name: typeDeleted, Style: engine.StyleGroup, Sync: true, Stateless: true, Global: true, Untracked: true, Remains: true, Opaque: true, View: viewDeleted, Serve: serveDeleted,
 		Actions: []engine.Action{{Name: "purge", Begin: beginPurge, Takes: 5 * time.Second, Work: engine.Work{Name: "vault.purge", Finish: finishPurge}}}}
 }
 
