@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,17 +57,17 @@ func (l Limits) Listener(inner net.Listener) net.Listener {
 	return netutil.LimitListener(inner, l.Connections)
 }
 
-// guests are the connections that all machines of the simulation together may have.
-var guests = sync.OnceValue(func() chan struct{} { return make(chan struct{}, quarter()) })
+// guests counts the connections that all machines of the simulation together have.
+var guests atomic.Int64
 
 // Guests bounds the connections of one machine's listener, which shares its bound with
 // those of all others: there are thousands of them in one process.
-func Guests(inner net.Listener) net.Listener { return shared{inner, guests()} }
+func Guests(inner net.Listener) net.Listener { return shared{inner, int64(quarter())} }
 
-// shared is a listener whose connections take a slot each.
+// shared is a listener whose connections are counted with those of others.
 type shared struct {
 	net.Listener
-	slots chan struct{}
+	bound int64
 }
 
 // Accept implements net.Listener. A connection beyond the bound is closed at once, so that
@@ -77,23 +78,22 @@ func (l shared) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case l.slots <- struct{}{}:
-			return &slotted{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
-		default:
-			_ = c.Close() // it has not been used
+		if guests.Add(1) <= l.bound {
+			return &counted{Conn: c, release: sync.OnceFunc(func() { guests.Add(-1) })}, nil
 		}
+		guests.Add(-1)
+		_ = c.Close() // it has not been used
 	}
 }
 
-// slotted gives its slot back when it is closed.
-type slotted struct {
+// counted is a connection that counts until it is closed.
+type counted struct {
 	net.Conn
 	release func()
 }
 
 // Close implements net.Conn.
-func (c *slotted) Close() error {
+func (c *counted) Close() error {
 	defer c.release()
 	return c.Conn.Close()
 }
