@@ -91,11 +91,10 @@ func bodyFor(r *resource) (version string, body map[string]any, optional bool, e
 		version, text = "2022-04-01", `{"properties":{"roleDefinitionId":"/subscriptions/`+strings.Split(r.id, "/")[2]+`/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c","principalId":"00000000-0000-0000-0000-0000000000c9","principalType":"ServicePrincipal"}}`
 	case "keyvault/vaults":
 		version, text = "2023-07-01", `{"properties":{"tenantId":"11111111-2222-3333-4444-555555555555","sku":{"family":"A","name":"standard"},"accessPolicies":[]}}`
-	case "compute/capacityreservationgroups", "compute/diskaccesses", "compute/hostgroups", "compute/sshpublickeys", "compute/restorepointcollections", "compute/restorepointcollections/restorepoints":
+	case "compute/diskaccesses":
+		version, text = diskVersion, `{"properties":{}}`
+	case "compute/capacityreservationgroups", "compute/hostgroups", "compute/sshpublickeys", "compute/restorepointcollections", "compute/restorepointcollections/restorepoints":
 		version, text = computeVersion, `{"properties":{}}`
-		if strings.HasSuffix(r.typ, "diskaccesses") {
-			version = diskVersion
-		}
 	case "compute/capacityreservationgroups/capacityreservations":
 		version, text = computeVersion, `{"sku":{"name":"Standard_D2s_v3","capacity":1}}`
 	case "compute/hostgroups/hosts":

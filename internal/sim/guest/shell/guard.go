@@ -228,8 +228,17 @@ func (w *weigher) word(word *syntax.Word) int64 {
 	plain := *word
 	plain.Parts = slices.Clone(word.Parts)
 	syntax.SplitBraces(&plain)
-	var size, count int64 = 1, 1
-	for _, part := range plain.Parts {
+	count, size := w.parts(plain.Parts)
+	if count > maxRange && w.reason == "" {
+		w.reason = fmt.Sprintf("has a sequence of more than %d items", maxRange)
+	}
+	return min(count*size, 2*maxExpanded)
+}
+
+// parts counts the words that parts expand to, and weighs the largest.
+func (w *weigher) parts(parts []syntax.WordPart) (count, size int64) {
+	count, size = 1, 1
+	for _, part := range parts {
 		if braces, ok := part.(*syntax.BraceExp); ok {
 			n, longest := w.braces(braces)
 			count, size = min(count*n, maxExpanded), size+longest
@@ -237,10 +246,7 @@ func (w *weigher) word(word *syntax.Word) int64 {
 		}
 		size += w.part(part)
 	}
-	if count > maxRange && w.reason == "" {
-		w.reason = fmt.Sprintf("has a sequence of more than %d items", maxRange)
-	}
-	return min(count*size, 2*maxExpanded)
+	return count, size
 }
 
 // braces counts the words of a brace expansion, and weighs them.
@@ -257,16 +263,8 @@ func (w *weigher) braces(b *syntax.BraceExp) (count, size int64) {
 		return 256, 1 // letters
 	}
 	for _, elem := range b.Elems {
-		var one, inner int64 = 1, 1
-		for _, part := range elem.Parts {
-			if nested, ok := part.(*syntax.BraceExp); ok {
-				n, s := w.braces(nested)
-				inner, one = min(inner*n, maxExpanded), one+s
-				continue
-			}
-			one += w.part(part)
-		}
-		count, size = min(count+inner, maxExpanded), max(size, one)
+		words, longest := w.parts(elem.Parts)
+		count, size = min(count+words, maxExpanded), max(size, longest)
 	}
 	return count, size
 }
