@@ -37,12 +37,12 @@ var simulator = []string{"internal/sim", "azuresim"}
 var fences = []fence{
 	{
 		name: "the provider does not know the simulator",
-		from: provider, deny: []string{"azuresim", "internal/sim", "internal/local", "internal/capi", "internal/cli", "internal/controlplane"},
+		from: provider, deny: []string{"azuresim", "internal/sim", "internal/plane", "internal/capi", "internal/cli", "internal/controlplane"},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
 		name: "the simulator does not know the provider",
-		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "internal/local", "internal/capi", "internal/cli"},
+		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "internal/plane", "internal/capi", "internal/cli"},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
@@ -94,7 +94,7 @@ var fences = []fence{
 	},
 	{
 		name: "only the assembly knows Cluster API's managers",
-		from: []string{"internal"}, except: []string{"internal/local", "internal/cli", "internal/capi"},
+		from: []string{"internal"}, except: []string{"internal/plane", "internal/cli", "internal/capi"},
 		deny: []string{"sigs.k8s.io/cluster-api/core/reconcilers", "sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers"},
 		why:  "the managers are linked for the local plane alone",
 	},

@@ -111,7 +111,7 @@ func TestRandomlyDamagedDatabase(t *testing.T) {
 
 func TestHalfACA(t *testing.T) {
 	other, _ := filled(t)
-	for name, spoil := range map[string]func(dir string) error{
+	for name, corrupt := range map[string]func(dir string) error{
 		"no key":        func(dir string) error { return os.Remove(filepath.Join(dir, "ca.key")) },
 		"empty key":     func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 0) },
 		"cut key":       func(dir string) error { return os.Truncate(filepath.Join(dir, "ca.key"), 60) },
@@ -128,7 +128,7 @@ func TestHalfACA(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := spoil(dir); err != nil {
+			if err := corrupt(dir); err != nil {
 				t.Fatal(err)
 			}
 			_, err = open(Config{Dir: dir})

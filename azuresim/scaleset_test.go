@@ -324,7 +324,7 @@ func TestFaultsOnInstances(t *testing.T) {
 				_, err = up.PollUntilDone(t.Context(), nil)
 			}
 			if err == nil {
-				t.Error("a spoilt upgrade succeeded")
+				t.Error("a failed upgrade succeeded")
 			}
 			del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
 			must(t, del, err)

@@ -14,7 +14,7 @@ import (
 type Kind string
 
 // The kinds, by where they strike. The first five answer a request, the next
-// two refuse a write as the platform does, the last three spoil an operation.
+// two refuse a write as the platform does, the last three corrupt an operation.
 const (
 	// Throttle answers 429 TooManyRequests with Retry-After.
 	Throttle Kind = "throttle"
@@ -39,7 +39,7 @@ const (
 	SlowBoot Kind = "slow-boot"
 	// Eviction takes a spot virtual machine away, Delay after it came up.
 	Eviction Kind = "eviction"
-	// Guest brings an ailment upon a virtual machine's guest.
+	// Guest brings a guest fault upon a virtual machine's guest.
 	Guest Kind = "guest"
 )
 
@@ -96,8 +96,8 @@ type Rule struct {
 	// Delay is a duration as time.ParseDuration reads it; for SlowBoot and
 	// Eviction.
 	Delay string `json:"delay,omitempty"`
-	// Ailment is what the guest has; for Guest.
-	Ailment string `json:"ailment,omitempty"`
+	// GuestFault is what the guest has; for Guest.
+	GuestFault string `json:"ailment,omitempty"`
 
 	// Seen and Struck are counted by the Set.
 	Seen   int `json:"seen,omitempty"`
@@ -147,8 +147,8 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("count, after and retryAfter must not be negative")
 	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
 		return fmt.Errorf("status %d is no HTTP error (400 to 599)", r.Status)
-	case r.Kind == Guest && r.Ailment == "":
-		return fmt.Errorf("guest needs an ailment: casement azure faults ailments")
+	case r.Kind == Guest && r.GuestFault == "":
+		return fmt.Errorf("guest needs a guest fault: casement azure faults ailments")
 	case r.Kind == SlowBoot && r.Delay == "":
 		return fmt.Errorf("slow-boot needs a delay, as in 90s")
 	}

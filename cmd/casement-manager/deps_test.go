@@ -19,7 +19,7 @@ func TestDeps(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		for forbidden, why := range map[string]string{
 			"casement.dev/casement/internal/sim":          "the provider and the simulator meet only on the wire",
-			"casement.dev/casement/internal/local":        "the local plane is not for production",
+			"casement.dev/casement/internal/plane":        "the local plane is not for production",
 			"casement.dev/casement/internal/controlplane": "a manager runs no control plane",
 			"k8s.io/kubernetes":                           "it is 80 MB that only casement-kube needs",
 			"go.etcd.io":                                  "a manager speaks to API servers only",

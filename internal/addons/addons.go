@@ -5,7 +5,7 @@
 // who wants more installs the projects' charts instead.
 //
 // It renders text and makes ClusterResourceSets of it; it talks to no cluster.
-// internal/local, internal/cli, hack and tests may import it.
+// internal/plane, internal/cli, hack and tests may import it.
 package addons
 
 import (

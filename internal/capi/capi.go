@@ -4,7 +4,7 @@
 //
 // It is wiring only and holds no behaviour of its own: what Cluster API does
 // stays Cluster API's. Leader election, metrics and probes are off, because the
-// local plane has one process. Only internal/local may import it.
+// local plane has one process. Only internal/plane may import it.
 package capi
 
 import (

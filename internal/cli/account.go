@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	infrav1 "casement.dev/casement/api/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
 
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/controller/cloud"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 // account is the Azure subscription that a command asks, by the usual flags.
@@ -80,7 +81,7 @@ func clouds(environment string, where identity.Cloud) *identity.Pool {
 }
 
 // localCloud is where a local Azure is.
-func localCloud(z local.Azure) identity.Cloud {
+func localCloud(z plane.Azure) identity.Cloud {
 	return identity.Cloud{AuthorityHost: z.Endpoint, ResourceManagerEndpoint: z.Endpoint, CAFile: z.CAFile, DisableInstanceDiscovery: true}
 }
 

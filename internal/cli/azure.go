@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/fault"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newAzure(a *app) *cobra.Command {
@@ -62,7 +62,7 @@ that 'casement azure env --for proxy' prints has.`,
 			if err != nil {
 				return err
 			}
-			opts := local.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, Throttle: limits, OnStatus: a.azureReady()}
+			opts := plane.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, Throttle: limits, OnStatus: a.azureReady()}
 			if opts.Faults, err = readFaults(faults); err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ that 'casement azure env --for proxy' prints has.`,
 				defer log.Close()
 				opts.Log = log
 			}
-			return local.Run(cmd.Context(), opts)
+			return plane.Run(cmd.Context(), opts)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default the port of the last run, or a free one, of 127.0.0.1)")
@@ -133,10 +133,10 @@ func (a *app) openLog(file string) (io.WriteCloser, error) {
 }
 
 // azureReady prints where the local Azure is, once.
-func (a *app) azureReady() func(local.Status) {
+func (a *app) azureReady() func(plane.Status) {
 	shown := false
-	return func(s local.Status) {
-		if shown || s.Phase != local.PhaseReady {
+	return func(s plane.Status) {
+		if shown || s.Phase != plane.PhaseReady {
 			return
 		}
 		shown = true
@@ -155,7 +155,7 @@ Use it:
 
 // stateFlag is what a user has to add to find the same state directory.
 func (a *app) stateFlag() string {
-	if dir, err := local.DefaultDir(); err == nil && dir == a.dir {
+	if dir, err := plane.DefaultDir(); err == nil && dir == a.dir {
 		return ""
 	}
 	return " --state " + shellQuote(string(a.dir))
@@ -168,7 +168,7 @@ func newAzureReset(a *app) *cobra.Command {
 		Example: "  casement azure reset",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := local.NewClient(a.dir).ResetAzure(cmd.Context()); err != nil {
+			if err := plane.NewClient(a.dir).ResetAzure(cmd.Context()); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.Out, "The local Azure is empty.")
@@ -186,7 +186,7 @@ output. The file holds passwords and custom data. The disks of guests are not in
 		Example: "  casement azure snapshot before.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			client := local.NewClient(a.dir)
+			client := plane.NewClient(a.dir)
 			if args[0] == "-" {
 				return client.SnapshotAzure(cmd.Context(), a.data())
 			}
@@ -228,7 +228,7 @@ input). VMs that ran boot anew from their custom data.`,
 				defer f.Close()
 				in = f
 			}
-			return local.NewClient(a.dir).RestoreAzure(cmd.Context(), in)
+			return plane.NewClient(a.dir).RestoreAzure(cmd.Context(), in)
 		},
 	}
 }

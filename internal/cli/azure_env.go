@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newAzureEnv(a *app) *cobra.Command {
@@ -54,15 +54,15 @@ SSL_CERT_FILE and CURL_CA_BUNDLE replace the system's certificates in that shell
 }
 
 // azureStatus is the status of a plane whose local Azure answers.
-func (a *app) azureStatus(ctx context.Context) (local.Status, error) {
-	s, err := local.NewClient(a.dir).Status(ctx)
+func (a *app) azureStatus(ctx context.Context) (plane.Status, error) {
+	s, err := plane.NewClient(a.dir).Status(ctx)
 	if err == nil && s.Azure.Endpoint == "" {
 		err = fmt.Errorf("the local Azure has not started yet")
 	}
 	return s, err
 }
 
-func (a *app) sdkEnv(z local.Azure, secret string) {
+func (a *app) sdkEnv(z plane.Azure, secret string) {
 	exports(a.Out, [][2]string{
 		{"AZURE_RESOURCE_MANAGER_ENDPOINT", z.Endpoint}, {"AZURE_RESOURCE_MANAGER_AUDIENCE", z.Endpoint}, {"AZURE_AUTHORITY_HOST", z.Endpoint + "/"},
 		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
@@ -74,7 +74,7 @@ func (a *app) sdkEnv(z local.Azure, secret string) {
 }
 
 // azEnv prints what a shell has to do before az speaks to the local Azure.
-func (a *app) azEnv(z local.Azure) error {
+func (a *app) azEnv(z plane.Azure) error {
 	config := a.dir.Path("azure", "az")
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		return err

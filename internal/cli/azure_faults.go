@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/azuresim/fault"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newAzureFaults(a *app) *cobra.Command {
@@ -21,7 +21,7 @@ func newAzureFaults(a *app) *cobra.Command {
   casement azure faults list
   casement azure faults clear`,
 	}
-	c.AddCommand(newFaultsAdd(a), newFaultsAilments(a), newFaultsList(a), newFaultsClear(a))
+	c.AddCommand(newFaultsAdd(a), newFaultsGuest(a), newFaultsList(a), newFaultsClear(a))
 	return c
 }
 
@@ -49,7 +49,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 			if err := r.Validate(); err != nil {
 				return usageError{err}
 			}
-			added, err := local.NewClient(a.dir).AddFault(cmd.Context(), r)
+			added, err := plane.NewClient(a.dir).AddFault(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.StringVar(&r.Message, "message", "", "error message in the place of the kind's")
 	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
 	f.DurationVar(&delay, "delay", 0, "delay of slow-boot and eviction")
-	f.StringVar(&r.Ailment, "ailment", "", "what the guest has, for guest")
+	f.StringVar(&r.GuestFault, "ailment", "", "what the guest has, for guest")
 	return c
 }
 
@@ -83,7 +83,7 @@ func newFaultsList(a *app) *cobra.Command {
 		Example: "  casement azure faults list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rules, err := local.NewClient(a.dir).Faults(cmd.Context())
+			rules, err := plane.NewClient(a.dir).Faults(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -111,8 +111,8 @@ func faultScope(r fault.Rule) string {
 			out = append(out, p)
 		}
 	}
-	if r.Ailment != "" {
-		out = append(out, "("+r.Ailment+")")
+	if r.GuestFault != "" {
+		out = append(out, "("+r.GuestFault+")")
 	}
 	if len(out) == 0 {
 		return "everything"
@@ -120,21 +120,21 @@ func faultScope(r fault.Rule) string {
 	return strings.Join(out, " ")
 }
 
-func newFaultsAilments(a *app) *cobra.Command {
+func newFaultsGuest(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "ailments",
 		Short: "List what a guest can be made to have",
-		Long: `List the ailments of guests, for 'faults add guest --ailment'. Those of the first
+		Long: `List the faults of guests, for 'faults add guest --ailment'. Those of the first
 boot come upon machines that boot after the rule was added, and stay; the others come
 upon running machines at once, and go when the rule is cleared.`,
 		Example: "  casement azure faults ailments",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			ailments := local.Ailments()
-			return a.print(output, ailments, func(w *tabwriter.Writer) {
+			all := plane.GuestFaults()
+			return a.print(output, all, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "AILMENT\tSYSTEM\tCOMES\tWHAT IS WRONG")
-				for _, l := range ailments {
+				for _, l := range all {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.Comes, l.Does)
 				}
 			})
@@ -151,7 +151,7 @@ func newFaultsClear(a *app) *cobra.Command {
 		Example: "  casement azure faults clear\n  casement azure faults clear 2 3",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return local.NewClient(a.dir).ClearFaults(cmd.Context(), args...)
+			return plane.NewClient(a.dir).ClearFaults(cmd.Context(), args...)
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 // logPoll is how often log -f looks for new calls.
@@ -26,7 +26,7 @@ type callFilter struct {
 
 // takes says whether a call passes. Texts match by part and without case; a
 // status may end in x, as in 4xx.
-func (f callFilter) takes(c local.AzureCall) bool {
+func (f callFilter) takes(c plane.AzureCall) bool {
 	part := func(want, text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(want))
 	}
@@ -56,7 +56,7 @@ two thousand. Polls of operations are left out unless --polls is given.`,
   casement azure log --verb PUT --type virtualMachines --status 4xx -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.azureLog(cmd.Context(), local.NewClient(a.dir), f, last, follow, output)
+			return a.azureLog(cmd.Context(), plane.NewClient(a.dir), f, last, follow, output)
 		},
 	}
 	fl := c.Flags()
@@ -72,7 +72,7 @@ two thousand. Polls of operations are left out unless --polls is given.`,
 	return c
 }
 
-func (a *app) azureLog(ctx context.Context, client *local.Client, f callFilter, last int, follow bool, output string) error {
+func (a *app) azureLog(ctx context.Context, client *plane.Client, f callFilter, last int, follow bool, output string) error {
 	calls, err := client.AzureLog(ctx, 0)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *app) azureLog(ctx context.Context, client *local.Client, f callFilter, 
 	if len(calls) > 0 {
 		after = calls[len(calls)-1].Number
 	}
-	calls = slices.DeleteFunc(calls, func(c local.AzureCall) bool { return !f.takes(c) })
+	calls = slices.DeleteFunc(calls, func(c plane.AzureCall) bool { return !f.takes(c) })
 	calls = calls[max(0, len(calls)-max(0, last)):]
 	if !follow {
 		return a.print(output, calls, func(w *tabwriter.Writer) {
@@ -111,7 +111,7 @@ func (a *app) azureLog(ctx context.Context, client *local.Client, f callFilter, 
 	}
 }
 
-func (a *app) printCall(c local.AzureCall, output string) {
+func (a *app) printCall(c plane.AzureCall, output string) {
 	if output == "json" {
 		_ = json.NewEncoder(a.data()).Encode(c) // the reader has gone; the next status says so
 		return
@@ -120,7 +120,7 @@ func (a *app) printCall(c local.AzureCall, output string) {
 }
 
 // callLine is a call in one line of less than 100 columns, or with everything.
-func callLine(c local.AzureCall, sep string, wide bool) string {
+func callLine(c plane.AzureCall, sep string, wide bool) string {
 	what, note := shortPath(c.Path, 56), strings.TrimSpace(c.Code+" "+c.Fault)
 	if wide {
 		what, note = c.Path+"?api-version="+c.APIVersion, strings.TrimSpace(note+" "+c.Caller)

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	casementarm "casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newAzurePrepare(a *app) *cobra.Command {
@@ -43,7 +43,7 @@ as it is.`,
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
-			s, err := local.NewClient(a.dir).Status(cmd.Context())
+			s, err := plane.NewClient(a.dir).Status(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (a *app) prepare(ctx context.Context, client *casementarm.Client, ids []*ar
 			return fmt.Errorf("read identity %s: %w", id, err)
 		}
 		group := "/subscriptions/" + id.SubscriptionID + "/resourceGroups/" + id.ResourceGroupName
-		body := map[string]string{"location": local.Location}
+		body := map[string]string{"location": plane.Location}
 		if _, err := client.Put(ctx, group, groupVersion, body); err != nil {
 			return fmt.Errorf("make resource group %s: %w", id.ResourceGroupName, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/azuresim"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -23,7 +23,7 @@ func (p *azurePublic) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.clients, "clients", "", "file of applications that may log in beside the plane's own, YAML or JSON")
 }
 
-func (p *azurePublic) apply(opts *local.Options) error {
+func (p *azurePublic) apply(opts *plane.Options) error {
 	opts.Proxy = p.proxy
 	if p.clients == "" {
 		return nil
@@ -52,7 +52,7 @@ func (p *azurePublic) apply(opts *local.Options) error {
 }
 
 // proxyHint is the line about the proxy, if there is one.
-func proxyHint(z local.Azure, state string) string {
+func proxyHint(z plane.Azure, state string) string {
 	if z.Proxy == "" {
 		return ""
 	}
@@ -61,7 +61,7 @@ func proxyHint(z local.Azure, state string) string {
 }
 
 // proxyEnv points every client at the proxy and leaves its endpoints alone.
-func (a *app) proxyEnv(z local.Azure, secret string) error {
+func (a *app) proxyEnv(z plane.Azure, secret string) error {
 	if z.Proxy == "" {
 		return fmt.Errorf("the local Azure runs without a proxy; start it with: casement azure serve --proxy 127.0.0.1:0")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newAzureResources(a *app) *cobra.Command {
@@ -20,11 +20,11 @@ func newAzureResources(a *app) *cobra.Command {
 		Example: "  casement azure resources\n  casement azure resources -g demo -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := local.NewClient(a.dir).AzureResources(cmd.Context())
+			list, err := plane.NewClient(a.dir).AzureResources(cmd.Context())
 			if err != nil {
 				return err
 			}
-			list = slices.DeleteFunc(list, func(r local.AzureResource) bool { return group != "" && !strings.EqualFold(group, r.Group) })
+			list = slices.DeleteFunc(list, func(r plane.AzureResource) bool { return group != "" && !strings.EqualFold(group, r.Group) })
 			return a.print(output, list, func(w *tabwriter.Writer) { resourceTree(w, list, output == "wide") })
 		},
 	}
@@ -34,12 +34,12 @@ func newAzureResources(a *app) *cobra.Command {
 }
 
 // resourceTree draws the resources below their groups and parents.
-func resourceTree(w *tabwriter.Writer, list []local.AzureResource, wide bool) {
+func resourceTree(w *tabwriter.Writer, list []plane.AzureResource, wide bool) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "There is nothing in the local Azure.")
 		return
 	}
-	slices.SortStableFunc(list, func(a, b local.AzureResource) int {
+	slices.SortStableFunc(list, func(a, b plane.AzureResource) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(a.Group), strings.ToLower(b.Group)), cmp.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)))
 	})
 	fmt.Fprintln(w, "RESOURCE\tTYPE\tSTATE\tLOCATION")

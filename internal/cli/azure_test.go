@@ -3,15 +3,15 @@ package cli
 import (
 	"testing"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func TestCallFilter(t *testing.T) {
-	call := local.AzureCall{Method: "PUT", Type: "Microsoft.Compute/virtualMachines", Status: 409, Caller: "azsdk-go-arm"}
-	poll := local.AzureCall{Method: "GET", Type: "operations", Status: 200}
+	call := plane.AzureCall{Method: "PUT", Type: "Microsoft.Compute/virtualMachines", Status: 409, Caller: "azsdk-go-arm"}
+	poll := plane.AzureCall{Method: "GET", Type: "operations", Status: 200}
 	for name, tc := range map[string]struct {
 		filter callFilter
-		call   local.AzureCall
+		call   plane.AzureCall
 		want   bool
 	}{
 		"nothing asked":      {callFilter{}, call, true},

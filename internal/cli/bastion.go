@@ -14,7 +14,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/bastion"
 	"casement.dev/casement/internal/azure/rescue"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sshroute"
 )
 
@@ -59,7 +59,7 @@ func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context
 // himself.
 func (a *app) bastionHost(ctx context.Context, t target, azure *infrav1.AzureCluster, dnsName string) (bastion.Host, error) {
 	if a.asksPlane(t.kubeconfig) {
-		plane, err := local.NewClient(a.dir).Status(ctx)
+		plane, err := plane.NewClient(a.dir).Status(ctx)
 		if err != nil {
 			return bastion.Host{}, err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newCalls(a *app) *cobra.Command {
@@ -20,7 +20,7 @@ func newCalls(a *app) *cobra.Command {
   casement calls -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			calls, err := readCalls(cmd.Context(), local.NewClient(a.dir))
+			calls, err := readCalls(cmd.Context(), plane.NewClient(a.dir))
 			if err != nil {
 				return err
 			}
@@ -31,8 +31,8 @@ func newCalls(a *app) *cobra.Command {
 	return c
 }
 
-func readCalls(ctx context.Context, c *local.Client) (local.Calls, error) {
-	var calls local.Calls
+func readCalls(ctx context.Context, c *plane.Client) (plane.Calls, error) {
+	var calls plane.Calls
 	raw, err := c.Calls(ctx)
 	if err != nil {
 		return calls, err
@@ -40,7 +40,7 @@ func readCalls(ctx context.Context, c *local.Client) (local.Calls, error) {
 	return calls, json.Unmarshal(raw, &calls)
 }
 
-func callTable(w *tabwriter.Writer, calls local.Calls) {
+func callTable(w *tabwriter.Writer, calls plane.Calls) {
 	fmt.Fprintln(w, "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS")
 	for _, c := range calls.Counters {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\n", c.Verb, c.Type, c.Status, c.Caller, c.Count)

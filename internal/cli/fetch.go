@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newFetch(a *app) *cobra.Command {
@@ -113,7 +113,7 @@ func externalAddress(ctx context.Context, c client.Client, key client.ObjectKey)
 // bound is the address that the local plane listens on for address, which
 // differs where the port needs privileges.
 func (a *app) bound(ctx context.Context, address string) string {
-	s, err := local.NewClient(a.dir).Status(ctx)
+	s, err := plane.NewClient(a.dir).Status(ctx)
 	if err != nil {
 		return address
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/flavors"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 // defaultKubernetes is the version of a cluster when none is named: the one that
@@ -154,11 +154,11 @@ func (a *app) listVariables(template []byte) error {
 
 // planeLogin are the variables by which one logs in to the local plane. Those of the
 // environment are for another Azure, and count when it names another subscription too.
-func planeLogin(plane map[string]string) map[string]string {
-	if id, ok := os.LookupEnv("AZURE_SUBSCRIPTION_ID"); ok && id != plane["AZURE_SUBSCRIPTION_ID"] {
+func planeLogin(local map[string]string) map[string]string {
+	if id, ok := os.LookupEnv("AZURE_SUBSCRIPTION_ID"); ok && id != local["AZURE_SUBSCRIPTION_ID"] {
 		return nil
 	}
-	return map[string]string{"AZURE_CLIENT_ID": plane["AZURE_CLIENT_ID"], "AZURE_CLIENT_SECRET": plane["AZURE_CLIENT_SECRET"]}
+	return map[string]string{"AZURE_CLIENT_ID": local["AZURE_CLIENT_ID"], "AZURE_CLIENT_SECRET": local["AZURE_CLIENT_SECRET"]}
 }
 
 // lookup finds a variable's value: flags, environment, local plane.
@@ -179,16 +179,16 @@ func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (strin
 	fallback := map[string]string{
 		"KUBERNETES_VERSION": defaultKubernetes, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
 	}
-	s, err := local.NewClient(a.dir).Status(ctx)
-	var plane map[string]string
+	s, err := plane.NewClient(a.dir).Status(ctx)
+	var local map[string]string
 	if err == nil {
-		plane, err = local.TemplateVariables(s)
+		local, err = plane.TemplateVariables(s)
 	}
 	switch {
 	case err == nil:
-		maps.Copy(fallback, plane)
-		maps.Copy(flags, planeLogin(plane))
-	case !errors.Is(err, local.ErrNotRunning):
+		maps.Copy(fallback, local)
+		maps.Copy(flags, planeLogin(local))
+	case !errors.Is(err, plane.ErrNotRunning):
 		fmt.Fprintf(a.Err, "warning: %v; its values are not filled in\n", err)
 	}
 	return func(name string) (string, bool) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -35,7 +35,7 @@ starting in the background.
 With --latency azure the local Azure takes the time that Azure is known to take; a
 number scales it, so that 0.1 is ten times as fast.
 
-With --bare the management cluster is empty but for a stand-in for cert-manager:
+With --bare the management cluster is empty but for a stub for cert-manager:
 clusterctl installs the providers, whose Deployments run as processes of this machine
 from the programs that 'make programs' builds. --azure-of lets a second such plane use
 the local Azure of a first one, for clusterctl move.`,
@@ -116,13 +116,13 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 	}
 	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
 	shown, waited := 0, false
-	s, started, err := local.Up(ctx, a.dir, args, local.UpReport{
+	s, started, err := plane.Up(ctx, a.dir, args, plane.UpReport{
 		Note: func(text string) {
 			fmt.Fprintln(a.Err, text)
 			waited = true
 		},
-		Seen: func(s local.Status) {
-			if waited || s.Phase == local.PhaseStarting || shown > 0 {
+		Seen: func(s plane.Status) {
+			if waited || s.Phase == plane.PhaseStarting || shown > 0 {
 				waited, shown = true, a.showSteps(s, shown)
 			}
 		},
@@ -140,14 +140,14 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 }
 
 // showSteps prints the steps that finished since the last call.
-func (a *app) showSteps(s local.Status, shown int) int {
+func (a *app) showSteps(s plane.Status, shown int) int {
 	for ; shown < len(s.Steps) && s.Steps[shown].Done; shown++ {
 		fmt.Fprintf(a.Out, "  %-44s %5.1f s\n", s.Steps[shown].Name, s.Steps[shown].Seconds)
 	}
 	return shown
 }
 
-func (a *app) next(s local.Status) {
+func (a *app) next(s plane.Status) {
 	fmt.Fprintf(a.Out, `
 Management API server  %s  (Kubernetes %s)
 Local Azure            %s  (simulated)
@@ -158,7 +158,7 @@ Use it:
 }
 
 // use says what comes next on a plane.
-func use(s local.Status) string {
+func use(s plane.Status) string {
 	if s.Bare {
 		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers
   clusterctl --config clusterctl.yaml init --infrastructure azure
@@ -194,7 +194,7 @@ and nothing else. A plane that does not answer is signalled, and killed in the e
 }
 
 func (a *app) down(ctx context.Context, purge bool) error {
-	r, err := local.Down(ctx, a.dir, purge)
+	r, err := plane.Down(ctx, a.dir, purge)
 	if err != nil {
 		return err
 	}
@@ -238,17 +238,17 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		}
 		kind.azureOf = abs
 	}
-	opts := local.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: local.Dir(kind.azureOf)}
+	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf)}
 	if foreground {
 		shown := 0
-		opts.OnStatus = func(s local.Status) {
+		opts.OnStatus = func(s plane.Status) {
 			shown = a.showSteps(s, shown)
-			if s.Phase == local.PhaseReady {
+			if s.Phase == plane.PhaseReady {
 				a.next(s)
 			}
 		}
 	}
-	return local.Run(ctx, opts)
+	return plane.Run(ctx, opts)
 }
 
 func newStatus(a *app) *cobra.Command {
@@ -259,7 +259,7 @@ func newStatus(a *app) *cobra.Command {
 		Example: "  casement status\n  casement status -o json\n  export KUBECONFIG=$(casement status -o kubeconfig)",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := local.StatusOf(cmd.Context(), a.dir)
+			s, err := plane.StatusOf(cmd.Context(), a.dir)
 			if err != nil {
 				return err
 			}
@@ -276,13 +276,13 @@ func newStatus(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) showStatus(s local.Status, output string) error {
+func (a *app) showStatus(s plane.Status, output string) error {
 	switch output {
 	case "kubeconfig":
 		_, err := fmt.Fprintln(a.Out, s.Kubernetes.Kubeconfig)
 		return err
 	case "clusterctl":
-		variables, err := local.TemplateVariables(s)
+		variables, err := plane.TemplateVariables(s)
 		if err != nil {
 			return err
 		}
@@ -294,7 +294,7 @@ func (a *app) showStatus(s local.Status, output string) error {
 // maxGuests is how many VMs that run as they should a table shows.
 const maxGuests = 20
 
-func statusTable(w *tabwriter.Writer, s local.Status, wide bool) {
+func statusTable(w *tabwriter.Writer, s plane.Status, wide bool) {
 	phase := s.Phase
 	if s.Bare {
 		phase += ", bare"
@@ -350,7 +350,7 @@ func statusTable(w *tabwriter.Writer, s local.Status, wide bool) {
 		fmt.Fprintf(w, "%s\n", what)
 	}
 	fmt.Fprintln(w, "\nSTAND-IN\tDOES")
-	for _, p := range s.StandIns {
+	for _, p := range s.Stubs {
 		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.Does)
 	}
 }

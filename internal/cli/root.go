@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 // Exit codes of every command.
@@ -130,10 +130,10 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if stateDir != "" {
 				abs, err := filepath.Abs(stateDir)
-				a.dir = local.Dir(abs)
+				a.dir = plane.Dir(abs)
 				return err
 			}
-			dir, err := local.DefaultDir()
+			dir, err := plane.DefaultDir()
 			a.dir = dir
 			return err
 		},

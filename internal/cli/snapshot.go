@@ -10,7 +10,7 @@ import (
 
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/inside"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sshroute"
 )
 
@@ -21,8 +21,8 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 	if err != nil {
 		return nil, err
 	}
-	plane := local.NewClient(a.dir)
-	status, err := plane.Status(ctx)
+	local := plane.NewClient(a.dir)
+	status, err := local.Status(ctx)
 	if err != nil {
 		return s, nil
 	}
@@ -32,7 +32,7 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 	}
 	s.Consoles(vms, func(id string) string {
 		var b bytes.Buffer
-		if err := plane.Console(ctx, id, false, &b); err != nil {
+		if err := local.Console(ctx, id, false, &b); err != nil {
 			return ""
 		}
 		return b.String()

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/term"
 
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
 )
 
@@ -24,7 +24,7 @@ type app struct {
 	// raw are the streams of the process, for sessions that the far end draws and for
 	// control sequences of our own.
 	raw Streams
-	dir local.Dir
+	dir plane.Dir
 }
 
 func newApp(raw Streams) *app {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/support"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 func newSupport(a *app) *cobra.Command {
@@ -69,12 +69,12 @@ func (a *app) support(ctx context.Context, c client.Client, key client.ObjectKey
 	if err := archive.Cluster(snapshot, events.Items); err != nil {
 		return sum, err
 	}
-	plane := local.NewClient(a.dir)
-	if status, err := plane.Status(ctx); err == nil {
+	local := plane.NewClient(a.dir)
+	if status, err := local.Status(ctx); err == nil {
 		if err := archive.Object("local/status.yaml", status); err != nil {
 			return sum, err
 		}
-		if calls, err := plane.Calls(ctx); err == nil {
+		if calls, err := local.Calls(ctx); err == nil {
 			if err := archive.Object("local/calls.yaml", calls); err != nil {
 				return sum, err
 			}

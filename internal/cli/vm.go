@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/azure/rescue"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sshroute"
 )
 
@@ -22,7 +22,7 @@ func (a *app) vm(ctx context.Context, t target, r sshroute.Route) (rescue.VM, er
 	}
 	vm := rescue.VM{HTTP: http.DefaultClient, ID: r.VM, Windows: r.Windows}
 	if a.asksPlane(t.kubeconfig) {
-		plane, err := local.NewClient(a.dir).Status(ctx)
+		plane, err := plane.NewClient(a.dir).Status(ctx)
 		if err != nil {
 			return vm, err
 		}

@@ -3,7 +3,7 @@
 // good order, and ends those that an earlier owner left.
 //
 // It knows nothing of what it runs; all that it keeps is Records, where it is given a
-// directory. internal/kubeproc, internal/local and internal/sim/podrun use it; everything that
+// directory. internal/kubeproc, internal/plane and internal/sim/podrun use it; everything that
 // starts a program should.
 package process
 

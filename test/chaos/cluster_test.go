@@ -307,14 +307,14 @@ func (c *cluster) lost(what string, args ...string) {
 	c.uids[what] = uid
 }
 
-// accountProcesses counts processes of the plane that are not the conductor's children,
+// accountProcesses counts processes of the plane that are not the supervisor's children,
 // and those of machines that there are no more.
 func (c *cluster) accountProcesses(a act) {
-	conductor := c.conductor()
+	supervisor := c.supervisor()
 	for _, p := range c.processes() {
 		switch {
-		case p.pid == conductor:
-		case p.parent != conductor:
+		case p.pid == supervisor:
+		case p.parent != supervisor:
 			c.row.orphans++
 			c.problem("process %d is nobody's: %.200s", p.pid, p.line)
 		case a.name == "delete" && workload(c.scene, p):

@@ -35,7 +35,7 @@ type scene struct {
 
 // themes are what goes wrong in a round.
 var themes = map[string]func(*scene){
-	"conductor killed":    func(s *scene) { s.harm(6, s.killConductor) },
+	"supervisor killed":   func(s *scene) { s.harm(6, s.killSupervisor) },
 	"management killed":   func(s *scene) { s.harm(12, func() { s.strikeProcess(management, syscall.SIGKILL) }) },
 	"workload killed":     func(s *scene) { s.harm(12, func() { s.strikeProcess(workload, syscall.SIGKILL) }) },
 	"processes stopped":   func(s *scene) { s.harm(8, s.freeze) },
@@ -96,12 +96,12 @@ func (s *scene) failAzure(chance float64) {
 	s.applyRules()
 }
 
-// applyRules adds the rules, which last as long as the conductor.
+// applyRules adds the rules, which last as long as the supervisor.
 func (s *scene) applyRules() {
 	for _, r := range s.rules {
 		add := append([]string{"azure", "faults", "add", "--seed", fmt.Sprint(s.random.Uint32())}, r...)
 		if _, err := s.p.Try(nil, add...); err != nil {
-			s.t.Logf("add a fault: %v", err) // the conductor was killed meanwhile
+			s.t.Logf("add a fault: %v", err) // the supervisor was killed meanwhile
 		}
 	}
 	s.struck = map[string]int{}
@@ -140,7 +140,7 @@ func (s *scene) calm() {
 func (s *scene) anything() {
 	switch s.random.IntN(8) {
 	case 0:
-		s.killConductor()
+		s.killSupervisor()
 	case 1:
 		s.freeze()
 	case 2:
@@ -153,8 +153,8 @@ func (s *scene) anything() {
 	s.countFaults()
 }
 
-// conductor is its process ID, 0 for none.
-func (s *scene) conductor() int {
+// supervisor is its process ID, 0 for none.
+func (s *scene) supervisor() int {
 	data, err := os.ReadFile(filepath.Join(s.p.Home, "lock"))
 	if err != nil {
 		return 0
@@ -164,13 +164,13 @@ func (s *scene) conductor() int {
 	return pid
 }
 
-func (s *scene) killConductor() {
+func (s *scene) killSupervisor() {
 	s.countFaults()
-	if pid := s.conductor(); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+	if pid := s.supervisor(); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
 		s.row.kills++
 	}
 	if _, err := s.p.Try(nil, "up", "--timeout", "5m"); err != nil {
-		s.t.Fatalf("up after the conductor was killed: %v", err)
+		s.t.Fatalf("up after the supervisor was killed: %v", err)
 	}
 	s.applyRules()
 }
@@ -209,13 +209,13 @@ func (s *scene) processes() []process {
 	return out
 }
 
-// Kinds of processes beside the conductor.
+// Kinds of processes beside the supervisor.
 func management(s *scene, p process) bool {
-	return strings.Contains(p.line, filepath.Join(s.p.Home, "management")) && p.parent == s.conductor()
+	return strings.Contains(p.line, filepath.Join(s.p.Home, "management")) && p.parent == s.supervisor()
 }
 
 func workload(s *scene, p process) bool {
-	return strings.Contains(p.line, filepath.Join(s.p.Home, "vms")) && p.parent == s.conductor()
+	return strings.Contains(p.line, filepath.Join(s.p.Home, "vms")) && p.parent == s.supervisor()
 }
 
 func anyChild(s *scene, p process) bool { return management(s, p) || workload(s, p) }
@@ -241,9 +241,9 @@ func (s *scene) strikeProcess(kind func(*scene, process) bool, signal syscall.Si
 	}
 }
 
-// freeze stops a process, the conductor among them, and lets it go on some time later.
+// freeze stops a process, the supervisor among them, and lets it go on some time later.
 func (s *scene) freeze() {
-	pid := s.conductor()
+	pid := s.supervisor()
 	if s.random.IntN(4) > 0 {
 		if p, ok := s.pick(anyChild); ok {
 			pid = p.pid
@@ -268,7 +268,7 @@ func (s *scene) start(args ...string) (wait func() error) {
 func (s *scene) twoUps() {
 	for range 3 {
 		s.harm(1, func() {})
-		if pid := s.conductor(); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if pid := s.supervisor(); pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
 			s.row.kills++
 		}
 		first, second, third := s.start("up", "--timeout", "5m"), s.start("up", "--timeout", "5m"), s.start("up", "--timeout", "5m")
@@ -277,14 +277,14 @@ func (s *scene) twoUps() {
 				s.problem("up %d of three at once: %v", i+1, err)
 			}
 		}
-		if n := s.conductors(); n != 1 {
+		if n := s.supervisors(); n != 1 {
 			s.row.duplicates++
-			s.problem("three up at once leave %d conductors", n)
+			s.problem("three up at once leave %d supervisors", n)
 		}
 	}
 }
 
-func (s *scene) conductors() int {
+func (s *scene) supervisors() int {
 	n := 0
 	for _, p := range s.processes() {
 		if strings.Contains(p.line, " conduct ") {

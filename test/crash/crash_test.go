@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	moments = flag.Int("moments", 4, "how many times to kill the conductor; make e2e has 20")
+	moments = flag.Int("moments", 4, "how many times to kill the supervisor; make e2e has 20")
 	seed    = flag.Uint64("seed", 20348, "of the moments")
 )
 

@@ -1,4 +1,4 @@
-// Package crash kills the conductor at seeded random moments while a cluster is
+// Package crash kills the supervisor at seeded random moments while a cluster is
 // created, scaled and deleted, and checks that every cluster is resumed.
 //
 // It holds tests only.

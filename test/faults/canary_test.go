@@ -117,7 +117,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	s := &scene{plane: p, workload: p.Workload("demo"), set: "demo-md-win"}
 	// A second machine gets planted bootstrap data, and a token that is refused.
 	s.manage("patch", "kubeadmconfigtemplate", s.set, "--type=json", "-p", bootstrapPatch(t))
-	p.Run(nil, append([]string{"azure", "faults", "add"}, ails("wrong-ca")...)...)
+	p.Run(nil, append([]string{"azure", "faults", "add"}, guestFault("wrong-ca")...)...)
 	first := s.machines()[0]
 	s.grow()
 	if got, ok := s.ask(func(a answer) bool { return a.Cause == "CACertHashMismatch" }); !ok {

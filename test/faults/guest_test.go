@@ -16,9 +16,9 @@ import (
 )
 
 // TestProbesInGuests runs what why and doctor run on Windows nodes in a guest with
-// each ailment that a look inside can tell, and the remedy where there is one.
+// each guest fault that a look inside can tell, and the remedy where there is one.
 func TestProbesInGuests(t *testing.T) {
-	for _, test := range []struct{ ailment, cause, check string }{
+	for _, test := range []struct{ fault, cause, check string }{
 		{"", "", ""},
 		{"kubelet-stopped", "ServiceStopped", "D31"},
 		{"runtime-down", "ServiceStopped", "D33"},
@@ -35,13 +35,13 @@ func TestProbesInGuests(t *testing.T) {
 		{"cni-dns", "ClusterDNSMissing", "D13"},
 		{"source-vip-stale", "SourceVIPStale", "D07"},
 	} {
-		t.Run("has "+test.ailment, func(t *testing.T) {
+		t.Run("has "+test.fault, func(t *testing.T) {
 			g := windowsGuest(t)
-			a, known := guest.FindAilment(test.ailment)
-			if known != (test.ailment != "") {
-				t.Fatalf("ailment %q: known %v", test.ailment, known)
+			a, known := guest.FindFault(test.fault)
+			if known != (test.fault != "") {
+				t.Fatalf("guest fault %q: known %v", test.fault, known)
 			}
-			if err := g.Ail(a); err != nil {
+			if err := g.Inject(a); err != nil {
 				t.Fatal(err)
 			}
 			answers, failed := examine(t, g)
@@ -60,7 +60,7 @@ func TestProbesInGuests(t *testing.T) {
 					t.Errorf("%s does not mend it: %+v", remedy, answers)
 				}
 			}
-			if err := g.Ail(a); err != nil {
+			if err := g.Inject(a); err != nil {
 				t.Fatal(err)
 			}
 			if err := g.Heal(a); err != nil {
@@ -110,9 +110,9 @@ func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []stri
 	return walk.All(f), failed
 }
 
-// TestSpoil holds the ailments of the first boot to change custom data and nothing
+// TestCorrupt holds the guest faults of the first boot to change custom data and nothing
 // else about it.
-func TestSpoil(t *testing.T) {
+func TestCorrupt(t *testing.T) {
 	const data = `## template: jinja
 #cloud-config
 write_files:
@@ -130,8 +130,8 @@ write_files:
         value: external
       name: '{{ ds.meta_data["local_hostname"] }}'
 `
-	for _, a := range guest.Ailments() {
-		if got := string(a.Spoil([]byte(data))); (got != data) != a.Boot() {
+	for _, a := range guest.Faults() {
+		if got := string(a.Corrupt([]byte(data))); (got != data) != a.Boot() {
 			t.Errorf("%s of the first boot: %v; custom data:\n%s", a.Name, a.Boot(), got)
 		}
 	}

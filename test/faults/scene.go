@@ -195,7 +195,7 @@ func longName(s *scene) {
 func noLongName(s *scene) { s.workload("delete", "node", tooLong, "--ignore-not-found") }
 
 // newRelease replaces the Windows machine by one of Windows Server 2025, and then
-// spoils its sandbox image.
+// corrupts its sandbox image.
 func newRelease(s *scene) {
 	const next = "demo-md-win-2025"
 	var template map[string]any
@@ -217,6 +217,6 @@ func newRelease(s *scene) {
 		s.manage("wait", "--for=delete", "machine/"+m, "--timeout=3m")
 	}
 	s.plane.Run(nil, "wait", "demo", "--timeout", "3m")
-	s.plane.Run(nil, append([]string{"azure", "faults", "add"}, ails("pause-image")...)...)
+	s.plane.Run(nil, append([]string{"azure", "faults", "add"}, guestFault("pause-image")...)...)
 	s.again()
 }

@@ -25,9 +25,9 @@ type fault struct {
 	fast bool
 }
 
-// ails is an ailment of the Windows guests that run.
-func ails(ailment string) []string {
-	return []string{"guest", "--ailment", ailment, "--name", windowsVMs}
+// guestFault is a guest fault of the Windows guests that run.
+func guestFault(injected string) []string {
+	return []string{"guest", "--ailment", injected, "--name", windowsVMs}
 }
 
 // refuses lets Azure refuse the writes of a type with a code.
@@ -38,20 +38,20 @@ func refuses(kind, status, code string) []string {
 // windowsVMs are the Windows VMs of the cluster, by name.
 const windowsVMs = "demo-md-w-*"
 
-// table holds the faults: what Azure refuses, what spoils a boot, what happens to a
+// table holds the faults: what Azure refuses, what corrupts a boot, what happens to a
 // node, what pods meet.
 func table() []fault {
 	vm := func(name, cause string, rule ...string) fault {
 		return fault{name: name, cause: cause, at: "AzureMachine", rule: rule, machine: true}
 	}
-	boot := func(name, cause, ailment string) fault {
-		return fault{name: name, cause: cause, at: "guest of Machine", rule: ails(ailment), machine: true}
+	boot := func(name, cause, injected string) fault {
+		return fault{name: name, cause: cause, at: "guest of Machine", rule: guestFault(injected), machine: true}
 	}
-	node := func(name, cause, ailment, evidence string) fault {
-		return fault{name: name, cause: cause, at: "Node", rule: ails(ailment), evidence: evidence}
+	node := func(name, cause, injected, evidence string) fault {
+		return fault{name: name, cause: cause, at: "Node", rule: guestFault(injected), evidence: evidence}
 	}
-	pod := func(name, cause, ailment string) fault {
-		return fault{name: name, cause: cause, at: "Pod", rule: ails(ailment), pod: true}
+	pod := func(name, cause, injected string) fault {
+		return fault{name: name, cause: cause, at: "Pod", rule: guestFault(injected), pod: true}
 	}
 	all := []fault{
 		vm("quota used up", "QuotaExceeded", "quota", "--name", windowsVMs),
@@ -83,11 +83,11 @@ func table() []fault {
 		node("MTU too small", "MTUTooSmall", "mtu", "1300"),
 		node("ports used up", "PortsExhausted", "port-exhaustion", ""),
 		node("metadata service blocked", "MetadataBlocked", "metadata-blocked", ""),
-		{name: "CNI configuration removed", cause: "CNIMissing", at: "Node", rule: ails("cni-removed"), heal: restart("calico-node-windows")},
+		{name: "CNI configuration removed", cause: "CNIMissing", at: "Node", rule: guestFault("cni-removed"), heal: restart("calico-node-windows")},
 		{name: "node deleted", cause: "NodeDeleted", at: "Node", inject: deleteNode, heal: restartKubelet},
 		pod("sandbox image of another build", "PauseImageMissing", "pause-image"),
 		pod("subnet.env missing", "SubnetEnvMissing", "subnet-env"),
-		{name: "source VIP corrupt", cause: "SourceVIPMissing", rule: ails("source-vip"), inject: restart("kube-proxy-windows"), heal: restart("kube-proxy-windows")},
+		{name: "source VIP corrupt", cause: "SourceVIPMissing", rule: guestFault("source-vip"), inject: restart("kube-proxy-windows"), heal: restart("kube-proxy-windows")},
 		{name: "hostname override empty", cause: "HostnameOverride", at: "Pod", inject: forgetName, heal: undo("kube-proxy-windows")},
 		{name: "image of another Windows", cause: "HostBuildMismatch", at: "Pod", inject: run("windows", "mcr.microsoft.com/windows/nanoserver:ltsc2019"), heal: end},
 		{name: "Windows image on Linux", cause: "WrongOS", at: "Pod", inject: run("linux", "mcr.microsoft.com/windows/nanoserver:ltsc2022"), heal: end},
@@ -98,7 +98,7 @@ func table() []fault {
 		node("service from the node", "ServiceFromNode", "service-from-node", "10.96.0.10"),
 		node("CNI leaves everything out", "ExceptionListTooWide", "cni-exceptions", "0.0.0.0/0"),
 		node("CNI with another DNS", "ClusterDNSMissing", "cni-dns", "168.63.129.16"),
-		{name: "source VIP of a former subnet", cause: "SourceVIPStale", at: "Node", evidence: "172.30.7.2", rule: ails("source-vip-stale"), mends: true},
+		{name: "source VIP of a former subnet", cause: "SourceVIPStale", at: "Node", evidence: "172.30.7.2", rule: guestFault("source-vip-stale"), mends: true},
 		{name: "VXLAN identifier too low", cause: "VXLANMismatch", at: "Node", inject: flannel(`{"VNI":1,"VtepMAC":"0e:2a:0a:01:00:04"}`), heal: flannel("")},
 		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
 		{name: "computer name too long", inject: longName, heal: noLongName},

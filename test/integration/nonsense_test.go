@@ -208,7 +208,7 @@ func TestNonsenseMachines(t *testing.T) {
 				b.looked(o)
 			}
 		}
-		b.spoilLater(labels, all)
+		b.changeLater(labels, all)
 		for _, o := range all {
 			b.delete(o)
 		}
@@ -225,8 +225,8 @@ func TestNonsenseMachines(t *testing.T) {
 	})
 }
 
-// spoilLater changes fields of machines that run, where nothing refuses it.
-func (b *bed) spoilLater(labels map[string]string, all []conditionsObject) {
+// changeLater changes fields of machines that run, where nothing refuses it.
+func (b *bed) changeLater(labels map[string]string, all []conditionsObject) {
 	if labels == nil {
 		return
 	}

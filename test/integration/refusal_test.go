@@ -16,7 +16,7 @@ import (
 func TestClusterRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, message string
-		spoil, mend           func(*bed)
+		corrupt, mend         func(*bed)
 	}{
 		{"no identity", "IdentityNotFound", "AzureClusterIdentity",
 			func(b *bed) { b.azureC.Spec.IdentityRef.Name = "other" },
@@ -44,7 +44,7 @@ func TestClusterRefusals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			test.spoil(b)
+			test.corrupt(b)
 			b.create(b.azureC)
 			b.refused(b.azureC, infrav1.NetworkInfrastructureReadyCondition, test.reason, test.message)
 			test.mend(b)
@@ -62,7 +62,7 @@ func TestClusterRefusals(t *testing.T) {
 func TestMachineRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, os, reason, message string
-		spoil, mend               func(*bed, *infrav1.AzureMachine)
+		corrupt, mend             func(*bed, *infrav1.AzureMachine)
 	}{
 		{"unknown size", "Linux", "InvalidConfiguration", "spec.vmSize",
 			func(_ *bed, m *infrav1.AzureMachine) { m.Spec.VMSize = "Standard_Nonsense" },
@@ -89,7 +89,7 @@ func TestMachineRefusals(t *testing.T) {
 			b := newBed(t)
 			b.provision()
 			m := b.machine("machine-0", test.os, false)
-			test.spoil(b, m)
+			test.corrupt(b, m)
 			b.create(m)
 			b.refused(m, infrav1.VMRunningCondition, test.reason, test.message)
 			if m.Status.FailureReason != nil {

@@ -180,7 +180,7 @@ func (p *Plane) status() status {
 	return s
 }
 
-// Kill ends the conductor as a crash would.
+// Kill ends the supervisor as a crash would.
 func (p *Plane) Kill() {
 	p.t.Helper()
 	if err := syscall.Kill(p.status().PID, syscall.SIGKILL); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"casement.dev/casement/azuresim"
 	azure "casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/local"
+	"casement.dev/casement/internal/plane"
 )
 
 type object = map[string]any
@@ -40,7 +40,7 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	go server.Serve(t.Context(), l) // ends with the test
-	where := local.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
+	where := plane.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: server.Client().ID, SecretFile: server.SecretFile()}
 	client, err := where.ARM()
 	if err != nil {

@@ -23,7 +23,7 @@ func capacity(t *engine.Tx, d *engine.Doc, s catalogue.Size, used int) *engine.E
 	return engine.Overlay(errQuota(s.Family, d.Location(), used, used, s.VCPUs), rule)
 }
 
-// bootFault spoils or delays a boot. It returns the error that the operation of
+// bootFault corrupts or delays a boot. It returns the error that the operation of
 // a machine ends with whose guest never reports.
 func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error {
 	id, err := engine.ParseID(vm.ID)

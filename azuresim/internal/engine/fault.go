@@ -67,8 +67,8 @@ func Overlay(e *Error, rule fault.Rule) *Error {
 	return e
 }
 
-// spoil lets an operation fail that a rule is for.
-func spoil(s *Server, op *Operation) {
+// corrupt lets an operation fail that a rule is for.
+func corrupt(s *Server, op *Operation) {
 	id, err := ParseID(op.Target)
 	if err != nil {
 		return

@@ -103,7 +103,7 @@ func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 	op.Due = t.Now.Add(t.Server.Latency(takes))
 	op.Status = statusInProgress
 	op.share()
-	spoil(t.Server, op)
+	corrupt(t.Server, op)
 	t.putOp(op)
 	t.started = append(t.started, op)
 	return op

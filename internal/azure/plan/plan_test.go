@@ -359,9 +359,9 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 	})
 }
 
-// TestAMachineThatAzureSpoiledIsCreatedAgain: a create that failed for a reason that
+// TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that
 // passes leaves a virtual machine in state Failed, which is deleted and created anew.
-func TestAMachineThatAzureSpoiledIsCreatedAgain(t *testing.T) {
+func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	for _, lasts := range []int{0, 1} {
 		inBubble(t, func(t *testing.T) {
 			a := newAzure()

@@ -71,7 +71,7 @@ func (c *certificate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Res
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := setReady(ctx, c.client, u, true, "Ready", "the certificate is issued (by casement's stand-in for cert-manager)"); err != nil {
+	if err := setReady(ctx, c.client, u, true, "Ready", "the certificate is issued (by casement's stub for cert-manager)"); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: max(retry, time.Until(expires.Add(renewAt-life)))}, nil
@@ -95,7 +95,7 @@ func (c *certificate) issuerProblem(ctx context.Context, namespace string, s spe
 		return "", err
 	}
 	if !selfSigned(u) {
-		return fmt.Sprintf("%s %s is not of type selfSigned, which alone this stand-in knows", kind, s.IssuerRef.Name), nil
+		return fmt.Sprintf("%s %s is not of type selfSigned, which alone this stub knows", kind, s.IssuerRef.Name), nil
 	}
 	return "", nil
 }
@@ -165,7 +165,7 @@ func (i *issuer) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if selfSigned(u) {
 		return ctrl.Result{}, setReady(ctx, i.client, u, true, "IsReady", "")
 	}
-	return ctrl.Result{}, setReady(ctx, i.client, u, false, "NotKnown", "this stand-in for cert-manager knows the type selfSigned only")
+	return ctrl.Result{}, setReady(ctx, i.client, u, false, "NotKnown", "this stub for cert-manager knows the type selfSigned only")
 }
 
 func selfSigned(issuer *unstructured.Unstructured) bool {

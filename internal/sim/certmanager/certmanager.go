@@ -4,7 +4,7 @@
 // cert-manager's controller and cainjector do.
 //
 // It knows issuers of type selfSigned only and refuses the others in a condition;
-// it has no webhook, no ACME, no CertificateRequests. Only internal/local and tests
+// it has no webhook, no ACME, no CertificateRequests. Only internal/plane and tests
 // may import it.
 package certmanager
 
@@ -38,7 +38,7 @@ const injectAnnotation = "cert-manager.io/inject-ca-from"
 
 var group = schema.GroupVersion{Group: "cert-manager.io", Version: "v1"}
 
-// CRDs returns the kinds that have to be installed before the stand-in runs.
+// CRDs returns the kinds that have to be installed before the stub runs.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var out []*apiextensionsv1.CustomResourceDefinition
 	for document := range bytes.SplitSeq(crds, []byte("\n---\n")) {
@@ -51,7 +51,7 @@ func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return out, nil
 }
 
-// New returns the stand-in as a manager that does nothing until it is started.
+// New returns the stub as a manager that does nothing until it is started.
 func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionv1.AddToScheme, apiextensionsv1.AddToScheme} {
@@ -68,7 +68,7 @@ func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 		}}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stand-in of cert-manager: %w", err)
+		return nil, fmt.Errorf("stub of cert-manager: %w", err)
 	}
 	if err := (&issuer{client: mgr.GetClient()}).setUp(mgr); err != nil {
 		return nil, err

@@ -21,5 +21,5 @@
 //   - An internal frontend also listens for the host, which stands in for a
 //     peered network there.
 //
-// The simulator and internal/local may import it; the provider may not.
+// The simulator and internal/plane may import it; the provider may not.
 package fabric

@@ -7,7 +7,7 @@
 //
 // It does not build control planes (that needs kubeadm's own packages), runs no
 // program, and never opens a socket but through the Dial it is given. The
-// simulator (internal/sim, internal/local) may import it; the provider may not.
+// simulator (internal/sim, internal/plane) may import it; the provider may not.
 package kubeadm
 
 import (

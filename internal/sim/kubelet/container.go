@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/stub"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -213,7 +213,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 }
 
 // execute runs a static pod's container as a process, a known image as its
-// stand-in, and everything else as a container that only answers on its ports.
+// stub, and everything else as a container that only answers on its ports.
 func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
 	log, err := w.logFile(c)
 	if err != nil {
@@ -230,7 +230,7 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 	done, code := make(chan struct{}), 0
 	runCtx, stop := context.WithCancel(w.k.runtime.ctx)
 	e := &execution{id: id, done: done, code: func() int { return code }, stop: func(context.Context) { stop(); <-done }}
-	program, known := standin.Program(nil), false
+	program, known := stub.Program(nil), false
 	if w.k.c.Programs != nil {
 		program, known = w.k.c.Programs(c.spec.Image)
 	}
@@ -310,8 +310,8 @@ func refuseImage(image, os, build string) (reason, message string) {
 	return "", ""
 }
 
-func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) standin.Env {
-	return standin.Env{
+func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
+	return stub.Env{
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.k.podConfig(pod), NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}

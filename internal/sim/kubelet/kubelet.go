@@ -8,9 +8,9 @@
 // Containers are simulated and say so. A container answers on its TCP ports with
 // a page that names it; what its command does is decided by the rules in
 // script.go. Nothing is ever executed here: real processes (static pods) and the
-// stand-ins for the cluster's own programs come from callbacks.
+// stubs for the cluster's own programs come from callbacks.
 //
-// The simulator and internal/local may import it, the provider may not. It never
+// The simulator and internal/plane may import it, the provider may not. It never
 // opens a socket but its listener and what Dial gives it.
 package kubelet
 
@@ -30,7 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
-	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/stub"
 )
 
 // Config is a machine as its kubelet finds it.
@@ -68,8 +68,8 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Processes runs static pods; nil refuses them.
 	Processes Processes
-	// Programs finds the stand-in for an image; nil knows none.
-	Programs func(image string) (standin.Program, bool)
+	// Programs finds the stub for an image; nil knows none.
+	Programs func(image string) (stub.Program, bool)
 	// Exec runs a command in a simulated container and returns its exit code; nil
 	// refuses.
 	Exec func(ctx context.Context, spec ExecSpec) (int, error)

@@ -83,7 +83,7 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 
 const namespace = "managed"
 
-// TestNode runs a Deployment with a webhook whose certificate the stand-in for
+// TestNode runs a Deployment with a webhook whose certificate the stub for
 // cert-manager makes, as clusterctl would install it.
 func TestNode(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()

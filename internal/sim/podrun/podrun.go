@@ -9,7 +9,7 @@
 // several can listen, flags that the program has for its ports follow the pod's
 // arguments. It runs no image that it does not know, has no liveness probes, no
 // limits and no exec. It knows nothing of Azure or Cluster API beyond the names of
-// their programs; internal/local and tests may import it.
+// their programs; internal/plane and tests may import it.
 package podrun
 
 import (

@@ -8,7 +8,7 @@
 // files, or a program to run, is read here and written anew from the parts that
 // are known; anything else is refused by name. The package reads the guest's files
 // through Mapping alone and runs nothing. The simulator (internal/sim,
-// internal/controlplane, internal/local) may import it; the provider may not.
+// internal/controlplane, internal/plane) may import it; the provider may not.
 package staticpod
 
 import (

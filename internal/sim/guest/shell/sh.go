@@ -273,7 +273,7 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	return s.start(ctx, c, p)
 }
 
-// isProgram tells the image's stand-in for a program from a script.
+// isProgram tells the image's stub for a program from a script.
 func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
 
 func isBin(file string) bool {

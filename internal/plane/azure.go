@@ -1,0 +1,227 @@
+package plane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/stub"
+
+	"casement.dev/casement/internal/sim/host"
+)
+
+// azure is the local Azure with the network and the machines behind it.
+type azure struct {
+	server   *azuresim.Azure
+	fabric   *fabric.Fabric
+	machines *host.Host
+	endpoint string
+	proxy    string // its URL
+	gateway  string // its URL
+	sshKey   string
+}
+
+// probeSettle stands for the load balancers' probe intervals.
+const probeSettle = 500 * time.Millisecond
+
+// tunnel carries what goes through Bastion hosts over the fabric.
+func tunnel(f *fabric.Fabric) azuresim.Tunnel {
+	return func(ctx context.Context, vnet string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+		return f.Dial(ctx, fabric.Origin{VNetID: vnet, IP: from}, "tcp", to.String())
+	}
+}
+
+// startAzure opens the state, takes its guests up and listens.
+func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	guests := host.New(host.Config{Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Records: c.opts.Dir.records(), Log: c.log.WithName("guest")})
+	network, err := fabric.New(fabric.Config{Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.External, Settle: probeSettle})
+	if err != nil {
+		return nil, err
+	}
+	a := &azure{fabric: network, machines: guests}
+	end := func(context.Context) { a.close(c.log) }
+	l, meets, err := c.openAzure(ctx, a)
+	if err != nil {
+		return end, err
+	}
+	a.follow(ctx)
+	a.machines.Open(meets, a.server.GuestChanged)
+	go func() {
+		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
+			failed <- err
+		}
+	}()
+	if err := c.serveProxy(ctx, a, failed); err != nil {
+		return end, err
+	}
+	c.mu.Lock()
+	c.azure = a
+	c.mu.Unlock()
+	return end, nil
+}
+
+// openAzure opens the server, and returns the listener to serve it at and what machines
+// meet of it.
+func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, host.Azure, error) {
+	var meets host.Azure
+	dir := c.opts.Dir
+	if err := os.MkdirAll(dir.Path("egress"), 0o700); err != nil {
+		return nil, meets, err
+	}
+	l, err := c.listenAzure()
+	if err != nil {
+		return nil, meets, err
+	}
+	a.endpoint = "https://" + l.Addr().String()
+	if a.sshKey, err = dir.sshPublicKey(); err != nil {
+		return nil, meets, err
+	}
+	faults, err := fault.New(c.opts.Faults)
+	if err != nil {
+		return nil, meets, err
+	}
+	ca := x509.NewCertPool()
+	cloud := stub.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
+	a.server, err = azuresim.New(azuresim.Config{
+		Faults: faults, Clients: c.opts.Clients,
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP, Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
+		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
+		// is its address, but for those who use the proxy and guests, who do.
+		FQDN:   func(_, _, ip string) string { return ip },
+		Tunnel: tunnel(a.fabric),
+	})
+	if err != nil {
+		return nil, meets, err
+	}
+	if a.gateway, err = c.openGateway(ctx, a.fabric, a.server.Client().Secret); err != nil {
+		return nil, meets, err
+	}
+	ca.AppendCertsFromPEM(a.server.CAPEM())
+	meets = host.Azure{Network: a.fabric, Faults: faults, Cloud: cloud, Identity: a.server.ServeIdentity, Roots: ca}
+	return l, meets, nil
+}
+
+// follow lets the network be what the resources say, from now on.
+func (a *azure) follow(ctx context.Context) {
+	sync := func() { a.fabric.Sync(fabric.Read(a.server.List)) }
+	sync()
+	stale := make(chan struct{}, 1)
+	a.server.Subscribe(func(change azuresim.Change) {
+		if isNetwork(change.Type) {
+			select {
+			case stale <- struct{}{}:
+			default: // the next reading sees it
+			}
+		}
+	})
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-stale:
+				sync()
+			}
+		}
+	}()
+}
+
+// close ends the guests, the server and the network, as far as they stand.
+func (a *azure) close(log logr.Logger) {
+	a.machines.Close()
+	if a.server != nil {
+		if err := a.server.Close(); err != nil {
+			log.Error(err, "close the local Azure")
+		}
+	}
+	if err := a.fabric.Close(); err != nil {
+		log.Error(err, "close the local network")
+	}
+}
+
+func (c *supervisor) listenAzure() (net.Listener, error) {
+	if c.opts.Listen == "" {
+		return listenKept(c.opts.Dir.Path("azure.port"))
+	}
+	l, err := net.Listen("tcp", c.opts.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the local Azure: %w", err)
+	}
+	return l, nil
+}
+
+// isNetwork says whether the fabric reads resources of a type.
+func isNetwork(resourceType string) bool {
+	return slices.ContainsFunc(fabric.Types(), func(t string) bool { return strings.EqualFold(t, resourceType) })
+}
+
+// listenKept listens on 127.0.0.1, on the port in file or a free one that it
+// writes there.
+func listenKept(file string) (net.Listener, error) {
+	port, err := keptPort(file)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(planeHost, fmt.Sprint(port)))
+	if err != nil {
+		return nil, fmt.Errorf("listen on the port in %s: %w; delete the file to get another one", filepath.Base(file), err)
+	}
+	return l, nil
+}
+
+func (a *azure) describe(s *Status) {
+	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
+		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
+	s.Gateway = a.gateway
+	s.Guests = a.machines.List()
+	for _, l := range a.fabric.Listeners() {
+		s.Listeners = append(s.Listeners, describeListener(l))
+	}
+}
+
+// Calls is what the local Azure was asked.
+type Calls struct {
+	Counters                                 []CallCounter `json:"counters"`
+	Reads, Writes, Deletes, Polls, Throttled int
+}
+
+// CallCounter counts equal calls.
+type CallCounter struct {
+	Verb   string `json:"verb"`
+	Type   string `json:"type"`
+	Status int    `json:"status"`
+	Caller string `json:"caller"`
+	Count  int    `json:"count"`
+}
+
+func (a *azure) calls() json.RawMessage {
+	data, err := json.Marshal(a.server.CallLog())
+	if err != nil {
+		return json.RawMessage("{}") // a struct of strings and numbers always encodes
+	}
+	return data
+}
+
+func describeListener(l fabric.Listener) Listener {
+	d := Listener{Owner: l.What, Address: l.Address, Healthy: l.Healthy}
+	if l.Actual != "" && l.Actual != l.Address {
+		d.Address, d.Instead = l.Actual, l.Address
+	}
+	return d
+}

@@ -1,0 +1,171 @@
+package plane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/sim/certmanager"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/host"
+	"casement.dev/casement/internal/sim/podrun"
+)
+
+// bareSimulated is what more of a bare plane is not real.
+var bareSimulated = []string{
+	"the management cluster's node (pods of known images run as processes of this machine)",
+	"cert-manager (self-signed certificates and CA injection only)",
+}
+
+// bareMark is the file that marks the state of a bare plane and says whose Azure
+// it uses.
+const bareMark = "bare"
+
+// settleKind makes a state directory that of a bare plane, or finds out that it is
+// one already. A plane of the other kind cannot be taken up as bare.
+func (o *Options) settleKind() error {
+	mark := o.Dir.Path(bareMark)
+	azureOf, err := os.ReadFile(mark)
+	if err == nil {
+		if len(azureOf) > 0 && !filepath.IsAbs(string(azureOf)) {
+			return fmt.Errorf("%s is damaged: it holds %.40q, which is no path of another plane's state; empty it for a plane with an Azure of its own", mark, azureOf)
+		}
+		o.Bare, o.AzureOf = true, cmp.Or(o.AzureOf, Dir(azureOf))
+		return nil
+	}
+	if !errors.Is(err, os.ErrNotExist) || !o.Bare {
+		return ignoreNotExist(err)
+	}
+	if _, err := os.Stat(o.Dir.Path("management")); err == nil {
+		return fmt.Errorf("%s holds a plane that is not bare; end it with 'casement down --purge', or name another directory with --state", o.Dir)
+	}
+	return os.WriteFile(mark, []byte(o.AzureOf), 0o600)
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (c *supervisor) egressSocket() string { return c.opts.Dir.Path("egress", "management.sock") }
+
+// writeEgress writes by what way the API server reaches pods.
+func (c *supervisor) writeEgress(file string) error {
+	for _, dir := range []string{filepath.Dir(file), filepath.Dir(c.egressSocket())} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(file, fabric.EgressConfig(c.egressSocket()), 0o600)
+}
+
+// borrowAzure finds the local Azure of another plane, which has to run.
+func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	s, err := NewClient(c.opts.AzureOf).Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the plane in %s: %w", c.opts.AzureOf, err)
+	}
+	if s.Azure.Endpoint == "" {
+		return nil, fmt.Errorf("the plane in %s has no local Azure yet; it is %s", c.opts.AzureOf, s.Phase)
+	}
+	c.mu.Lock()
+	c.borrowed = &s.Azure
+	c.mu.Unlock()
+	return nil, nil
+}
+
+// startBare makes the management cluster one on which clusterctl can install.
+func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	rest := c.management.plane.Config()
+	crds, err := certmanager.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	if err := kubeproc.InstallCRDs(ctx, rest, crds); err != nil {
+		return nil, err
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := c.status().Azure.ClientSecret() // of this plane's Azure, or another's
+	if err != nil {
+		return nil, err
+	}
+	if err := applyObject(ctx, cl, planeIdentity(secret)); err != nil {
+		return nil, fmt.Errorf("install the identity's secret: %w", err)
+	}
+	log := slog.New(logr.ToSlogHandler(c.log.WithName("pods")))
+	certificates, err := certmanager.New(rest, slog.New(logr.ToSlogHandler(c.log.WithName("cert-manager"))))
+	if err != nil {
+		return nil, err
+	}
+	programs, err := programDirs()
+	if err != nil {
+		return nil, err
+	}
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.records(), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(ctx)
+	parts := []func(context.Context) error{
+		certificates.Start, pods.Run,
+		func(ctx context.Context) error { return pods.ServeEgress(ctx, c.egressSocket()) },
+	}
+	ended := make(chan struct{}, len(parts))
+	for _, part := range parts {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			if err := part(run); err != nil && run.Err() == nil {
+				failed <- err
+			}
+		}()
+	}
+	return func(ctx context.Context) {
+		stop()
+		for range parts {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}, nil
+}
+
+// azureEnv is what tells a program where Azure is, as the environment of a machine
+// in a cloud of its own would, that of its managed identities included.
+func azureEnv(a Azure, secret string) []string {
+	return []string{
+		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
+		"AZURE_RESOURCE_MANAGER_AUDIENCE=" + a.Endpoint, "AZURE_CA_FILE=" + a.CAFile,
+		"IDENTITY_ENDPOINT=" + a.Endpoint + host.IdentityPath, "IDENTITY_HEADER=" + secret,
+	}
+}
+
+// programDirs are where programs are looked for that stand for images:
+// $CASEMENT_PROGRAMS, then programs beside this program, then beside it.
+func programDirs() ([]string, error) {
+	var dirs []string
+	if d := os.Getenv("CASEMENT_PROGRAMS"); d != "" {
+		dirs = filepath.SplitList(d)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return nil, err
+	}
+	return append(dirs, filepath.Join(filepath.Dir(self), "programs"), filepath.Dir(self)), nil
+}

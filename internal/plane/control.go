@@ -1,0 +1,233 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"casement.dev/casement/internal/sim/host"
+)
+
+// ErrNotRunning is what a Client returns when no plane answers on the control
+// socket.
+var ErrNotRunning = errors.New("the local plane is not running; start it with: casement up")
+
+// ErrNoAnswer is what a Client returns when a plane holds the state directory and does
+// not answer on the control socket in time.
+var ErrNoAnswer = errors.New("the local plane runs and does not answer; 'casement status' shows what it said last, 'casement down' ends it")
+
+// Status is what a running plane says of itself.
+type Status struct {
+	// Phase is starting, ready, failed or stopping.
+	Phase string `json:"phase"`
+	// Error is why the phase is failed.
+	Error string `json:"error,omitempty"`
+	// NoAnswer is why this is not what the plane says now but what it wrote down last, at
+	// Written.
+	NoAnswer string    `json:"noAnswer,omitempty"`
+	Written  time.Time `json:"written,omitzero"`
+	// Waiting is what the step that goes on waits for.
+	Waiting string `json:"waiting,omitempty"`
+	// Notices are what its owner should know, such as files that were found damaged.
+	Notices []string `json:"notices,omitempty"`
+	// Restarts are the parts that ended by themselves and were started again.
+	Restarts []Restart `json:"restarts,omitempty"`
+	// PID is the supervisor's process.
+	PID int `json:"pid"`
+	// Bare is a plane without Cluster API and casement.
+	Bare    bool      `json:"bare,omitempty"`
+	Started time.Time `json:"started"`
+	// Steps are the steps of the start, in order.
+	Steps      []Step     `json:"steps"`
+	Kubernetes Kubernetes `json:"kubernetes"`
+	Azure      Azure      `json:"azure"`
+	// Gateway is the URL of the proxy by which programs on this machine reach private
+	// API servers, without its password, which is the secret of Azure.SecretFile.
+	Gateway   string     `json:"gateway,omitempty"`
+	Guests    []Guest    `json:"guests"`
+	Listeners []Listener `json:"listeners"`
+	// Stubs are the programs that small built-in ones stand in for.
+	Stubs []Stub `json:"standIns"`
+	// Simulated says in plain words what is not real here.
+	Simulated []string `json:"simulated"`
+}
+
+// Restart is a part of the plane that ended by itself and was started again.
+type Restart struct {
+	Name  string `json:"name"`
+	Times int    `json:"times"`
+	// Last is when it ended last, and Reason why, as far as is known.
+	Last   time.Time `json:"last,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Down is whether it does not run at the moment.
+	Down bool `json:"down,omitempty"`
+}
+
+// Stub is a small program that runs in place of a container.
+type Stub struct {
+	Name string `json:"name"`
+	// Does is what of the real one it does.
+	Does string `json:"does"`
+}
+
+// Step is one step of the start.
+type Step struct {
+	Name    string  `json:"name"`
+	Done    bool    `json:"done"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Kubernetes says where the management API server is.
+type Kubernetes struct {
+	// Version is what the embedded binaries are.
+	Version    string `json:"version"`
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// Azure says where the local Azure is and with what one logs in.
+type Azure struct {
+	Endpoint       string `json:"endpoint"`
+	CAFile         string `json:"caFile"`
+	TenantID       string `json:"tenantID"`
+	SubscriptionID string `json:"subscriptionID"`
+	// ClientID is the application that may do everything; SecretFile holds its secret.
+	ClientID   string `json:"clientID"`
+	SecretFile string `json:"secretFile"`
+	// Proxy is the URL of the proxy that stands for Azure's public names, if any,
+	// without its password, which is the application's secret.
+	Proxy string `json:"proxy,omitempty"`
+	// SSHPublicKey is the authorized_keys line for templates.
+	SSHPublicKey string `json:"sshPublicKey"`
+}
+
+// Guest is one simulated VM.
+type Guest = host.Guest
+
+// GuestFault is something that a guest can be made to have.
+type GuestFault = host.GuestFault
+
+// GuestFaults lists what guests can be made to have.
+func GuestFaults() []GuestFault { return host.GuestFaults() }
+
+// Listener is a load balancer frontend or node port that the plane serves.
+type Listener struct {
+	Owner   string `json:"owner"`
+	Address string `json:"address"`
+	// Instead is the address asked for, when it could not be bound.
+	Instead string `json:"instead,omitempty"`
+	Healthy int    `json:"healthy"`
+}
+
+// Client talks to a running plane through its control socket.
+type Client struct {
+	dir  Dir
+	http *http.Client
+}
+
+// NewClient returns a client of the plane whose state is in dir.
+func NewClient(dir Dir) *Client {
+	return &Client{dir: dir, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", dir.Socket())
+		},
+	}}}
+}
+
+// askTimeout bounds one question to the supervisor that it answers from memory.
+const askTimeout = 5 * time.Second
+
+// Status asks the plane how it is. It returns ErrNotRunning when there is none and
+// ErrNoAnswer when it does not answer within seconds.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var s Status
+	err := c.get(ctx, "/status", &s)
+	return s, err
+}
+
+// Console writes the serial console of the VM with an ARM resource ID to w.
+// With follow it goes on until ctx ends.
+func (c *Client) Console(ctx context.Context, id string, follow bool, w io.Writer) error {
+	q := url.Values{"id": {id}}
+	if follow {
+		q.Set("follow", "true")
+	}
+	body, err := c.do(ctx, http.MethodGet, "/console?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(w, body)
+	return err
+}
+
+// Calls returns the local Azure's call log as JSON.
+func (c *Client) Calls(ctx context.Context) (json.RawMessage, error) {
+	var raw json.RawMessage
+	err := c.get(ctx, "/calls", &raw)
+	return raw, err
+}
+
+// Stop asks the plane to end. It returns when the plane accepted.
+func (c *Client) Stop(ctx context.Context) error {
+	return c.send(ctx, http.MethodPost, "/stop", nil)
+}
+
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	body, err := c.do(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(into); err != nil {
+		return fmt.Errorf("read the plane's answer to %s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://casement"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.noAnswer(path, err)
+	}
+	if resp.StatusCode == http.StatusNoContent {
+		return resp.Body, nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		return nil, fmt.Errorf("the local plane refused %s: %s", path, bytes.TrimSpace(text))
+	}
+	return resp.Body, nil
+}
+
+// noAnswer says why a request was not answered. The lock tells whether there is a plane,
+// not the socket: one that was killed may still have taken the connection.
+func (c *Client) noAnswer(path string, err error) error {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("ask the local plane for %s: %w", path, err)
+	}
+	running, lockErr := c.dir.held()
+	switch {
+	case lockErr != nil:
+		return lockErr
+	case running:
+		return fmt.Errorf("%w (%v)", ErrNoAnswer, err)
+	}
+	return ErrNotRunning
+}

@@ -1,0 +1,297 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// lookPeriod is how often a command looks how far the plane is.
+const lookPeriod = 100 * time.Millisecond
+
+// spawn starts the supervisor in the background: the program itself with args,
+// detached from the terminal, its output in the plane's log. It returns at once;
+// the channel is closed when the process ends.
+func spawn(dir Dir, args []string) (pid int, ended <-chan struct{}, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, nil, err
+	}
+	log, err := os.OpenFile(dir.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, nil, fmt.Errorf("open the plane's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, nil, fmt.Errorf("start the local plane: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // its log has the reason
+	}()
+	return cmd.Process.Pid, done, nil
+}
+
+// UpReport hears how Up gets on.
+type UpReport struct {
+	// Note gets sentences: that another command starts the plane already, that one ends.
+	Note func(string)
+	// Seen gets each status.
+	Seen func(Status)
+}
+
+// Up brings the plane up and waits until it is ready: it starts the program itself with
+// args in the background, joins a start that goes on already, and waits for an end that
+// goes on before it starts. started says whether it was this call. When ctx ends the
+// plane goes on starting.
+func Up(ctx context.Context, dir Dir, args []string, report UpReport) (s Status, started bool, err error) {
+	if err := dir.Make(); err != nil {
+		return Status{}, false, err
+	}
+	u := &up{dir: dir, args: args, client: NewClient(dir), report: report, noted: map[string]bool{}}
+	tick := time.NewTicker(lookPeriod)
+	defer tick.Stop()
+	for {
+		if err := u.begin(); err != nil {
+			return u.last, u.started, err
+		}
+		if done, err := u.look(ctx); done || err != nil {
+			u.settle(ctx)
+			return u.last, u.started, err
+		}
+		select {
+		case <-ctx.Done():
+			return u.last, u.started, u.cut(ctx)
+		case <-u.ended:
+			if err := u.gone(); err != nil {
+				return u.last, u.started, err
+			}
+		case <-tick.C:
+		}
+	}
+}
+
+// up is one Up.
+type up struct {
+	dir    Dir
+	args   []string
+	client *Client
+	report UpReport
+	// pid and ended are of the process that it has started, if any. started and joined
+	// say whose start it waits for, its own or another command's.
+	pid             int
+	ended           <-chan struct{}
+	started, joined bool
+	last            Status
+	noted           map[string]bool
+	silent          int // looks in a row without an answer
+}
+
+// begin starts the supervisor where none runs.
+func (u *up) begin() error {
+	running, err := u.dir.held()
+	if err != nil || running || u.ended != nil {
+		return err
+	}
+	if u.joined {
+		return errEnded
+	}
+	// What an earlier run said last is not of this one.
+	if err := ignoreNotExist(os.Remove(u.dir.snapshot())); err != nil {
+		return err
+	}
+	u.pid, u.ended, err = spawn(u.dir, u.args)
+	return err
+}
+
+// errEnded is returned by an Up whose plane somebody ends meanwhile.
+var errEnded = errors.New("the local plane was ended while it started")
+
+// settle waits for the process that it has started and that came second, so that it does
+// not take the place of a plane that is ended next.
+func (u *up) settle(ctx context.Context) {
+	if u.ended == nil || u.started {
+		return
+	}
+	select {
+	case <-u.ended:
+	case <-ctx.Done():
+	}
+}
+
+func (u *up) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !u.noted[text] {
+		u.noted[text] = true
+		u.report.Note(text)
+	}
+}
+
+// silentLooks are as many looks without an answer as are worth a note.
+const silentLooks = 20
+
+// look asks for the status. done says that the plane is ready.
+func (u *up) look(ctx context.Context) (done bool, err error) {
+	s, err := u.client.Status(ctx)
+	if ctx.Err() != nil || errors.Is(err, ErrNotRunning) {
+		return false, nil
+	}
+	if errors.Is(err, ErrNoAnswer) {
+		if u.silent++; u.silent == silentLooks {
+			u.note("A process holds the state directory and does not answer yet; this command waits for it.")
+		}
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	u.last, u.silent, u.started = s, 0, s.PID == u.pid
+	switch {
+	case s.Error != "" && (s.Phase == PhaseFailed || s.Phase == PhaseStopping):
+		return false, fmt.Errorf("the local plane failed: %s; its log is %s", s.Error, u.dir.Log())
+	case s.Phase == PhaseStopping && (u.started || u.joined):
+		return false, errEnded
+	case s.Phase == PhaseStopping:
+		u.note("The local plane (process %d) is being ended; it starts again after that.", s.PID)
+		return false, nil
+	case s.Phase == PhaseStarting && !u.started:
+		u.joined = true
+		u.note("Process %d starts the local plane already; this command waits with it.", s.PID)
+	}
+	u.report.Seen(s)
+	return s.Phase == PhaseReady, nil
+}
+
+// gone is called when the process that was started has ended: another one may hold the
+// directory, which had been quicker, otherwise it has failed.
+func (u *up) gone() error {
+	running, err := u.dir.held()
+	if err != nil || running {
+		u.ended = nil
+		return err
+	}
+	s, err := u.dir.readSnapshot()
+	if err == nil && s.Error == "" && s.Phase == PhaseStopping {
+		return errEnded
+	}
+	reason := "its log is " + u.dir.Log()
+	if err == nil && s.Error != "" {
+		reason = s.Error + "; " + reason
+	}
+	return fmt.Errorf("the local plane ended while it started: %s", reason)
+}
+
+// cut says how far the plane was when the wait ended.
+func (u *up) cut(ctx context.Context) error {
+	at := "it has not answered yet"
+	if n := len(u.last.Steps); n > 0 {
+		at = "it is at: " + u.last.Steps[n-1].Name
+		if u.last.Waiting != "" {
+			at += " (" + u.last.Waiting + ")"
+		}
+	}
+	return fmt.Errorf("the local plane is not ready: %w; %s. It goes on starting in the background: 'casement up' waits for it again, 'casement status' shows it, 'casement down' ends it; its log is %s",
+		ctx.Err(), at, u.dir.Log())
+}
+
+// DownReport is how a plane ended.
+type DownReport struct {
+	// Ran is whether there was one.
+	Ran bool
+	// Killed is whether it had to be killed.
+	Killed bool
+	// Kept are the names in the state directory that are not the plane's own and so have
+	// not been deleted.
+	Kept []string
+}
+
+// Down ends the plane, waits until its process is gone, and with purge deletes what it
+// has made. Who runs is told by the lock, never by the socket: a plane that does not
+// answer is signalled, and in the end killed, when its process is certain.
+func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
+	if r.Ran, err = dir.held(); err != nil {
+		return r, err
+	}
+	if r.Ran {
+		if r.Killed, err = dir.end(ctx); err != nil {
+			return r, err
+		}
+	}
+	if !purge {
+		return r, nil
+	}
+	lock, err := dir.lockExisting()
+	if err != nil {
+		return r, fmt.Errorf("nothing was deleted: %w", err)
+	}
+	if lock != nil {
+		defer lock.Close() // held, so that none starts on what is being deleted
+		if _, err := dir.records().EndOrphans(); err != nil {
+			return r, err
+		}
+	}
+	r.Kept, err = dir.purge()
+	return r, err
+}
+
+// lockExisting takes the lock of a plane's directory; nil for a directory that is none.
+func (d Dir) lockExisting() (*os.File, error) {
+	if _, err := os.Stat(d.Path(markFile)); err != nil {
+		return nil, ignoreNotExist(err)
+	}
+	return d.lock()
+}
+
+// end ends the plane that holds the lock.
+func (d Dir) end(ctx context.Context) (killed bool, err error) {
+	holder, unknown := d.holder()
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	asked := NewClient(d).Stop(ask)
+	cancel()
+	if asked != nil {
+		if unknown != nil {
+			return false, fmt.Errorf("a process holds %s and does not answer at its control socket, and which one it is cannot be told: %w; find it with: fuser %s", d, unknown, d.lockFile())
+		}
+		if err := holder.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return false, fmt.Errorf("end process %d: %w", holder.PID, err)
+		}
+	}
+	if unknown == nil {
+		// One that was stopped (SIGSTOP) does not end before it goes on.
+		_ = holder.Signal(syscall.SIGCONT)
+	}
+	patience := 30 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = time.Until(deadline) * 2 / 3
+	}
+	lose := time.NewTimer(patience)
+	defer lose.Stop()
+	tick := time.NewTicker(lookPeriod / 2)
+	defer tick.Stop()
+	for {
+		// The lock is let go with the end of the last thread; another plane may have it at
+		// once. A killed one's children end after it, which the kernel sees to.
+		if running, err := d.held(); err != nil || !running {
+			return killed, err
+		}
+		if next, err := d.holder(); err == nil && unknown == nil && next != holder {
+			return killed, nil
+		}
+		select {
+		case <-ctx.Done():
+			return killed, fmt.Errorf("process %d did not end: %w", holder.PID, ctx.Err())
+		case <-lose.C:
+			if unknown == nil {
+				killed = holder.Signal(syscall.SIGKILL) == nil
+			}
+		case <-tick.C:
+		}
+	}
+}

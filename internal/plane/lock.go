@@ -1,0 +1,136 @@
+package plane
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"casement.dev/casement/internal/process"
+)
+
+// errLocked is returned by a second plane on the same state directory.
+var errLocked = errors.New("another casement holds the state directory")
+
+func (d Dir) lockFile() string { return d.Path("lock") }
+
+// lock takes the state directory for this process. The kernel lets it go when
+// the process ends, however it ends.
+func (d Dir) lock() (*os.File, error) {
+	f, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the state directory: %w", err)
+	}
+	for {
+		err := flock(f, syscall.LOCK_EX)
+		if err == nil {
+			break
+		}
+		// Who only looks whether the lock is held shares it for a moment. One that
+		// cannot even be shared is a plane's.
+		if errors.Is(err, syscall.EWOULDBLOCK) && flock(f, syscall.LOCK_SH) == nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errLocked
+		}
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	if err := d.sign(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("write who holds the state directory: %w", err)
+	}
+	return f, nil
+}
+
+// sign writes who holds the lock: the process ID, as earlier versions read it, and its
+// identity.
+func (d Dir) sign(f *os.File) error {
+	id, err := process.Identify(os.Getpid())
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(fmt.Appendf(nil, "%d\n%s\n", id.PID, data), 0)
+	return err
+}
+
+func flock(f *os.File, how int) error { return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) }
+
+// held says whether a process holds the lock. A directory that is not there or has no
+// lock file is held by none.
+func (d Dir) held() (bool, error) {
+	f, err := os.Open(d.lockFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether the local plane runs: %w", err)
+	}
+	defer f.Close()
+	err = flock(f, syscall.LOCK_SH)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether the local plane runs: %s: %w", f.Name(), err)
+	}
+	return false, nil // closing the file gives the lock back
+}
+
+// holder is the process that holds the lock, verified: it is the one that signed, and it
+// has the lock file open. The error says why it is not known.
+func (d Dir) holder() (process.Identity, error) {
+	data, err := os.ReadFile(d.lockFile())
+	if err != nil {
+		return process.Identity{}, fmt.Errorf("read who holds the state directory: %w", err)
+	}
+	first, second, _ := strings.Cut(string(data), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		return process.Identity{}, fmt.Errorf("%s does not say which process holds it", d.lockFile())
+	}
+	now, err := process.Identify(pid)
+	if err != nil {
+		return process.Identity{}, fmt.Errorf("%s names process %d, which does not run here", d.lockFile(), pid)
+	}
+	var signed process.Identity
+	if json.Unmarshal([]byte(second), &signed) == nil && signed != now {
+		return process.Identity{}, fmt.Errorf("%s names process %d, which is another program's by now", d.lockFile(), pid)
+	}
+	if !d.opened(pid) {
+		return process.Identity{}, fmt.Errorf("%s names process %d, which does not have it open", d.lockFile(), pid)
+	}
+	return now, nil
+}
+
+// opened says whether a process has the lock file open.
+func (d Dir) opened(pid int) bool {
+	lock, err := os.Stat(d.lockFile())
+	if err != nil {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+	if err != nil {
+		return false
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && os.SameFile(info, lock) {
+			return true
+		}
+	}
+	return false
+}

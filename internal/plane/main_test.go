@@ -1,0 +1,27 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestMain lets the test binary play the program that a plane starts, itself as the
+// supervisor ("conduct DIR").
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "conduct":
+		conduct(Dir(os.Args[2]))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// conduct runs a plane that is the local Azure alone.
+func conduct(dir Dir) {
+	if err := Run(context.Background(), Options{Dir: dir, Log: os.Stderr, AzureOnly: true}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,102 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/process"
+)
+
+// planeHost is the address of everything of the plane that is no guest's.
+const planeHost = "127.0.0.1"
+
+// management is the management API server and the managers on it.
+type management struct {
+	plane *kubeproc.Plane
+	dir   Dir
+}
+
+func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	cfg := kubeproc.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true, Records: c.opts.Dir.records(), OnWait: c.wait}
+	if c.opts.Audit {
+		cfg.AuditOf = config.User
+	}
+	if c.opts.Bare {
+		cfg.EgressConfig = c.opts.Dir.Path("management", "egress.yaml")
+		if err := c.writeEgress(cfg.EgressConfig); err != nil {
+			return nil, err
+		}
+	}
+	plane, err := kubeproc.Start(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.management = &management{plane: plane, dir: c.opts.Dir}
+	c.mu.Unlock()
+	return plane.Stop, os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600)
+}
+
+func (m *management) describe(s *Status) {
+	for _, p := range m.plane.Processes() {
+		if state := p.State(); state.Restarts > 0 || !state.Running {
+			s.Restarts = append(s.Restarts, Restart{Name: "management " + p.Name(), Times: state.Restarts, Last: state.Ended, Reason: endReason(state), Down: !state.Running})
+		}
+	}
+	s.Kubernetes = Kubernetes{Version: kubeproc.Version(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
+}
+
+// endReason says how a process ended last.
+func endReason(s process.State) string {
+	if s.ExitCode < 0 {
+		return "ended by a signal"
+	}
+	return fmt.Sprintf("exit code %d", s.ExitCode)
+}
+
+// Ports that are kept lie below those that Linux gives to outgoing connections
+// (net.ipv4.ip_local_port_range, from 32768), which could take one between its choice
+// and its use, and below NodePorts.
+const (
+	firstPort = 20000
+	portCount = 10000
+	portTries = 100
+)
+
+// keptPort returns the port in file, or a free one of planeHost that it writes
+// there, so that addresses stay over restarts. A file that holds no port is an error that
+// names it.
+func keptPort(file string) (int, error) {
+	data, err := os.ReadFile(file)
+	if err == nil {
+		port, err := strconv.ParseUint(string(data), 10, 16)
+		if err != nil || port == 0 {
+			return 0, fmt.Errorf("%s is damaged: it holds %.20q and no port; delete it to get another one, or write the port that clusters know", file, data)
+		}
+		return int(port), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return 0, fmt.Errorf("read a port that is kept: %w", err)
+	}
+	var taken error
+	for range portTries {
+		port := firstPort + rand.IntN(portCount)
+		l, err := net.Listen("tcp", net.JoinHostPort(planeHost, strconv.Itoa(port)))
+		if err != nil {
+			taken = err
+			continue
+		}
+		if err := l.Close(); err != nil {
+			return 0, err
+		}
+		return port, os.WriteFile(file, []byte(strconv.Itoa(port)), 0o600)
+	}
+	return 0, fmt.Errorf("find a free port: %w", taken)
+}

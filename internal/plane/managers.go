@@ -1,0 +1,312 @@
+package plane
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/sim/host"
+	"casement.dev/casement/internal/sim/proxy"
+)
+
+// The secret of an identity that the plane puts into namespace default, and what
+// templates need to know of both.
+const (
+	identityName   = "cluster-identity"
+	identitySecret = "cluster-identity-secret"
+	planeNamespace = "default"
+)
+
+// Location is the region that templates get from a plane.
+const Location = "westeurope"
+
+// TemplateVariables are the values of a running plane for cluster templates.
+func TemplateVariables(s Status) (map[string]string, error) {
+	secret, err := s.Azure.ClientSecret()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{
+		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": s.Azure.ClientID, "AZURE_CLIENT_SECRET": secret,
+		"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": s.Azure.ClientID, "APISERVER_LB_DNS_SUFFIX": "casement",
+		"AZURE_LOCATION": Location, "CLUSTER_IDENTITY_NAME": identityName,
+		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": identitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": planeNamespace,
+		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
+		"AZURE_SSH_PUBLIC_KEY": s.Azure.SSHPublicKey, "AZURE_SSH_PUBLIC_KEY_B64": base64.StdEncoding.EncodeToString([]byte(s.Azure.SSHPublicKey)),
+	}, nil
+}
+
+// webhookPorts are those of the four webhook servers.
+type webhookPorts struct {
+	capi.Ports
+	casement int
+}
+
+// startManagers runs Cluster API and casement, again where they end, and returns when
+// they serve.
+func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	if err := capi.EnableFeatures(); err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(ctx)
+	serving, ended := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(serving) })
+	go func() {
+		defer close(ended)
+		c.revive(run, "Cluster API and casement", func(ctx context.Context) error { return c.runManagers(ctx, first) })
+	}()
+	end := func(ctx context.Context) {
+		stop()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-serving:
+	case <-ctx.Done():
+	}
+	return end, ctx.Err()
+}
+
+// runManagers installs the kinds, runs the managers, installs what sends requests to them
+// once they answer, and calls serving. It returns when one of them ends or ctx does, and
+// then all have ended.
+func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
+	plane := c.management.plane
+	ports, err := c.ports()
+	if err != nil {
+		return err
+	}
+	caCert, caKey := plane.CA()
+	certs := c.opts.Dir.Path("webhook")
+	if err := serveWith(certs, planeHost, caCert, caKey); err != nil {
+		return fmt.Errorf("make the webhooks' certificate: %w", err)
+	}
+	providers, err := capi.Manifests(planeHost, ports.Ports, caCert)
+	if err != nil {
+		return err
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, p := range providers {
+		crds = append(crds, p.CRDs...)
+	}
+	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
+		return err
+	}
+	if err := c.bindRights(ctx); err != nil {
+		return err
+	}
+	federated, unfederate := context.WithCancel(ctx)
+	defer unfederate()
+	if err := c.federate(federated); err != nil {
+		return err
+	}
+	managers, err := c.managers(ctx, ports, certs)
+	if err != nil {
+		return err
+	}
+	group, run := errgroup.WithContext(ctx)
+	for _, m := range managers {
+		group.Go(func() error {
+			if err := m.Start(run); err != nil {
+				return fmt.Errorf("a manager ended: %w", err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		for _, port := range []int{ports.Core, ports.Bootstrap, ports.ControlPlane, ports.casement} {
+			if err := awaitTLS(run, port); err != nil {
+				return err
+			}
+		}
+		if err := c.installRequests(run, providers, ports, caCert); err != nil {
+			return err
+		}
+		serving()
+		return nil
+	})
+	return group.Wait()
+}
+
+func (c *supervisor) ports() (webhookPorts, error) {
+	var p webhookPorts
+	for name, into := range map[string]*int{"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement} {
+		port, err := keptPort(c.opts.Dir.Path("management", name+".port"))
+		if err != nil {
+			return p, err
+		}
+		*into = port
+	}
+	return p, nil
+}
+
+// managers are Cluster API's three and casement's own, which is pointed at the
+// local Azure by configuration alone.
+func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
+	plane := c.management.plane
+	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
+	if err != nil {
+		return nil, err
+	}
+	o := manager.Defaults()
+	o.MetricsAddress, o.HealthAddress = "0", "0"
+	o.WebhookHost, o.WebhookPort, o.WebhookCertDir = planeHost, ports.casement, certs
+	o.SkipNameValidation = true
+	// With the rights that it has in production, and no more.
+	limited, err := plane.ConfigFor(config.User)
+	if err != nil {
+		return nil, err
+	}
+	endpoints := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
+	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
+		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
+	ours, err := manager.New(limited, o)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return nil, err
+	}
+	// What the plane does itself runs beside Cluster API's core.
+	core := managers[0]
+	gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)
+	if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {
+		return nil, err
+	}
+	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(core)
+}
+
+// bindRights gives casement's manager the rights that an installation gives it.
+func (c *supervisor) bindRights(ctx context.Context) error {
+	rights, err := config.Rights()
+	if err != nil {
+		return err
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return err
+	}
+	for _, o := range rights {
+		if err := applyObject(ctx, cl, o); err != nil {
+			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// awaitTLS waits until a webhook server answers, or until ctx ends.
+func awaitTLS(ctx context.Context, port int) error {
+	// Only whether it answers counts here; its clients verify the certificate.
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(planeHost, strconv.Itoa(port)))
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the webhook server on port %d does not answer: %w (%v)", port, context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// installRequests applies the webhook configurations and the plane's identity.
+func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provider, ports webhookPorts, ca []byte) error {
+	mutating, validating, err := config.Webhooks()
+	if err != nil {
+		return err
+	}
+	lint, err := config.LintWebhook()
+	if err != nil {
+		return err
+	}
+	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating, lint}}
+	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
+	cl, err := c.planeClient()
+	if err != nil {
+		return err
+	}
+	var objects []client.Object
+	for _, p := range append(providers, ours) {
+		for _, w := range p.Mutating {
+			objects = append(objects, w)
+		}
+		for _, w := range p.Validating {
+			objects = append(objects, w)
+		}
+	}
+	objects = append(objects, planeIdentity(c.azure.server.Client().Secret))
+	for _, o := range objects {
+		if err := applyObject(ctx, cl, o); err != nil {
+			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// planeClient knows what the plane itself writes.
+func (c *supervisor) planeClient() (client.Client, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, infrav1.AddToScheme, addonsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(c.management.plane.Config(), client.Options{Scheme: scheme})
+}
+
+// applyObject is a server-side apply.
+func applyObject(ctx context.Context, c client.Client, o client.Object) error {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return err
+	}
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	o.SetManagedFields(nil)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	delete(content, "status")
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("casement"), client.ForceOwnership)
+}
+
+// planeIdentity is the client secret that the identities of templates refer to.
+func planeIdentity(clientSecret string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+		StringData: map[string]string{"clientSecret": clientSecret},
+	}
+}

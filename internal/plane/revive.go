@@ -1,0 +1,64 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Pauses between the end of a part and its next start.
+const (
+	reviveFirst = time.Second
+	reviveLast  = 30 * time.Second
+	// reviveSteady is how long a part has run that is not counted as failing.
+	reviveSteady = time.Minute
+)
+
+// revive runs a part of the supervisor and, when it ends by itself, starts it again with a
+// growing pause, until ctx ends. The status says how often and why. What a busy machine
+// ends is taken up so, and a lasting error stays in sight, while the rest of the plane
+// goes on.
+func (c *supervisor) revive(ctx context.Context, name string, run func(context.Context) error) {
+	for pause := reviveFirst; ; pause = min(2*pause, reviveLast) {
+		begun := time.Now()
+		err := run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(begun) > reviveSteady {
+			pause = reviveFirst
+		}
+		if err == nil {
+			err = fmt.Errorf("it ended")
+		}
+		c.log.Error(err, "a part of the plane ended and starts again", "part", name, "in", pause)
+		c.noteRestart(name, err, pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c *supervisor) noteRestart(name string, err error, pause time.Duration) {
+	c.mu.Lock()
+	if c.restarts == nil {
+		c.restarts = map[string]Restart{}
+	}
+	r := c.restarts[name]
+	c.restarts[name] = Restart{Name: name, Times: r.Times + 1, Last: time.Now(), Reason: err.Error()}
+	if n := len(c.steps); n > 0 && !c.steps[n-1].Done {
+		c.waiting = fmt.Sprintf("it has ended %d times, and starts again in %s: %v", r.Times+1, pause, err)
+	}
+	c.mu.Unlock()
+	c.notify()
+}
+
+// wait says what the step that goes on waits for.
+func (c *supervisor) wait(text string) {
+	c.mu.Lock()
+	c.waiting = text
+	c.mu.Unlock()
+	c.notify()
+}

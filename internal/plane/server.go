@@ -1,0 +1,102 @@
+package plane
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"casement.dev/casement/internal/sim/limit"
+)
+
+// serveControl answers on the control socket, which only the owner may reach.
+func (c *supervisor) serveControl() (*http.Server, error) {
+	path := c.opts.Dir.Socket()
+	// The lock is ours, so a socket that lies here is left over.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.status()) })
+	mux.HandleFunc("GET /calls", c.serveCalls)
+	mux.HandleFunc("GET /console", c.serveConsole)
+	c.controlAzure(mux)
+	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) {
+		c.setPhase(PhaseStopping, nil)
+		c.stop(errStopped)
+	})
+	bounds := limit.Default()
+	s := bounds.Server(mux)
+	l = bounds.Listener(l)
+	go func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.log.Error(err, "control socket")
+		}
+	}()
+	return s, nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	// An error here is the client's: it went away.
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (c *supervisor) serveCalls(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	azure := c.azure
+	c.mu.Unlock()
+	if azure == nil {
+		http.Error(w, "the local Azure has not started yet", http.StatusServiceUnavailable)
+		return
+	}
+	writeJSON(w, azure.calls())
+}
+
+// serveConsole streams a VM's console, with follow until the client goes.
+func (c *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	azure := c.azure
+	c.mu.Unlock()
+	id := r.URL.Query().Get("id")
+	if azure == nil {
+		http.Error(w, "the local Azure has not started yet", http.StatusServiceUnavailable)
+		return
+	}
+	if !azure.machines.Has(id) {
+		http.Error(w, "no VM "+id+" runs in the local Azure", http.StatusNotFound)
+		return
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; ; {
+		text := azure.machines.Console(id)
+		if len(text) < sent {
+			sent = 0 // the log was cut
+		}
+		if _, err := w.Write(text[sent:]); err != nil {
+			return
+		}
+		sent = len(text)
+		if r.URL.Query().Get("follow") == "" {
+			return
+		}
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package plane
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// SSHKey is the private key with which one logs in to machines whose templates
+// were filled from the plane.
+func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
+
+// sshPublicKey returns the authorized_keys line of the plane's key, which is made
+// on first use.
+func (d Dir) sshPublicKey() (string, error) {
+	data, err := os.ReadFile(d.SSHKey() + ".pub")
+	if err == nil {
+		return strings.TrimSpace(string(data)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "casement")
+	if err != nil {
+		return "", fmt.Errorf("write the plane's SSH key: %w", err)
+	}
+	if err := os.WriteFile(d.SSHKey(), pem.EncodeToMemory(block), 0o600); err != nil {
+		return "", err
+	}
+	key, err := ssh.NewPublicKey(public)
+	if err != nil {
+		return "", err
+	}
+	line := ssh.MarshalAuthorizedKey(key)
+	return strings.TrimSpace(string(line)), os.WriteFile(d.SSHKey()+".pub", line, 0o600)
+}

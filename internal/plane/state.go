@@ -1,0 +1,227 @@
+package plane
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/process"
+)
+
+// Dir is the state directory of one local plane. Everything the plane keeps
+// lies below it.
+type Dir string
+
+// DefaultDir returns $CASEMENT_HOME, else casement below the user's state
+// directory (XDG_STATE_HOME, by default ~/.local/state).
+func DefaultDir() (Dir, error) {
+	if d := os.Getenv("CASEMENT_HOME"); d != "" {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return "", fmt.Errorf("CASEMENT_HOME=%s: %w", d, err)
+		}
+		return Dir(abs), nil
+	}
+	if d := os.Getenv("XDG_STATE_HOME"); d != "" {
+		return Dir(filepath.Join(d, "casement")), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place for the state: %w; set CASEMENT_HOME", err)
+	}
+	return Dir(filepath.Join(home, ".local", "state", "casement")), nil
+}
+
+// Path joins elements below the directory.
+func (d Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{string(d)}, elem...)...)
+}
+
+// Kubeconfig is the admin kubeconfig of the management API server.
+func (d Dir) Kubeconfig() string { return d.Path("kubeconfig") }
+
+// Socket is the control socket of the running plane.
+func (d Dir) Socket() string { return d.Path("control.sock") }
+
+// Log is the plane's own log.
+func (d Dir) Log() string { return d.Path("casement.log") }
+
+// records are of the processes that the plane runs.
+func (d Dir) records() process.Records { return process.Records(d.Path("processes")) }
+
+// stateVersion is the layout of a state directory that this program makes. Version 1
+// had no mark.
+const stateVersion = 2
+
+// markFile marks a directory as a plane's and says its version.
+const markFile = "plane.json"
+
+// mark is the content of the mark.
+type mark struct {
+	// Casement says whose the file is, for a person who finds it.
+	Casement string `json:"casement"`
+	Version  int    `json:"version"`
+}
+
+// ownNames are what a plane makes at the top of its directory, as patterns.
+var ownNames = []string{
+	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", bareMark,
+	"management", "azure", "azure.*", "gateway", "gateway.*", "egress", "fabric", "vms", "pods", "webhook", "processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
+}
+
+// early are those that may be there before the mark, when two planes start at once.
+var early = []string{markFile + ".*", "lock", "casement.log"}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := filepath.Match(p, name)
+		return err == nil && ok
+	})
+}
+
+// entries lists the directory; one that does not exist is empty.
+func (d Dir) entries() (names []string, err error) {
+	list, err := os.ReadDir(string(d))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the state directory: %w", err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// version is what the directory says of itself: 0 for one that is empty, the version of
+// a plane's, or an error for anything else.
+func (d Dir) version() (int, error) {
+	data, err := os.ReadFile(d.Path(markFile))
+	if err == nil {
+		var m mark
+		if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+			return 0, fmt.Errorf("%s is damaged: it holds %.40q and no version; when the directory is a plane's, write {\"version\": %d} to it", d.Path(markFile), data, stateVersion)
+		}
+		return m.Version, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return 0, fmt.Errorf("read the mark of the state directory: %w", err)
+	}
+	names, err := d.entries()
+	if err != nil {
+		return 0, err
+	}
+	if slices.Contains(names, markFile) {
+		return d.version() // another plane has just written it
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return !matches(early, n) }) {
+		return 0, nil
+	}
+	// Version 1: its lock, and what every plane starts with.
+	has := func(name string) bool { return slices.Contains(names, name) }
+	if has("lock") && (has("azure") && has("egress") || has(bareMark) && has("management")) {
+		return 1, nil
+	}
+	return 0, d.notOurs(names)
+}
+
+func (d Dir) notOurs(names []string) error {
+	return fmt.Errorf("%s is not a plane's state: it has no %s and holds %s", d, markFile, listed(names))
+}
+
+// listed is a list for a message, cut off.
+func listed(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// Make makes the directory a plane's, readable by its owner only because it holds keys.
+// It refuses one that holds something else, and one of a later version; one of an earlier
+// version becomes one of this.
+func (d Dir) Make() error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return fmt.Errorf("make the state directory: %w", err)
+	}
+	// A unix socket's path may have 107 bytes (sun_path, unix(7)).
+	if n := len(d.Path("egress", "0123456789abcdef.sock")); n > 107 {
+		return fmt.Errorf("state directory %s: the path is %d bytes too long for unix sockets below it; set CASEMENT_HOME to a shorter one", d, n-107)
+	}
+	version, err := d.version()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; name an empty or new directory with --state or CASEMENT_HOME", err)
+	case version == stateVersion:
+		return nil
+	case version > stateVersion:
+		return d.tooNew(version)
+	}
+	// From 0 and from 1 it is the mark alone that is missing.
+	data, err := json.Marshal(mark{"state of a local plane; casement down --purge deletes it", stateVersion})
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(d.Path(markFile), append(data, '\n')); err != nil {
+		return fmt.Errorf("mark the state directory: %w", err)
+	}
+	return nil
+}
+
+func (d Dir) tooNew(version int) error {
+	return fmt.Errorf("%s is of state version %d, which a later casement made; this one knows up to %d: use that casement, or another directory with --state", d, version, stateVersion)
+}
+
+// purge deletes what a plane made. What else lies in the directory stays, and is
+// returned.
+func (d Dir) purge() (foreign []string, err error) {
+	names, err := d.entries()
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	version, err := d.version()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("nothing was deleted: %w", err)
+	case version > stateVersion:
+		return nil, fmt.Errorf("nothing was deleted: %w", d.tooNew(version))
+	case version == 0:
+		return nil, fmt.Errorf("nothing was deleted: %w", d.notOurs(names))
+	case version == 1:
+		return nil, fmt.Errorf("nothing was deleted: %s looks like the state of an earlier casement, and has no %s to prove it: 'casement up' adds it", d, markFile)
+	}
+	for _, name := range names {
+		if !matches(ownNames, name) {
+			foreign = append(foreign, name)
+		} else if name != markFile {
+			err = errors.Join(err, os.RemoveAll(d.Path(name)))
+		}
+	}
+	if err != nil || len(foreign) > 0 {
+		return foreign, err
+	}
+	// The mark goes last, so that a purge that was cut off can go on.
+	if err := os.Remove(d.Path(markFile)); err != nil {
+		return nil, ignoreNotExist(err)
+	}
+	return nil, ignoreNotExist(os.Remove(string(d)))
+}
+
+// replaceFile writes a file that is whole at every moment.
+func replaceFile(file string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error counts
+	}
+	return err
+}

@@ -1,0 +1,300 @@
+// Package local is the local plane: one supervisor process that holds Cluster
+// API's managers, casement's own manager, the local Azure, its guests and the
+// simulated kubelets, and supervises the etcd and Kubernetes processes beside it.
+//
+// It is assembly: it joins the provider and the simulator, which do not know each
+// other, and has no domain logic of its own. It never runs anything as root and
+// touches nothing but its state directory and addresses of 127.0.0.0/8. Only
+// internal/cli and tests may import it.
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/sim/stub"
+)
+
+// Phases of a plane.
+const (
+	PhaseStarting = "starting"
+	PhaseReady    = "ready"
+	PhaseFailed   = "failed"
+	PhaseStopping = "stopping"
+)
+
+// Options says what to run.
+type Options struct {
+	Dir Dir
+	// Log receives the plane's log.
+	Log io.Writer
+	// Latency scales the durations of Azure's operations; zero is at once.
+	Latency float64
+	// Throttle limits requests to the local Azure: 0 not at all, 1 as Azure does.
+	Throttle float64
+	// AzureOnly runs the local Azure and its guests, without Kubernetes.
+	AzureOnly bool
+	// Listen is the address of the local Azure, "" for the one it had before or a
+	// free port of 127.0.0.1.
+	Listen string
+	// Proxy is the address of the proxy that stands for Azure's public names, ""
+	// for none.
+	Proxy string
+	// Clients are the applications that may log in; nil lets every one.
+	Clients []azuresim.Client
+	// Faults are the rules by which the local Azure fails at first.
+	Faults fault.File
+	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
+	// Deployments run as processes.
+	Bare bool
+	// Audit notes what casement's manager asks of the management API server.
+	Audit bool
+	// AzureOf, when set, is the state directory of the plane whose local Azure is
+	// used instead of an own one.
+	AzureOf Dir
+	// OnStatus, when set, is told of each change of the status.
+	OnStatus func(Status)
+}
+
+// supervisor is a running plane.
+type supervisor struct {
+	opts    Options
+	log     logr.Logger
+	started time.Time
+	stop    context.CancelCauseFunc
+
+	mu    sync.Mutex
+	phase string
+	err   error
+	steps []Step
+	// waiting is what the last step waits for.
+	waiting  string
+	notices  []string
+	restarts map[string]Restart
+
+	management *management
+	azure      *azure
+	borrowed   *Azure // instead of azure
+}
+
+// errStopped is the cause of an end that was asked for.
+var errStopped = errors.New("asked to stop")
+
+// Run runs the plane until ctx ends or it is asked to stop. Everything that it
+// started has ended when it returns; the state stays.
+func Run(ctx context.Context, opts Options) error {
+	if err := opts.Dir.Make(); err != nil {
+		return err
+	}
+	lock, err := opts.Dir.lock()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	log := logr.FromSlogHandler(slog.NewTextHandler(opts.Log, nil))
+	// The libraries below log through these globals; there is one plane per process.
+	klog.SetLogger(log.WithName("klog"))
+	ctrl.SetLogger(log)
+	c := &supervisor{opts: opts, log: log, started: time.Now(), stop: cancel, phase: PhaseStarting}
+	control, err := c.open()
+	if err != nil {
+		c.setPhase(PhaseFailed, err)
+		return err
+	}
+	defer control.Close()
+	// Its end is waited for, so that it writes nothing to a directory of another plane.
+	var snapshots sync.WaitGroup
+	defer snapshots.Wait()
+	defer cancel(nil)
+	snapshots.Go(func() { c.keepSnapshot(ctx) })
+
+	err = c.run(ctx)
+	if errors.Is(context.Cause(ctx), errStopped) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// open settles what an earlier run left and answers on the control socket.
+func (c *supervisor) open() (*http.Server, error) {
+	if err := c.opts.settleKind(); err != nil {
+		return nil, err
+	}
+	orphans, err := c.opts.Dir.records().EndOrphans()
+	if err != nil {
+		return nil, err
+	}
+	if len(orphans) > 0 {
+		c.notice("an earlier run left processes, which were ended: %s", listed(orphans))
+	}
+	return c.serveControl()
+}
+
+// notice keeps what the plane's owner should know for the status.
+func (c *supervisor) notice(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.log.Info(text)
+	c.mu.Lock()
+	c.notices = append(c.notices, text)
+	c.mu.Unlock()
+}
+
+// run starts the parts in order, waits and ends them in reverse order.
+func (c *supervisor) run(ctx context.Context) (err error) {
+	var closers []func(context.Context)
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			c.log.Error(err, "the plane failed")
+		}
+		c.setPhase(PhaseStopping, err)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		defer cancel()
+		for _, stop := range slices.Backward(closers) {
+			stop(end)
+		}
+	}()
+	failed := make(chan error, 8)
+	for _, part := range c.parts() {
+		done := c.beginStep(part.name)
+		stop, err := part.start(ctx, failed)
+		if stop != nil {
+			closers = append(closers, stop)
+		}
+		if err != nil {
+			c.setPhase(PhaseFailed, err)
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		done()
+	}
+	c.setPhase(PhaseReady, nil)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-failed:
+		return err
+	}
+}
+
+// part is what the plane starts in one step.
+type part struct {
+	name  string
+	start func(context.Context, chan<- error) (func(context.Context), error)
+}
+
+// parts are started in this order.
+func (c *supervisor) parts() []part {
+	azure, management := part{"local Azure (simulated)", c.startAzure}, part{"management etcd and API server", c.startManagement}
+	if c.opts.AzureOf != "" {
+		azure = part{"local Azure of " + string(c.opts.AzureOf), c.borrowAzure}
+	}
+	switch {
+	case c.opts.AzureOnly:
+		return []part{azure, {resumeStep, c.resumeGuests}}
+	case c.opts.Bare:
+		return []part{azure, management, {"cert-manager (stub) and pods as processes", c.startBare}, {resumeStep, c.resumeGuests}}
+	}
+	return []part{azure, management, {"Cluster API and casement", c.startManagers}, {resumeStep, c.resumeGuests}}
+}
+
+// resumeStep is the last one, so that the guests' control planes do not take the
+// processor from the management plane.
+const resumeStep = "machines of an earlier run"
+
+// resumeGuests lets the guests of an earlier run start, which goes on in the background.
+func (c *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(context.Context), error) {
+	c.mu.Lock()
+	azure := c.azure
+	c.mu.Unlock()
+	if azure == nil {
+		return nil, nil // it is another plane's
+	}
+	azure.machines.Resume(ctx, func(begun, all int) { c.log.Info("machines of an earlier run start", "begun", begun, "all", all) })
+	return nil, nil
+}
+
+func (c *supervisor) beginStep(name string) (done func()) {
+	start := time.Now()
+	c.mu.Lock()
+	c.steps = append(c.steps, Step{Name: name})
+	i := len(c.steps) - 1
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		c.steps[i].Done, c.steps[i].Seconds, c.waiting = true, time.Since(start).Seconds(), ""
+		c.mu.Unlock()
+		c.log.Info("started", "part", name, "seconds", time.Since(start).Seconds())
+		c.notify()
+	}
+}
+
+func (c *supervisor) setPhase(phase string, err error) {
+	c.mu.Lock()
+	c.phase = phase
+	if err != nil {
+		c.err = err
+	}
+	c.mu.Unlock()
+	c.notify()
+}
+
+func (c *supervisor) notify() {
+	s := c.status()
+	c.writeSnapshot(s)
+	if c.opts.OnStatus != nil {
+		c.opts.OnStatus(s)
+	}
+}
+
+func (c *supervisor) status() Status {
+	c.mu.Lock()
+	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: simulated}
+	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
+	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
+		s.Restarts = append(s.Restarts, c.restarts[name])
+	}
+	if c.opts.Bare {
+		s.Simulated = append(slices.Clone(simulated), bareSimulated...)
+	}
+	if c.err != nil {
+		s.Error = c.err.Error()
+	}
+	azure, management, borrowed := c.azure, c.management, c.borrowed
+	c.mu.Unlock()
+	if borrowed != nil {
+		s.Azure = *borrowed
+	}
+	for _, d := range stub.List() {
+		s.Stubs = append(s.Stubs, Stub{Name: d.Name, Does: d.Does})
+	}
+	if azure != nil {
+		azure.describe(&s)
+	}
+	if management != nil {
+		management.describe(&s)
+	}
+	return s
+}
+
+// simulated is what of the plane is not real.
+var simulated = []string{
+	"Azure (ARM, its network and its VMs)",
+	"containers (each answers on its ports with a page that says so)",
+	"kubelets (they really join, register and report)",
+}

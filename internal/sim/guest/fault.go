@@ -1,0 +1,251 @@
+package guest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/userdata"
+)
+
+// Fault is something that goes wrong with machines and can be brought upon a
+// guest on purpose. One that concerns the first boot corrupts the custom data that
+// the guest is given; any other changes what a running machine has, its services,
+// files and vitals, and everything that looks at those shows the symptom. What an
+// guest fault changed may also be mended from within, by the commands that would mend
+// a real machine.
+type Fault struct {
+	Name string
+	// Does says what is wrong, in a few words.
+	Does string
+	// OS is Windows for those that Linux does not know.
+	OS string
+
+	corrupt func(customData string) string
+	// fetched says that corrupt works as well on what a machine fetches from a vault.
+	fetched bool
+	inject  func(*machine.Machine) error
+	heal    func(*machine.Machine) error
+}
+
+// Boot says whether the guest fault is one of the first boot: it comes upon machines
+// that have not booted yet, and does not go away.
+func (a Fault) Boot() bool { return a.corrupt != nil }
+
+// Corrupt returns the custom data that a guest fault of the first boot makes of data.
+func (a Fault) Corrupt(data []byte) []byte {
+	if a.corrupt == nil {
+		return data
+	}
+	return []byte(a.corrupt(string(data)))
+}
+
+var base64Text = regexp.MustCompile(`[A-Za-z0-9+/]{24,}={0,2}`)
+
+// CorruptSecret does to a bootstrap secret, a compressed script with files in base64, what
+// Corrupt does to custom data. A value of another kind stays as it is.
+func (a Fault) CorruptSecret(value string) string {
+	if a.corrupt == nil || !a.fetched {
+		return value
+	}
+	packed, err := base64.URLEncoding.DecodeString(value)
+	if err != nil {
+		return value
+	}
+	script, err := userdata.Gunzip(packed)
+	if err != nil {
+		return value
+	}
+	corrupted := base64Text.ReplaceAllStringFunc(string(script), func(text string) string {
+		plain, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return text
+		}
+		return base64.StdEncoding.EncodeToString(a.Corrupt(plain))
+	})
+	return base64.URLEncoding.EncodeToString([]byte(compress(corrupted)))
+}
+
+// Inject brings a guest fault upon the guest; Heal takes it away again. Both do nothing
+// for a guest fault of the first boot.
+func (g *Guest) Inject(a Fault) error { return apply(g.m, a, a.inject) }
+
+// Heal undoes Inject.
+func (g *Guest) Heal(a Fault) error { return apply(g.m, a, a.heal) }
+
+func apply(m *machine.Machine, a Fault, do func(*machine.Machine) error) error {
+	if do == nil || a.OS != "" && a.OS != m.OS {
+		return nil
+	}
+	if err := do(m); err != nil {
+		return fmt.Errorf("%s of guest %s: %w", a.Name, m.ComputerName, err)
+	}
+	return nil
+}
+
+// FindFault returns the guest fault of that name.
+func FindFault(name string) (Fault, bool) {
+	for _, a := range Faults() {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Fault{}, false
+}
+
+var (
+	tokenText  = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+	pinText    = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	socketText = regexp.MustCompile(`(npipe:////|unix://)[^\s"']*containerd[^\s"']*`)
+	cloudFlag  = regexp.MustCompile(`(?m)^( *)- name: cloud-provider$`)
+	nameValue  = regexp.MustCompile(`ds\.meta_data(\["local_hostname"\]|\.local_hostname)`)
+)
+
+// Faults lists them all, those of the first boot first.
+func Faults() []Fault {
+	vital := func(name, does, os string, sick func(*machine.Vitals)) Fault {
+		return Fault{Name: name, Does: does, OS: os,
+			inject: func(m *machine.Machine) error { return m.Pulse.Edit(sick) },
+			heal: func(m *machine.Machine) error {
+				return m.Pulse.Edit(func(v *machine.Vitals) { *v = machine.Healthy() })
+			}}
+	}
+	return []Fault{
+		{Name: "bad-token", fetched: true, Does: "the bootstrap token is not one of the cluster's", corrupt: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
+		{Name: "wrong-ca", fetched: true, Does: "the pinned key is not that of the cluster's CA", corrupt: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
+		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is told of a socket that is not there", corrupt: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
+		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice", corrupt: func(s string) string {
+			return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
+		}},
+		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have", corrupt: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},
+		{Name: "jinja-syntax", Does: "the custom data is no valid Jinja template", corrupt: func(s string) string { return s + "\n# {% if %}\n" }},
+		{Name: "compressed", Does: "the custom data is compressed with gzip", OS: Windows, corrupt: compress},
+		vital("no-route", "nothing outside of the machine answers", "", func(v *machine.Vitals) { v.Network = false }),
+		service("kubelet-stopped", "the kubelet has stopped", "kubelet"),
+		service("runtime-down", "the container runtime has stopped", "containerd"),
+		{Name: "kubelet-manual", Does: "the kubelet does not start with the machine", OS: Windows,
+			inject: startType("kubelet", machine.Manual), heal: startType("kubelet", machine.Automatic)},
+		vital("disk-full", "the OS disk is full", "", func(v *machine.Vitals) { v.Free = 0.003 }),
+		vital("hns-leak", "crashed pods have left their HNS endpoints", Windows, func(v *machine.Vitals) { v.StaleEndpoints = 4000 }),
+		vital("pause-image", "the sandbox image is not made for the host's build", Windows, func(v *machine.Vitals) { v.PauseImage = false }),
+		vital("mtu", "the adapter's MTU leaves no room for the overlay", Windows, func(v *machine.Vitals) { v.MTU = 1300 }),
+		vital("port-exhaustion", "outbound connections have used up the ports", Windows, func(v *machine.Vitals) { v.Connections = v.DynamicPorts - 20 }),
+		vital("metadata-blocked", "the metadata service does not answer", Windows, func(v *machine.Vitals) { v.Metadata = false }),
+		vital("mac-spoofing", "pods run, and what they send does not leave the machine", Windows, func(v *machine.Vitals) { v.PodNetwork = false }),
+		vital("no-management-ip", "the switch was made while the adapter had no address", Windows, func(v *machine.Vitals) { v.ManagementIP = false }),
+		vital("own-node-port", "a program waits for a node port of its own node", Windows, func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
+		vital("service-from-node", "a program of the node waits for a service's address", Windows, func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
+		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "0.0.0.0/0"]}}],`),
+		cni("cni-dns", "the CNI gives pods a DNS server that is not the cluster's", `"dns": {"nameservers": ["168.63.129.16"]},`),
+		{Name: "source-vip-stale", Does: "the cached source VIP is of a subnet that the node had before", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(gone(m.Root.RemoveAll(subnetEnv)), m.Root.WriteFile(leftFlannel, []byte(flannelConfig), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(leftFlannel)) }},
+		{Name: "cni-removed", Does: "the CNI configuration is gone", inject: removeCNI},
+		{Name: "source-vip", Does: "the cached source VIP of kube-proxy is corrupt", OS: Windows,
+			inject: func(m *machine.Machine) error {
+				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte("{"), 0o644))
+			},
+			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
+	}
+}
+
+// Guest paths that guest faults touch.
+const (
+	subnetEnv   = `C:\run\flannel\subnet.env`
+	leftFlannel = `C:\etc\cni\net.d\00-flannel.conf`
+	cniFolder   = "/etc/cni/net.d"
+
+	sourceVIPFolder = `C:\sourcevip`
+	sourceVIP       = sourceVIPFolder + `\sourceVip.json`
+
+	flannelConfig = `{"name": "flannel.4096", "cniVersion": "0.3.0", "type": "flannel", "delegate": {"type": "win-overlay"}}` + "\n"
+)
+
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func compress(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write([]byte(s)) // a Buffer takes everything
+	_ = z.Close()
+	return b.String()
+}
+
+func service(name, does, which string) Fault {
+	return Fault{Name: name, Does: does,
+		inject: func(m *machine.Machine) error { return m.Services.Stop(runtimeOf(m, which)) },
+		heal:   func(m *machine.Machine) error { return m.Services.Start(runtimeOf(m, which)) }}
+}
+
+// runtimeOf is docker where that is the machine's container runtime.
+func runtimeOf(m *machine.Machine, service string) string {
+	if service == "containerd" && strings.HasPrefix(m.Image.Runtime, "docker") && m.OS == Windows {
+		return "docker"
+	}
+	return service
+}
+
+func startType(service, start string) func(*machine.Machine) error {
+	return func(m *machine.Machine) error {
+		return m.Services.Edit(service, func(s *machine.Service) { s.Start = start })
+	}
+}
+
+func removeCNI(m *machine.Machine) error {
+	entries, err := m.Root.ReadDir(cniFolder)
+	if err != nil {
+		return gone(err)
+	}
+	for _, e := range entries {
+		if err := m.Root.RemoveAll(cniFolder + "/" + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cni puts text into the CNI configurations of a Windows machine, behind the brace
+// that they begin with, and takes it out again.
+func cni(name, does, text string) Fault {
+	edit := func(from, to string) func(*machine.Machine) error {
+		return func(m *machine.Machine) error {
+			entries, err := m.Root.ReadDir(cniFolder)
+			if err != nil {
+				return gone(err)
+			}
+			for _, e := range entries {
+				file := cniFolder + "/" + e.Name()
+				data, err := m.Root.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				if !strings.Contains(e.Name(), ".conf") || !strings.HasPrefix(string(data), from) || to != "{" && strings.HasPrefix(string(data), to) {
+					continue
+				}
+				if err := m.Root.WriteFile(file, []byte(to+strings.TrimPrefix(string(data), from)), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return Fault{Name: name, Does: does, OS: Windows, inject: edit("{", "{"+text), heal: edit("{"+text, "{")}
+}

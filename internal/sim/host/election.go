@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"sync"
+	"time"
+)
+
+// election says of the components that elect a leader which instances run in a cluster.
+// One that is alone runs without an election, so that it has no lease to lose when the
+// machine is busy, and after a crash none of a dead process to wait for.
+type election struct {
+	mu      sync.Mutex
+	running map[string][]candidate // by program
+}
+
+type candidate struct {
+	node    *node
+	process *staticProcess
+	alone   bool
+}
+
+// yieldTimeout bounds the end of one that was alone, after which it is killed.
+const yieldTimeout = 3 * time.Second
+
+func elects(program string) bool {
+	return program == "kube-controller-manager" || program == "kube-scheduler"
+}
+
+// elected starts a static pod's process, in the cluster's election where it takes part in
+// one.
+func (n *node) elected(args []string, start func(alone bool) (*staticProcess, error)) (*staticProcess, error) {
+	if program := path.Base(args[0]); n.election != nil && elects(program) {
+		return n.election.enter(n, program, start)
+	}
+	return start(false)
+}
+
+// enter starts an instance of a program on a machine by start, which is told whether it
+// is alone. One that was alone until now is ended before, and its kubelet starts it again
+// as a candidate.
+func (e *election) enter(n *node, program string, start func(alone bool) (*staticProcess, error)) (*staticProcess, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var others []candidate
+	for _, c := range e.running[program] {
+		if c.node != n && c.process.State().Running {
+			others = append(others, c)
+		}
+	}
+	var rest []candidate
+	for _, c := range others {
+		if !c.alone {
+			rest = append(rest, c)
+			continue
+		}
+		fmt.Fprintf(c.node.console, "casement: %s is not the only one of its cluster any more: it starts again and takes part in the election of a leader\n", program)
+		ctx, cancel := context.WithTimeout(n.ctx, yieldTimeout)
+		c.process.Process.Stop(ctx)
+		cancel()
+	}
+	alone := len(others) == 0
+	p, err := start(alone)
+	if err == nil {
+		rest = append(rest, candidate{n, p, alone})
+	}
+	if e.running == nil {
+		e.running = map[string][]candidate{}
+	}
+	e.running[program] = rest
+	return p, err
+}

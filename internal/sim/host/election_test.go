@@ -1,0 +1,58 @@
+package host
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/sim/kubelet"
+)
+
+// commandLine is what a process was started with.
+func commandLine(t *testing.T, p kubelet.Process) string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/" + pidOf(p) + "/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "\x00", " ")
+}
+
+// A scheduler that is the only one has no lease to lose; a second one makes both
+// candidates of an election.
+func TestElection(t *testing.T) {
+	const command = "kube-scheduler --leader-elect=true --bind-address=127.0.0.1"
+	e := &election{}
+	first, second := testNode(t), testNode(t)
+	first.election, second.election = e, e
+	alone, err := first.StartProcess(t.Context(), processSpec(first, "kube-scheduler", command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line := commandLine(t, alone); !strings.Contains(line, "--leader-elect=false") || strings.Contains(line, "--leader-elect=true") {
+		t.Errorf("the only one runs as %s", line)
+	}
+	other, err := second.StartProcess(t.Context(), processSpec(second, "kube-scheduler", command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-alone.Done() // its kubelet starts it again
+	again, err := first.StartProcess(t.Context(), processSpec(first, "kube-scheduler", command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []kubelet.Process{other, again} {
+		if line := commandLine(t, p); !strings.Contains(line, "--leader-elect=true") || !strings.Contains(line, "--leader-elect-renew-deadline=30s") {
+			t.Errorf("one of two runs as %s", line)
+		}
+	}
+}
+
+func pidOf(p kubelet.Process) string {
+	s, ok := p.(*staticProcess)
+	if !ok {
+		return ""
+	}
+	return strconv.Itoa(s.State().PID)
+}

@@ -1,0 +1,205 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubelet"
+)
+
+// GuestFault is something that a guest can be made to have.
+type GuestFault struct {
+	Name string `json:"name"`
+	// OS is Windows, or any.
+	OS string `json:"os"`
+	// Comes is boot or at once.
+	Comes string `json:"comes"`
+	Does  string `json:"does"`
+}
+
+// GuestFaults lists what guests can be made to have.
+func GuestFaults() []GuestFault {
+	var out []GuestFault
+	for _, a := range guest.Faults() {
+		d := GuestFault{Name: a.Name, OS: "any", Comes: "at once", Does: a.Does}
+		if a.OS != "" {
+			d.OS = a.OS
+		}
+		if a.Boot() {
+			d.Comes = "boot"
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// CheckGuestFault refuses a rule for a guest fault that is not known.
+func CheckGuestFault(r fault.Rule) error {
+	if r.Kind != fault.Guest {
+		return nil
+	}
+	if _, known := guest.FindFault(r.GuestFault); !known {
+		return fmt.Errorf("guest fault %q is not known: casement azure faults ailments", r.GuestFault)
+	}
+	return nil
+}
+
+func faultTarget(vm host.VM) fault.Target {
+	kind := "Microsoft.Compute/virtualMachines"
+	if vm.ScaleSet != "" && strings.Contains(strings.ToLower(vm.ID), "/virtualmachinescalesets/") {
+		kind = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
+	}
+	return fault.Target{Type: kind, Group: vm.ResourceGroup, Name: vm.Name}
+}
+
+// bootFaults are the guest faults that a VM's first boot has by the rules in force.
+func (m *Host) bootFaults(g *machine) []guest.Fault {
+	var out []guest.Fault
+	for _, r := range m.azure.Faults.List() {
+		a, known := guest.FindFault(r.GuestFault)
+		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS || !m.azure.Faults.StrikeBy(r.ID, faultTarget(g.vm)) {
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// corrupting corrupts the bootstrap secret on its way to a guest that fetches it from a
+// vault, as its custom data would be.
+type corrupting struct {
+	http.RoundTripper
+	faults []guest.Fault
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err != nil || len(s.faults) == 0 || !strings.HasPrefix(r.URL.Path, "/secrets/") {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	var bundle map[string]any
+	if json.Unmarshal(body, &bundle) == nil {
+		if value, ok := bundle["value"].(string); ok {
+			for _, a := range s.faults {
+				value = a.CorruptSecret(value)
+			}
+			bundle["value"] = value
+			if corrupted, err := json.Marshal(bundle); err == nil {
+				body = corrupted
+			}
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, nil
+}
+
+// inject brings the guest faults of the rules in force upon a running guest, each rule
+// once.
+func (m *Host) inject(g *machine, rules ...fault.Rule) {
+	for _, r := range rules {
+		a, known := guest.FindFault(r.GuestFault)
+		if r.Kind != fault.Guest || !known || a.Boot() || a.OS != "" && a.OS != g.vm.OS {
+			continue
+		}
+		m.mu.Lock()
+		body, n, again := g.guest, g.node, g.injected[r.ID]
+		m.mu.Unlock()
+		if body == nil || again || !m.azure.Faults.StrikeBy(r.ID, faultTarget(g.vm)) {
+			continue
+		}
+		m.mu.Lock()
+		g.injected[r.ID] = true
+		m.mu.Unlock()
+		if err := body.Inject(a); err != nil {
+			m.config.Log.Error(err, "a guest fault was not brought about", "vm", g.vm.Name)
+		}
+		n.look()
+	}
+}
+
+// Inject applies a new rule to the guests that run.
+func (m *Host) Inject(r fault.Rule) {
+	for _, g := range m.all() {
+		m.inject(g, r)
+	}
+}
+
+// Recover undoes what a rule that is cleared has done to guests that run.
+func (m *Host) Recover(r fault.Rule) {
+	a, known := guest.FindFault(r.GuestFault)
+	if !known {
+		return
+	}
+	for _, g := range m.all() {
+		m.mu.Lock()
+		body, n, has := g.guest, g.node, g.injected[r.ID]
+		delete(g.injected, r.ID)
+		m.mu.Unlock()
+		if body == nil || !has {
+			continue
+		}
+		if err := body.Heal(a); err != nil {
+			m.config.Log.Error(err, "a guest fault was not healed", "vm", g.vm.Name)
+		}
+		n.look()
+	}
+}
+
+func (m *Host) all() []*machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*machine
+	for _, g := range m.byID {
+		out = append(out, g)
+	}
+	return out
+}
+
+// look lets the kubelet see at once what has changed.
+func (n *node) look() {
+	n.mu.Lock()
+	k := n.kubelet
+	n.mu.Unlock()
+	if k != nil {
+		k.Look()
+	}
+}
+
+// evictionShare is the free share of the disk below which a kubelet evicts by default:
+// nodefs.available<10%.
+const evictionShare = 0.1
+
+// health is what the kubelet finds wrong with its machine.
+func (n *node) health() kubelet.Health {
+	m := n.body.Machine()
+	v := m.Pulse.Get()
+	h := kubelet.Health{DiskFull: v.Free < evictionShare, PodsCutOff: !v.PodNetwork}
+	runtime, _, _ := strings.Cut(m.Image.Runtime, ":")
+	if s, ok := m.Services.Get(runtime); ok {
+		h.RuntimeDown = !s.Running
+	}
+	switch {
+	case n.vm.OS != guest.Windows:
+	case !v.PauseImage:
+		h.Sandbox = fmt.Sprintf("rpc error: code = Unknown desc = failed to get sandbox image: failed to pull image: no matching manifest for windows(%s)/amd64 in the manifest list entries", m.Image.Build)
+	case v.StaleEndpoints > maxEndpoints:
+		h.Sandbox = "rpc error: code = Unknown desc = failed to setup network for sandbox: hcnCreateEndpoint failed in Win32: There are no more endpoints available from the endpoint mapper. (0x803b0014)"
+	}
+	return h
+}
+
+// maxEndpoints is what a node's overlay of one /24 can have.
+const maxEndpoints = 256

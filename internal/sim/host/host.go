@@ -1,0 +1,354 @@
+// Package host runs the machines of the local Azure: it implements Host of azuresim with a
+// guest for each VM, its kubelet, the processes of its static pods, kubeadm, SSH and Remote
+// Desktop, and the metadata service. Guests of an earlier run start again in turns, and one
+// whose boot ended this process goes into quarantine.
+//
+// It refuses to know the plane: it has a directory, a network and the local Azure's answers,
+// and no management cluster. Only internal/plane and tests may import it.
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/stub"
+	"casement.dev/casement/internal/windows"
+)
+
+// Host boots a guest for each VM of the local Azure. It implements host.Host,
+// host.Breaker and host.PasswordSetter of azuresim.
+type Host struct {
+	config  Config
+	azure   Azure           // set before ready is closed
+	changed func(id string) // set before ready is closed
+	ready   chan struct{}
+	ctx     context.Context
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+
+	mu       sync.Mutex
+	byID     map[string]*machine
+	clusters map[string]*stub.Cluster
+	pools    map[string]*podPool
+
+	// suspects has one place, for the guest that boots with the mark of a process that
+	// died from within.
+	suspects chan struct{}
+
+	// elections are by cluster, waiting the guests of an earlier run whose turn has not
+	// come.
+	elections map[string]*election
+	waiting   []*machine
+}
+
+// Config says where a Host keeps its machines.
+type Config struct {
+	// Dir has a folder for each machine below vms, and below egress the sockets through
+	// which API servers reach their nodes.
+	Dir string
+	// LogFile is where the Go runtime writes why this process died, for the quarantine of
+	// a guest that ended it.
+	LogFile string
+	// Records are of the processes that machines run.
+	Records process.Records
+	Log     logr.Logger
+}
+
+// Azure is what machines meet of the local Azure and its network.
+type Azure struct {
+	Network *fabric.Fabric
+	// Faults are the rules by which guests fail.
+	Faults *fault.Set
+	// Cloud is how the cloud provider's stub reaches ARM.
+	Cloud stub.Azure
+	// Identity answers for the token endpoint of a machine's identities.
+	Identity func(w http.ResponseWriter, r *http.Request, assigned []string)
+	// Roots are the CAs that guests trust Azure by.
+	Roots *x509.CertPool
+}
+
+// New returns a Host whose machines wait for Open.
+func New(config Config) *Host {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Host{
+		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
+		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
+	}
+}
+
+// Open lets the guests run; those of an earlier run wait for Resume. changed is called
+// with the ID of a VM whose View is another than before. Open is called once.
+func (m *Host) Open(azure Azure, changed func(id string)) {
+	m.mu.Lock()
+	m.azure, m.changed = azure, changed
+	m.mu.Unlock()
+	close(m.ready)
+}
+
+// Close ends all guests; their disks stay.
+func (m *Host) Close() {
+	m.stop()
+	m.work.Wait()
+}
+
+func machineKey(id string) string { return strings.ToLower(id) }
+
+// home is the directory of a VM: its resource group and its name. An instance of a
+// scale set is there as "set@number", which is no name of a VM.
+func (m *Host) home(id string) string {
+	parts := strings.Split(strings.Trim(machineKey(id), "/"), "/") // subscriptions/S/resourcegroups/G/providers/NS/type/name[/type/name]
+	if len(parts) < 8 {
+		return filepath.Join(m.config.Dir, "vms", "-", path.Base(machineKey(id)))
+	}
+	name := parts[7]
+	if len(parts) > 9 {
+		name += "@" + parts[9]
+	}
+	return filepath.Join(m.config.Dir, "vms", parts[3], name)
+}
+
+// find is the machine of a VM, nil for none.
+func (m *Host) find(id string) *machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byID[machineKey(id)]
+}
+
+// Has tells whether a VM has a machine here.
+func (m *Host) Has(id string) bool { return m.find(id) != nil }
+
+// body is the guest of a VM that has one by now.
+func (m *Host) body(id string) (*guest.Guest, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.byID[machineKey(id)]; g != nil && g.guest != nil {
+		return g.guest, nil
+	}
+	return nil, fmt.Errorf("the VM has no running guest")
+}
+
+// Start implements host.Host.
+func (m *Host) Start(vm host.VM) {
+	m.Stop(vm.ID)
+	select {
+	case <-m.ready: // a user's wish, and no guest of an earlier run
+		m.forgive(vm.ID)
+	default:
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	g := &machine{vm: vm, cancel: cancel, done: make(chan struct{}), injected: map[string]bool{}}
+	m.mu.Lock()
+	m.byID[machineKey(vm.ID)] = g
+	if m.changed == nil {
+		g.turn = newTurn()
+		m.waiting = append(m.waiting, g)
+	}
+	m.mu.Unlock()
+	m.work.Go(func() {
+		defer close(g.done)
+		defer g.booted()
+		select {
+		case <-m.ready:
+		case <-ctx.Done():
+			return
+		}
+		if !g.turn.await(ctx) {
+			return
+		}
+		m.runAgain(ctx, g)
+		m.changed(vm.ID)
+	})
+}
+
+// election returns that of a cluster.
+func (m *Host) election(key string) *election {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.elections[key] == nil {
+		m.elections[key] = &election{}
+	}
+	return m.elections[key]
+}
+
+// pool returns the pod addresses of a cluster.
+func (m *Host) pool(key string) *podPool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.pools[key] == nil {
+		m.pools[key] = &podPool{used: map[netip.Addr]bool{}}
+	}
+	return m.pools[key]
+}
+
+// cluster returns the programs of a cluster.
+func (m *Host) cluster(key, vnet string) *stub.Cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clusters[key] == nil {
+		m.clusters[key] = stub.New(stub.Config{Key: key, VNetID: vnet, Fabric: m.azure.Network, Azure: m.azure.Cloud, Log: slog.New(logr.ToSlogHandler(m.config.Log))})
+	}
+	return m.clusters[key]
+}
+
+// Stop implements host.Host.
+func (m *Host) Stop(id string) {
+	if g := m.find(id); g != nil {
+		g.cancel()
+		<-g.done
+	}
+}
+
+// Delete implements host.Host.
+func (m *Host) Delete(ctx context.Context, id string) error {
+	if g := m.find(id); g != nil {
+		g.cancel()
+		select {
+		case <-g.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	m.mu.Lock()
+	delete(m.byID, machineKey(id))
+	m.mu.Unlock()
+	return os.RemoveAll(m.home(id))
+}
+
+// View implements host.Host.
+func (m *Host) View(id string) host.View {
+	m.mu.Lock()
+	g := m.byID[machineKey(id)]
+	if g == nil || g.guest == nil || broken(g.err) {
+		defer m.mu.Unlock()
+		if g != nil && g.err != nil {
+			return host.View{Provisioned: host.ProvisioningFailed, Message: g.err.Error()}
+		}
+		return host.View{}
+	}
+	body := g.guest
+	m.mu.Unlock()
+	s := body.Status()
+	view := host.View{Message: s.Message, AgentReady: s.Phase == guest.PhaseRunning}
+	switch s.Provisioned {
+	case guest.ProvisionedReady:
+		view.Provisioned = host.ProvisioningReady
+	case guest.ProvisionedFailed:
+		view.Provisioned = host.ProvisioningFailed
+	}
+	return view
+}
+
+// Broken implements host.Breaker.
+func (m *Host) Broken(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.byID[machineKey(id)]; g != nil && broken(g.err) {
+		return g.err.Error()
+	}
+	return ""
+}
+
+// Run implements host.Host.
+func (m *Host) Run(ctx context.Context, id, script string) (code int, stdout, stderr string, err error) {
+	body, err := m.body(id)
+	if err != nil {
+		return 0, "", "", err
+	}
+	var out, errOut bytes.Buffer
+	code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	return code, out.String(), errOut.String(), nil
+}
+
+// SetPassword implements host.PasswordSetter. What it says on the console is who
+// had a password set, and not which.
+func (m *Host) SetPassword(_ context.Context, id, user, password string) error {
+	body, err := m.body(id)
+	if err != nil {
+		return err
+	}
+	if err := body.Machine().SetPassword(user, password); err != nil {
+		return err
+	}
+	fmt.Fprintf(body.Machine().Console, "guest: VMAccess set the password of user %s\n", user)
+	if row, ok := body.Services().Get("TermService"); ok && !row.Running {
+		return body.Services().Start("TermService")
+	}
+	return nil
+}
+
+// Console implements host.Host.
+func (m *Host) Console(id string) []byte {
+	data, err := os.ReadFile(filepath.Join(m.home(id), "console.log"))
+	if err != nil {
+		return nil // it has not booted
+	}
+	return data
+}
+
+// Guest is one simulated VM.
+type Guest struct {
+	// ID is the VM's ARM resource ID.
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	OS       string `json:"os"`
+	Phase    string `json:"phase"`
+	Message  string `json:"message,omitempty"`
+	Address  string `json:"address"`
+	Loopback string `json:"loopback"`
+	// Asked is the Kubernetes version that the VM's image holds; Runs is the one
+	// that the control plane processes on it really are, with emulation noted.
+	Asked string `json:"asked,omitempty"`
+	Runs  string `json:"runs,omitempty"`
+}
+
+// List describes the guests, by ID.
+func (m *Host) List() []Guest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Guest
+	for _, key := range slices.Sorted(maps.Keys(m.byID)) {
+		g := m.byID[key]
+		d := Guest{ID: g.vm.ID, Name: g.vm.Name, OS: g.vm.OS, Phase: "Starting"}
+		if len(g.vm.NICs) > 0 && len(g.vm.NICs[0].PrivateIPs) > 0 {
+			d.Address = g.vm.NICs[0].PrivateIPs[0]
+		}
+		if g.loopback.IsValid() {
+			d.Loopback = g.loopback.String()
+		}
+		if g.guest != nil {
+			d.Runs = g.node.runs()
+			s := g.guest.Status()
+			d.Phase, d.Message = string(s.Phase), s.Message
+		}
+		if g.turn.waits() {
+			d.Message = "it waits for its turn: guests of an earlier run start a few at a time"
+		}
+		if g.err != nil {
+			d.Phase, d.Message = "Failed", g.err.Error()
+		}
+		if contents, ok := windows.ParseImage(imageName(g.vm.Image)); ok {
+			d.Asked = contents.KubernetesVersion
+		}
+		out = append(out, d)
+	}
+	return out
+}

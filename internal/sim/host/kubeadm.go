@@ -1,0 +1,169 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubeadm"
+)
+
+// kubeadm is the guest's kubeadm command.
+func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
+	if len(p.Args) < 2 {
+		return p.Fail(1, "kubeadm: name a command: init or join")
+	}
+	config := flagValue(p.Args, "config")
+	if config != "" {
+		config = p.Abs(config)
+	}
+	var err error
+	switch p.Args[1] {
+	case "init":
+		err = n.boot(ctx, "init", config, p.Stdout)
+	case "join":
+		err = n.kubeadmJoin(ctx, config, p.Stdout)
+	default:
+		return p.Fail(1, "kubeadm: unknown command %q", p.Args[1])
+	}
+	if err != nil {
+		return p.Fail(1, "error: %v", err)
+	}
+	return 0
+}
+
+func flagValue(args []string, name string) string {
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, "--"+name+"="); ok {
+			return v
+		}
+		if a == "--"+name && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// boot runs a part of casement-kube's boot on this machine, while its kubelet runs
+// the static pods that boot writes.
+func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
+	binary, err := kubeproc.Find()
+	if err != nil {
+		return err
+	}
+	root, err := n.body.Path("/")
+	if err != nil {
+		return err
+	}
+	logs := filepath.Join(n.home, "kubeadm")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return err
+	}
+	log := filepath.Join(logs, "kubeadm.log")
+	spec, err := n.walled(process.Spec{
+		Name: "kubeadm", Path: binary, Log: log,
+		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
+			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
+	}, []string{logs}, nil)
+	if err != nil {
+		return err
+	}
+	code := 0
+	for until := time.Now().Add(bootPatience); ; {
+		if code, err = n.bootOnce(ctx, spec); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		// kubeadm's packages print some paths of this machine.
+		if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
+			return err
+		}
+		if code != killed || time.Now().After(until) {
+			break
+		}
+		fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
+		if err := os.Truncate(log, 0); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(bootPause):
+		}
+	}
+	if code != 0 {
+		return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
+	}
+	return nil
+}
+
+// How long kubeadm is started again that something outside the machine ends, as the kernel
+// does for lack of memory, and the pause before: its phases keep what they find done.
+const (
+	bootPatience = 2 * time.Minute
+	bootPause    = time.Second
+)
+
+// killed is the exit code of what a signal ended.
+const killed = -1
+
+// bootOnce runs the program to its end and returns its exit code.
+func (n *node) bootOnce(ctx context.Context, spec process.Spec) (code int, err error) {
+	p, err := process.Start(spec)
+	if err != nil {
+		return 0, err
+	}
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			p.Kill()
+			return 0, ctx.Err()
+		case <-poll.C:
+			n.startKubelet() // once boot has written its configuration
+		case <-p.Done():
+			return p.State().ExitCode, nil
+		}
+	}
+}
+
+func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) error {
+	m := n.body.Machine()
+	data, err := m.Root.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	socket := "unix:///var/run/containerd/containerd.sock"
+	if n.vm.OS == "Windows" {
+		socket = "npipe:////./pipe/containerd-containerd"
+	}
+	join, _, err := kubeadm.ParseJoin(data, n.vm.ComputerName)
+	if err != nil {
+		return err
+	}
+	err = kubeadm.Join(ctx, kubeadm.Options{
+		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
+		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out,
+		StartKubelet: func(context.Context) error {
+			n.stopKubelet()
+			n.startKubelet()
+			return nil
+		},
+	})
+	if err != nil || join.ControlPlane == nil {
+		return err
+	}
+	return n.boot(ctx, "join", config, out)
+}

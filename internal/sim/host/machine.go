@@ -1,0 +1,215 @@
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/windows"
+)
+
+// machine is one VM that has a guest.
+type machine struct {
+	vm       host.VM
+	guest    *guest.Guest
+	node     *node
+	loopback netip.Addr
+	cancel   context.CancelFunc
+	done     chan struct{}
+	err      error
+	turn     *turn // of a guest of an earlier run
+	// injected holds the fault rules that have struck the guest.
+	injected map[string]bool
+}
+
+// run boots a guest and serves what it answers on until ctx ends.
+func (m *Host) run(ctx context.Context, g *machine) error {
+	if err := os.MkdirAll(m.home(g.vm.ID), 0o700); err != nil {
+		return err
+	}
+	booted, err := m.beginBoot(ctx, g.vm.ID)
+	if err != nil {
+		return err
+	}
+	booted = sync.OnceFunc(booted)
+	defer booted()
+	spec, err := m.spec(g.vm)
+	if err != nil {
+		return err
+	}
+	faults := m.bootFaults(g)
+	for _, a := range faults {
+		spec.CustomData = a.Corrupt(spec.CustomData)
+	}
+	vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
+	loopback, err := m.azure.Network.Loopback(vnet, spec.IPs[0])
+	if err != nil {
+		return fmt.Errorf("find a loopback address for %s: %w", g.vm.Name, err)
+	}
+	console, err := os.OpenFile(filepath.Join(m.home(g.vm.ID), "console.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer console.Close()
+	name := clusterName(g.vm)
+	n := &node{
+		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network, cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
+		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
+		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records,
+	}
+	body, err := guest.New(guest.Config{
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: corrupting{m.web(n.origin), faults},
+		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
+	})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	n.body, n.podIPs = body, newNodePodIPs(m.pool(n.origin.Cluster), g.vm, body.Path)
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		n.close(end)
+	}()
+	m.mu.Lock()
+	g.guest, g.node, g.loopback = body, n, loopback
+	m.mu.Unlock()
+	m.inject(g, m.azure.Faults.List()...)
+	var services sync.WaitGroup
+	defer services.Wait()
+	if err := m.serve(ctx, n, &services); err != nil {
+		return err
+	}
+	if err := body.Boot(ctx); err != nil {
+		return err
+	}
+	booted()
+	g.booted()
+	<-ctx.Done()
+	return nil
+}
+
+// serve begins what a machine answers on: SSH, Remote Desktop on Windows, and the egress
+// that its API server would dial through. All of it ends with ctx.
+func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) error {
+	begin := func(what string, run func() error) {
+		services.Go(func() {
+			if err := run(); err != nil && ctx.Err() == nil {
+				m.config.Log.Error(err, what+" ended", "vm", n.vm.Name)
+			}
+		})
+	}
+	shell, err := m.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 22, "ssh "+n.vm.Name)
+	if err != nil {
+		return err
+	}
+	if n.vm.OS == guest.Windows {
+		desktop, err := m.azure.Network.Listen(n.origin.VNetID, n.origin.IP, 3389, "rdp "+n.vm.Name)
+		if err != nil {
+			return err
+		}
+		begin("Remote Desktop", func() error { return n.body.ServeRDP(ctx, desktop) })
+	}
+	begin("sshd", func() error {
+		return n.body.ServeSSH(ctx, shell, func(ctx context.Context, address string) (net.Conn, error) {
+			return m.azure.Network.Dial(ctx, n.origin, "tcp", address)
+		})
+	})
+	begin("the egress socket", func() error { return n.serveEgress(ctx) })
+	return nil
+}
+
+// web carries what a guest asks by HTTP.
+func (m *Host) web(from fabric.Origin) http.RoundTripper {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return m.azure.Network.Dial(ctx, from, network, address)
+		},
+		TLSClientConfig:   &tls.Config{RootCAs: m.azure.Roots, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
+}
+
+// stopTimeout bounds the end of a VM's processes.
+const stopTimeout = 10 * time.Second
+
+// clusterName is the cluster that a VM belongs to, by the tag that its provider
+// marks it with.
+func clusterName(vm host.VM) string {
+	const tag = "sigs.k8s.io_cluster-api-provider-azure_cluster_"
+	for name := range vm.Tags {
+		if cluster, ok := strings.CutPrefix(name, tag); ok {
+			return cluster
+		}
+	}
+	return vm.ResourceGroup
+}
+
+// socket is the egress socket of a VM; its path must be short.
+func (m *Host) socket(id string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(machineKey(id))) // never fails (hash.Hash)
+	return filepath.Join(m.config.Dir, "egress", fmt.Sprintf("%016x.sock", h.Sum64()))
+}
+
+func (m *Host) spec(vm host.VM) (guest.Machine, error) {
+	contents, known := windows.ParseImage(imageName(vm.Image))
+	if !known {
+		if contents, known = plainContents(vm); known && contents.OS == windows.OSWindows {
+			vm.CustomData = nil // no cloudbase-init on it: Windows only writes it to a file
+		}
+	}
+	if !known {
+		return guest.Machine{}, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
+	}
+	spec := guest.Machine{
+		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
+		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys,
+		Image: guest.Image{
+			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
+			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
+		},
+	}
+	if contents.Release.Name != "" {
+		spec.Image.Release = contents.Release.Name
+	}
+	if contents.KubeletService {
+		spec.Image.ServiceManager = guest.WindowsService
+	}
+	for _, nic := range vm.NICs {
+		for _, text := range nic.PrivateIPs {
+			ip, err := netip.ParseAddr(text)
+			if err != nil {
+				return spec, fmt.Errorf("VM %s: address of %s: %w", vm.Name, nic.ID, err)
+			}
+			spec.IPs = append(spec.IPs, ip)
+		}
+	}
+	for _, d := range vm.DataDisks {
+		spec.DataDisks = append(spec.DataDisks, guest.DataDisk{LUN: d.LUN, SizeGB: d.SizeGiB})
+	}
+	return spec, nil
+}
+
+func imageName(i host.Image) string {
+	if i.Source != "" {
+		return i.Source
+	}
+	if i.ID != "" {
+		return i.ID
+	}
+	return strings.Join([]string{i.Publisher, i.Offer, i.SKU, i.Version}, ":")
+}

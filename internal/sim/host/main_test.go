@@ -1,0 +1,60 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// TestMain lets the test binary play the program that a machine starts, casement-kube.
+func TestMain(m *testing.M) {
+	if strings.HasSuffix(os.Args[0], ".test") {
+		os.Exit(m.Run())
+	}
+	playKube()
+}
+
+// logName is the log of a test's process, in its directory.
+const logName = "casement.log"
+
+func testHost(dir string) *Host {
+	return New(Config{Dir: dir, LogFile: filepath.Join(dir, logName), Log: logr.Discard()})
+}
+
+func writeFile(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// playKube is casement-kube, as far as it reads a kubeconfig and makes a data directory.
+func playKube() {
+	for _, arg := range os.Args[1:] {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "--kubeconfig":
+			if config, err := clientcmd.BuildConfigFromFlags("", value); err == nil {
+				if client, err := rest.HTTPClientFor(config); err == nil {
+					_, _ = client.Get(config.Host) // no server answers there: a program would run before
+				}
+			}
+		case "--data-dir":
+			if err := os.MkdirAll(value, 0o700); err != nil {
+				panic(err)
+			}
+		}
+	}
+	fmt.Println("up")
+	time.Sleep(time.Hour) // until it is ended
+}

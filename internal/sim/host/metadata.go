@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/limit"
+)
+
+// metadataAddress is Azure's instance metadata service.
+const metadataAddress = "169.254.169.254:80"
+
+// IdentityPath is where the metadata service issues tokens.
+const IdentityPath = "/metadata/identity/oauth2/token"
+
+// External answers what a guest dials outside of its network: the metadata
+// service, and the hosts of Azure that the local one stands for, such as key vaults.
+// Everything else is refused, so that nothing leaves this machine.
+func (m *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
+	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.azure.Cloud.Endpoint, "https://"))
+	}
+	if address != metadataAddress {
+		return nil, fmt.Errorf("%s is not part of the local plane", address)
+	}
+	vm, ok := m.at(from)
+	if !ok {
+		return nil, fmt.Errorf("no VM has the address %s", from.IP)
+	}
+	client, server := net.Pipe()
+	l := newPipeListener(server)
+	go func() {
+		serve := func(w http.ResponseWriter, r *http.Request) { m.serveMetadata(w, r, vm) }
+		_ = limit.Default().Server(http.HandlerFunc(serve)).Serve(l) // ends with the connection
+	}()
+	return client, nil
+}
+
+func (m *Host) at(from fabric.Origin) (host.VM, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.byID {
+		if len(g.vm.NICs) == 0 || len(g.vm.NICs[0].PrivateIPs) == 0 {
+			continue
+		}
+		vnet, _, _ := strings.Cut(g.vm.NICs[0].SubnetID, "/subnets/")
+		if strings.EqualFold(vnet, from.VNetID) && g.vm.NICs[0].PrivateIPs[0] == from.IP.String() {
+			return g.vm, true
+		}
+	}
+	return host.VM{}, false
+}
+
+// serveMetadata is the instance document, the part that cloud providers and loaders
+// read, and the tokens of the machine's identities.
+func (m *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM) {
+	if r.Header.Get("Metadata") != "true" {
+		http.Error(w, `{"error":"Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
+		return
+	}
+	switch r.URL.Path {
+	case "/metadata/instance":
+	case "/metadata/instance/compute/osProfile/computerName":
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprint(w, vm.ComputerName)
+		return
+	case IdentityPath:
+		m.azure.Identity(w, r, vm.Identities)
+		return
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	doc := map[string]any{
+		"compute": map[string]any{"resourceId": vm.ID, "vmScaleSetName": vm.ScaleSet, "location": vm.Location, "vmSize": vm.Size, "zone": vm.Zone, "name": vm.Name, "osProfile": map[string]any{"computerName": vm.ComputerName, "adminUsername": vm.AdminUsername}, "resourceGroupName": vm.ResourceGroup, "osType": vm.OS},
+		"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{"ipAddress": []any{map[string]any{"privateIpAddress": vm.NICs[0].PrivateIPs[0], "publicIpAddress": ""}}}}}},
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(doc)
+}
+
+// pipeListener gives out one connection and ends with it.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener(conn net.Conn) *pipeListener {
+	l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	l.conns <- closingConn{conn, l}
+	return l
+}
+
+// closingConn closes its listener with itself.
+type closingConn struct {
+	net.Conn
+	l *pipeListener
+}
+
+func (c closingConn) Close() error {
+	err := c.Conn.Close()
+	c.l.once.Do(func() { close(c.l.closed) })
+	return err
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: metadataAddress, Net: "pipe"} }

@@ -1,0 +1,232 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/stub"
+)
+
+// node is what makes a VM a Kubernetes node: its kubelet service, the static
+// pods that run as processes, and kubeadm.
+type node struct {
+	vm       host.VM
+	socket   string // of the egress
+	body     *guest.Guest
+	home     string
+	loopback netip.Addr
+	origin   fabric.Origin
+	net      *fabric.Fabric
+	cluster  *stub.Cluster
+	podIPs   *nodePodIPs
+	cloud    stub.Azure
+	election *election       // of the cluster; nil lets each be a candidate
+	records  process.Records // of its processes
+	console  io.Writer
+	runtime  *kubelet.Runtime
+	ctx      context.Context
+	work     sync.WaitGroup
+
+	mu        sync.Mutex
+	kubelet   *kubelet.Kubelet
+	stop      context.CancelFunc // of the kubelet that runs
+	ended     chan struct{}
+	processes map[processKey]*staticProcess
+}
+
+// Guest paths that tell whether kubeadm has set the kubelet up.
+const (
+	kubeletConfig = "/var/lib/kubelet/config.yaml"
+	kubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"
+)
+
+// service follows what the guest does to its kubelet service.
+func (n *node) service(name string, action guest.Action) {
+	if name != "kubelet" {
+		n.look()
+		return
+	}
+	if action == guest.Started {
+		n.startKubelet()
+	} else {
+		n.stopKubelet()
+	}
+}
+
+// startKubelet starts the simulated kubelet; one that has no configuration ends
+// at once, as the real one does before kubeadm ran.
+func (n *node) startKubelet() {
+	path, err := n.body.Path(kubeletConfig)
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(path); err != nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stop != nil {
+		return
+	}
+	config := n.kubeletConfig()
+	file, err := n.kubeletLog()
+	if err != nil {
+		fmt.Fprintf(n.console, "kubelet: it keeps no log of its own: %v\n", err)
+	} else {
+		config.Log = io.MultiWriter(n.console, file)
+	}
+	k, err := kubelet.New(config)
+	if err != nil {
+		file.Close()
+		fmt.Fprintf(n.console, "kubelet: %v\n", err)
+		return
+	}
+	ctx, stop := context.WithCancel(n.ctx)
+	ended := make(chan struct{})
+	n.stop, n.ended, n.kubelet = stop, ended, k
+	go func() {
+		defer close(ended)
+		defer file.Close()
+		n.supervise(ctx, k, config)
+	}()
+}
+
+// kubeletRestart is how long systemd waits before it starts a kubelet again that ended
+// (RestartSec of kubeadm's unit).
+const kubeletRestart = 10 * time.Second
+
+// supervise runs a kubelet, and another one when it ends by itself, until ctx ends.
+func (n *node) supervise(ctx context.Context, k *kubelet.Kubelet, config kubelet.Config) {
+	for {
+		err := k.Run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		fmt.Fprintf(n.console, "kubelet: %v\n", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(kubeletRestart):
+		}
+		if k, err = kubelet.New(config); err != nil {
+			fmt.Fprintf(n.console, "kubelet: %v\n", err)
+			return
+		}
+		n.mu.Lock()
+		n.kubelet = k
+		n.mu.Unlock()
+	}
+}
+
+// kubeletLog opens the file where the guest's own tools look for the kubelet's log.
+func (n *node) kubeletLog() (*os.File, error) {
+	path, err := n.body.Path(n.body.Machine().UnitLog("kubelet"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+}
+
+func (n *node) stopKubelet() {
+	n.mu.Lock()
+	stop, ended := n.stop, n.ended
+	n.stop, n.kubelet = nil, nil
+	n.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-ended
+	}
+}
+
+// close ends the kubelet, the containers and the static pods.
+func (n *node) close(ctx context.Context) {
+	n.stopKubelet()
+	n.runtime.Close()
+	n.stopProcesses(ctx)
+	n.work.Wait()
+}
+
+func (n *node) kubeletConfig() kubelet.Config {
+	m := n.body.Machine()
+	var args []string
+	if path, err := n.body.Path(kubeletFlags); err == nil {
+		if env, err := os.ReadFile(path); err == nil {
+			args = kubelet.EnvArgs(env)
+		}
+	}
+	build := ""
+	if n.vm.OS == "Windows" {
+		build = strings.Join(strings.SplitN(m.Image.Build, ".", 4)[:3], ".")
+	}
+	return kubelet.Config{
+		Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Release: kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
+		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP, Listen: net.JoinHostPort(n.loopback.String(), "10250"),
+		Version: m.Image.KubernetesVersion, RuntimeVersion: m.Image.Runtime + "://" + m.Image.RuntimeVersion, Args: args,
+		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
+		Cloud:     kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size, Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
+		Dial:      n.dial,
+		Processes: n,
+		Programs:  n.cluster.Find,
+		Exec:      n.exec,
+		Network:   n.net.Cluster(n.origin.Cluster),
+		PodIPs:    n.podIPs,
+		Runtime:   n.runtime,
+		Health:    n.health,
+		Log:       n.console,
+	}
+}
+
+// exec runs a command in a container of this machine.
+func (n *node) exec(ctx context.Context, e kubelet.ExecSpec) (int, error) {
+	image := n.body.Machine().Image
+	c, err := guest.NewContainer(guest.ContainerSpec{
+		Dir: e.Dir, OS: n.vm.OS, Build: image.Build, Image: e.Container.Image, Hostname: cmp.Or(e.Pod.Spec.Hostname, e.Pod.Name),
+		Env: e.Vars, WorkingDir: e.Container.WorkingDir, IPs: e.IPs,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	return c.Exec(ctx, e.Command, e.Stdin, e.Stdout, e.Stderr, e.TTY)
+}
+
+func (n *node) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	// The components of this machine name its own sockets by the loopback address.
+	if host, _, err := net.SplitHostPort(address); err == nil && host == n.loopback.String() {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	}
+	if !n.body.Machine().Pulse.Get().Network {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: i/o timeout", address)}
+	}
+	return n.net.Dial(ctx, n.origin, network, address)
+}
+
+// serveEgress lets the API server of this machine reach nodes, pods and services.
+func (n *node) serveEgress(ctx context.Context) error {
+	if err := os.WriteFile(filepath.Join(n.home, "egress.yaml"), fabric.EgressConfig(n.socket), 0o600); err != nil {
+		return err
+	}
+	if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return n.net.ServeEgress(ctx, n.socket, n.origin)
+}

@@ -1,0 +1,32 @@
+package host
+
+import (
+	"cmp"
+	"strings"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/windows"
+)
+
+// plainContents is what is on a marketplace image that is no Kubernetes node
+// image: the system alone.
+func plainContents(vm host.VM) (windows.Contents, bool) {
+	sku := strings.ToLower(vm.Image.SKU)
+	switch {
+	case strings.EqualFold(vm.Image.Publisher, "MicrosoftWindowsServer"):
+		for _, year := range []string{"2025", "2022", "2019"} {
+			if r, ok := windows.ReleaseByName(year); ok && strings.Contains(sku, year) {
+				return windows.Contents{OS: windows.OSWindows, Release: r, OSImage: r.OSImage, KernelVersion: r.KernelVersion()}, true
+			}
+		}
+	case strings.EqualFold(vm.Image.Publisher, "Canonical"):
+		distribution := "22.04"
+		for _, d := range []string{"24_04", "20_04", "18_04"} {
+			if strings.Contains(sku, d) {
+				distribution = strings.ReplaceAll(d, "_", ".")
+			}
+		}
+		return windows.Contents{OS: windows.OSLinux, Distribution: distribution, OSImage: "Ubuntu " + distribution + " LTS", KernelVersion: cmp.Or(map[string]string{"24.04": "6.8.0-1031-azure"}[distribution], "6.5.0-1025-azure")}, true
+	}
+	return windows.Contents{}, false
+}

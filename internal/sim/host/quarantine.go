@@ -1,0 +1,193 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest"
+)
+
+// A guest's boot interprets what a stranger wrote. Bounds keep it from harm; where
+// one is missing, the supervisor dies while the guest boots, and would again at each
+// start. So a boot leaves a mark on the disk for as long as it lasts, and a guest
+// with the mark of a dead supervisor is a suspect: it is not booted any more after
+// maxStrikes deaths from within, or one that was clearly its own. A supervisor that was
+// ended from outside, by a user or with the machine, says nothing about a guest.
+// Suspects of a death from within begin one after the other, so that the next death
+// has one alone.
+type bootMark struct {
+	// Strikes counts the supervisors that died from within while the guest booted,
+	// this one included for as long as it lives.
+	Strikes int `json:"strikes"`
+	// Process says which one it was last.
+	Process string `json:"conductor"`
+	// Log is the size of the supervisor's log when the boot began, in bytes.
+	Log int64 `json:"log"`
+	// OutOfMemory counts the processes that the kernel had ended for want of memory
+	// when the boot began.
+	OutOfMemory int64 `json:"outOfMemory,omitempty"`
+	// Quarantine is why the guest is not booted any more, or nothing.
+	Quarantine string `json:"quarantine,omitempty"`
+}
+
+// maxStrikes is how many supervisors may die from within while a guest boots.
+const maxStrikes = 3
+
+// suspectLead is how long a suspect boots before the next one begins; it harms
+// within moments. suspectWait bounds the wait for that.
+const (
+	suspectLead = 3 * time.Second
+	suspectWait = 30 * time.Second
+)
+
+// errQuarantine is of a guest that is not booted.
+var errQuarantine = errors.New("the guest is in quarantine")
+
+// broken says whether a guest cannot run on this host until somebody acts.
+func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(err, guest.ErrDamaged) }
+
+// thisProcess tells this process from those before it.
+var thisProcess = fmt.Sprintf("%d at %s", os.Getpid(), time.Now().Format(time.RFC3339Nano))
+
+func (m *Host) markFile(id string) string { return filepath.Join(m.home(id), "booting.json") }
+
+func (m *Host) readMark(id string) (bootMark, bool) {
+	var mark bootMark
+	data, err := os.ReadFile(m.markFile(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return mark, false
+	}
+	if err != nil || json.Unmarshal(data, &mark) != nil {
+		return bootMark{Strikes: 1}, true // cut off while it was written
+	}
+	return mark, true
+}
+
+func (m *Host) writeMark(id string, mark bootMark) error {
+	data, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(m.markFile(id), data, 0o600)
+}
+
+// beginBoot marks that a guest boots. The error is one of a guest in quarantine.
+// done is called when the boot has ended, well or not.
+func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error) {
+	mark, suspect := m.readMark(id)
+	suspect = suspect && mark.Process != thisProcess
+	if suspect && !m.fromWithin(mark) {
+		mark.Strikes = max(0, mark.Strikes-1)
+	}
+	if suspect && mark.Quarantine == "" {
+		if mark.Quarantine = m.judge(mark); mark.Quarantine != "" {
+			if err := m.writeMark(id, mark); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if mark.Quarantine != "" {
+		return nil, fmt.Errorf("%w and not booted: %s; delete the VM, or start it again through Azure to try once more", errQuarantine, mark.Quarantine)
+	}
+	if suspect && diedBy(m.config.LogFile, mark.Log) != "" {
+		m.awaitSuspects(ctx)
+	}
+	if mark.Process != thisProcess {
+		mark.Strikes++
+	}
+	mark.Process, mark.OutOfMemory = thisProcess, outOfMemory()
+	if info, err := os.Stat(m.config.LogFile); err == nil {
+		mark.Log = info.Size()
+	}
+	if err := m.writeMark(id, mark); err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := os.Remove(m.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.config.Log.Error(err, "a guest's mark of booting stays")
+		}
+	}, nil
+}
+
+// awaitSuspects returns when the suspect before has had its lead.
+func (m *Host) awaitSuspects(ctx context.Context) {
+	wait := time.NewTimer(suspectWait)
+	defer wait.Stop()
+	select {
+	case m.suspects <- struct{}{}:
+		time.AfterFunc(suspectLead, func() { <-m.suspects })
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+}
+
+// fromWithin says whether the supervisor of a mark ended by itself, or the kernel may
+// have ended it because memory was exhausted.
+func (m *Host) fromWithin(mark bootMark) bool {
+	return diedBy(m.config.LogFile, mark.Log) != "" || outOfMemory() > mark.OutOfMemory
+}
+
+// outOfMemory returns how many processes the kernel has ended for want of memory since
+// the machine started; 0 where it does not say.
+func outOfMemory() int64 {
+	data, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// judge says why a guest that a supervisor died with goes into quarantine, or nothing.
+func (m *Host) judge(mark bootMark) string {
+	died := diedBy(m.config.LogFile, mark.Log)
+	marks, _ := filepath.Glob(filepath.Join(m.config.Dir, "vms", "*", "*", "booting.json")) // the pattern is good
+	switch {
+	case died != "" && len(marks) == 1:
+		return fmt.Sprintf("the plane died while this guest alone booted (%s)", died)
+	case mark.Strikes >= maxStrikes:
+		return fmt.Sprintf("the plane died %d times while this guest booted", mark.Strikes)
+	}
+	return ""
+}
+
+// forgive takes a guest out of quarantine.
+func (m *Host) forgive(id string) {
+	if err := os.Remove(m.markFile(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.config.Log.Error(err, "a guest stays in quarantine")
+	}
+}
+
+// diedBy finds in a supervisor's log, from an offset on, what the Go runtime says of
+// an end of its own; nothing for a process that was ended from outside.
+func diedBy(log string, from int64) string {
+	f, err := os.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text := make([]byte, 1<<20)
+	n, _ := f.ReadAt(text, from) // less than that is the rule
+	for line := range bytes.Lines(text[:n]) {
+		for _, sign := range []string{"fatal error: ", "panic: ", "runtime: out of memory"} {
+			if bytes.HasPrefix(line, []byte(sign)) {
+				return string(bytes.TrimSpace(line[:min(len(line), 120)]))
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+package host
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const (
+	killer    = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/killer"
+	bystander = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/bystander"
+)
+
+// TestSupervisorThatDies is the process of TestQuarantine that plays a supervisor.
+func TestSupervisorThatDies(t *testing.T) {
+	dir, how, boots := os.Getenv("QUARANTINE_DIR"), os.Getenv("QUARANTINE_HOW"), strings.Fields(os.Getenv("QUARANTINE_BOOTS"))
+	if dir == "" {
+		t.Skip("TestQuarantine runs this in a process of its own")
+	}
+	m := testHost(dir)
+	for _, id := range boots {
+		if _, err := m.beginBoot(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if how == "kill" {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	debug.SetMaxStack(1 << 20)
+	t.Log(deep(1))
+}
+
+// deep calls itself until the stack is full; last bounds it for who reads the code alone.
+//
+//go:noinline
+func deep(n int) int {
+	if n == last {
+		return n
+	}
+	return deep(n+1) + n
+}
+
+// last is more calls than any stack has room for.
+const last = 1 << 40
+
+// TestQuarantine holds that a guest whose boot ended the supervisor is not booted
+// again, and that one beside which it merely died is.
+func TestQuarantine(t *testing.T) {
+	for name, c := range map[string]struct {
+		deaths      []string // how, and who booted
+		quarantined string   // of the killer: why
+	}{
+		"its own fault, alone":          {[]string{"overflow killer"}, "stack overflow"},
+		"killed from outside, once":     {[]string{"kill killer"}, ""},
+		"killed from outside, twice":    {[]string{"kill killer", "kill killer"}, ""},
+		"killed from outside, often":    {[]string{"kill killer", "kill killer", "kill killer", "kill killer"}, ""},
+		"another booted too":            {[]string{"overflow killer bystander"}, ""},
+		"another booted the first time": {[]string{"overflow killer bystander", "overflow killer"}, "booted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			names := map[string]string{"killer": killer, "bystander": bystander}
+			for _, death := range c.deaths {
+				words := strings.Fields(death)
+				m := testHost(dir)
+				var boots []string
+				for id := range names {
+					if err := os.MkdirAll(m.home(names[id]), 0o700); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, w := range words[1:] {
+					boots = append(boots, names[w])
+				}
+				if len(words) == 2 { // the other has booted well meanwhile
+					m.forgive(bystander)
+				}
+				die(t, dir, words[0], boots)
+			}
+			m := testHost(dir)
+			done, err := m.beginBoot(t.Context(), killer)
+			if c.quarantined == "" {
+				if err != nil {
+					t.Fatalf("the guest is not booted: %v", err)
+				}
+				done()
+				if _, some := m.readMark(killer); some {
+					t.Error("a boot that has ended leaves its mark")
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.quarantined) || !strings.Contains(err.Error(), "delete the VM") {
+				t.Fatalf("error %v does not name %q", err, c.quarantined)
+			}
+			if done, err := m.beginBoot(t.Context(), bystander); err != nil {
+				t.Errorf("the bystander is not booted: %v", err)
+			} else {
+				done()
+			}
+			if _, err := testHost(dir).beginBoot(t.Context(), killer); err == nil {
+				t.Error("the quarantine does not last")
+			}
+			m.forgive(killer)
+			if _, err := m.beginBoot(t.Context(), killer); err != nil {
+				t.Errorf("a guest that is started through Azure is not booted: %v", err)
+			}
+		})
+	}
+}
+
+// die runs a supervisor that ends while guests boot.
+func die(t *testing.T, dir, how string, boots []string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(self, "-test.run=^TestSupervisorThatDies$")
+	cmd.Env = append(os.Environ(), "QUARANTINE_DIR="+dir, "QUARANTINE_HOW="+how, "QUARANTINE_BOOTS="+strings.Join(boots, " "))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err == nil {
+		t.Fatal("the supervisor did not die")
+	}
+}

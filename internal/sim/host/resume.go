@@ -1,0 +1,189 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// turn lets a guest of an earlier run start when it is its turn. A nil one is of a guest
+// that starts at once.
+type turn struct {
+	begin, booted chan struct{}
+	once          sync.Once
+}
+
+func newTurn() *turn { return &turn{begin: make(chan struct{}), booted: make(chan struct{})} }
+
+// await waits for the turn and returns false when ctx ends before it.
+func (t *turn) await(ctx context.Context) bool {
+	if t == nil {
+		return true
+	}
+	select {
+	case <-t.begin:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (t *turn) waits() bool {
+	if t == nil {
+		return false
+	}
+	select {
+	case <-t.begin:
+		return false
+	case <-t.booted:
+		return false
+	default:
+		return true
+	}
+}
+
+// booted tells that the boot is over, well or not, or will not be.
+func (g *machine) booted() {
+	if g.turn != nil {
+		g.turn.once.Do(func() { close(g.turn.booted) })
+	}
+}
+
+// atOnce is how many guests of an earlier run start at once.
+func atOnce() int { return max(2, runtime.NumCPU()) }
+
+// resumeTurn is how long a guest that starts may hold up the next: a boot that was cut off
+// may itself wait for another machine.
+const resumeTurn = 45 * time.Second
+
+// Resume lets the guests of an earlier run start, control planes first, a few at a time.
+// It returns at once; progress is told how many of all have begun.
+func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
+	m.mu.Lock()
+	held := m.waiting
+	m.waiting = nil
+	m.mu.Unlock()
+	slices.SortStableFunc(held, func(a, b *machine) int {
+		return cmp.Or(m.rank(a)-m.rank(b), cmp.Compare(machineKey(a.vm.ID), machineKey(b.vm.ID)))
+	})
+	if len(held) == 0 {
+		return
+	}
+	m.work.Go(func() {
+		slots := make(chan struct{}, atOnce())
+		for i, g := range held {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			case <-m.ctx.Done():
+				return
+			}
+			close(g.turn.begin)
+			progress(i+1, len(held))
+			m.work.Go(func() {
+				defer func() { <-slots }()
+				m.settle(g)
+			})
+		}
+	})
+}
+
+// rank is 0 for a machine on whose disk a control plane is.
+func (m *Host) rank(g *machine) int {
+	if m.controlPlane(g) {
+		return 0
+	}
+	return 1
+}
+
+func (m *Host) controlPlane(g *machine) bool {
+	_, err := os.Stat(filepath.Join(m.home(g.vm.ID), "rootfs", "etc", "kubernetes", "manifests", "kube-apiserver.yaml"))
+	return err == nil
+}
+
+// settlePeriod is how often settle looks for the API server.
+const settlePeriod = 100 * time.Millisecond
+
+// settle waits until a guest has booted and its API server, if it has one, listens.
+func (m *Host) settle(g *machine) {
+	end := time.NewTimer(resumeTurn)
+	defer end.Stop()
+	select {
+	case <-g.turn.booted:
+	case <-end.C:
+		return
+	}
+	if !m.controlPlane(g) {
+		return
+	}
+	tick := time.NewTicker(settlePeriod)
+	defer tick.Stop()
+	for {
+		m.mu.Lock()
+		address := net.JoinHostPort(g.loopback.String(), "6443")
+		m.mu.Unlock()
+		if conn, err := net.DialTimeout("tcp", address, settlePeriod); err == nil {
+			_ = conn.Close() // that it was accepted is all
+			return
+		}
+		select {
+		case <-g.done:
+			return
+		case <-end.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Pauses before a guest that the machine had no room for is tried again.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// runAgain runs a guest. Where it ends because this machine has run out of something, it
+// is tried again.
+func (m *Host) runAgain(ctx context.Context, g *machine) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := m.run(ctx, g)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		m.config.Log.Error(err, "a guest failed", "vm", g.vm.Name)
+		again := exhausted(err)
+		if again {
+			err = fmt.Errorf("%w; this machine has run out of it, and the guest starts again in %s", err, pause)
+		}
+		m.mu.Lock()
+		g.err = err
+		m.mu.Unlock()
+		if !again {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		m.mu.Lock()
+		g.err = nil
+		m.mu.Unlock()
+	}
+}
+
+// exhausted says whether an error is for want of something that this machine may have
+// again.
+func exhausted(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}, func(e error) bool { return errors.Is(err, e) })
+}

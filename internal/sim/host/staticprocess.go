@@ -1,0 +1,194 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"casement.dev/casement/internal/confine"
+	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/staticpod"
+)
+
+// StartProcess implements kubelet.Processes: a static pod's container becomes a
+// process of casement-kube on this machine, which reads and writes inside the guest
+// alone and starts no program.
+func (n *node) StartProcess(_ context.Context, spec kubelet.ProcessSpec) (kubelet.Process, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.processes == nil {
+		return nil, errors.New("the machine is being stopped")
+	}
+	maps.DeleteFunc(n.processes, func(_ processKey, p *staticProcess) bool { return !p.State().Running })
+	key := processKey{spec.ID, spec.Hash}
+	if p := n.processes[key]; p != nil {
+		return p, nil
+	}
+	args := slices.Concat(spec.Container.Command, spec.Container.Args)
+	s, err := n.elected(args, func(alone bool) (*staticProcess, error) { return n.runStatic(spec, args, alone) })
+	if err != nil {
+		return nil, err
+	}
+	n.processes[key] = s
+	if file, inTree := cloudConfig(args); inTree {
+		n.work.Go(func() { n.runInTree(s, args, file) })
+	}
+	return s, nil
+}
+
+// runStatic starts the process of a static pod's container. alone is of staticpod.Mapping.
+func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*staticProcess, error) {
+	binary, err := kubeproc.Find()
+	if err != nil {
+		return nil, err
+	}
+	private := filepath.Join(n.home, "static", processFolder(spec.ID))
+	command, err := staticpod.Translate(args, staticpod.Mapping{
+		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
+		EgressConfig: filepath.Join(n.home, "egress.yaml"), Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
+	if err != nil {
+		fmt.Fprintf(n.console, "casement: the static pod %s does not run: %v\n", spec.ID, err)
+		return nil, err
+	}
+	for _, d := range command.Dropped {
+		fmt.Fprintf(n.console, "casement: warning: dropped %s\n", d)
+	}
+	if err := n.keepPrivate(private, command.Made); err != nil {
+		return nil, err
+	}
+	walled, err := n.walled(process.Spec{Name: command.Argv[0], Path: binary, Argv: command.Argv, Log: spec.LogFile}, nil, []string{private, n.home + "/egress.yaml"})
+	if err != nil {
+		return nil, err
+	}
+	p, err := process.Start(walled)
+	if err != nil {
+		return nil, err
+	}
+	return &staticProcess{Process: p, program: command.Argv[0]}, nil
+}
+
+// walled puts walls around a program that works for the guest: it writes in the
+// guest's root and the folders named, reads there and what every program reads,
+// starts no program and knows nothing of the environment of this process.
+func (n *node) walled(spec process.Spec, write, read []string) (process.Spec, error) {
+	root, err := n.body.Path("/")
+	if err != nil {
+		return spec, err
+	}
+	spec.Records = n.records
+	program, err := filepath.EvalSymlinks(spec.Path) // the wall is around the file, not the link
+	if err != nil {
+		return spec, err
+	}
+	spec.Dir, spec.OnlyEnv, spec.Env = root, true, append(plainEnvironment(), confine.Marker+"=1")
+	folders := confine.Folders{
+		Write: append([]string{root}, write...),
+		Read:  slices.Concat(read, []string{filepath.Dir(program)}, confine.System),
+	}
+	spec.Before = func() error {
+		err := folders.Thread()
+		if errors.Is(err, confine.ErrUnsupported) {
+			fmt.Fprintf(n.console, "casement: warning: %s runs without a second wall: %v\n", spec.Name, err)
+			return nil
+		}
+		return err
+	}
+	return spec, nil
+}
+
+// plainEnvironment is what of this process's environment a Go program needs.
+func plainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return !strings.HasPrefix(v, "GO") && !strings.HasPrefix(v, "TZ=") && !strings.HasPrefix(v, "SSL_CERT_")
+	})
+}
+
+// processFolder names the folder of a process's own files. Parts of an ID are names
+// of Kubernetes objects, so that no two of them get one folder.
+func processFolder(id string) string { return strings.ReplaceAll(id, "/", "_") }
+
+// keepPrivate writes what a process reads beside the guest's files.
+func (n *node) keepPrivate(dir string, made map[string][]byte) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, data := range made {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopProcesses ends the static pods of this machine, all of them, and lets none
+// start any more: those of which others need nothing first, then the API server,
+// etcd last.
+func (n *node) stopProcesses(ctx context.Context) {
+	n.mu.Lock()
+	left := n.processes
+	n.processes = nil
+	n.mu.Unlock()
+	for _, last := range []string{"", "kube-apiserver", "etcd"} {
+		var group sync.WaitGroup
+		for key, p := range left {
+			if last == "" && (p.program == "kube-apiserver" || p.program == "etcd") || last != "" && p.program != last {
+				continue
+			}
+			delete(left, key)
+			group.Go(func() { _ = p.Stop(ctx) }) // Stop kills in the end
+		}
+		group.Wait()
+	}
+}
+
+// runs says which Kubernetes the control plane of this machine really is, and
+// nothing on a machine that has none.
+func (n *node) runs() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.processes {
+		if p.program != "kube-apiserver" || !p.State().Running {
+			continue
+		}
+		asked := n.body.Machine().Image.KubernetesVersion
+		release, exact := staticpod.Emulated(asked)
+		switch {
+		case release == staticpod.Embedded && exact:
+			return kubeproc.Version()
+		case exact:
+			return kubeproc.Version() + " as " + release
+		}
+		return kubeproc.Version() + " as " + release + ", the oldest it can be"
+	}
+	return ""
+}
+
+// staticProcess is a process as a kubelet sees it.
+type staticProcess struct {
+	*process.Process
+	program string
+}
+
+// processKey is a container of a static pod and the manifest that it is of: while
+// a manifest changes, the old process may still be ending.
+type processKey struct{ id, hash string }
+
+// ExitCode implements kubelet.Process.
+func (p *staticProcess) ExitCode() int { return p.State().ExitCode }
+
+// Stop implements kubelet.Process.
+func (p *staticProcess) Stop(ctx context.Context) error {
+	p.Process.Stop(ctx)
+	return nil
+}

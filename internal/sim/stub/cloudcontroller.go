@@ -1,0 +1,301 @@
+package stub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// CloudController is the cloud-controller-manager of a cluster: in its own
+// container, or for old clusters that part of the kube-controller-manager.
+type CloudController struct {
+	// Kubernetes connects to the cluster.
+	Kubernetes *rest.Config
+	// Azure and Config reach the cloud; Config is azure.json, read.
+	Azure  Azure
+	Config AzureConfig
+	// Metadata asks the metadata service of the machine for the token of its
+	// identity (see the function of that name); nil where Config has a secret.
+	Metadata func(ctx context.Context, path string, into any) error
+	// ClusterName is --cluster-name, after which load balancers are named.
+	ClusterName string
+	// Identity tells candidates for the lead apart: the node's name.
+	Identity string
+	// Out is the log.
+	Out io.Writer
+}
+
+// The lease's times are longer than the real one's defaults (15, 10 and 2 seconds), so that
+// it is not lost on a machine whose processor others use too.
+const (
+	leaseDuration = 40 * time.Second
+	renewDeadline = 30 * time.Second
+	retryPeriod   = 4 * time.Second
+)
+
+// Run takes part in the election of a leader and works while it leads, until ctx
+// ends.
+func (c CloudController) Run(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(c.Kubernetes)
+	if err != nil {
+		return err
+	}
+	c.Azure.HTTP = cmp.Or(c.Azure.HTTP, http.DefaultClient)
+	c.ClusterName = cmp.Or(c.ClusterName, "kubernetes")
+	var leading sync.Mutex // held while the work goes on, which Run waits for
+	for ctx.Err() == nil {
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: &resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "cloud-controller-manager"},
+				Client:     client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: c.Identity},
+			},
+			LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+			ReleaseOnCancel: true,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(ctx context.Context) {
+					leading.Lock()
+					defer leading.Unlock()
+					c.lead(ctx, client)
+				},
+				OnStoppedLeading: func() {},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("cloud controller: %w", err)
+		}
+		elector.Run(ctx)
+		leading.Lock()   // until the work has ended
+		leading.Unlock() //lint:ignore SA2001 the wait is the point
+	}
+	return nil
+}
+
+func (c CloudController) printf(format string, args ...any) {
+	if c.Out != nil {
+		fmt.Fprintf(c.Out, format+"\n", args...)
+	}
+}
+
+// controller is a CloudController at work.
+type controller struct {
+	CloudController
+	client   kubernetes.Interface
+	arm      *arm
+	nodes    corelisters.NodeLister
+	services corelisters.ServiceLister
+	applied  map[string]string // load balancer name to what was put last
+	failed   string            // the last error that was printed
+}
+
+// lead follows services and nodes until ctx ends.
+func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) {
+	c.printf("leading as %s", c.Identity)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
+	k := &controller{
+		CloudController: c, client: client, arm: &arm{azure: c.Azure, c: c.Config, metadata: c.Metadata},
+		nodes: factory.Core().V1().Nodes().Lister(), services: factory.Core().V1().Services().Lister(),
+		applied: map[string]string{},
+	}
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	nodes, services := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Services().Informer()
+	_, err1 := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { notify() }, DeleteFunc: func(any) { notify() },
+		UpdateFunc: func(old, new any) {
+			if matters(old.(*corev1.Node), new.(*corev1.Node)) {
+				notify()
+			}
+		},
+	})
+	_, err2 := services.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+	})
+	if err := errors.Join(err1, err2); err != nil {
+		c.printf("watch: %v", err)
+		return
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	factory.WaitForCacheSync(ctx.Done())
+	for ctx.Err() == nil {
+		wait := k.pass(ctx)
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+			pause(ctx, settle)
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// matters says whether a change of a node may change what the cloud should have.
+func matters(old, new *corev1.Node) bool {
+	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) || old.Spec.ProviderID != new.Spec.ProviderID
+}
+
+// Pauses between passes when nothing changes.
+const (
+	lifecyclePeriod = 5 * time.Second
+	retryAfterError = time.Second
+)
+
+// pass reconciles everything once and says when to come again.
+func (k *controller) pass(ctx context.Context) time.Duration {
+	err := errors.Join(k.reconcileNodes(ctx), k.reconcileServices(ctx))
+	if ctx.Err() != nil {
+		return 0
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != k.failed && text != "" {
+		k.printf("error: %s", text)
+	}
+	k.failed = text
+	if err != nil {
+		return retryAfterError
+	}
+	return lifecyclePeriod
+}
+
+// reconcileNodes deletes the nodes that are not ready and whose machine is gone.
+// Only then the cloud is asked, by one list.
+func (k *controller) reconcileNodes(ctx context.Context) error {
+	nodes, err := k.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	nodes = slices.DeleteFunc(nodes, func(n *corev1.Node) bool {
+		return isReady(n) || n.Spec.ProviderID != "" && !k.ours(n.Spec.ProviderID)
+	})
+	if len(nodes) == 0 {
+		return nil
+	}
+	sets := k.scaleSets(nodes)
+	if slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Spec.ProviderID == "" }) {
+		all, err := k.arm.scaleSets(ctx)
+		if err != nil {
+			return err
+		}
+		sets = append(sets, all...)
+	}
+	machines, err := k.arm.machines(ctx, sets)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		// One that was never initialised is known by its name, as in the real one.
+		if machines[strings.ToLower(cmp.Or(n.Spec.ProviderID, n.Name))] {
+			continue
+		}
+		err := k.client.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		k.printf("deleted node %s: its virtual machine is gone", n.Name)
+	}
+	return nil
+}
+
+// ours says whether a provider ID is a virtual machine of the cluster's resource
+// group, one of its own or one of a scale set.
+func (k *controller) ours(providerID string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(providerID), k.compute())
+	return ok && (strings.HasPrefix(rest, "virtualmachines/") || strings.HasPrefix(rest, scaleSetsType))
+}
+
+const scaleSetsType = "virtualmachinescalesets/"
+
+// compute is what the provider IDs of the group's machines begin with, in lower
+// case.
+func (k *controller) compute() string {
+	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", k.Config.SubscriptionID, k.Config.ResourceGroup))
+}
+
+// scaleSets lists the scale sets that nodes are instances of.
+func (k *controller) scaleSets(nodes []*corev1.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		if rest, ok := strings.CutPrefix(strings.ToLower(n.Spec.ProviderID), k.compute()+scaleSetsType); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// backend says whether a node takes part in load balancing.
+func backend(n *corev1.Node) bool {
+	_, excluded := n.Labels[corev1.LabelNodeExcludeBalancers]
+	return !excluded && n.DeletionTimestamp == nil && !slices.ContainsFunc(n.Spec.Taints, isCloudTaint)
+}
+
+func internalIP(n *corev1.Node) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			return a.Address
+		}
+	}
+	return ""
+}
+
+// cloudController is the container of the cloud-controller-manager.
+func (c *Cluster) cloudController(ctx context.Context, env Env) error {
+	file := cmp.Or(env.flag("cloud-config"), "/etc/kubernetes/azure.json")
+	path, err := env.Path(file)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("couldn't open cloud provider configuration %s: the file is not on the node", file)
+	}
+	config, err := ReadAzureConfig(data)
+	if err != nil {
+		return err
+	}
+	kubernetes, err := env.Config(ctx)
+	if err != nil {
+		return err
+	}
+	return CloudController{
+		Kubernetes: kubernetes, Azure: c.c.Azure, Config: config, Metadata: env.askMetadata,
+		ClusterName: env.flag("cluster-name"), Identity: env.NodeName, Out: env.Out,
+	}.Run(ctx)
+}

@@ -1,0 +1,258 @@
+package stub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+// write puts a file on the node, and tells the kubelet.
+func (e Env) write(guest, content string) error {
+	path, err := e.Path(guest)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	// containerd reads the directory at any time: it must not see half a file.
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	if err := os.WriteFile(tmp, []byte(content), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	e.printf("wrote %s", guest)
+	e.touched()
+	return nil
+}
+
+// calicoConf is a CNI configuration as Calico writes it, in its main parts.
+func calicoConf(env Env) string {
+	plugin := map[string]any{
+		"type": "calico", "datastore_type": "kubernetes", "nodename": env.NodeName, "mtu": 1350,
+		"ipam":       map[string]any{"type": "calico-ipam"},
+		"policy":     map[string]any{"type": "k8s"},
+		"kubernetes": map[string]any{"kubeconfig": confDir + "/calico-kubeconfig"},
+	}
+	name := "k8s-pod-network"
+	plugins := []any{plugin, map[string]any{"type": "portmap", "snat": true, "capabilities": map[string]any{"portMappings": true}}}
+	if env.OS == "windows" {
+		name = "Calico"
+		plugin["name"], plugin["mode"], plugin["vxlan_vni"], plugin["vxlan_mac_prefix"] = name, "vxlan", 4096, "0E-2A"
+		plugin["windows_use_single_network"] = true
+		plugins = plugins[:1]
+	}
+	data, _ := json.MarshalIndent(map[string]any{"name": name, "cniVersion": "0.3.1", "plugins": plugins}, "", "  ")
+	return string(data) + "\n"
+}
+
+func installCalico(env Env) error {
+	// The real file carries a token; nothing here needs one.
+	if err := env.write(confDir+"/calico-kubeconfig", "# casement: simulated, holds no credentials\n"); err != nil {
+		return err
+	}
+	return env.write(confDir+"/10-calico.conflist", calicoConf(env))
+}
+
+func (c *Cluster) calicoInstall(ctx context.Context, env Env) error {
+	if err := installCalico(env); err != nil {
+		return err
+	}
+	if env.init() || env.Vars["SLEEP"] == "false" {
+		return nil
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// calicoNode makes the node part of the overlay. Manifests differ in whether the
+// same image also installs; writing the configuration twice changes nothing.
+func (c *Cluster) calicoNode(ctx context.Context, env Env) error {
+	if err := installCalico(env); err != nil {
+		return err
+	}
+	if env.init() {
+		return nil
+	}
+	tunnel, mac := tunnelOf(env)
+	c.annotateUntilDone(ctx, env, map[string]string{
+		"projectcalico.org/IPv4Address":         env.InternalIP.String() + "/16",
+		"projectcalico.org/IPv4VXLANTunnelAddr": tunnel,
+		"projectcalico.org/VXLANTunnelMACAddr":  mac,
+	})
+	<-ctx.Done()
+	return nil
+}
+
+// tunnelOf makes up a tunnel address and MAC for a node, always the same ones.
+func tunnelOf(env Env) (ip, mac string) {
+	h := fnv.New32a()
+	h.Write([]byte(env.NodeName))
+	n := h.Sum32()
+	return fmt.Sprintf("192.168.%d.%d", byte(n>>8), byte(n)|1), fmt.Sprintf("66:%02x:%02x:%02x:%02x:01", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+// annotateUntilDone puts annotations on the node and tries again until it works.
+func (c *Cluster) annotateUntilDone(ctx context.Context, env Env, annotations map[string]string) {
+	for last := ""; ; {
+		err := annotate(ctx, env, annotations)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if err.Error() != last {
+			last = err.Error()
+			env.printf("annotate node %s: %s", env.NodeName, last)
+		}
+		if !pause(ctx, time.Second) {
+			return
+		}
+	}
+}
+
+func annotate(ctx context.Context, env Env, annotations map[string]string) error {
+	core, done, err := env.core(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	// CNIs may patch the status of nodes alone; annotations go with it.
+	_, err = core.Nodes().Patch(ctx, env.NodeName, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// core connects as the pod. done gives the connection back: with a thousand nodes
+// those that nobody uses would be most of the memory.
+func (e Env) core(ctx context.Context) (core corev1client.CoreV1Interface, done func(), err error) {
+	config, err := e.Config(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	core, err = corev1client.NewForConfigAndClient(config, transport)
+	return core, transport.CloseIdleConnections, err
+}
+
+func (e Env) node(ctx context.Context) (*corev1.Node, error) {
+	core, done, err := e.core(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return core.Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
+}
+
+func (c *Cluster) cniPlugin(ctx context.Context, env Env) error {
+	if env.init() {
+		return nil
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// flannel is flanneld, or in an init container the copy of its configuration.
+// Like flanneld with --kube-subnet-mgr it ends with an error where the controller
+// manager gives no CIDRs to nodes.
+func (c *Cluster) flannel(ctx context.Context, env Env) error {
+	name, content := "10-flannel.conflist", flannelLinux
+	if env.OS == "windows" {
+		name, content = "10-flannel.conf", flannelWindows
+	}
+	if env.init() {
+		if strings.Contains(strings.Join(env.args(), " "), "cni-conf.json") {
+			return env.write(confDir+"/"+name, content)
+		}
+		return nil
+	}
+	node, err := env.node(ctx)
+	if err != nil {
+		return err
+	}
+	subnet, err := netip.ParsePrefix(node.Spec.PodCIDR)
+	if err != nil {
+		return fmt.Errorf("error registering network: failed to acquire lease: node %q pod cidr not assigned", env.NodeName)
+	}
+	env4 := fmt.Sprintf("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=1350\nFLANNEL_IPMASQ=true\n", subnet.Addr().Next(), subnet.Bits())
+	if err := errors.Join(env.write("/run/flannel/subnet.env", env4), env.write(confDir+"/"+name, content)); err != nil {
+		return err
+	}
+	_, mac := tunnelOf(env)
+	c.annotateUntilDone(ctx, env, map[string]string{
+		"flannel.alpha.coreos.com/backend-type":        "vxlan",
+		"flannel.alpha.coreos.com/backend-data":        fmt.Sprintf(`{"VNI":4096,"VtepMAC":%q}`, mac),
+		"flannel.alpha.coreos.com/public-ip":           env.InternalIP.String(),
+		"flannel.alpha.coreos.com/kube-subnet-manager": "true",
+	})
+	<-ctx.Done()
+	return nil
+}
+
+const flannelLinux = `{
+  "name": "cbr0",
+  "cniVersion": "0.3.1",
+  "plugins": [
+    {"type": "flannel", "delegate": {"hairpinMode": true, "isDefaultGateway": true}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
+
+const flannelWindows = `{
+  "name": "flannel.4096",
+  "cniVersion": "0.3.0",
+  "type": "flannel",
+  "capabilities": {"dns": true},
+  "delegate": {"type": "win-overlay"}
+}
+`
+
+// azureCNI drops programs, and with a container that names it the configuration: the
+// real image is asked for each file.
+func (c *Cluster) azureCNI(ctx context.Context, env Env) error {
+	if !env.init() {
+		<-ctx.Done()
+		return nil
+	}
+	if !strings.Contains(strings.Join(env.args(), " "), ".conflist") {
+		return nil
+	}
+	mode := "transparent"
+	if env.OS == "windows" {
+		mode = "bridge"
+	}
+	return env.write(confDir+"/10-azure.conflist", fmt.Sprintf(azureConf, mode))
+}
+
+const azureConf = `{
+  "cniVersion": "0.3.0",
+  "name": "azure",
+  "plugins": [
+    {"type": "azure-vnet", "mode": %q, "ipam": {"type": "azure-vnet-ipam"}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`

@@ -1,0 +1,118 @@
+package stub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// kubeProxy opens the node ports of its node. On Windows it first waits for the
+// pod network, as the scripts in the published images do.
+func (c *Cluster) kubeProxy(ctx context.Context, env Env) error {
+	if env.OS == "windows" {
+		if err := proxyArguments(env); err != nil {
+			return err
+		}
+	}
+	for waiting := false; env.OS == "windows" && !networkReady(env); waiting = true {
+		if !waiting {
+			env.printf("Waiting for the HNS network of the CNI")
+		}
+		if !pause(ctx, 200*time.Millisecond) {
+			return nil
+		}
+	}
+	config, err := env.Config(ctx)
+	if err != nil {
+		return err
+	}
+	leave := c.watch.join(config)
+	defer leave()
+	proxy := c.net.StartProxy(env.NodeName, c.origin(env))
+	defer proxy.Close()
+	env.printf("node %s: node ports are open on %s", env.NodeName, env.InternalIP)
+	<-ctx.Done()
+	return nil
+}
+
+// proxyArguments refuses what kube-proxy on Windows would end with: no name of its
+// node, whose endpoints it then takes for remote ones, or a source VIP that it has
+// cached and cannot read.
+func proxyArguments(env Env) error {
+	if env.Vars["NODE_NAME"] == "" && env.Vars["NODENAME"] == "" && env.flag("hostname-override") == "" {
+		return errors.New("invalid configuration: --hostname-override= is empty: the environment has no NODE_NAME")
+	}
+	path, err := env.Path("/sourcevip/sourceVip.json")
+	if err != nil {
+		return err
+	}
+	if data, err := os.ReadFile(path); err == nil && !json.Valid(data) {
+		return errors.New("unable to create proxier: source-vip flag not set")
+	}
+	return nil
+}
+
+// confDir is where a node keeps its CNI configuration, on C: on Windows.
+const confDir = "/etc/cni/net.d"
+
+// networkReady says whether a CNI configuration lies on the node.
+func networkReady(env Env) bool {
+	dir, err := env.Path(confDir)
+	if err != nil {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext == ".conflist" || ext == ".conf" || ext == ".json" {
+			return true
+		}
+	}
+	return false
+}
+
+// coreDNS answers names of services for everything that dials in the cluster, as
+// long as one of its containers runs.
+func (c *Cluster) coreDNS(ctx context.Context, env Env) error {
+	config, err := env.Config(ctx)
+	if err != nil {
+		return err
+	}
+	leave := c.watch.join(config)
+	defer leave()
+	c.mu.Lock()
+	c.dns++
+	c.net.SetResolver(c.watch.resolve)
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.dns--; c.dns == 0 {
+			c.net.SetResolver(nil)
+		}
+	}()
+	<-ctx.Done()
+	return nil
+}
+
+// Resolve answers a name from inside the cluster, with namespace as the search
+// domain of short names; it fails while no CoreDNS runs.
+func (c *Cluster) Resolve(namespace, name string) (netip.Addr, bool) {
+	c.mu.Lock()
+	running := c.dns > 0
+	c.mu.Unlock()
+	if !running {
+		return netip.Addr{}, false
+	}
+	if ip, ok := c.watch.resolve(strings.ToLower(name)); ok {
+		return ip, true
+	}
+	return c.watch.resolve(strings.ToLower(name) + "." + namespace)
+}

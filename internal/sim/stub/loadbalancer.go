@@ -1,0 +1,351 @@
+package stub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// finalizer keeps a service until its load balancer is gone.
+	// Source: k8s.io/cloud-provider/service/helpers, LoadBalancerCleanupFinalizer.
+	finalizer = "service.kubernetes.io/load-balancer-cleanup"
+	// internalAnnotation asks for an address in the virtual network.
+	internalAnnotation = "service.beta.kubernetes.io/azure-load-balancer-internal"
+)
+
+// frontendName is the name of a service in the cloud: "a" and its UID.
+// Source: k8s.io/cloud-provider, DefaultLoadBalancerName.
+func frontendName(s *corev1.Service) string {
+	name := "a" + strings.ReplaceAll(string(s.UID), "-", "")
+	return name[:min(len(name), 32)]
+}
+
+// mine matches the names of what belongs to some service.
+var mine = regexp.MustCompile(`^a[0-9a-f]{31}(-|$)`)
+
+func wantsBalancer(s *corev1.Service) bool {
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.LoadBalancerClass == nil
+}
+
+func isInternal(s *corev1.Service) bool { return s.Annotations[internalAnnotation] == "true" }
+
+// reconcileServices makes the load balancers, public addresses and security rules
+// that the services of the cluster ask for, and takes away those of services that
+// went.
+func (k *controller) reconcileServices(ctx context.Context) error {
+	all, err := k.services.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b *corev1.Service) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	var wanted, leaving []*corev1.Service
+	for _, s := range all {
+		switch {
+		case wantsBalancer(s):
+			wanted = append(wanted, s)
+		case slices.Contains(s.Finalizers, finalizer):
+			leaving = append(leaving, s)
+		}
+	}
+	if len(wanted)+len(leaving) == 0 {
+		return nil
+	}
+	var errs []error
+	for i, s := range wanted {
+		if wanted[i], err = k.ensureFinalizer(ctx, s); err != nil {
+			errs = append(errs, err)
+			wanted[i] = nil
+		}
+	}
+	wanted = slices.DeleteFunc(wanted, func(s *corev1.Service) bool { return s == nil })
+	public := map[string]string{} // frontend name to address
+	for _, s := range wanted {
+		if isInternal(s) {
+			continue
+		}
+		if public[frontendName(s)], err = k.ensurePublicIP(ctx, s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, internal := range []bool{false, true} {
+		errs = append(errs, k.ensureBalancer(ctx, internal, wanted, leaving, public))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := k.ensureSecurityRules(ctx, wanted, leaving, public); err != nil {
+		return err
+	}
+	for _, s := range leaving {
+		errs = append(errs, k.release(ctx, s))
+	}
+	return errors.Join(errs...)
+}
+
+func (k *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*corev1.Service, error) {
+	if slices.Contains(s.Finalizers, finalizer) {
+		return s, nil
+	}
+	s = s.DeepCopy()
+	s.Finalizers = append(s.Finalizers, finalizer)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": s.ResourceVersion, "finalizers": s.Finalizers}})
+	if err != nil {
+		return nil, err
+	}
+	// The cloud provider may patch services' status alone; metadata goes with it.
+	out, err := k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return nil, fmt.Errorf("service %s/%s: add the finalizer: %w", s.Namespace, s.Name, err)
+	}
+	return out, nil
+}
+
+func (k *controller) publicIPPath(frontend string) string {
+	return k.arm.network(k.Config.ResourceGroup, "publicIPAddresses", k.ClusterName+"-"+frontend)
+}
+
+func (k *controller) ensurePublicIP(ctx context.Context, s *corev1.Service) (string, error) {
+	path := k.publicIPPath(frontendName(s))
+	var doc document
+	err := k.arm.call(ctx, http.MethodGet, path, nil, &doc)
+	if isNotFound(err) {
+		doc, err = k.arm.put(ctx, path, document{
+			"location": k.Config.Location, "sku": document{"name": "Standard"},
+			"tags":       document{"k8s-azure-service": s.Namespace + "/" + s.Name, "k8s-azure-cluster-name": k.ClusterName},
+			"properties": document{"publicIPAllocationMethod": "Static", "publicIPAddressVersion": "IPv4"},
+		})
+		if err == nil {
+			k.printf("service %s/%s: made a public IP", s.Namespace, s.Name)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("service %s/%s: public IP: %w", s.Namespace, s.Name, err)
+	}
+	properties, _ := doc["properties"].(document)
+	ip, _ := properties["ipAddress"].(string)
+	if ip == "" {
+		return "", fmt.Errorf("service %s/%s: its public IP has no address", s.Namespace, s.Name)
+	}
+	return ip, nil
+}
+
+func (k *controller) balancerPath(internal bool) string {
+	name := k.ClusterName
+	if k.Config.LoadBalancerName != "" {
+		name = k.Config.LoadBalancerName
+	}
+	if internal {
+		name += "-internal"
+	}
+	return k.arm.network(k.Config.ResourceGroup, "loadBalancers", name)
+}
+
+// ensureBalancer brings one load balancer to what its services ask for, keeps what
+// is not ours in it, and publishes the addresses.
+func (k *controller) ensureBalancer(ctx context.Context, internal bool, wanted, leaving []*corev1.Service, public map[string]string) error {
+	services := slices.DeleteFunc(slices.Clone(wanted), func(s *corev1.Service) bool { return isInternal(s) != internal })
+	path := k.balancerPath(internal)
+	if len(services) == 0 && len(leaving) == 0 && k.applied[path] == "" {
+		return nil
+	}
+	var live document
+	if err := k.arm.call(ctx, http.MethodGet, path, nil, &live); err != nil && !isNotFound(err) {
+		return fmt.Errorf("load balancer: %w", err)
+	}
+	if live == nil && len(services) == 0 {
+		delete(k.applied, path)
+		return nil
+	}
+	body := k.balancer(path, live, services)
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	switch {
+	case live != nil && k.applied[path] == string(data):
+	case empty(body):
+		if err := k.arm.delete(ctx, path); err != nil {
+			return err
+		}
+		k.printf("load balancer %s deleted", path[strings.LastIndexByte(path, '/')+1:])
+		delete(k.applied, path)
+		return nil
+	default:
+		if live, err = k.arm.put(ctx, path, body); err != nil {
+			return err
+		}
+		k.applied[path] = string(data)
+	}
+	var errs []error
+	for _, s := range services {
+		ip := public[frontendName(s)]
+		if internal {
+			ip = privateAddress(live, frontendName(s))
+		}
+		errs = append(errs, k.publish(ctx, s, ip))
+	}
+	return errors.Join(errs...)
+}
+
+func (k *controller) publish(ctx context.Context, s *corev1.Service, ip string) error {
+	if ip == "" || len(s.Status.LoadBalancer.Ingress) == 1 && s.Status.LoadBalancer.Ingress[0].IP == ip {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"loadBalancer": map[string]any{
+		"ingress": []any{map[string]any{"ip": ip, "ipMode": corev1.LoadBalancerIPModeVIP}},
+	}}})
+	if err != nil {
+		return err
+	}
+	_, err = k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("service %s/%s: publish its address: %w", s.Namespace, s.Name, err)
+	}
+	k.printf("service %s/%s: ensured load balancer at %s", s.Namespace, s.Name, ip)
+	return nil
+}
+
+// release takes the public address of a service away, and then its finalizer.
+func (k *controller) release(ctx context.Context, s *corev1.Service) error {
+	if err := k.arm.delete(ctx, k.publicIPPath(frontendName(s))); err != nil {
+		return fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"resourceVersion": s.ResourceVersion,
+			"finalizers":      slices.DeleteFunc(slices.Clone(s.Finalizers), func(f string) bool { return f == finalizer }),
+		},
+		"status": map[string]any{"loadBalancer": nil},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("service %s/%s: remove the finalizer: %w", s.Namespace, s.Name, err)
+	}
+	k.printf("service %s/%s: deleted its load balancer", s.Namespace, s.Name)
+	return nil
+}
+
+// securityPriority is where the rules of services begin, as in the real provider.
+const securityPriority = 500
+
+// ensureSecurityRules opens the services' ports for the Internet and closes those of
+// services that went. The node subnet's group is changed rule by rule, so that the
+// rules of others stay.
+func (k *controller) ensureSecurityRules(ctx context.Context, wanted, leaving []*corev1.Service, public map[string]string) error {
+	if k.Config.SecurityGroup == "" {
+		return nil
+	}
+	group := k.arm.network(k.Config.SecurityGroupGroup, "networkSecurityGroups", k.Config.SecurityGroup)
+	want := map[string]document{}
+	for _, s := range wanted {
+		if isInternal(s) {
+			continue
+		}
+		for _, p := range s.Spec.Ports {
+			want[ruleName(s, p)+"-Internet"] = securityRule(s, p, public[frontendName(s)])
+		}
+	}
+	var live struct {
+		Properties struct {
+			Rules []struct {
+				Name       string
+				Properties struct {
+					Priority  int
+					Direction string
+				}
+			} `json:"securityRules"`
+		}
+	}
+	if err := k.arm.call(ctx, http.MethodGet, group, nil, &live); err != nil {
+		return fmt.Errorf("security group %s: %w", k.Config.SecurityGroup, err)
+	}
+	taken := map[int]bool{}
+	for _, r := range live.Properties.Rules {
+		if strings.EqualFold(r.Properties.Direction, "Inbound") {
+			taken[r.Properties.Priority] = true
+		}
+		if _, ok := want[r.Name]; ok {
+			delete(want, r.Name)
+		} else if belongs(r.Name, leaving) {
+			if err := k.arm.delete(ctx, group+"/securityRules/"+r.Name); err != nil {
+				return err
+			}
+		}
+	}
+	priority := securityPriority
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		for taken[priority] {
+			priority++
+		}
+		taken[priority] = true
+		want[name]["properties"].(document)["priority"] = priority
+		if _, err := k.arm.put(ctx, group+"/securityRules/"+name, want[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func belongs(rule string, services []*corev1.Service) bool {
+	return slices.ContainsFunc(services, func(s *corev1.Service) bool { return strings.HasPrefix(rule, frontendName(s)+"-") })
+}
+
+func securityRule(s *corev1.Service, p corev1.ServicePort, address string) document {
+	sources := s.Spec.LoadBalancerSourceRanges
+	rule := document{
+		"access": "Allow", "direction": "Inbound", "protocol": armProtocol(p.Protocol),
+		"sourcePortRange": "*", "destinationPortRange": fmt.Sprint(p.Port), "destinationAddressPrefix": address,
+	}
+	if len(sources) == 0 {
+		rule["sourceAddressPrefix"] = "Internet"
+	} else {
+		rule["sourceAddressPrefixes"] = sources
+	}
+	return document{"properties": rule}
+}
+
+func armProtocol(p corev1.Protocol) string {
+	if p == corev1.ProtocolUDP {
+		return "Udp"
+	}
+	return "Tcp"
+}
+
+func ruleName(s *corev1.Service, p corev1.ServicePort) string {
+	return fmt.Sprintf("%s-%s-%d", frontendName(s), strings.ToUpper(armProtocol(p.Protocol)), p.Port)
+}
+
+// backends are the addresses of the nodes that take part, sorted.
+func (k *controller) backends() []netip.Addr {
+	nodes, err := k.nodes.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	var out []netip.Addr
+	for _, n := range nodes {
+		if ip, err := netip.ParseAddr(internalIP(n)); err == nil && backend(n) {
+			out = append(out, ip)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}

@@ -1,0 +1,253 @@
+package stub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// cloudTaint marks a node that a cloud provider has yet to initialise.
+// Source: k8s.io/cloud-provider/api, TaintExternalCloudProvider.
+const cloudTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// Instance is a machine as the cloud describes it.
+type Instance struct {
+	// ProviderID is "azure://" and the ARM ID with its resource group in lower case.
+	ProviderID, Type, Region, Zone string
+	Addresses                      []corev1.NodeAddress
+}
+
+// statusInterval is how often a node manager looks at its node again.
+const statusInterval = 5 * time.Minute
+
+// nodeManager is the cloud-node-manager: it asks the metadata service about its
+// machine and initialises the node. Like the real one it leaves a node alone that
+// was registered without the cloud taint.
+func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
+	name := env.flag("node-name")
+	if name == "" || strings.Contains(name, "$(") {
+		name = env.NodeName
+	}
+	for last := ""; ; {
+		err := initialise(ctx, name, env)
+		if ctx.Err() != nil {
+			return nil
+		}
+		wait := statusInterval
+		if err != nil {
+			wait = time.Second
+			if err.Error() != last {
+				last = err.Error()
+				env.printf("node %s: %s", name, last)
+			}
+		}
+		if !pause(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+func initialise(ctx context.Context, name string, env Env) error {
+	core, done, err := env.core(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	node, err := core.Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(node.Spec.Taints, isCloudTaint) {
+		if node.Spec.ProviderID == "" {
+			env.printf("This node %s is registered without the cloud taint. Will not process.", name)
+		}
+		return nil
+	}
+	instance, err := env.metadata(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the metadata service: %w", err)
+	}
+	if err := initialiseNode(ctx, core, node, instance); err != nil {
+		return err
+	}
+	env.printf("Successfully initialized node %s with cloud provider", name)
+	return nil
+}
+
+func isCloudTaint(t corev1.Taint) bool { return t.Key == cloudTaint }
+
+// initialiseNode writes what the cloud knows of a machine into its node: addresses
+// first, then provider ID and labels, and takes the cloud taint away.
+func initialiseNode(ctx context.Context, core corev1client.NodesGetter, node *corev1.Node, instance Instance) error {
+	addresses, err := json.Marshal(map[string]any{"status": map[string]any{"addresses": mergeAddresses(node, instance.Addresses)}})
+	if err != nil {
+		return err
+	}
+	if _, err := core.Nodes().Patch(ctx, node.Name, types.MergePatchType, addresses, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("set the addresses: %w", err)
+	}
+	for {
+		patch, err := instance.patch(node)
+		if err != nil {
+			return err
+		}
+		_, err = core.Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if node, err = core.Nodes().Get(ctx, node.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+	}
+}
+
+// patch is a merge patch of labels, provider ID and taints. Taints are replaced as
+// a whole, so it holds for the node's version alone.
+func (i Instance) patch(node *corev1.Node) ([]byte, error) {
+	spec := map[string]any{"taints": slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCloudTaint)}
+	if node.Spec.ProviderID == "" {
+		spec["providerID"] = i.ProviderID
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": node.ResourceVersion, "labels": i.labels()},
+		"spec":     spec,
+	})
+}
+
+// labels are those of the cloud, in their stable and their old names.
+func (i Instance) labels() map[string]string {
+	out := map[string]string{}
+	for value, keys := range map[*string][]string{
+		&i.Type:   {corev1.LabelInstanceTypeStable, corev1.LabelInstanceType},
+		&i.Region: {corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion},
+		&i.Zone:   {corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone},
+	} {
+		for _, k := range keys {
+			if *value != "" {
+				out[k] = *value
+			}
+		}
+	}
+	return out
+}
+
+// mergeAddresses puts the cloud's addresses first and keeps others' types.
+func mergeAddresses(node *corev1.Node, cloud []corev1.NodeAddress) []corev1.NodeAddress {
+	out := slices.Clone(cloud)
+	for _, a := range node.Status.Addresses {
+		if !slices.ContainsFunc(out, func(o corev1.NodeAddress) bool { return o.Type == a.Type }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// metadata asks the instance metadata service.
+// Source: learn.microsoft.com/azure/virtual-machines/instance-metadata-service.
+func (e Env) metadata(ctx context.Context) (Instance, error) {
+	var doc struct {
+		Compute struct {
+			ResourceID string `json:"resourceId"`
+			Location   string `json:"location"`
+			VMSize     string `json:"vmSize"`
+			Zone       string `json:"zone"`
+			Name       string `json:"name"`
+		} `json:"compute"`
+		Network struct {
+			Interface []struct {
+				IPv4 struct {
+					Addresses []struct {
+						Private string `json:"privateIpAddress"`
+						Public  string `json:"publicIpAddress"`
+					} `json:"ipAddress"`
+				} `json:"ipv4"`
+			} `json:"interface"`
+		} `json:"network"`
+	}
+	if err := e.askMetadata(ctx, "/metadata/instance?api-version=2021-02-01&format=json", &doc); err != nil {
+		return Instance{}, err
+	}
+	i := Instance{
+		ProviderID: ProviderID(doc.Compute.ResourceID), Type: doc.Compute.VMSize,
+		Region: strings.ToLower(doc.Compute.Location), Zone: ZoneLabel(doc.Compute.Location, doc.Compute.Zone),
+	}
+	for _, n := range doc.Network.Interface {
+		for _, a := range n.IPv4.Addresses {
+			if a.Private != "" {
+				i.Addresses = append(i.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.Private})
+			}
+			if a.Public != "" {
+				i.Addresses = append(i.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: a.Public})
+			}
+		}
+	}
+	if doc.Compute.ResourceID == "" || len(i.Addresses) == 0 {
+		return Instance{}, errors.New("the answer names no machine or no address")
+	}
+	i.Addresses = append(i.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: e.NodeName})
+	return i, nil
+}
+
+// askMetadata asks the metadata service from inside the machine.
+func (e Env) askMetadata(ctx context.Context, path string, into any) error {
+	return Metadata(e.Dial)(ctx, path, into)
+}
+
+// Metadata returns a client of the instance metadata service that connects by dial,
+// which has to be that of a machine. path includes the query; the answer is decoded
+// from JSON.
+func Metadata(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
+	return func(ctx context.Context, path string, into any) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://169.254.169.254"+path, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Metadata", "true")
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answered %s", req.URL.Path, resp.Status)
+		}
+		return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
+	}
+}
+
+// ProviderID is how Kubernetes names a virtual machine: its resource group is in
+// lower case, the rest as ARM has it.
+func ProviderID(resourceID string) string {
+	parts := strings.Split(resourceID, "/")
+	for i := range parts {
+		if strings.EqualFold(parts[i], "resourceGroups") && i+1 < len(parts) {
+			parts[i+1] = strings.ToLower(parts[i+1])
+		}
+	}
+	return "azure://" + strings.Join(parts, "/")
+}
+
+// ZoneLabel is the zone label of a machine: region and zone, or "0" as the fault
+// domain of one without a zone.
+func ZoneLabel(location, zone string) string {
+	if zone == "" {
+		return "0"
+	}
+	return strings.ToLower(location) + "-" + zone
+}

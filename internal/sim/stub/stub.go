@@ -1,0 +1,238 @@
+// Package stub holds small programs that stand in for containers which a
+// cluster on the local plane itself needs: kube-proxy, CNI installers, CoreDNS and
+// the Azure cloud provider. They do what others can observe of the real ones (files
+// on the node, annotations, taints, addresses, Azure resources) through the same
+// interfaces and with the same identities, and no more; each says in its log that
+// it is simulated. List is what `casement status` shows of them.
+//
+// It refuses to know virtual machines, kubelets or the local Azure's inside: a
+// program finds what it needs in its Env, on the network and in azure.json. The
+// simulator and internal/plane may import it; the provider may not.
+package stub
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"casement.dev/casement/internal/sim/fabric"
+)
+
+// Program stands in for a container. Run returns when ctx is over or there is
+// nothing left to do (exit 0), or with an error (exit 1).
+type Program interface {
+	Run(ctx context.Context, env Env) error
+}
+
+// Env is what a program finds in its container.
+type Env struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// Vars are the container's environment variables, resolved.
+	Vars     map[string]string
+	NodeName string
+	OS       string
+	// InternalIP is the node's address.
+	InternalIP netip.Addr
+	// Path maps a path of the node (as a hostPath would name it).
+	Path func(guest string) (string, error)
+	// Config connects as the pod's service account, by a token that is renewed;
+	// NodeConfig as the node itself. Both dial through the machine.
+	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
+	// Dial opens connections from inside the machine.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Touched tells the kubelet that files of the node have changed, so that it
+	// looks for a CNI configuration at once.
+	Touched func()
+	// Out is the container's log.
+	Out io.Writer
+}
+
+func (e Env) printf(format string, args ...any) {
+	if e.Out != nil {
+		fmt.Fprintf(e.Out, format+"\n", args...)
+	}
+}
+
+func (e Env) touched() {
+	if e.Touched != nil {
+		e.Touched()
+	}
+}
+
+// init says whether the program runs as an init container.
+func (e Env) init() bool {
+	return e.Pod != nil && e.Container != nil && slices.ContainsFunc(e.Pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == e.Container.Name && (c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+	})
+}
+
+// args are the container's command and arguments.
+func (e Env) args() []string {
+	if e.Container == nil {
+		return nil
+	}
+	return slices.Concat(e.Container.Command, e.Container.Args)
+}
+
+// flag returns the value of --name=value.
+func (e Env) flag(name string) string {
+	for _, a := range e.args() {
+		if v, ok := strings.CutPrefix(a, "--"+name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// Config is what the programs of one cluster share.
+type Config struct {
+	// Key is the cluster's key in the fabric, VNetID the ARM ID of the virtual
+	// network that its nodes are in.
+	Key, VNetID string
+	Fabric      *fabric.Fabric
+	// Azure is the cloud as azure.json's identity reaches it.
+	Azure Azure
+	// Log takes what is not a container's own log; nil discards it.
+	Log *slog.Logger
+}
+
+// Cluster makes programs for the containers of one cluster. What many of them
+// need, such as the list of services, they share.
+type Cluster struct {
+	c     Config
+	log   *slog.Logger
+	net   *fabric.Cluster
+	watch *serviceWatch
+	mu    sync.Mutex
+	dns   int // running CoreDNS containers
+}
+
+// New makes the programs of one cluster.
+func New(c Config) *Cluster {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Azure.HTTP == nil {
+		c.Azure.HTTP = http.DefaultClient
+	}
+	s := &Cluster{c: c, log: c.Log, net: c.Fabric.Cluster(c.Key)}
+	s.watch = newServiceWatch(s.net, s.log)
+	return s
+}
+
+// Description is a stub as `casement status` lists it.
+type Description struct {
+	Name   string
+	Images []string // repositories without registry and tag
+	Does   string
+}
+
+type entry struct {
+	Description
+	make func(*Cluster) Program
+}
+
+// entries are the programs; an image belongs to the first whose repository it ends
+// with.
+func entries() []entry {
+	program := func(run func(*Cluster, context.Context, Env) error) func(*Cluster) Program {
+		return func(c *Cluster) Program {
+			return runFunc(func(ctx context.Context, env Env) error { return run(c, ctx, env) })
+		}
+	}
+	return []entry{
+		{Description{"kube-proxy", []string{"kube-proxy", "kube-proxy-amd64"},
+			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"}, program((*Cluster).kubeProxy)},
+		{Description{"calico-install", []string{"calico/cni", "calico/cni-windows", "sigwindowstools/calico-install"},
+			"writes the CNI configuration"}, program((*Cluster).calicoInstall)},
+		{Description{"calico-node", []string{"calico/node", "calico/node-windows", "calico/windows", "sigwindowstools/calico-node"},
+			"writes the CNI configuration where no installer did, and annotates the node"}, program((*Cluster).calicoNode)},
+		{Description{"flannel", []string{"flannel/flannel", "coreos/flannel", "sigwindowstools/flannel", "rancher/mirrored-flannelcni-flannel"},
+			"needs the node's pod CIDR; writes the CNI configuration and subnet.env, and annotates the node"}, program((*Cluster).flannel)},
+		{Description{"azure-cni", []string{"containernetworking/azure-cni", "containernetworking/cni-dropgz"},
+			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, program((*Cluster).azureCNI)},
+		{Description{"cni-plugin", []string{"flannel/flannel-cni-plugin", "rancher/mirrored-flannelcni-flannel-cni-plugin"},
+			"copies a CNI binary, and ends"}, program((*Cluster).cniPlugin)},
+		{Description{"coredns", []string{"coredns/coredns", "coredns"},
+			"resolves services for what dials inside the cluster"}, program((*Cluster).coreDNS)},
+		{Description{"cloud-controller-manager", []string{"azure-cloud-controller-manager"},
+			"deletes nodes whose machine is gone; makes load balancers for services in the local Azure"}, program((*Cluster).cloudController)},
+		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
+			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, program((*Cluster).nodeManager)},
+		{Description{"idle", []string{
+			"calico/kube-controllers", "calico/typha", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
+			"sig-windows/csi-proxy", "azuredisk-csi", "azurefile-csi", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
+			"csi-node-driver-registrar", "livenessprobe", "networking/ip-masq-agent", "sig-windows/eventflow-logger", "snapshot-controller",
+		}, "runs and does nothing"}, program((*Cluster).idle)},
+	}
+}
+
+type runFunc func(ctx context.Context, env Env) error
+
+func (f runFunc) Run(ctx context.Context, env Env) error { return f(ctx, env) }
+
+// Find returns the stub for an image.
+func (c *Cluster) Find(image string) (Program, bool) {
+	e, ok := find(image)
+	if !ok {
+		return nil, false
+	}
+	make := e.make(c)
+	return runFunc(func(ctx context.Context, env Env) error {
+		env.printf("casement: this is a simulated %s standing in for %s", e.Name, image)
+		return make.Run(ctx, env)
+	}), true
+}
+
+func find(image string) (entry, bool) {
+	repo := repository(image)
+	for _, e := range entries() {
+		for _, r := range e.Images {
+			if repo == r || strings.HasSuffix(repo, "/"+r) {
+				return e, true
+			}
+		}
+	}
+	return entry{}, false
+}
+
+// repository is an image without digest and tag.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return image
+}
+
+// List describes the stubs, sorted by name.
+func List() []Description {
+	var out []Description
+	for _, e := range entries() {
+		out = append(out, e.Description)
+	}
+	slices.SortFunc(out, func(a, b Description) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// origin is where a node's connections start.
+func (c *Cluster) origin(env Env) fabric.Origin {
+	return fabric.Origin{VNetID: c.c.VNetID, IP: env.InternalIP, Cluster: c.c.Key}
+}
+
+func (c *Cluster) idle(ctx context.Context, _ Env) error {
+	<-ctx.Done()
+	return nil
+}

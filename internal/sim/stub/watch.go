@@ -1,0 +1,261 @@
+package stub
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	"casement.dev/casement/internal/sim/fabric"
+)
+
+// serviceWatch follows services and endpoint slices for all the kube-proxies and
+// DNS servers of a cluster with one connection: that of the member that came first
+// and still runs.
+type serviceWatch struct {
+	net *fabric.Cluster
+	log *slog.Logger
+
+	mu      sync.Mutex
+	members []*member
+	stop    context.CancelFunc // of the running watch
+	by      *member            // whose connection it uses
+	names   map[string]netip.Addr
+}
+
+type member struct{ config *rest.Config }
+
+func newServiceWatch(net *fabric.Cluster, log *slog.Logger) *serviceWatch {
+	return &serviceWatch{net: net, log: log}
+}
+
+// join takes part until leave is called.
+func (w *serviceWatch) join(config *rest.Config) (leave func()) {
+	m := &member{config: config}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.members = append(w.members, m)
+	w.elect()
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.members = slices.DeleteFunc(w.members, func(o *member) bool { return o == m })
+		w.elect()
+	}
+}
+
+// elect makes the oldest member carry the watch; w.mu is held.
+func (w *serviceWatch) elect() {
+	if len(w.members) > 0 && w.by == w.members[0] {
+		return
+	}
+	if w.stop != nil {
+		w.stop()
+		w.stop, w.by = nil, nil
+	}
+	if len(w.members) == 0 {
+		return
+	}
+	w.by = w.members[0]
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	go w.run(ctx, w.by.config)
+}
+
+// settle is how long a burst of changes is collected.
+const settle = 20 * time.Millisecond
+
+func (w *serviceWatch) run(ctx context.Context, config *rest.Config) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		w.log.Error("watch services", "error", err)
+		return
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
+	services, slices := factory.Core().V1().Services(), factory.Discovery().V1().EndpointSlices()
+	changed := make(chan struct{}, 1)
+	notify := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
+	}
+	for _, i := range []cache.SharedIndexInformer{services.Informer(), slices.Informer()} {
+		if _, err := i.AddEventHandler(handler); err != nil {
+			w.log.Error("watch services", "error", err)
+			return
+		}
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	factory.WaitForCacheSync(ctx.Done())
+	for pause(ctx, settle) {
+		svcs, err1 := services.Lister().List(labels.Everything())
+		eps, err2 := slices.Lister().List(labels.Everything())
+		if err1 == nil && err2 == nil {
+			w.publish(ctx, svcs, eps)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (w *serviceWatch) publish(ctx context.Context, services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) {
+	translated := translate(services, endpoints)
+	w.mu.Lock()
+	w.names = names(services, endpoints)
+	w.mu.Unlock()
+	if ctx.Err() == nil {
+		w.net.SetServices(translated)
+	}
+}
+
+// resolve answers names of services as the cluster's DNS does.
+func (w *serviceWatch) resolve(name string) (netip.Addr, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "."), ".cluster.local")
+	ip, ok := w.names[strings.TrimSuffix(name, ".svc")]
+	return ip, ok
+}
+
+// slim drops what nobody reads.
+func slim(obj any) (any, error) {
+	if m, err := meta.Accessor(obj); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// pause waits and says whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// translate joins services and their endpoint slices for the fabric.
+func translate(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) []fabric.Service {
+	byService := group(endpoints)
+	var out []fabric.Service
+	for _, s := range services {
+		if s.Spec.Type == corev1.ServiceTypeExternalName {
+			continue
+		}
+		t := fabric.Service{
+			Namespace: s.Namespace, Name: s.Name,
+			ClusterIPs: addresses(s.Spec.ClusterIPs), Ingress: addresses(s.Spec.ExternalIPs),
+			ClientIP:            s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
+			Local:               s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+			HealthCheckNodePort: uint16(s.Spec.HealthCheckNodePort),
+		}
+		for _, in := range s.Status.LoadBalancer.Ingress {
+			t.Ingress = append(t.Ingress, addresses([]string{in.IP})...)
+		}
+		for _, p := range s.Spec.Ports {
+			if p.Protocol != corev1.ProtocolTCP && p.Protocol != "" {
+				continue
+			}
+			t.Ports = append(t.Ports, fabric.ServicePort{
+				Name: p.Name, Port: uint16(p.Port), NodePort: uint16(p.NodePort),
+				Endpoints: serving(byService[s.Namespace+"/"+s.Name], p.Name),
+			})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func group(endpoints []*discoveryv1.EndpointSlice) map[string][]*discoveryv1.EndpointSlice {
+	out := map[string][]*discoveryv1.EndpointSlice{}
+	for _, e := range endpoints {
+		key := e.Namespace + "/" + e.Labels[discoveryv1.LabelServiceName]
+		out[key] = append(out[key], e)
+	}
+	return out
+}
+
+// serving lists the endpoints of a port that are ready, or serve while they terminate,
+// each once and in a steady order.
+func serving(endpoints []*discoveryv1.EndpointSlice, port string) []fabric.Endpoint {
+	var out []fabric.Endpoint
+	for _, s := range endpoints {
+		for _, p := range s.Ports {
+			if p.Port == nil || p.Name == nil && port != "" || p.Name != nil && *p.Name != port {
+				continue
+			}
+			for _, e := range s.Endpoints {
+				ready := e.Conditions.Ready == nil || *e.Conditions.Ready
+				ending := ptr.Deref(e.Conditions.Serving, false) && ptr.Deref(e.Conditions.Terminating, false)
+				if !ready && !ending {
+					continue
+				}
+				for _, ip := range addresses(e.Addresses) {
+					at := fabric.Endpoint{Addr: netip.AddrPortFrom(ip, uint16(*p.Port)), Terminating: !ready}
+					if e.NodeName != nil {
+						at.Node = *e.NodeName
+					}
+					out = append(out, at)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b fabric.Endpoint) int { return a.Addr.Compare(b.Addr) })
+	return slices.Compact(out)
+}
+
+// names maps "service.namespace" to the cluster address, or for a headless service
+// to its first endpoint.
+func names(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) map[string]netip.Addr {
+	byService := group(endpoints)
+	out := map[string]netip.Addr{}
+	for _, s := range services {
+		if ips := addresses(s.Spec.ClusterIPs); len(ips) > 0 {
+			out[s.Name+"."+s.Namespace] = ips[0]
+			continue
+		}
+		for _, e := range byService[s.Namespace+"/"+s.Name] {
+			for _, p := range e.Endpoints {
+				if ips := addresses(p.Addresses); len(ips) > 0 && (p.Conditions.Ready == nil || *p.Conditions.Ready) {
+					out[s.Name+"."+s.Namespace] = ips[0]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// addresses parses what is an IPv4 address and leaves the rest out.
+func addresses(in []string) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range in {
+		if ip, err := netip.ParseAddr(s); err == nil && ip.Unmap().Is4() {
+			out = append(out, ip.Unmap())
+		}
+	}
+	return out
+}
