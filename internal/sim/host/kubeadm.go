@@ -3,8 +3,10 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,33 +57,20 @@ func flagValue(args []string, name string) string {
 // boot runs a part of casement-kube's boot on this machine, while its kubelet runs
 // the static pods that boot writes.
 func (n *node) boot(ctx context.Context, command, config string, out io.Writer) error {
-	binary, err := kubeproc.Find()
+	spec, root, err := n.bootSpec(command, config)
 	if err != nil {
 		return err
 	}
-	root, err := n.body.Path("/")
+	before, err := files(filepath.Join(root, kubernetesDir))
 	if err != nil {
 		return err
 	}
-	logs := filepath.Join(n.home, "kubeadm")
-	if err := os.MkdirAll(logs, 0o700); err != nil {
-		return err
-	}
-	log := filepath.Join(logs, "kubeadm.log")
-	spec, err := n.walled(process.Spec{
-		Name: "kubeadm", Path: binary, Log: log,
-		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
-			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
-	}, []string{logs}, nil)
-	if err != nil {
-		return err
-	}
-	code := 0
 	for until := time.Now().Add(bootPatience); ; {
-		if code, err = n.bootOnce(ctx, spec); err != nil {
+		code, err := n.bootOnce(ctx, spec)
+		if err != nil {
 			return err
 		}
-		text, err := os.ReadFile(log)
+		text, err := os.ReadFile(spec.Log)
 		if err != nil {
 			return err
 		}
@@ -89,11 +78,20 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 		if _, err := out.Write(bytes.ReplaceAll(text, []byte(root+"/"), []byte("/"))); err != nil {
 			return err
 		}
-		if code != killed || time.Now().After(until) {
-			break
+		if code == 0 {
+			return nil
 		}
-		fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
-		if err := os.Truncate(log, 0); err != nil {
+		lacks := lacking(text)
+		if code != killed && lacks == "" || time.Now().After(until) {
+			return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
+		}
+		if lacks != "" {
+			fmt.Fprintf(out, "casement: kubeadm %s met %q of the real machine; it starts again without what it had written\n", command, lacks)
+			err = removeOthers(filepath.Join(root, kubernetesDir), before)
+		} else {
+			fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
+		}
+		if err := errors.Join(err, os.Truncate(spec.Log, 0)); err != nil {
 			return err
 		}
 		select {
@@ -102,14 +100,35 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 		case <-time.After(bootPause):
 		}
 	}
-	if code != 0 {
-		return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
-	}
-	return nil
 }
 
+// bootSpec is the process of boot, and the guest's root.
+func (n *node) bootSpec(command, config string) (spec process.Spec, root string, err error) {
+	binary, err := kubeproc.Find()
+	if err != nil {
+		return spec, "", err
+	}
+	if root, err = n.body.Path("/"); err != nil {
+		return spec, "", err
+	}
+	logs := filepath.Join(n.home, "kubeadm")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return spec, "", err
+	}
+	spec, err = n.walled(process.Spec{
+		Name: "kubeadm", Path: binary, Log: filepath.Join(logs, "kubeadm.log"),
+		Argv: []string{"boot", command, "--root=" + root, "--config=" + config, "--node-name=" + strings.ToLower(n.vm.ComputerName),
+			"--address=" + n.origin.IP.String(), "--loopback=" + n.loopback.String(), "--egress=" + n.socket},
+	}, []string{logs}, nil)
+	return spec, root, err
+}
+
+// kubernetesDir is where kubeadm writes, in a guest's root.
+const kubernetesDir = "etc/kubernetes"
+
 // How long kubeadm is started again that something outside the machine ends, as the kernel
-// does for lack of memory, and the pause before: its phases keep what they find done.
+// does for lack of memory, or that met a full disk, and the pause before: its phases keep
+// what they find done.
 const (
 	bootPatience = 2 * time.Minute
 	bootPause    = time.Second
@@ -117,6 +136,44 @@ const (
 
 // killed is the exit code of what a signal ended.
 const killed = -1
+
+// lacking returns what of the real machine a program's output says it ran out of, "" for
+// nothing. A guest's own disk is never full by these words.
+func lacking(output []byte) string {
+	for _, e := range exhaustion {
+		if bytes.Contains(output, []byte(e.Error())) {
+			return e.Error()
+		}
+	}
+	return ""
+}
+
+// files lists what is below a directory of the guest, which may be missing.
+func files(dir string) (map[string]bool, error) {
+	found := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			found[path] = true
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return found, err
+}
+
+// removeOthers removes the files below dir that are not in keep. A file may be half
+// written, and kubeadm refuses a certificate without its key.
+func removeOthers(dir string, keep map[string]bool) error {
+	found, err := files(dir)
+	for path := range found {
+		if !keep[path] {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
 
 // bootOnce runs the program to its end and returns its exit code.
 func (n *node) bootOnce(ctx context.Context, spec process.Spec) (code int, err error) {

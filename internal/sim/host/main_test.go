@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func writeFile(t *testing.T, file, text string) {
 
 // playKube is casement-kube, as far as it reads a kubeconfig and makes a data directory.
 func playKube() {
+	if os.Args[0] == "boot" {
+		playBoot()
+	}
 	for _, arg := range os.Args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		switch name {
@@ -57,4 +61,26 @@ func playKube() {
 	}
 	fmt.Println("up")
 	time.Sleep(time.Hour) // until it is ended
+}
+
+// playBoot is kubeadm on a machine whose disk is full at first.
+func playBoot() {
+	root := ""
+	for _, arg := range os.Args {
+		if v, ok := strings.CutPrefix(arg, "--root="); ok {
+			root = v
+		}
+	}
+	half, again := filepath.Join(root, kubernetesDir, "half.key"), filepath.Join(root, kubernetesDir, "given")
+	if _, err := os.Stat(half); err == nil {
+		fmt.Println("half.key: half a file")
+		os.Exit(1)
+	}
+	if text, _ := os.ReadFile(again); string(text) == "second" {
+		os.Exit(0)
+	}
+	_ = os.WriteFile(half, nil, 0o600)
+	_ = os.WriteFile(again, []byte("second"), 0o600)
+	fmt.Printf("write half.key: %v\n", syscall.ENOSPC)
+	os.Exit(1)
 }

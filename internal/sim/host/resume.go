@@ -182,8 +182,10 @@ func (m *Host) runAgain(ctx context.Context, g *machine) {
 	}
 }
 
-// exhausted says whether an error is for want of something that this machine may have
-// again.
+// exhaustion are the errors for want of something that this machine may have again.
+var exhaustion = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}
+
+// exhausted says whether an error is one of exhaustion.
 func exhausted(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOMEM, syscall.EAGAIN}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc(exhaustion, func(e error) bool { return errors.Is(err, e) })
 }
