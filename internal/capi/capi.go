@@ -65,9 +65,10 @@ type Ports struct {
 // the process in Cluster API, so call it once, before New.
 func EnableFeatures() error {
 	gates := map[string]bool{
-		string(feature.ClusterTopology):        true,
-		string(feature.MachinePool):            true,
-		string(feature.ReconcilerRateLimiting): false,
+		string(feature.ClusterTopology):                true,
+		string(feature.KubeadmBootstrapFormatIgnition): true,
+		string(feature.MachinePool):                    true,
+		string(feature.ReconcilerRateLimiting):         false,
 	}
 	mutable, ok := feature.Gates.(featuregate.MutableFeatureGate)
 	if !ok {

@@ -20,6 +20,8 @@ type Contents struct {
 	KubernetesVersion string
 	// Runtime is Containerd or Docker and RuntimeVersion its version.
 	Runtime, RuntimeVersion string
+	// Ignition is true on Flatcar, which reads Ignition and no cloud-config.
+	Ignition bool
 	// KubeletService is true when kubelet runs as a Windows service of its own,
 	// which ignores kubeadm-flags.env; false with nssm and on Linux.
 	KubeletService bool
@@ -42,7 +44,7 @@ func ParseImage(reference string) (Contents, bool) {
 	if year, windows := windowsDefinitionYear(definition); windows {
 		return windowsContents(v, year, strings.Contains(definition, Containerd) || !v.less(version{1, 24, 0, ""}))
 	}
-	return linuxContents(v, definition)
+	return linuxContents(v, definition, imageVersion)
 }
 
 // splitReference returns the SKU or image definition, in lower case, and version.
@@ -67,7 +69,8 @@ func splitReference(reference string) (definition, version string, ok bool) {
 }
 
 // imageKubernetesVersion finds the version in the SKU (k8s-1dot22dot1-...), in a
-// frozen marketplace version (128.5.20240102) or in the gallery version itself.
+// frozen marketplace version (128.5.20240102), in the name of Flatcar's definition, or in
+// the gallery version itself.
 func imageKubernetesVersion(definition, imageVersion string) (version, bool) {
 	if m := regexp.MustCompile(`^k8s-(\d+)dot(\d+)dot(\d+)-`).FindStringSubmatch(definition); m != nil {
 		v, err := parseVersion(strings.Join(m[1:], "."))
@@ -75,6 +78,10 @@ func imageKubernetesVersion(definition, imageVersion string) (version, bool) {
 	}
 	if m := regexp.MustCompile(`^1(\d\d)\.(\d{1,2})\.20\d{6}$`).FindStringSubmatch(imageVersion); m != nil {
 		v, err := parseVersion("1." + m[1] + "." + m[2])
+		return v, err == nil
+	}
+	if m := regexp.MustCompile(`^flatcar-.*-capi-v(\d+\.\d+\.\d+)$`).FindStringSubmatch(definition); m != nil {
+		v, err := parseVersion(m[1])
 		return v, err == nil
 	}
 	v, err := parseVersion(imageVersion)
@@ -108,7 +115,12 @@ func windowsContents(v version, year string, containerd bool) (Contents, bool) {
 	return c, true
 }
 
-func linuxContents(v version, definition string) (Contents, bool) {
+func linuxContents(v version, definition, imageVersion string) (Contents, bool) {
+	if strings.HasPrefix(definition, "flatcar-") {
+		c := FlatcarContents(imageVersion)
+		c.KubernetesVersion = "v" + v.String()
+		return c, true
+	}
 	m := regexp.MustCompile(`(?:ubuntu|ubun2)-(\d\d)(\d\d)(?:-|$)`).FindStringSubmatch(definition)
 	if m == nil {
 		return Contents{}, false
@@ -120,6 +132,16 @@ func linuxContents(v version, definition string) (Contents, bool) {
 		OSImage: fmt.Sprintf("Ubuntu %s%s LTS", distribution, patch), KernelVersion: kernel,
 		KubernetesVersion: "v" + v.String(), Runtime: Containerd, RuntimeVersion: containerdVersion(v),
 	}, true
+}
+
+// FlatcarContents is what is on Flatcar's own image, which has containerd and no
+// Kubernetes. Source: the release notes of Flatcar 4230 (containerd 1.7, Linux 6.6); the
+// patch levels are of 4230.2.1.
+func FlatcarContents(release string) Contents {
+	return Contents{
+		OS: OSLinux, Distribution: release, OSImage: "Flatcar Container Linux by Kinvolk " + release, KernelVersion: "6.6.95-flatcar",
+		Runtime: Containerd, RuntimeVersion: "1.7.23", Ignition: true,
+	}
 }
 
 // ubuntu is the point release and Azure kernel of late images.

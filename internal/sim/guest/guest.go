@@ -21,6 +21,7 @@ import (
 	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/cloudbase"
 	"casement.dev/casement/internal/sim/guest/cloudinit"
+	"casement.dev/casement/internal/sim/guest/ignition"
 	"casement.dev/casement/internal/sim/guest/machine"
 	"casement.dev/casement/internal/sim/guest/shell"
 )
@@ -251,12 +252,32 @@ func (g *Guest) runAgent(ctx context.Context) (bool, error) {
 		})
 		return reboot, nil
 	}
-	res, err := cloudinit.Run(ctx, g.m, g.sh, func() { g.set(func(s *Status) { s.Provisioned = ProvisionedReady }) })
+	ready := func() { g.set(func(s *Status) { s.Provisioned = ProvisionedReady }) }
+	if g.m.Image.Ignition {
+		return g.runIgnition(ctx, ready)
+	}
+	res, err := cloudinit.Run(ctx, g.m, g.sh, ready)
 	if err != nil {
 		return false, err
 	}
 	if res.Ran {
 		g.set(func(s *Status) { s.note(res.ExitCode, false, res.Problems) })
+	}
+	return g.m.TakeReboot(), nil
+}
+
+func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
+	res, err := ignition.Run(ctx, g.m, g.sh, ready)
+	if err != nil {
+		return false, err
+	}
+	if res.Ran || res.ExitCode != 0 {
+		g.set(func(s *Status) {
+			s.note(res.ExitCode, false, res.Problems)
+			if res.Failed {
+				s.Provisioned = ProvisionedFailed
+			}
+		})
 	}
 	return g.m.TakeReboot(), nil
 }

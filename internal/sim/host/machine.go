@@ -181,6 +181,7 @@ func (m *Host) spec(vm host.VM) (guest.Machine, error) {
 		Image: guest.Image{
 			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
 			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
+			Ignition: contents.Ignition,
 		},
 	}
 	if contents.Release.Name != "" {

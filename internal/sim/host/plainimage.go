@@ -14,11 +14,13 @@ func plainContents(vm host.VM) (windows.Contents, bool) {
 	sku := strings.ToLower(vm.Image.SKU)
 	switch {
 	case strings.EqualFold(vm.Image.Publisher, "MicrosoftWindowsServer"):
-		for _, year := range []string{"2025", "2022", "2019"} {
-			if r, ok := windows.ReleaseByName(year); ok && strings.Contains(sku, year) {
+		for _, r := range windows.Releases() {
+			if strings.Contains(sku, strings.ToLower(r.Name)) {
 				return windows.Contents{OS: windows.OSWindows, Release: r, OSImage: r.OSImage, KernelVersion: r.KernelVersion()}, true
 			}
 		}
+	case strings.EqualFold(vm.Image.Publisher, "kinvolk"):
+		return windows.FlatcarContents(vm.Image.Version), true
 	case strings.EqualFold(vm.Image.Publisher, "Canonical"):
 		distribution := "22.04"
 		for _, d := range []string{"24_04", "20_04", "18_04"} {

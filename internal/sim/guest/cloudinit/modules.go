@@ -159,7 +159,7 @@ func (a *agent) diskSetup() error {
 	if disks, ok := a.config["disk_setup"].(map[string]any); ok {
 		for d := range disks {
 			a.infof("disk_setup %s: simulated: no effect", d)
-			if n, found := strings.CutPrefix(d, "/dev/disk/azure/scsi1/lun"); found && !a.hasLUN(n) {
+			if n, found := strings.CutPrefix(d, "/dev/disk/azure/scsi1/lun"); found && !a.m.HasLUN(n) {
 				a.problemf("disk_setup %s: the VM has no data disk with that LUN", d)
 			}
 		}
@@ -172,15 +172,6 @@ func (a *agent) diskSetup() error {
 		}
 	}
 	return nil
-}
-
-func (a *agent) hasLUN(n string) bool {
-	for _, d := range a.m.DataDisks {
-		if fmt.Sprint(d.LUN) == n {
-			return true
-		}
-	}
-	return false
 }
 
 // mounts makes the mount points and the lines of /etc/fstab.

@@ -44,7 +44,11 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
 	}
-	release := fmt.Sprintf("NAME=\"Ubuntu\"\nID=ubuntu\nVERSION_ID=%q\nPRETTY_NAME=%q\n", s.Image.Release, s.Image.Name)
+	name, id := "Ubuntu", "ubuntu"
+	if s.Image.Ignition {
+		name, id = "Flatcar Container Linux by Kinvolk", "flatcar"
+	}
+	release := fmt.Sprintf("NAME=%q\nID=%s\nVERSION_ID=%q\nPRETTY_NAME=%q\n", name, id, s.Image.Release, s.Image.Name)
 	return dirs, map[string]string{
 		"/etc/os-release":  release,
 		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",
@@ -97,9 +101,13 @@ func imageServices(s Spec) []Service {
 		return nil
 	}
 	if s.OS == Linux {
+		agent := "cloud-init"
+		if s.Image.Ignition {
+			agent = "oem-cloudinit"
+		}
 		return []Service{
 			{Name: "containerd", Start: Automatic},
-			{Name: "cloud-init", Start: Automatic},
+			{Name: agent, Start: Automatic},
 			{Name: "kubelet", Start: Automatic},
 			{Name: "ssh", Start: Automatic},
 			{Name: "systemd-networkd", Start: Automatic},

@@ -41,6 +41,16 @@ func (r *Root) Symlink(target, p string) error {
 	return rename(root.Symlink(target, path.Join(folder, path.Base(rel))), p)
 }
 
+// Readlink returns the target of the link p, as seen from its folder.
+func (r *Root) Readlink(p string) (string, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return "", err
+	}
+	target, err := root.Readlink(rel)
+	return target, rename(err, p)
+}
+
 // confined is a link's target as seen from its folder.
 func confined(folder, target string) (string, error) {
 	if !path.IsAbs(target) {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -74,6 +75,8 @@ type Image struct {
 	RuntimeVersion    string
 	// ServiceManager is NSSM (the default) or WindowsService.
 	ServiceManager string
+	// Ignition is set for Flatcar, whose first boot is Ignition's and not cloud-init's.
+	Ignition bool
 	// Container is set for a container's image, which has nothing of a node.
 	Container bool
 }
@@ -82,6 +85,11 @@ type Image struct {
 type DataDisk struct {
 	LUN    int
 	SizeGB int
+}
+
+// HasLUN tells whether the VM has a data disk with that number.
+func (s Spec) HasLUN(lun string) bool {
+	return slices.ContainsFunc(s.DataDisks, func(d DataDisk) bool { return strconv.Itoa(d.LUN) == lun })
 }
 
 // Machine is a guest's body.

@@ -28,6 +28,14 @@ const maxDepth = 8
 // IsGzip tells gzip by its magic number.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
+// Plain returns data, uncompressed where it is compressed with gzip.
+func Plain(data []byte) ([]byte, error) {
+	if IsGzip(data) {
+		return Gunzip(data)
+	}
+	return data, nil
+}
+
 // Gunzip undoes gzip, up to 16 MiB.
 func Gunzip(data []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
