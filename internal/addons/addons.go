@@ -32,6 +32,9 @@ type Addon struct {
 	Selectors []map[string]string
 	// About says in a few words what it is.
 	About string
+	// manifest is the file in manifests that it is rendered from, without extension; ""
+	// for one with its name.
+	manifest string
 }
 
 // Params are what manifests depend on. Zero values have defaults.
@@ -80,6 +83,10 @@ func All() []Addon {
 			About:     "cloud-controller-manager, and cloud-node-manager for Linux and Windows"},
 		{Name: "calico", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico"}},
 			About: "Calico by VXLAN for Linux nodes"},
+		{Name: "calico-dual-stack", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-dual-stack"}}, manifest: "calico",
+			About: "Calico by VXLAN for Linux nodes, pods with IPv4 and IPv6"},
+		{Name: "calico-ipv6", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-ipv6"}}, manifest: "calico",
+			About: "Calico by VXLAN for Linux nodes, pods with IPv6 only"},
 		{Name: "calico-windows", Version: calicoVersion,
 			Selectors: []map[string]string{windows, {"cni-windows": "calico", "windows": "enabled"}},
 			About:     "Calico and kube-proxy in HostProcess containers for Windows nodes"},
@@ -124,6 +131,9 @@ func cloudProvider(kubernetes string) (registry, version string) {
 // values are what the manifests see.
 type values struct {
 	Params
+	// IPv4 and IPv6 are the families of Calico's pods.
+	IPv4, IPv6 bool
+
 	Calico, Flannel, FlannelPlugin, FlannelWindows, CSIProxy string
 	CloudProvider, CloudProviderRepository                   string
 	AzureCNI, MasqAgent                                      string
@@ -146,13 +156,14 @@ func (a Addon) Render(p Params) ([]byte, error) {
 		p.PodCIDR = cmp.Or(p.PodCIDR, azureNetwork)
 	}
 	registry, provider := cloudProvider(p.KubernetesVersion)
-	t, err := template.New(a.Name+".yaml").Delims("[[", "]]").ParseFS(manifests, "manifests/"+a.Name+".yaml")
+	file := cmp.Or(a.manifest, a.Name) + ".yaml"
+	t, err := template.New(file).Delims("[[", "]]").ParseFS(manifests, "manifests/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, values{
-		Params: p, Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
+		Params: p, IPv4: a.Name != "calico-ipv6", IPv6: a.Name == "calico-ipv6" || a.Name == "calico-dual-stack", Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
 		FlannelWindows: flannelWindows, CSIProxy: csiProxyVersion,
 		CloudProvider: provider, CloudProviderRepository: registry, AzureCNI: azureCNIVersion, MasqAgent: masqAgentVersion,
 		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),

@@ -54,5 +54,5 @@ func (a Addon) Ask(labels map[string]string) (map[string]string, error) {
 			return missing, nil
 		}
 	}
-	return nil, fmt.Errorf("the Cluster's label %s contradicts addon %s; take the label off to choose anew", contradicted, a.Name)
+	return nil, fmt.Errorf("the Cluster's label %s contradicts addon %s; take the label off to choose again", contradicted, a.Name)
 }

@@ -7,7 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +102,9 @@ func (l *life) live() (err error) {
 	if _, err := l.p.Try(filled, "azure", "prepare", "-"); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
+	if err := l.classes(); err != nil {
+		return fmt.Errorf("class: %w", err)
+	}
 	before := l.calls()
 	start := time.Now()
 	_, err = l.p.Try(filled, "kubectl", "apply", "-f", "-")
@@ -158,11 +163,44 @@ func (l *life) kinds() (map[string]bool, error) {
 	}
 }
 
-// addons are what the template's users install by hand.
+// classes applies the ClusterClasses that a topology refers to, which are in files of
+// their own beside it and named after the same cluster.
+func (l *life) classes() error {
+	if !strings.Contains(l.manifest, "\n  topology:") {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.file), "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text, []byte("\nkind: ClusterClass\n")) || bytes.Contains(text, []byte("\nkind: Cluster\n")) {
+			continue
+		}
+		class, err := l.p.Try(nil, "generate", "cluster", l.cluster, "--from", file, "--kubernetes-version", *version)
+		if err != nil {
+			return err
+		}
+		if _, err := l.p.Try([]byte(class), "kubectl", "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addons are what the template's users install by hand: the network that the Cluster's
+// label names, the one that the template is called after, or Calico.
 func (l *life) addons() []string {
 	network := "calico"
 	if strings.Contains(l.row.name, "azure-cni") {
 		network = "azure-cni"
+	}
+	if label := regexp.MustCompile(`(?m)^    cni: (\S+)$`).FindStringSubmatch(l.manifest); label != nil {
+		network = label[1]
 	}
 	names := []string{network, "cloud-provider-azure"}
 	if strings.Contains(l.manifest, "osType: Windows") {
