@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,11 +44,7 @@ func BootstrapFailure(console, machine string) (reason, message string, found bo
 		}
 	}
 	lines = lines[max(0, len(lines)-consoleLines):]
-	for _, line := range slices.Backward(lines) {
-		c, _, ok := cause.Classify(line)
-		if !ok {
-			continue
-		}
+	if c, line, ok := cause.Last(cause.Guest, lines); ok {
 		end := strings.Join(lines[max(0, len(lines)-lastLines):], " | ")
 		return c.Name, fmt.Sprintf("the machine has not become a node: %s: %s; %s; see casement logs %s; last lines: %s", c.Says, line, c.Fix, machine, end), true
 	}

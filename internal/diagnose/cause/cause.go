@@ -1,10 +1,56 @@
 // Package cause knows by what programs say of themselves why machines, nodes and
 // pods do not come up: Azure, the guests' agents, kubeadm, the kubelet, container
-// runtimes and CNIs. It is text in, a cause out, and reads nothing. Any package may
-// import it.
+// runtimes, CNIs and admission. A pattern belongs to a step and is tried on nothing
+// else: the same words mean one thing of a virtual machine and another of a
+// container. It is text in, a cause out, and reads nothing. Any package may import it.
 package cause
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
+
+// Step is where a text was said. It decides which patterns are tried.
+type Step string
+
+// The steps on the way from a declaration to a running container.
+const (
+	// Azure is a condition of an infrastructure object: an ARM error code and message.
+	Azure Step = "azure"
+	// Data is what the provider or Cluster API says of bootstrap data.
+	Data Step = "data"
+	// Guest is a line of a boot log: cloudbase-init, cloud-init, kubeadm, the kubelet's start.
+	Guest Step = "guest"
+	// Node is a condition of a node.
+	Node Step = "node"
+	// Reach is the error of a client that asks an API server.
+	Reach Step = "reach"
+	// Admission is why an API server refuses an object that a controller creates.
+	Admission Step = "admission"
+	// Schedule is what the scheduler says of a pod.
+	Schedule Step = "schedule"
+	// Pull is what the runtime says of a container's image.
+	Pull Step = "pull"
+	// Sandbox is why a pod's sandbox is not created: its network and its pause image.
+	Sandbox Step = "sandbox"
+	// Volume is why a volume is not provisioned, attached or mounted.
+	Volume Step = "volume"
+	// Container is why a container is not created or started, or has ended.
+	Container Step = "container"
+	// Log is the log of a container that ends.
+	Log Step = "log"
+	// Probe is what the kubelet says of a container's probes.
+	Probe Step = "probe"
+	// Service is what the cloud provider says of a service's load balancer.
+	Service Step = "service"
+	// Deletion is what an object says that is being deleted.
+	Deletion Step = "deletion"
+)
+
+// Steps are all steps, in the order of the way.
+func Steps() []Step {
+	return []Step{Azure, Data, Guest, Node, Reach, Admission, Schedule, Pull, Sandbox, Volume, Container, Log, Probe, Service, Deletion}
+}
 
 // Cause is a known reason for trouble, recognised by what some program said.
 type Cause struct {
@@ -13,14 +59,17 @@ type Cause struct {
 	// Says is the cause in a sentence; Fix is what to do about it.
 	Says string `json:"says"`
 	Fix  string `json:"fix"`
+	// Follows says that another cause of the same step, where there is one, explains
+	// this one: a kubelet that does not run follows from the flag that it refuses.
+	Follows bool `json:"-"`
 
 	match *regexp.Regexp
 }
 
-// Classify returns the first known cause whose mark is in text, which may be a
+// Classify returns the first known cause of a step whose mark is in text, which may be a
 // condition's message, an event or a console, and the line that matched.
-func Classify(text string) (Cause, string, bool) {
-	for _, c := range causes {
+func Classify(step Step, text string) (Cause, string, bool) {
+	for _, c := range known[step] {
 		if at := c.match.FindStringIndex(text); at != nil {
 			return c, Line(text, at[0]), true
 		}
@@ -28,8 +77,25 @@ func Classify(text string) (Cause, string, bool) {
 	return Cause{}, "", false
 }
 
-// All returns the known causes, in the order in which they are tried.
-func All() []Cause { return append([]Cause(nil), causes...) }
+// Last returns the known cause that is nearest to the end of lines, and its line. One that
+// follows from others is returned only where no other is there.
+func Last(step Step, lines []string) (Cause, string, bool) {
+	var consequence Cause
+	at := ""
+	for _, line := range slices.Backward(lines) {
+		c, l, ok := Classify(step, line)
+		if ok && !c.Follows {
+			return c, l, true
+		}
+		if ok && at == "" {
+			consequence, at = c, l
+		}
+	}
+	return consequence, at, at != ""
+}
+
+// Of returns the known causes of a step, in the order in which they are tried.
+func Of(step Step) []Cause { return append([]Cause(nil), known[step]...) }
 
 // Line is the line of text around offset i.
 func Line(text string, i int) string {
@@ -43,58 +109,20 @@ func Line(text string, i int) string {
 	return text[start:end]
 }
 
-func known(name, pattern, says, fix string) Cause {
+// row is a cause with the pattern that marks it, which ignores case.
+func row(name, pattern, says, fix string) Cause {
 	return Cause{Name: name, Says: says, Fix: fix, match: regexp.MustCompile(`(?i)` + pattern)}
 }
 
-// causes are tried in order: those that bring others about come first.
-var causes = []Cause{
-	// What a runtime says in the words that Azure has for missing images.
-	known("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec format error`, "the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os"),
-	// What Azure refuses.
-	known("QuotaExceeded", `QuotaExceeded|exceeding approved .* quota|PublicIPCountLimitReached`, "the subscription's quota for this VM family or region is used up", "request more quota (az vm list-usage --location REGION), or choose another VM size"),
-	known("SKUNotAvailable", `SkuNotAvailable|requested (VM )?size .* not available`, "the VM size is not offered in this region or zone", "choose another size or zone: az vm list-skus --location REGION --size SIZE --all"),
-	known("AllocationFailed", `AllocationFailed|OverconstrainedAllocation|ZonalAllocationFailed`, "Azure has no capacity for this size there now", "try again later, or choose another size or zone"),
-	known("ImageNotFound", `ImageNotFound|PlatformImageNotFound|GalleryImageNotFound|image .* (was )?not found`, "the VM image does not exist there", "name an image that exists: spec.image of the AzureMachineTemplate, or another Kubernetes version"),
-	known("AuthorizationFailed", `AuthorizationFailed|does not have authorization to perform`, "casement's identity lacks rights on the subscription or resource group", "give the identity of the AzureClusterIdentity the role Contributor there"),
-	known("CredentialsRefused", `AADSTS\d+|invalid_client|InvalidAuthenticationToken|unauthorized_client`, "Entra ID refuses the credentials", "renew the secret that the AzureClusterIdentity names"),
-	known("PolicyDenied", `RequestDisallowedByPolicy`, "an Azure policy forbids the resource", "satisfy the policy that the message names, or get an exemption"),
-	known("SubnetFull", `SubnetIsFull|does not have enough capacity for \d+ IP`, "the subnet has no free address", "use a larger subnet or another one"),
-	known("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|VnetAddressSpacesOverlap`, "address ranges overlap, or a subnet is outside of its network", "choose ranges that are apart in spec.networkSpec of the AzureCluster"),
-	known("Throttled", `TooManyRequests|OperationNotAllowed.*rate|\b429\b`, "Azure throttles the subscription", "wait; see casement calls for who calls most"),
-	known("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look at the boot log: an image that is not generalized, a guest that restarts again and again, or no way to 168.63.129.16"),
-	known("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),
-	known("SpotEvicted", `\bspot\b.*evict|evict.*\bspot\b`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
-	// What the guest's agent chokes on (cloudbase-init, cloud-init).
-	known("BootstrapSecretUnread", `casement-bootstrap: cannot`, "the machine could not fetch its bootstrap script from the cluster's key vault", "look at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or set the annotation bootstrap-secrets to CustomData"),
-	known("UserDataCompressed", `gzip|unsupported user ?data|compressed`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),
-	known("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`, "the bootstrap data names metadata that Azure's agent does not have", "use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
-	known("JinjaSyntax", `TemplateSyntaxError|jinja syntax|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`, "the bootstrap data is not a valid Jinja template", "escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
-	known("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`, "a user's password is longer than Windows accepts", "shorten it, or leave it out"),
-	// What kubeadm says.
-	known("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`, "kubeadm talks to a CRI socket that is not there", "set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
-	known("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint`, "a taint is given twice, so the node's registration is refused", "drop the cloud taint of register-with-taints, or cloud-provider: external"),
-	known("TokenInvalid", `token is invalid|has expired|could not find a JWS|bootstrap.?token.*(not found|invalid|expired)`, "the bootstrap token is invalid or has expired", "replace the machine; raise the bootstrap token's time to live if VMs take longer to boot"),
-	known("CACertHashMismatch", `none of the public keys|pinned|certificate signed by unknown authority`, "the API server's certificate is not the one that the bootstrap data pins", "replace the machine, so that it gets fresh bootstrap data"),
-	known("VersionSkew", `version skew|kubelet version.*(higher|older|not supported)`, "the kubelet's version and the control plane's are too far apart", "use an image with a supported Kubernetes version"),
-	known("NodeNameTaken", `node with name .* already exists`, "another node has this name", "delete the stale node, or replace the machine"),
-	known("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such host|connectex|request canceled while waiting for connection`, "the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route table and DNS"),
-	known("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`, "the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
-	// What the kubelet, the runtime and the CNI say of a node or pod.
-	known("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images"),
-	known("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`, "HNS refuses new endpoints; crashed pods have left theirs behind", "drain the node, remove stale HNS endpoints, restart hns, or replace the machine"),
-	known("PauseImageMissing", `sandbox image`, "the runtime's sandbox (pause) image does not run on the host's build", "set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
-	known("HostBuildMismatch", `0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`, "the image is built for another Windows release than the host", "choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build"),
-	known("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
-	known("SourceVIPMissing", `source-?vip`, "kube-proxy has no source VIP for the overlay", "delete the cached source VIP files and restart kube-proxy"),
-	known("HostnameOverride", `hostname-override|failed to retrieve node info`, "kube-proxy does not run under its node's name", "pass the node's name as NODE_NAME and --hostname-override"),
-	known("CNIMissing", `cni (plugin|config) not initialized|NetworkPluginNotReady|NetworkNotReady|no networks found in`, "no CNI has configured the node", "install a CNI for the node's operating system (label cni of the cluster)"),
-	known("RuntimeDown", `container runtime is down|PLEG is not healthy|containerd.*(stopped|not running)`, "the container runtime does not run", "start containerd; look into its config.toml"),
-	known("KubeletStopped", `Kubelet stopped posting node status|NodeStatusUnknown`, "the kubelet has stopped reporting", "casement logs MACHINE; start the kubelet, or replace the machine"),
-	known("ImagePull", `ImagePullBackOff|ErrImagePull|failed to pull`, "the container's image cannot be pulled", "check the image's name and the pull secret"),
-	known("ConfigMissing", `(configmap|secret) "[^"]*" not found|references non-existent (config|secret) key|couldn't find key .* in (ConfigMap|Secret)`, "a ConfigMap or Secret that the pod needs is not there", "create it in the pod's namespace, or mark it optional"),
-	known("ClaimMissing", `persistentvolumeclaim "[^"]*" not found|unbound immediate PersistentVolumeClaims`, "a volume that the pod claims is not there", "create the PersistentVolumeClaim, and a StorageClass whose driver runs on the node's operating system"),
-	known("EvictionBlocked", `violate the pod's disruption budget`, "a PodDisruptionBudget lets no pod go, so the node is not drained", "add replicas elsewhere, relax the budget, or set deletion.nodeDrainTimeoutSeconds of the Machine"),
-	known("CrashLoop", `CrashLoopBackOff`, "the container ends again and again", "kubectl logs POD --previous"),
-	known("Unschedulable", `nodes are available|Unschedulable`, "no node fits the pod", "compare nodeSelector, tolerations and requests with the nodes"),
+// follows is a row of a cause that another one explains.
+func follows(name, pattern, says, fix string) Cause {
+	c := row(name, pattern, says, fix)
+	c.Follows = true
+	return c
+}
+
+// known are the causes by step; within a step those that bring others about come first.
+var known = map[Step][]Cause{
+	Azure: azure, Data: data, Guest: guest, Node: node, Reach: reach, Admission: admission, Schedule: schedule, Pull: pull,
+	Sandbox: sandbox, Volume: volume, Container: container, Log: log, Probe: probe, Service: service, Deletion: deletion,
 }

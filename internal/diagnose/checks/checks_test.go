@@ -151,8 +151,10 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 // TestCausesExist holds the names in the checks to those that why gives.
 func TestCausesExist(t *testing.T) {
 	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}
-	for _, c := range cause.All() {
-		names = append(names, c.Name)
+	for _, step := range cause.Steps() {
+		for _, c := range cause.Of(step) {
+			names = append(names, c.Name)
+		}
 	}
 	for _, p := range walk.Probes() {
 		names = append(names, p.Name)

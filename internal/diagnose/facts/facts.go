@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,7 +49,7 @@ func Cluster(ctx context.Context, c client.Client, key client.ObjectKey) (*Snaps
 			if err := owned(ctx, c, key, f); err != nil {
 				return err
 			}
-			return configs(ctx, c, f)
+			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) })
 		},
 		func() error {
 			short, cancel := context.WithTimeout(ctx, patience)
@@ -69,7 +71,7 @@ func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snap
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
+	return &Snapshot{Taken: time.Now(), Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
 		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
@@ -153,6 +155,26 @@ func owned(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsh
 		})
 }
 
+// allowed runs reads of which each may be refused, or be of a kind that the API server
+// does not have: the snapshot then says that it was not examined.
+func (s *Snapshot) allowed(reads map[string]func() error) error {
+	var calls []func() error
+	for what, read := range reads {
+		calls = append(calls, func() error {
+			err := read()
+			if apierrors.IsForbidden(err) {
+				s.Unexamined(what, err)
+				return nil
+			}
+			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+	}
+	return together(calls...)
+}
+
 func oursIn(key client.ObjectKey) []client.ListOption {
 	return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}}
 }
@@ -178,6 +200,7 @@ func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snap
 				}
 			})
 		},
+		func() error { return sets(ctx, c, key, f) },
 		func() error {
 			return listed(ctx, c, ours, func(pools *clusterv1.MachinePoolList) { f.Pools = pools.Items })
 		},
@@ -190,7 +213,55 @@ func cluster(ctx context.Context, c client.Client, key client.ObjectKey, f *Snap
 		})
 }
 
-// workload lists the nodes, pods and warnings behind the cluster's kubeconfig.
+// sets lists what makes and replaces machines, and the warnings of the namespace.
+func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
+	ours := oursIn(key)
+	return f.allowed(map[string]func() error{
+		"MachineDeployments": func() error {
+			return listed(ctx, c, ours, func(all *clusterv1.MachineDeploymentList) { f.Deployments = all.Items })
+		},
+		"MachineSets": func() error {
+			return listed(ctx, c, ours, func(all *clusterv1.MachineSetList) { f.Sets = all.Items })
+		},
+		"MachineHealthChecks": func() error {
+			return listed(ctx, c, ours, func(all *clusterv1.MachineHealthCheckList) { f.HealthChecks = all.Items })
+		},
+		"events of namespace " + key.Namespace: func() error {
+			only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"type": corev1.EventTypeWarning}}
+			return listed(ctx, c, only, func(events *corev1.EventList) { f.Notices = events.Items })
+		},
+	})
+}
+
+// workloads lists what runs pods in the workload cluster.
+func workloads(ctx context.Context, w client.Client, f *Snapshot) error {
+	l := &f.Workloads
+	return f.allowed(map[string]func() error{
+		"Deployments": func() error {
+			return listed(ctx, w, nil, func(all *appsv1.DeploymentList) { l.Deployments = all.Items })
+		},
+		"ReplicaSets": func() error {
+			return listed(ctx, w, nil, func(all *appsv1.ReplicaSetList) { l.ReplicaSets = all.Items })
+		},
+		"StatefulSets": func() error {
+			return listed(ctx, w, nil, func(all *appsv1.StatefulSetList) { l.StatefulSets = all.Items })
+		},
+		"DaemonSets": func() error {
+			return listed(ctx, w, nil, func(all *appsv1.DaemonSetList) { l.DaemonSets = all.Items })
+		},
+		"Jobs": func() error {
+			return listed(ctx, w, nil, func(all *batchv1.JobList) { l.Jobs = all.Items })
+		},
+		"Services": func() error {
+			return listed(ctx, w, nil, func(all *corev1.ServiceList) { l.Services = all.Items })
+		},
+		"PersistentVolumeClaims": func() error {
+			return listed(ctx, w, nil, func(all *corev1.PersistentVolumeClaimList) { l.Claims = all.Items })
+		},
+	})
+}
+
+// workload lists the nodes, pods, workloads and warnings behind the cluster's kubeconfig.
 func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapshot) error {
 	w, cfg, err := connect(ctx, c, key)
 	if err != nil {
@@ -208,9 +279,8 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 		func() error {
 			return listed(ctx, w, nil, func(pods *corev1.PodList) { f.Pods = pods.Items })
 		},
-		func() error {
-			return warnings(ctx, w, f)
-		},
+		func() error { return warnings(ctx, w, f) },
+		func() error { return workloads(ctx, w, f) },
 		func() (err error) {
 			f.Calico, err = degraded(ctx, w)
 			return err

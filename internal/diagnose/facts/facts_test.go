@@ -161,33 +161,45 @@ func TestFind(t *testing.T) {
 	pool.Spec.ClusterName, pool.Spec.Template.Spec.ClusterName = "demo", "demo"
 	pool.Spec.Template.Spec.Bootstrap.DataSecretName = new("x")
 	pool.Spec.Template.Spec.InfrastructureRef = ref(infrav1.GroupVersion.Group, "AzureMachinePool", "mp-scale-set")
-	create(t, c, slices.Concat([]client.Object{newCluster(ns, "demo"), newCluster(elsewhere, "other"), pool}, machine(ns, "demo", "md-0", "win-1"))...)
+	workers := &clusterv1.MachineDeployment{ObjectMeta: objectMeta(ns, "workers", "demo")}
+	workers.Spec.ClusterName, workers.Spec.Template.Spec.ClusterName = "demo", "demo"
+	workers.Spec.Selector.MatchLabels = map[string]string{"set": "workers"}
+	workers.Spec.Template.Labels = workers.Spec.Selector.MatchLabels
+	workers.Spec.Template.Spec.Bootstrap.DataSecretName = new("x")
+	workers.Spec.Template.Spec.InfrastructureRef = ref(infrav1.GroupVersion.Group, "AzureMachineTemplate", "workers")
+	create(t, c, slices.Concat([]client.Object{newCluster(ns, "demo"), newCluster(elsewhere, "other"), pool, workers}, machine(ns, "demo", "md-0", "win-1"))...)
 	demo := client.ObjectKey{Namespace: ns, Name: "demo"}
 	for what, want := range map[string]Object{
-		"demo":                     {Cluster: demo, Kind: "Cluster", Name: "demo"},
-		"clusters/demo":            {Cluster: demo, Kind: "Cluster", Name: "demo"},
-		"md-0":                     {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"Machine/md-0":             {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"node/win-1":               {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"azuremachine/md-0-vm":     {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"mp":                       {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"mp/mp":                    {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"machinepools/mp":          {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"mp-scale-set":             {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"pod/iis":                  {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "default"},
-		"pods/shop/iis":            {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "shop"},
-		"AzureMachinePool/mp":      {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"azuremachines/md-0-vm":    {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"no/win-1":                 {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"azuremachinepool/mp":      {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"Cluster/demo":             {Cluster: demo, Kind: "Cluster", Name: "demo"},
-		"machinepool/mp":           {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"machines/md-0":            {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"azuremachine/md-0":        {Cluster: demo, Kind: "Machine", Name: "md-0"},
-		"azuremachinepools/mp":     {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"po/iis":                   {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "default"},
-		"MACHINEPOOL/mp":           {Cluster: demo, Kind: "MachinePool", Name: "mp"},
-		"machinepool/mp-scale-set": {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"demo":                       {Cluster: demo, Kind: "Cluster", Name: "demo"},
+		"clusters/demo":              {Cluster: demo, Kind: "Cluster", Name: "demo"},
+		"md-0":                       {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"Machine/md-0":               {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"node/win-1":                 {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"azuremachine/md-0-vm":       {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"mp":                         {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"mp/mp":                      {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"machinepools/mp":            {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"mp-scale-set":               {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"pod/iis":                    {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "default"},
+		"pods/shop/iis":              {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "shop"},
+		"AzureMachinePool/mp":        {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"azuremachines/md-0-vm":      {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"no/win-1":                   {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"azuremachinepool/mp":        {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"Cluster/demo":               {Cluster: demo, Kind: "Cluster", Name: "demo"},
+		"machinepool/mp":             {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"machines/md-0":              {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"azuremachine/md-0":          {Cluster: demo, Kind: "Machine", Name: "md-0"},
+		"azuremachinepools/mp":       {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"po/iis":                     {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "default"},
+		"MACHINEPOOL/mp":             {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"machinepool/mp-scale-set":   {Cluster: demo, Kind: "MachinePool", Name: "mp"},
+		"md/workers":                 {Cluster: demo, Kind: "MachineDeployment", Name: "workers"},
+		"machinedeployments/workers": {Cluster: demo, Kind: "MachineDeployment", Name: "workers"},
+		"deployment/iis":             {Cluster: demo, Kind: "Deployment", Name: "iis", Namespace: "default"},
+		"svc/shop/iis":               {Cluster: demo, Kind: "Service", Name: "iis", Namespace: "shop"},
+		"ds/kube-system/proxy":       {Cluster: demo, Kind: "DaemonSet", Name: "proxy", Namespace: "kube-system"},
+		"shop/iis":                   {Cluster: demo, Kind: "Pod", Name: "iis", Namespace: "shop"},
 	} {
 		if got, err := Find(t.Context(), c, ns, "", what); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v", what, got, err)
@@ -198,7 +210,9 @@ func TestFind(t *testing.T) {
 		"cluster/nothing": "there is no cluster find/nothing",
 		"other":           "cluster other is in namespace find-elsewhere: -n find-elsewhere",
 		"cluster/other":   "-n find-elsewhere",
-		"service/x":       "service is none of cluster, machine, machinepool, node and pod",
+		"foo/bar/baz":     "foo is none of cluster, machine, machinedeployment (md)",
+		"md/nothing":      `no MachineDeployment is called "nothing" in namespace find`,
+		"kcp/nothing":     `no KubeadmControlPlane is called "nothing"`,
 		"mp/nothing":      `no machine pool is called "nothing"`,
 	} {
 		if _, err := Find(t.Context(), c, ns, "", what); err == nil || !strings.Contains(err.Error(), says) {
@@ -206,7 +220,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	create(t, c, newCluster(ns, "second"))
-	if _, err := Find(t.Context(), c, ns, "", "pod/iis"); err == nil || !strings.Contains(err.Error(), "there are 2 clusters in namespace find; say which one the pod is in with --cluster") {
+	if _, err := Find(t.Context(), c, ns, "", "pod/iis"); err == nil || !strings.Contains(err.Error(), "there are 2 clusters in namespace find; say which one pod/iis is in with --cluster") {
 		t.Errorf("a pod of one of two clusters: got %v", err)
 	}
 	if got, err := Find(t.Context(), c, ns, "second", "pod/iis"); err != nil || got.Cluster.Name != "second" {
@@ -248,6 +262,11 @@ func podOn(namespace, name, node string) *corev1.Pod {
 	return p
 }
 
+// within are the events of a namespace: the API server warns of itself in others.
+func within(all []corev1.Event, namespace string) []corev1.Event {
+	return slices.DeleteFunc(slices.Clone(all), func(e corev1.Event) bool { return e.Namespace != namespace })
+}
+
 func TestSnapshot(t *testing.T) {
 	c := reader(t)
 	ns := namespace(t, c, "snapshot")
@@ -279,12 +298,12 @@ func TestSnapshot(t *testing.T) {
 		"AzureMachines":           {keys(whole.AzureMachines), []string{"cp-0-vm", "md-0-vm", "md-1-vm"}},
 		"configs without data":    {keys(whole.Configs), []string{"cp-0-config", "md-0-config", "md-1-config"}},
 		"nodes":                   {keys(whole.Nodes), []string{"linux-0", "win-0", "win-1"}},
-		"warnings":                {names(whole.Warnings), []string{"warned"}},
+		"warnings":                {names(within(whole.Warnings, ns)), []string{"warned"}},
 		"machines of a machine":   {names(one.Machines), []string{"cp-0", "md-1"}},
 		"VMs of a machine":        {keys(one.AzureMachines), []string{"cp-0-vm", "md-1-vm"}},
 		"nodes of a machine":      {keys(one.Nodes), []string{"linux-0", "win-1"}},
 		"pods of a machine":       {names(one.Pods), []string{"p-1"}},
-		"warnings of one machine": {names(one.Warnings), []string{"warned"}},
+		"warnings of one machine": {names(within(one.Warnings, ns)), []string{"warned"}},
 	} {
 		if !slices.Equal(got.got, got.want) {
 			t.Errorf("%s: got %v, want %v", name, got.got, got.want)

@@ -7,37 +7,79 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object is what a user named: exactly one of Cluster, Machine, MachinePool and Pod,
-// with the cluster that it belongs to.
+// Object is what a user named: an object of a cluster, with the cluster that it belongs to.
 type Object struct {
 	Cluster client.ObjectKey
-	// Kind is Cluster, Machine, MachinePool or Pod.
+	// Kind is Cluster, Machine, MachineDeployment, MachineSet, MachinePool,
+	// KubeadmControlPlane, or a kind of the workload cluster such as Pod or Service.
 	Kind, Name string
-	// Namespace is the pod's.
+	// Namespace is that of an object of the workload cluster.
 	Namespace string
 }
 
-// Find resolves KIND/NAME, or NAME alone, to an object. A pod needs its kind, as
-// pod/NAME or pod/NAMESPACE/NAME, and cluster, unless there is only one cluster.
+// kinds are the words for the kinds of objects of a workload cluster.
+var kinds = map[string]string{
+	"pod": "Pod", "po": "Pod",
+	"deployment": "Deployment", "deploy": "Deployment", "replicaset": "ReplicaSet", "rs": "ReplicaSet", "statefulset": "StatefulSet", "sts": "StatefulSet",
+	"daemonset": "DaemonSet", "ds": "DaemonSet", "job": "Job", "service": "Service", "svc": "Service",
+	"persistentvolumeclaim": "PersistentVolumeClaim", "pvc": "PersistentVolumeClaim",
+}
+
+// ours are the words for Cluster API's own sets of machines.
+var ours = map[string]string{
+	"machinedeployment": "MachineDeployment", "md": "MachineDeployment", "machineset": "MachineSet", "ms": "MachineSet",
+	"kubeadmcontrolplane": "KubeadmControlPlane", "kcp": "KubeadmControlPlane",
+}
+
+// known lists the kinds in an error.
+const known = "cluster, machine, machinedeployment (md), machineset (ms), machinepool (mp), kubeadmcontrolplane (kcp), node, pod, deployment, replicaset, statefulset, daemonset, job, service and pvc"
+
+// Find resolves KIND/NAME, or NAME alone, to an object. What is in a workload cluster
+// needs its kind, as pod/NAME or pod/NAMESPACE/NAME, and cluster, unless there is only
+// one cluster. NAMESPACE/NAME, where NAMESPACE is no kind, is a pod.
 func Find(ctx context.Context, c client.Client, namespace, cluster, what string) (Object, error) {
 	kind, name, has := strings.Cut(what, "/")
 	if !has {
 		kind, name = "", what
 	}
-	kind = strings.ToLower(strings.TrimSuffix(strings.ToLower(kind), "s"))
-	switch kind {
-	case "pod", "po":
-		return findPod(ctx, c, namespace, cluster, name)
+	word := kindOf(kind)
+	if in, is := kinds[word]; is {
+		return findInside(ctx, c, namespace, cluster, in, name)
+	}
+	if of, is := ours[word]; is {
+		return findSet(ctx, c, namespace, of, name)
+	}
+	switch word {
 	case "", "cluster", "machine", "azuremachine", "azuremachinepoolmachine", "node", "no":
+		return findMachine(ctx, c, namespace, word, name)
 	case "machinepool", "mp", "azuremachinepool":
 		return findPool(ctx, c, namespace, name)
-	default:
-		return Object{}, fmt.Errorf("%s is none of cluster, machine, machinepool, node and pod", kind)
 	}
+	if name == "" || strings.Contains(name, "/") {
+		return Object{}, fmt.Errorf("%s is none of %s", kind, known)
+	}
+	return findInside(ctx, c, namespace, cluster, "Pod", kind+"/"+name)
+}
+
+// kindOf is a word for a kind in lower case and the singular.
+func kindOf(word string) string {
+	word = strings.ToLower(word)
+	for _, all := range []map[string]string{kinds, ours} {
+		if _, is := all[word]; is {
+			return word
+		}
+	}
+	return strings.TrimSuffix(word, "s")
+}
+
+// findMachine finds a cluster, a machine or a node, and of a bare name a pool too.
+func findMachine(ctx context.Context, c client.Client, namespace, kind, name string) (Object, error) {
 	if kind == "" || kind == "cluster" {
 		key := client.ObjectKey{Namespace: namespace, Name: name}
 		_, err := GetCluster(ctx, c, key)
@@ -80,20 +122,42 @@ func Find(ctx context.Context, c client.Client, namespace, cluster, what string)
 	return *found, nil
 }
 
-func findPod(ctx context.Context, c client.Client, namespace, cluster, name string) (Object, error) {
-	podNamespace, pod, has := strings.Cut(name, "/")
+// findInside is an object of a workload cluster.
+func findInside(ctx context.Context, c client.Client, namespace, cluster, kind, name string) (Object, error) {
+	within, own, has := strings.Cut(name, "/")
 	if !has {
-		podNamespace, pod = "default", name
+		within, own = "default", name
 	}
 	key := client.ObjectKey{Namespace: namespace, Name: cluster}
 	if cluster == "" {
 		only, err := Only(ctx, c, namespace)
 		if err != nil {
-			return Object{}, fmt.Errorf("%w; say which one the pod is in with --cluster", err)
+			return Object{}, fmt.Errorf("%w; say which one %s/%s is in with --cluster", err, strings.ToLower(kind), name)
 		}
 		key = only.Cluster
 	}
-	return Object{Cluster: key, Kind: "Pod", Name: pod, Namespace: podNamespace}, nil
+	return Object{Cluster: key, Kind: kind, Name: own, Namespace: within}, nil
+}
+
+// findSet finds a set of machines or a control plane by its name.
+func findSet(ctx context.Context, c client.Client, namespace, kind, name string) (Object, error) {
+	set := &metav1.PartialObjectMetadata{}
+	set.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
+	if kind == "KubeadmControlPlane" {
+		set.SetGroupVersionKind(controlplanev1.GroupVersion.WithKind(kind))
+	}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, set)
+	if apierrors.IsNotFound(err) {
+		return Object{}, fmt.Errorf("no %s is called %q in namespace %s: kubectl get %ss", kind, name, namespace, strings.ToLower(kind))
+	}
+	if err != nil {
+		return Object{}, err
+	}
+	cluster := client.ObjectKey{Namespace: namespace, Name: set.Labels[clusterv1.ClusterNameLabel]}
+	if cluster.Name == "" {
+		return Object{}, fmt.Errorf("%s %s has no label %s, so its cluster is not known", kind, name, clusterv1.ClusterNameLabel)
+	}
+	return Object{Cluster: cluster, Kind: kind, Name: name}, nil
 }
 
 // Only is the cluster of a namespace that has no other.

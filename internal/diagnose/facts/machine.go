@@ -27,7 +27,7 @@ func Machine(ctx context.Context, c client.Client, key client.ObjectKey, name st
 			if err := cluster(ctx, c, key, f); err != nil {
 				return err
 			}
-			return configs(ctx, c, f) // which needs the pools
+			return together(func() error { return configs(ctx, c, f) }, func() error { return dangling(ctx, c, f) }) // which need the pools
 		},
 		func() error { return infrastructure(ctx, c, f) },
 		func() error {
@@ -110,6 +110,17 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 	for i := range f.Machines {
 		m := &f.Machines[i]
 		node := m.Status.NodeRef.Name
+		if node == "" && m.Name == name { // its node may be there, and not be known for its own
+			reads = append(reads, func() error {
+				return listed(ctx, w, nil, func(all *corev1.NodeList) {
+					mu.Lock()
+					defer mu.Unlock()
+					for i := range all.Items {
+						f.Nodes[all.Items[i].Name] = &all.Items[i]
+					}
+				})
+			})
+		}
 		if node == "" {
 			continue
 		}

@@ -8,8 +8,11 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +37,7 @@ type Enter func(context.Context, sshroute.Route) (*sshroute.Entrance, error)
 
 // Look runs the probes on Windows nodes and sets the snapshot's Inside: on the one of the
 // machine, or, when machine is empty, on at most 10, those that are not Ready first. A
-// node that is not reached within 5 seconds is left out.
+// node that is not reached within 5 seconds is left out; the snapshot then says so.
 func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -45,6 +48,7 @@ func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 	}
 	in, err := enter(ctx, routes[0])
 	if err != nil {
+		s.Unexamined(fmt.Sprintf("the inside of %d Windows nodes", len(routes)), err)
 		return
 	}
 	defer in.Close()
@@ -54,6 +58,7 @@ func Look(ctx context.Context, s *facts.Snapshot, machine string, enter Enter) {
 		work.Go(func() {
 			out, err := PowerShell(ctx, in.To(r), walk.Script())
 			if err != nil {
+				s.Unexamined("the inside of Windows node "+r.Node, err)
 				return
 			}
 			mu.Lock()
@@ -73,9 +78,13 @@ func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 		}
 	}
 	for _, n := range windowsNodes(s) {
-		if r, ours := routes[n.Name]; ours && len(chosen) < maxNodes {
+		if r, ours := routes[n.Name]; ours {
 			chosen = append(chosen, r.At(n))
 		}
+	}
+	if more := len(chosen) - maxNodes; more > 0 {
+		s.Unexamined(fmt.Sprintf("the inside of %d more Windows nodes", more), errors.New("only the first "+strconv.Itoa(maxNodes)+" are looked into; name one: casement why NODE"))
+		chosen = chosen[:maxNodes]
 	}
 	return chosen
 }

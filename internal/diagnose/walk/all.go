@@ -10,28 +10,33 @@ func (f walker) all() []Answer {
 	var out []Answer
 	seen := map[string]bool{}
 	add := func(a *Answer) {
-		if a == nil || seen[a.At+"\x00"+a.Cause] {
+		if a == nil || a.Waiting || a.Cause == deletionUnderWay || seen[a.At+"\x00"+a.Cause] {
 			return
 		}
 		seen[a.At+"\x00"+a.Cause] = true
-		out = append(out, done(a, a.At))
+		a.Object = a.At
+		out = append(out, *a)
 	}
 	add(f.cluster())
-	for i := range f.Pools {
-		add(f.pool(&f.Pools[i]))
-	}
-	for i := range f.Machines {
-		add(f.machine(&f.Machines[i]))
-	}
+	every(f.Pools, f.pool, add)
+	every(f.Machines, f.machine, add)
+	every(f.Deployments, f.deployment, add)
+	every(f.Sets, f.set, add)
+	every(f.HealthChecks, f.healthCheck, add)
 	for _, node := range slices.Sorted(maps.Keys(f.Inside)) {
 		for _, p := range Probes() {
 			add(f.judge(p, node))
 		}
 	}
-	for i := range f.Pods {
-		add(f.pod(&f.Pods[i]))
-	}
+	f.everyWorkload(add)
 	return out
+}
+
+// every adds the answer about each item.
+func every[T any](items []T, look func(*T) *Answer, add func(*Answer)) {
+	for i := range items {
+		add(look(&items[i]))
+	}
 }
 
 // concerns is Concerns of a machine.

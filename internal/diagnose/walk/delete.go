@@ -2,10 +2,13 @@ package walk
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/redact"
 )
 
@@ -15,56 +18,89 @@ const deletionUnderWay = "Deleting"
 // maxWaiting is how many of the objects are named that a deletion waits for.
 const maxWaiting = 3
 
-// deleting is what there is to say of a cluster that is being deleted: what Azure
-// refuses, else that it is on its way, and what it waits for. What is missing of the
-// rest is no trouble then.
+// slowDeletion bounds how long the deletion of an object may take that says nothing.
+const slowDeletion = 30 * time.Minute
+
+// deleting is what there is to say of a cluster that is being deleted: what keeps it,
+// else that it is on its way, and what it waits for. What is missing of the rest is no
+// trouble then.
 func (f walker) deleting() *Answer {
 	if f.Cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	a := &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name, Cause: deletionUnderWay, Says: "the cluster is being deleted",
-		Next: fmt.Sprintf("casement wait %s -n %s --for deleted", f.Cluster.Name, f.Cluster.Namespace)}
+	key := f.Cluster.Name + " -n " + f.Cluster.Namespace
+	s := said{"owner", cause.Deletion, "Cluster/" + f.Cluster.Name, "casement wait " + key + " --for deleted"}
+	a := f.waits(s, deletionUnderWay, "the cluster to be deleted", f.Cluster.DeletionTimestamp.Time)
 	for i := range f.Machines {
-		if m := &f.Machines[i]; !m.DeletionTimestamp.IsZero() && len(a.Evidence) < maxWaiting {
-			a.Evidence = append(a.Evidence, f.leaving(m).line())
+		m := &f.Machines[i]
+		if m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		leaving := f.leaving(m)
+		if !leaving.Waiting {
+			return leaving
+		}
+		if len(a.Evidence) < maxWaiting {
+			a.Evidence = append(a.Evidence, leaving.line())
 		}
 	}
-	ac := f.AzureCluster
-	if ac == nil || ac.DeletionTimestamp.IsZero() {
-		return a
+	if ac := f.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
+		s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
+		if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
+			return s.because(c.Reason, c.Message)
+		} else if c != nil {
+			a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
+		}
 	}
-	if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
-		return found("infrastructure", "AzureCluster/"+ac.Name, c.Reason, c.Message, "kubectl describe azurecluster "+ac.Name+" -n "+ac.Namespace)
-	} else if c != nil {
-		a.Evidence = append(a.Evidence, redact.Line("AzureCluster/"+ac.Name+": "+c.Message, maxEvidence))
+	if c := condition(f.Cluster.Status.Conditions, clusterv1.ClusterDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
+		if known := s.because(c.Reason, c.Message); known.Fix != "" {
+			return known
+		}
+		a.Evidence = append(a.Evidence, redact.Line(reported(c), maxEvidence))
 	}
-	return a
+	return f.kept(a, &f.Cluster.ObjectMeta)
+}
+
+// kept adds the finalizers of others to an answer about an object that goes, and makes it
+// a fault when it takes long.
+func (f walker) kept(a *Answer, o *metav1.ObjectMeta) *Answer {
+	for _, finalizer := range o.Finalizers {
+		if !strings.Contains(finalizer, "cluster.x-k8s.io") {
+			a.Waiting, a.Cause = false, "FinalizerStays"
+			a.Says = "a finalizer that is none of Cluster API's keeps " + a.At
+			a.Evidence = append([]string{"finalizer " + finalizer}, a.Evidence...)
+			a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"
+			return a
+		}
+	}
+	return f.overdue(a, o.DeletionTimestamp.Time, slowDeletion)
 }
 
 // leaving is what there is to say of a machine that is being deleted.
 func (f walker) leaving(m *clusterv1.Machine) *Answer {
-	at, next := "Machine/"+m.Name, "kubectl describe machine "+m.Name+" -n "+m.Namespace
+	s := said{"owner", cause.Deletion, "Machine/" + m.Name, "kubectl describe machine " + m.Name + " -n " + m.Namespace}
 	if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil && !am.DeletionTimestamp.IsZero() {
 		if c := specific(am.GetConditions()); c != nil && !inProgress(c.Reason) {
-			return found("infrastructure", "AzureMachine/"+am.Name, c.Reason, c.Message, next)
+			return said{"infrastructure", cause.Azure, "AzureMachine/" + am.Name, s.next}.because(c.Reason, c.Message)
 		}
 	}
-	a := &Answer{Step: "owner", At: at, Cause: deletionUnderWay, Says: "the machine is being deleted", Next: next}
-	for _, c := range m.Status.Conditions {
-		if c.Type == clusterv1.MachineDeletingCondition && c.Status == metav1.ConditionTrue {
-			reported := found("owner", at, c.Reason, c.Message, next)
-			if reported.Fix != "" {
-				return reported
-			}
-			a.Evidence = reported.Evidence
+	a := f.waits(s, deletionUnderWay, "the machine to be deleted", m.DeletionTimestamp.Time)
+	if c := condition(m.Status.Conditions, clusterv1.MachineDeletingCondition); c != nil && c.Status == metav1.ConditionTrue {
+		known := s.because(c.Reason, c.Message)
+		if known.Cause == "EvictionBlocked" {
+			known.Next = "kubectl get poddisruptionbudgets -A (of the cluster); kubectl describe machine " + m.Name + " -n " + m.Namespace
 		}
+		if known.Fix != "" {
+			return known
+		}
+		a.Evidence = known.Evidence
 	}
-	return a
+	return f.kept(a, &m.ObjectMeta)
 }
 
 // line is an answer in a line of another's evidence.
 func (a *Answer) line() string {
-	text := a.At + ": " + a.Says
+	text := fmt.Sprintf("%s: %s", a.At, a.Says)
 	if len(a.Evidence) > 0 {
 		text = a.At + ": " + a.Evidence[0]
 	}

@@ -73,6 +73,22 @@ func pod(reason, event string) func(*facts.Snapshot) {
 	}
 }
 
+// waiting makes a container wait, with the kubelet's message.
+func waiting(reason, message string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		f.Pods[0].Status.Phase = corev1.PodPending
+		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	}
+}
+
+// crash lets a container end again and again, with a last line in its log.
+func crash(line string) func(*facts.Snapshot) {
+	return func(f *facts.Snapshot) {
+		waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container")(f)
+		f.Logs = func(*corev1.Pod, string) string { return "starting\n" + line + "\n" }
+	}
+}
+
 // faults are injected into the objects; test/faults does the same in guests for
 // those that the local plane can produce.
 var faults = []struct {
@@ -113,9 +129,9 @@ var faults = []struct {
 	{"hns leak", "HNSLeak", "pod", pod("ContainerCreating", "hcnCreateEndpoint failed in Win32: IP address is either invalid or not part of any configured subnet(s). (0x803b001e)")},
 	{"image mismatch", "HostBuildMismatch", "pod", pod("ContainerCreating", "The container operating system does not match the host operating system. (0xc0370101)")},
 	{"subnet.env", "SubnetEnvMissing", "pod", pod("ContainerCreating", "open /run/flannel/subnet.env: no such file or directory")},
-	{"hostname override", "HostnameOverride", "pod", pod("CrashLoopBackOff", "invalid configuration: --hostname-override is empty")},
-	{"source vip", "SourceVIPMissing", "pod", pod("CrashLoopBackOff", "source-vip flag not set")},
-	{"image pull", "ImagePull", "pod", pod("ImagePullBackOff", "Back-off pulling image \"nowhere.invalid/x\"")},
+	{"hostname override", "HostnameOverride", "pod", crash("invalid configuration: --hostname-override is empty")},
+	{"source vip", "SourceVIPMissing", "pod", crash("source-vip flag not set")},
+	{"image pull", "ImagePull", "pod", waiting("ImagePullBackOff", "Back-off pulling image \"nowhere.invalid/x\"")},
 	{"no node fits", "Unschedulable", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector"}}
@@ -124,7 +140,7 @@ var faults = []struct {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `0/3 nodes are available: persistentvolumeclaim "data" not found.`}}
 	}},
-	{"config missing", "ConfigMissing", "pod", pod("CreateContainerConfigError", `configmap "settings" not found`)},
+	{"config missing", "ConfigMissing", "pod", waiting("CreateContainerConfigError", `configmap "settings" not found`)},
 	{"pod evicted", "DiskFull", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Status.Reason, f.Pods[0].Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
 	}},
@@ -179,14 +195,14 @@ func TestWhatIsNoFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := healthy()
 			change(f)
-			if a := Cluster(f); !a.Healthy && a.Cause != "NotRegistered" {
+			if a := Cluster(f); !a.Healthy && !a.Waiting && a.Cause != "NotRegistered" {
 				t.Errorf("%+v", a)
 			}
 		})
 	}
 	f := healthy()
 	f.Machines[0].DeletionTimestamp = new(metav1.Now())
-	if a := (walker{f}).forMachine(&f.Machines[0]); a.Cause != deletionUnderWay || a.Next == "" {
+	if a := (walker{f}).forMachine(&f.Machines[0]); a == nil || a.Cause != deletionUnderWay || a.Next == "" {
 		t.Errorf("of the machine itself: %+v", a)
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/labels/format"
+
+	"casement.dev/casement/internal/diagnose/cause"
 )
 
 // poolOf is the machine pool that a machine belongs to, or nil.
@@ -18,28 +20,35 @@ func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 	return nil
 }
 
-// pool looks at a machine pool's bootstrap data and its scale set.
+// pool looks at a machine pool's templates, its bootstrap data and its scale set.
 func (f walker) pool(p *clusterv1.MachinePool) *Answer {
-	spec := &p.Spec.Template.Spec
-	if a := f.bootstrap(p.Namespace, &spec.Bootstrap); a != nil {
-		return a
+	spec, at := &p.Spec.Template.Spec, "MachinePool/"+p.Name
+	if !p.DeletionTimestamp.IsZero() {
+		return f.waits(said{"owner", cause.Deletion, at, "kubectl describe machinepool " + p.Name + " -n " + p.Namespace}, deletionUnderWay, "the machine pool to be deleted", p.DeletionTimestamp.Time)
 	}
 	a := f.AzurePools[spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: "MachinePool/" + p.Name, Cause: "AzureMachinePoolMissing", Says: "the AzureMachinePool of the machine pool does not exist",
-			Fix: "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace}
+		return &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing", Says: "the AzureMachinePool of the machine pool does not exist",
+			Evidence: []string{"spec.template.spec.infrastructureRef.name: " + spec.InfrastructureRef.Name},
+			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace}
 	}
-	next := "kubectl describe azuremachinepool " + a.Name + " -n " + a.Namespace
+	if missing := f.dangles(at, "template"); missing != nil {
+		return missing
+	}
+	if b := f.bootstrap(p.Namespace, &spec.Bootstrap); b != nil {
+		return b
+	}
+	s := said{"infrastructure", cause.Azure, "AzureMachinePool/" + a.Name, "kubectl describe azuremachinepool " + a.Name + " -n " + a.Namespace}
 	if c := specific(a.GetConditions()); c != nil {
-		answer := found("infrastructure", "AzureMachinePool/"+a.Name, c.Reason, c.Message, next)
+		answer := f.status(s, c)
 		if c.Reason == "InvalidBootstrapData" {
 			answer.Step = "bootstrap"
 		}
 		return answer
 	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
-		return &Answer{Step: "infrastructure", At: "AzureMachinePool/" + a.Name, Cause: "InstancesMissing", Says: "the scale set has fewer instances than the machine pool asks for",
-			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)}, Next: next}
+		return &Answer{Step: "infrastructure", At: s.at, Cause: "InstancesMissing", Says: "the scale set has fewer instances than the machine pool asks for",
+			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)}, Fix: "see the scale set's activity log in Azure", Next: s.next}
 	}
 	return nil
 }
@@ -47,16 +56,16 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 // instance looks at one instance of a scale set; a guest that failed says more on
 // its console.
 func (f walker) instance(m *clusterv1.Machine) *Answer {
-	next := "casement logs " + m.Name
+	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone", Says: "the instance of the scale set is gone", Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace}
+		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone", Says: "the instance of the scale set is gone", Fix: "wait until Cluster API removes the Machine, or delete it", Next: describe}
 	}
 	c := specific(a.GetConditions())
 	if c == nil {
 		return nil
 	}
-	answer := found("infrastructure", "AzureMachinePoolMachine/"+a.Name, c.Reason, c.Message, next)
+	answer := f.status(said{"infrastructure", cause.Azure, "AzureMachinePoolMachine/" + a.Name, f.shows(m)}, c)
 	if g := f.guest(m); g != nil && answer.Fix == "" {
 		g.Evidence = append(g.Evidence, answer.Evidence...)
 		return g

@@ -66,7 +66,7 @@ func TestPools(t *testing.T) {
 			if a := Cluster(f); a.Cause != test.cause || a.At != test.at {
 				t.Errorf("the cluster: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
 			}
-			if a := (walker{f}).forPool(&f.Pools[0]); a.Cause != test.cause || a.At != test.at {
+			if a := (walker{f}).done((walker{f}).forPool(&f.Pools[0]), ""); a.Cause != test.cause || a.At != test.at {
 				t.Errorf("the pool: got %s at %s, want %s at %s", a.Cause, a.At, test.cause, test.at)
 			}
 			if test.at != "" && !(walker{f}).concernsPool("mp")(test.at) {

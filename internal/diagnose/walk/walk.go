@@ -1,19 +1,23 @@
 package walk
 
 import (
-	"fmt"
-	"path"
-	"slices"
 	"strings"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/cause"
 	"casement.dev/casement/internal/redact"
+)
+
+// How long things may take before that they take long is a fault.
+const (
+	// slowAzure bounds what Azure does with one resource, and a guest's boot.
+	slowAzure = 20 * time.Minute
+	// slowStatus bounds how long a controller takes to report what it has seen.
+	slowStatus = 2 * time.Minute
 )
 
 // cluster looks at what all machines need. A control plane whose trouble is one
@@ -22,232 +26,184 @@ func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
 		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled",
-			Fix: "kubectl patch cluster " + f.Cluster.Name + " --type merge -p '{\"spec\":{\"paused\":false}}'", Next: "casement tree " + f.Cluster.Name}
+			Fix:  "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace + " --type merge -p '{\"spec\":{\"paused\":false}}'",
+			Next: "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
 	}
 	if a := f.deleting(); a != nil {
 		return a
 	}
-	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
-		return &Answer{Step: "owner", At: at, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
-			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace}
-	}
-	if ac := f.AzureCluster; ac != nil {
-		at, next := "AzureCluster/"+ac.Name, "kubectl describe azurecluster "+ac.Name+" -n "+ac.Namespace
-		if c := specific(ac.GetConditions()); c != nil {
-			return found("infrastructure", at, c.Reason, c.Message, next)
-		}
-	}
-	if kcp := f.ControlPlane; kcp != nil {
-		for i := range f.Machines {
-			if m := &f.Machines[i]; controlPlane(m) {
-				if a := f.machine(m); a != nil {
-					return a
-				}
-			}
-		}
-		if c := bad(kcp.Status.Conditions, controlplanev1.KubeadmControlPlaneInitializedCondition, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition); c != nil {
-			return found("controlplane", "KubeadmControlPlane/"+kcp.Name, c.Reason, c.Message, "casement tree "+f.Cluster.Name)
-		}
-	}
-	if f.Unreachable != "" {
-		return found("workload", "Cluster/"+f.Cluster.Name, "APIServerUnreachable", f.Unreachable, "casement get kubeconfig "+f.Cluster.Name)
-	}
-	return f.calico()
+	return first(f.owner, f.infra, f.topology, f.controlPlane, f.reached, f.calico)
 }
 
-func controlPlane(m *clusterv1.Machine) bool {
+// owner finds what the cluster, its infrastructure or its control plane names and does
+// not exist.
+func (f walker) owner() *Answer {
+	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
+		return &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
+			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace}
+	}
+	for _, kind := range []string{"Cluster/", "AzureCluster/", "KubeadmControlPlane/"} {
+		if a := f.dangles(kind, "owner"); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// dangles finds a reference to what does not exist, of an object by its KIND/NAME or
+// the beginning of it.
+func (f walker) dangles(from, step string) *Answer {
+	for _, r := range f.Dangling {
+		if !strings.HasPrefix(r.From, from) {
+			continue
+		}
+		plural := strings.ToLower(r.Kind) + "s"
+		if strings.HasSuffix(plural, "ss") {
+			plural = strings.TrimSuffix(plural, "s") + "es"
+		}
+		if strings.HasSuffix(plural, "ys") {
+			plural = strings.TrimSuffix(plural, "ys") + "ies"
+		}
+		a := &Answer{Step: step, At: r.From, Cause: r.Kind + "Missing", Says: "the " + r.Kind + " that " + r.From + " names does not exist",
+			Evidence: []string{r.Field + ": " + r.Kind + " " + r.Namespace + "/" + r.Name}, Fix: "apply it, or correct " + r.Field,
+			Next: "kubectl get " + plural + " -n " + r.Namespace}
+		if strings.HasSuffix(r.Kind, "Template") {
+			a.Cause, a.Step = "TemplateMissing", "template"
+		}
+		if r.Why != "" {
+			a.Evidence, a.Next = append(a.Evidence, r.Why), "kubectl api-resources --api-group infrastructure.cluster.x-k8s.io"
+		}
+		return a
+	}
+	return nil
+}
+
+// infra looks at the cluster's network and load balancers.
+func (f walker) infra() *Answer {
+	ac := f.AzureCluster
+	if ac == nil {
+		return nil
+	}
+	s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
+	return f.status(s, specific(ac.GetConditions()))
+}
+
+// status is an answer about a condition that explains why an object is not Ready, or nil.
+func (f walker) status(s said, c *metav1.Condition) *Answer {
+	switch {
+	case c == nil:
+		return nil
+	case c.Type == clusterv1.PausedCondition:
+		return &Answer{Step: s.step, At: s.at, Cause: "Paused", Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
+			Fix: "remove the annotation cluster.x-k8s.io/paused", Next: s.next}
+	case inProgress(c.Reason):
+		what := c.Message
+		if what == "" {
+			what = s.at + ", which reports " + c.Reason
+		}
+		return f.overdue(f.waits(s, c.Reason, what, c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+	}
+	return s.because(c.Reason, c.Message)
+}
+
+// evidence is a text as evidence, where there is one.
+func evidence(text string) []string {
+	if text = redact.Line(text, maxEvidence); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+// topology looks at what a ClusterClass makes of the cluster.
+func (f walker) topology() *Answer {
+	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterTopologyReconciledCondition)
+	if c == nil || !f.Cluster.Spec.Topology.IsDefined() {
+		return nil
+	}
+	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name, "kubectl describe cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason || c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
+		a := s.because(c.Reason, c.Message)
+		if a.Fix == "" {
+			a.Says = "Cluster API cannot make the cluster that its ClusterClass and topology describe"
+			a.Fix = "correct spec.topology of the Cluster, or the ClusterClass, as the message says"
+		}
+		return a
+	}
+	return f.waits(s, c.Reason, c.Message, c.LastTransitionTime.Time)
+}
+
+// controlPlane looks at the control plane's machines, and then at what it says of itself.
+func (f walker) controlPlane() *Answer {
+	kcp := f.ControlPlane
+	if kcp == nil {
+		return nil
+	}
+	if a := each(f.machinesWhere(isControlPlane), f.machine)(); a != nil {
+		return a
+	}
+	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name, "kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
+	if a := f.refusal(s, kcp.UID, kcp.Spec.Replicas, kcp.Status.Replicas); a != nil {
+		return a
+	}
+	c := bad(kcp.Status.Conditions, controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, controlplanev1.KubeadmControlPlaneInitializedCondition,
+		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)
+	if c == nil {
+		return nil
+	}
+	young := !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
+	if c.Status == metav1.ConditionUnknown && young || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition && young {
+		return f.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
+	}
+	a := s.because(c.Reason, c.Message)
+	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
+	return a
+}
+
+// reported is what a condition says in a line.
+func reported(c *metav1.Condition) string {
+	if c.Message == "" {
+		return c.Type + " is " + string(c.Status) + " (" + c.Reason + ")"
+	}
+	return strings.Join(strings.Fields(c.Message), " ")
+}
+
+func isControlPlane(m *clusterv1.Machine) bool {
 	_, ok := m.Labels[clusterv1.MachineControlPlaneLabel]
 	return ok
 }
 
-// machine walks one machine from its bootstrap data to its node.
-func (f walker) machine(m *clusterv1.Machine) *Answer {
-	if !m.DeletionTimestamp.IsZero() {
-		return f.leaving(m)
-	}
-	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
-		if a := f.instance(m); a != nil {
-			return a
-		}
-		return f.node(m)
-	}
-	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil {
-		return a
-	}
-	if a := f.infrastructure(m); a != nil {
-		return a
-	}
-	return f.node(m)
-}
-
-func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
-	if b.DataSecretName != nil {
+// reached looks at whether the cluster's API server answers. Before its control plane is
+// initialized nothing is asked of it.
+func (f walker) reached() *Answer {
+	if f.Unreachable == "" {
 		return nil
 	}
-	at := "KubeadmConfig/" + b.ConfigRef.Name
-	next := "kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace
-	if c := f.Configs[b.ConfigRef.Name]; c != nil {
-		if b := bad(c.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition, bootstrapv1.KubeadmConfigDataSecretAvailableCondition); b != nil {
-			return found("bootstrap", at, b.Reason, b.Message, next)
-		}
+	s := said{"workload", cause.Reach, "Cluster/" + f.Cluster.Name, "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+	if f.initializing() {
+		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer", f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
-	return &Answer{Step: "bootstrap", At: at, Cause: "WaitingForBootstrapData", Says: "the bootstrap data is not rendered yet", Next: next}
+	a := s.because("APIServerUnreachable", f.Unreachable)
+	a.Evidence = append(a.Evidence, f.closed()...)
+	return a
 }
 
-// infrastructure looks at the VM; a guest that failed says more on its console.
-func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
-	next := "casement logs " + m.Name
-	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
-	if a == nil {
-		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing", Says: "the AzureMachine of the machine does not exist", Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace}
-	}
-	at := "AzureMachine/" + a.Name
-	c := specific(a.GetConditions())
+// initializing says that the control plane has never answered yet.
+func (f walker) initializing() bool {
+	done := f.Cluster.Status.Initialization.ControlPlaneInitialized
+	return !f.Cluster.CreationTimestamp.IsZero() && (done == nil || !*done)
+}
+
+// available finds that Cluster API does not call the cluster available, where nothing
+// else says why.
+func (f walker) available() *Answer {
+	c := bad(f.Cluster.Status.Conditions, clusterv1.ClusterAvailableCondition)
 	if c == nil {
 		return nil
 	}
-	answer := found("infrastructure", at, c.Reason, c.Message, next)
-	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := f.guest(m); g != nil && answer.Fix == "" {
-			g.Evidence = append(g.Evidence, answer.Evidence...)
-			return g
-		}
+	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name, "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+	if f.initializing() || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+		return f.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
 	}
-	if c.Reason == "InvalidBootstrapData" {
-		answer.Step = "bootstrap"
-	}
-	if c.Type == infrav1.BootstrapSucceededCondition {
-		answer.Step = "guest"
-	}
-	return answer
-}
-
-// guest reads the console, from its end: what failed last made the boot fail.
-func (f walker) guest(m *clusterv1.Machine) *Answer {
-	if f.Console == nil {
-		return nil
-	}
-	lines := strings.Split(f.Console(m), "\n")
-	for _, line := range slices.Backward(lines) {
-		// The kubelet of a control plane starts before the API server that it asks.
-		if controlPlane(m) && strings.Contains(line, "Unable to register node") {
-			continue
-		}
-		if c, l, ok := cause.Classify(line); ok {
-			return found("guest", "guest of Machine/"+m.Name, c.Name, l, "casement logs "+m.Name)
-		}
-	}
-	return nil
-}
-
-func (f walker) node(m *clusterv1.Machine) *Answer {
-	next := "casement logs " + m.Name
-	name := m.Status.NodeRef.Name
-	if name == "" {
-		if a := f.unclaimed(m); a != nil {
-			return a
-		}
-		if g := f.guest(m); g != nil {
-			return g
-		}
-		return &Answer{Step: "node", At: "Machine/" + m.Name, Cause: "NotRegistered", Says: "the VM runs, but its kubelet has not registered a node", Next: next}
-	}
-	n := f.Nodes[name]
-	if n == nil {
-		if f.Unreachable != "" {
-			return nil
-		}
-		return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster", Fix: "restart the kubelet, or replace the machine", Remedy: "Restart-Service kubelet", Next: next}
-	}
-	for _, c := range n.Status.Conditions {
-		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodePIDPressure
-		if pressure && c.Status == corev1.ConditionTrue {
-			return found("node", "Node/"+name, string(c.Type), c.Message, "kubectl describe node "+name)
-		}
-	}
-	for _, c := range n.Status.Conditions {
-		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
-			continue
-		}
-		if a := f.inside(name, true); a != nil {
-			a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
-			return a
-		}
-		a := found("node", "Node/"+name, c.Reason, c.Message, "kubectl describe node "+name)
-		if a.Cause == "CNIMissing" {
-			a.Step = "cni"
-			a.Says = fmt.Sprintf("no CNI has configured this %s node", n.Status.NodeInfo.OperatingSystem)
-			a.Next = "kubectl get pods -A --field-selector spec.nodeName=" + name
-		}
-		return a
-	}
-	for _, a := range []*Answer{uninitialized(n), overlay(n), f.cutOff(n)} {
-		if a != nil {
-			return a
-		}
-	}
-	if a := f.inside(name, true); a != nil {
-		return a
-	}
-	return f.inside(name, false)
-}
-
-// unclaimed finds the node of a machine that Cluster API cannot match with it,
-// because the cloud provider has not given it its provider ID. It is reported by the
-// VM's name.
-func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
-	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
-	if a == nil || a.Spec.ProviderID == nil {
-		return nil
-	}
-	n := f.Nodes[strings.ToLower(path.Base(*a.Spec.ProviderID))]
-	if n == nil || n.Spec.ProviderID != "" {
-		return nil
-	}
-	return uninitialized(n)
-}
-
-func uninitialized(n *corev1.Node) *Answer {
-	const taint = "node.cloudprovider.kubernetes.io/uninitialized"
-	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint }) {
-		return nil
-	}
-	return &Answer{Step: "node", At: "Node/" + n.Name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + taint},
-		Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
-}
-
-// pod looks at what the pod waits for, then at its events.
-func (f walker) pod(p *corev1.Pod) *Answer {
-	if p.Status.Phase == corev1.PodSucceeded {
-		return nil
-	}
-	at, next := "Pod/"+p.Name, fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)
-	if p.Status.Phase == corev1.PodFailed {
-		return found("pod", at, p.Status.Reason, p.Status.Message, next)
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return found("pod", at, c.Reason, c.Message, next)
-		}
-	}
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		w := s.State.Waiting
-		if w == nil || w.Reason == "PodInitializing" {
-			continue
-		}
-		text := w.Message
-		for _, e := range f.Warnings {
-			if e.InvolvedObject.UID == p.UID {
-				text += "\n" + e.Reason + ": " + e.Message
-			}
-		}
-		if w.Reason == "CrashLoopBackOff" && f.Logs != nil {
-			text = f.Logs(p, s.Name) + "\n" + text
-		}
-		if w.Reason == "ContainerCreating" && text == "" {
-			continue // on its way
-		}
-		return found("pod", at, w.Reason, text, next)
-	}
-	return nil
+	return &Answer{Step: s.step, At: s.at, Cause: c.Reason, Says: "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),
+		Evidence: evidence(reported(c)), Fix: "see what the message names", Next: s.next}
 }

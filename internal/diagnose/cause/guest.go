@@ -1,0 +1,41 @@
+package cause
+
+// guest is what a machine's agent, kubeadm and the kubelet say while it boots.
+var guest = []Cause{
+	// What the agent chokes on (cloudbase-init, cloud-init).
+	row("BootstrapSecretUnread", `casement-bootstrap: cannot`, "the machine could not fetch its bootstrap script from the cluster's key vault", "look at the role assignment on the secret, at the vault's firewall and at the way to 169.254.169.254; or set the annotation bootstrap-secrets to CustomData"),
+	row("UserDataCompressed", `gzip|unsupported user ?data|data.* compressed`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),
+	row("MissingJinjaVariable", `CI_MISSING_JINJA_VAR`, "the bootstrap data names metadata that Azure's agent does not have", "use {{ ds.meta_data[\"local_hostname\"] }} on Windows"),
+	row("JinjaSyntax", `TemplateSyntaxError|jinja syntax|jinja.*(error|invalid|unexpected)|template.*(syntax|not render)`, "the bootstrap data is not a valid Jinja template", "escape {{ and {% in files and commands of the KubeadmConfigTemplate"),
+	row("PasswordTooLong", `password.*(longer than|more than|at most) ?\d*|20 characters`, "a user's password is longer than Windows accepts", "shorten it, or leave it out"),
+	// What programs say of their flags and files.
+	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized feature gate|invalid argument ".*" for "--`,
+		"a program of the node does not know a flag that it is given, and ends", "correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
+	row("ManifestMissing", `open .*(admission|audit|encryption).*: no such file or directory`, "a file that a flag of the API server names is not on the machine", "add it to files of the KubeadmControlPlane, and to extraVolumes of the API server"),
+	// What kubeadm says.
+	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
+		"kubeadm talks to a CRI socket that is not there", "set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),
+	row("TaintsNotUnique", `taints must be unique|Duplicate value:.*taint`, "a taint is given twice, so the node's registration is refused", "drop the cloud taint of register-with-taints, or cloud-provider: external"),
+	row("LabelForbidden", `is not allowed to modify labels|unknown 'kubernetes.io' or 'k8s.io' labels`, "a kubelet may not give itself the label that node-labels asks for", "take the label out of node-labels; set it on the Machine, which Cluster API copies"),
+	row("TokenInvalid", `token is invalid|token.* has expired|could not find a JWS|bootstrap.?token.*(not found|invalid|expired)`, "the bootstrap token is invalid or has expired", "replace the machine; raise the bootstrap token's time to live if VMs take longer to boot"),
+	row("CACertHashMismatch", `none of the public keys|pinned|certificate signed by unknown authority`, "the API server's certificate is not the one that the bootstrap data pins", "replace the machine, so that it gets fresh bootstrap data"),
+	row("VersionSkew", `version skew|kubelet version.*(higher|older|not supported)`, "the kubelet's version and the control plane's are too far apart", "use an image with a supported Kubernetes version"),
+	row("NodeNameTaken", `node with name .* already exists`, "another node has this name", "delete the stale node, or replace the machine"),
+	row("DiskFull", `no space left|not enough space on the disk`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images"),
+	row("ControlPlaneImageMissing", `failed to pull image|ImagePull`, "kubeadm cannot pull an image of the control plane", "check the way to the registry, imageRepository and the Kubernetes version"),
+	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such host|connectex|request canceled while waiting for connection`,
+		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route table and DNS"),
+	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`, "the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
+}
+
+// node is what the kubelet and the node controller say in conditions.
+var node = []Cause{
+	row("DiskFull", `DiskPressure|no space left|not enough space on the disk|ephemeral-storage`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images"),
+	row("MemoryPressure", `MemoryPressure`, "the node's memory is used up", "set memory requests and limits, or choose a larger VM size"),
+	row("PIDPressure", `PIDPressure`, "the node's processes are used up", "find what starts them; set podPidsLimit of the kubelet"),
+	row("NetworkUnavailable", `NetworkUnavailable`, "no route for the node's pods is made", "look at the cloud controller manager and the CNI"),
+	row("CNIMissing", `cni (plugin|config) not initialized|NetworkPluginNotReady|NetworkNotReady|no networks found in`, "no CNI has configured the node", "install a CNI for the node's operating system (label cni of the cluster)"),
+	row("RuntimeDown", `container runtime is down|PLEG is not healthy|containerd.*(stopped|not running)`, "the container runtime does not run", "start containerd; look into its config.toml"),
+	row("KubeletStopped", `Kubelet stopped posting node status|NodeStatusUnknown|never posted node status`, "the kubelet has stopped reporting", "casement logs MACHINE; start the kubelet, or replace the machine"),
+	row("CSIDriverMissing", `CSINode is not yet initialized|CSI plugin`, "the node's CSI registration is not there yet", "look at the CSI driver's pod on the node"),
+}

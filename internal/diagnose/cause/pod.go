@@ -1,0 +1,118 @@
+package cause
+
+// The causes of containers' images that more than one step meets.
+var (
+	wrongOS = row("WrongOS", `no match for platform|no matching manifest for linux|PodOSNotSupported|exec format error|image operating system "windows" cannot be used|cannot be used on this platform`,
+		"the image or pod is for the other operating system", "set nodeSelector kubernetes.io/os")
+	otherBuild = row("HostBuildMismatch", `0xc0370101|operating system does not match|does not match the host|no matching manifest for windows`,
+		"the image is built for another Windows release than the host", "choose the image tag of the node's release, and a nodeSelector on node.kubernetes.io/windows-build")
+	diskFull = row("DiskFull", `no space left|not enough space on the disk|ephemeral-storage|DiskPressure`, "the disk is full", "use osDisk.diskSizeGB of 128 or more; prune images")
+	gmsa     = row("GMSARefused", `gmsa|credential ?spec|0x8007052e|user name or password is incorrect|account.*password.*expired|0x80070532|trust relationship`,
+		"Active Directory refuses the pod's group managed service account", "Test-ADServiceAccount on the node; check the GMSACredentialSpec, the password's age and the node's way to a domain controller")
+	configMissing = row("ConfigMissing", `(configmaps?|secrets?) "[^"]*" (is )?(forbidden.*)?not found|references non-existent (config|secret) key|couldn't find key .* in (ConfigMap|Secret)|object "[^"]*"/"[^"]*" not registered`,
+		"a ConfigMap or Secret that the pod needs is not there", "create it in the pod's namespace, or mark it optional")
+	hnsLeak = row("HNSLeak", `HNS failed|hcnCreate|hnsCall|0x803b00\w+|endpoint.*already exists`, "HNS refuses new endpoints; crashed pods have left theirs behind", "drain the node, remove stale HNS endpoints, restart hns, or replace the machine")
+	volumes = []Cause{
+		row("StorageClassMissing", `storageclass.* "[^"]*" not found`, "the claim names a StorageClass that does not exist", "create it, or name one of kubectl get storageclasses"),
+		row("ClaimMissing", `persistentvolumeclaim "[^"]*" not found`, "a volume that the pod claims is not there", "create the PersistentVolumeClaim, and a StorageClass whose driver runs on the node's operating system"),
+		row("ClaimUnbound", `unbound immediate PersistentVolumeClaims`, "a claim of the pod is bound to no volume", "kubectl describe pvc in the pod's namespace; a StorageClass whose driver runs is needed"),
+	}
+)
+
+// schedule is what the scheduler says. What it says of one kind of node is not why no
+// other takes the pod, so only a claim is a cause of its own.
+var schedule = append(append([]Cause(nil), volumes...),
+	row("VolumeElsewhere", `volume node affinity conflict`, "the pod's volume is in a zone or on a node that has no room for the pod", "add a node in the volume's zone, or move the volume"),
+	row("ResourceClaimMissing", `resourceclaim`, "a device that the pod claims is not there", "kubectl get resourceclaims, resourceslices"),
+	row("Unschedulable", `nodes are available|Unschedulable|no nodes available`, "no node fits the pod", "compare nodeSelector, tolerations and requests with the nodes"),
+)
+
+// pull is what the runtime and the registry say of an image. Sources: messages of
+// containerd's pull and resolver errors and of the OCI distribution's error codes.
+var pull = []Cause{
+	row("PullThrottled", `toomanyrequests|429 Too Many Requests|status.{0,12} 429|pull rate limit`, "the image's registry limits how often images are pulled", "pull with an account (imagePullSecrets), or from a registry of your own; Azure Container Registry caches others"),
+	row("RegistryCertificate", `x509:|tls: failed to verify|server gave HTTP response to HTTPS client`, "the node does not trust the registry's certificate", "install the registry's CA on the nodes (containerd's certs.d), or use a registry with a public certificate"),
+	row("PullDenied", `401 Unauthorized|403 Forbidden|authorization failed|authentication required|pull access denied|insufficient_scope|no basic auth credentials|denied: |unauthorized`,
+		"the registry lets nobody pull this image with the credentials that the node has", "check the image's name; add imagePullSecrets, or give the kubelet's identity the role AcrPull"),
+	otherBuild, wrongOS,
+	row("InvalidImageName", `InvalidImageName|couldn't parse image|invalid reference format`, "the image's name is not valid", "correct spec.containers[].image: REGISTRY/NAME:TAG, in lower case"),
+	row("ImageNeverPulled", `ErrImageNeverPull|pull policy of Never`, "imagePullPolicy is Never, and the image is not on the node", "set imagePullPolicy: IfNotPresent, or put the image on the node"),
+	row("RegistryNameUnresolved", `no such host|server misbehaving|temporary failure in name resolution|getaddrinfow`, "the registry's name does not resolve on the node", "check the image's registry, and the node's DNS"),
+	diskFull,
+	row("ContainerImageNotFound", `not found|manifest unknown|MANIFEST_UNKNOWN|NAME_UNKNOWN|name unknown|does not exist`, "the registry has no image of this name and tag", "correct the image's name and tag; see which there are: casement lint, or the registry's list of tags"),
+	row("RegistryUnreachable", `i/o timeout|connection refused|connectex|deadline exceeded|connection reset|no route to host|TLS handshake timeout|unexpected EOF|RegistryUnavailable|50[0234] `,
+		"the node does not reach the registry", "check the node's way out: NAT gateway, route table, NSG, proxy of containerd"),
+	row("LayerCorrupt", `failed to extract layer|unexpected commit digest|hcsshim::ImportLayer|invalid checksum|failed commit on ref`, "a layer of the image does not unpack on the node", "prune the node's images and pull again; check the disk and antivirus exclusions"),
+	follows("ImagePull", `ImagePullBackOff|ErrImagePull|failed to pull|Back-off pulling`, "the container's image cannot be pulled", "check the image's name and the pull secret"),
+}
+
+// sandbox is what the runtime and the CNI say of a pod's sandbox.
+var sandbox = []Cause{
+	row("RegistryUnreachable", `sandbox image.*(i/o timeout|connection refused|no such host|connectex|deadline exceeded)`, "the node does not reach the registry of the sandbox (pause) image", "check the node's way out, or set a sandbox image of your own registry in containerd's config.toml"),
+	row("PauseImageMissing", `sandbox image`, "the runtime's sandbox (pause) image does not run on the host's build", "set a sandbox image with a manifest for the node's build in containerd's config.toml, restart containerd"),
+	row("SubnetEnvMissing", `subnet\.env`, "flannel has not written its subnet.env", "look at the flannel pod of this node; restart it"),
+	row("CNIPluginMissing", `failed to find plugin`, "a CNI plugin's program is not on the node", "restart the CNI's DaemonSet pod on the node, which installs it"),
+	row("CNIUnauthorized", `plugin type=.*(Unauthorized|connection is unauthorized)`, "the CNI's token for the API server is no longer valid", "restart the CNI's pod on the node, which writes a fresh one"),
+	row("AddressesUsedUp", `no (more )?(free |available )?(IPs?|addresses)|no IP addresses available in range|ipam.*(exhausted|full)`, "the node has no pod address left", "use a larger pod range, fewer pods per node, or clean up after dead pods"),
+	hnsLeak, gmsa, otherBuild, wrongOS, diskFull,
+	row("RuntimeClassMissing", `RuntimeHandler "[^"]*" not (supported|found)|no runtime for`, "the node's runtime does not know the pod's RuntimeClass", "configure the handler in containerd, or take runtimeClassName out of the pod"),
+	row("CNIMissing", `cni (plugin|config) not initialized|NetworkPluginNotReady|NetworkNotReady|network is not ready|no networks found in`, "no CNI has configured the node", "install a CNI for the node's operating system (label cni of the cluster)"),
+	row("CNIDown", `plugin type=.*(connection refused|no such file|i/o timeout|cannot find)|stat /var/lib/calico/nodename|no such file or directory.*calico`, "the CNI's agent does not answer on the node", "look at the CNI's pod on the node"),
+}
+
+// volume is what the kubelet, the attach controller and provisioners say.
+var volume = append(append([]Cause(nil), volumes...),
+	configMissing,
+	row("VolumeElsewhere", `Multi-Attach error|already exclusively attached|already used by pod`, "the volume is attached to another node", "delete the pod there; a Deployment with such a volume needs strategy Recreate"),
+	row("CSIDriverMissing", `driver name .* not found in the list of registered CSI drivers|CSINode .* does not contain driver`, "the volume's CSI driver does not run on the node", "install the driver's node plugin for the node's operating system"),
+	row("DiskLimit", `maximum number of (data )?disks|exceeds max volume`, "the VM size takes no more data disks", "use a larger VM size, or spread the pods"),
+	row("DiskNotFound", `disk.*(not found|NotFound)|ResourceNotFound`, "the volume's disk does not exist in Azure", "restore the disk, or delete the claim and its volume"),
+	row("ShareDenied", `mount error\(13\)|permission denied|logon failure|New-SmbGlobalMapping|0x80070005|AuthorizationFailed`, "the volume refuses the credentials", "check the secret that the StorageClass or volume names, and the account's firewall"),
+	row("FileSystemUnsupported", `ext4.*windows|wrong fs type|format of disk.*failed`, "the volume's file system is none that the node mounts", "use fsType ntfs in a StorageClass for Windows"),
+	row("ProvisioningFailed", `ProvisioningFailed|failed to provision volume|no persistent volumes available|external provisioner|waiting for a volume to be created`, "nothing makes a volume for the claim", "install the CSI driver that the StorageClass names; see kubectl describe pvc"),
+	row("MountTimedOut", `timed out waiting for the condition|unmounted volumes|unattached volumes`, "a volume of the pod is not attached or mounted", "kubectl get volumeattachments; kubectl describe pvc in the pod's namespace"),
+)
+
+// container is what the kubelet and the runtime say of a container, and how it ended.
+var container = []Cause{
+	configMissing, gmsa, otherBuild, wrongOS,
+	row("RunAsRoot", `runAsNonRoot and image|container has runAsNonRoot|non-numeric user`, "the container must not run as root, and its image does", "set securityContext.runAsUser, or build the image with a numeric USER"),
+	row("UserUnknown", `runAsUserName|unable to find user|no matching entries in passwd|hcs::System::CreateProcess.*(0x80070525|0x534|account)`, "the container's user does not exist in its image", "set securityContext.windowsOptions.runAsUserName to a user of the image, such as ContainerUser"),
+	row("CommandMissing", `executable file not found|no such file or directory: unknown|The system cannot find the (file|path) specified|0x80070002|0x2\)|exec: ".*": .*not found|permission denied: unknown`,
+		"the container's command is not in its image, or may not be run", "correct command and args; Windows containers need .exe and a shell of their own"),
+	row("HyperVMissing", `0xc0351000|hypervisor is not|virtualization.*not (enabled|supported)`, "the node has no hypervisor for an isolated container", "use process isolation, or a VM size with nested virtualization"),
+	row("OutOfMemory", `OOMKilled|0xc000012d|0x800705af|out of memory`, "the container used more memory than it may", "raise resources.limits.memory, or find the leak"),
+	row("MountPathInvalid", `not a directory.*mount|invalid mount|failed to (fulfil mount|generate spec)|subPath`, "a volume's mount does not fit the container", "correct mountPath and subPath: a directory onto a directory, with a drive letter on Windows"),
+	row("DeviceMissing", `failed to inject (CDI )?devices|UnexpectedAdmissionError|Allocate failed`, "a device that the container asks for is not on the node", "look at the device plugin of the node"),
+	row("NodeFull", `OutOf(cpu|memory|pods|ephemeral)|Node didn't have enough (resource|capacity)`, "the node had no room left for the pod when it arrived", "delete the pod, so that another is scheduled"),
+	row("EvictedForResources", `low on resource: memory|MemoryPressure`, "the node ran out of memory and evicted the pod", "set memory requests and limits"),
+	row("Preempted", `Preempt`, "a pod of higher priority took its place", "add nodes, or raise the pod's priorityClassName"),
+	row("DeadlineExceeded", `DeadlineExceeded|active on the node longer than`, "the pod ran longer than activeDeadlineSeconds allows", "raise activeDeadlineSeconds, or find what is slow"),
+	row("NodeLost", `NodeLost|node.*(shutdown|not ready|unreachable)|TaintManagerEviction|Terminated.*shutdown`, "the pod's node went away", "look at the node: casement why NODE"),
+	diskFull,
+}
+
+// log is what programs in containers say before they end.
+var log = []Cause{
+	row("HostnameOverride", `hostname-override|failed to retrieve node info`, "kube-proxy does not run under its node's name", "pass the node's name as NODE_NAME and --hostname-override"),
+	row("SourceVIPMissing", `source-?vip`, "kube-proxy has no source VIP for the overlay", "delete the cached source VIP files and restart kube-proxy"),
+	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized option`, "the program does not know a flag that it is given", "correct args of the container"),
+	row("PermissionDenied", `is forbidden: User "system:serviceaccount:`, "the pod's service account may not do what the program does", "bind a Role with the verb and resource that the message names to the service account"),
+	hnsLeak,
+	row("PortTaken", `address already in use|Only one usage of each socket address`, "the port that the program listens on is taken", "give it another port, or leave hostNetwork and hostPort out"),
+	row("DependencyUnresolved", `no such host|getaddrinfo|Name or service not known|could not resolve host|name resolution`, "a name that the program needs does not resolve", "check the name, its service, and the cluster's DNS"),
+	row("DependencyUnreachable", `connection refused|connectex|i/o timeout|No connection could be made|ECONNREFUSED|no route to host|connection timed out`, "something that the program needs does not answer", "look at what listens at the address that the log names"),
+	row("CertificateExpired", `certificate has expired|x509:|certificate verify failed`, "the program does not accept a certificate", "renew the certificate, or give the program its CA"),
+	gmsa,
+	row("FileMissing", `no such file or directory|FileNotFoundException|Could not find file|cannot find the (file|path)`, "a file that the program needs is not in the container", "mount it, or build it into the image"),
+	row("OutOfMemory", `out of memory|OutOfMemory|heap space|cannot allocate memory`, "the program ran out of memory", "raise resources.limits.memory, or find the leak"),
+	row("ConfigInvalid", `failed to (parse|load).*config|invalid config|could not parse|yaml: |environment variable .*(not set|required|missing)|missing required`, "the program does not accept its configuration", "correct the ConfigMap, Secret or environment that the log names"),
+	row("AccessDenied", `permission denied|Access (is|to the path .* is) denied|UnauthorizedAccess`, "the program may not read or write what it needs", "check the container's user and the volume's permissions"),
+}
+
+// probe is what the kubelet says when a container does not answer its probes.
+var probe = []Cause{
+	row("LivenessProbeFails", `Liveness probe failed|failed liveness probe|failed startup probe|Startup probe failed`, "the container does not answer its liveness or startup probe, so the kubelet restarts it", "check the probe's port and path; give a slow start a startupProbe"),
+	row("ReadinessProbeFails", `Readiness probe (failed|errored)`, "the container does not answer its readiness probe, so no service sends to it", "check the probe's port and path, and the program's log"),
+	row("HookFails", `FailedPostStartHook|FailedPreStopHook|PostStartHook failed|hook.*failed`, "a lifecycle hook of the container fails", "run the hook's command in the container to see why"),
+}

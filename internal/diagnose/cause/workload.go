@@ -1,0 +1,26 @@
+package cause
+
+// admission is why an API server refuses what a controller creates.
+// Sources: messages of k8s.io/apiserver's webhook client and of the built-in plugins.
+var admission = []Cause{
+	row("WebhookUnavailable", `failed calling webhook|failed to call webhook`, "an admission webhook that has to be asked does not answer", "start the webhook's Deployment, or delete its configuration: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+	row("WebhookDenied", `admission webhook "[^"]*" denied the request`, "an admission webhook refuses the object", "change the template as the message says"),
+	row("AdmissionPolicyDenied", `ValidatingAdmissionPolicy '[^']*' .*denied`, "an admission policy refuses the object", "change the template as the message says"),
+	row("ResourceQuotaExceeded", `exceeded quota|must specify (limits|requests|cpu|memory)|failed quota`, "the namespace's ResourceQuota lets no more be created", "raise the quota, or lower replicas and requests: kubectl describe resourcequota"),
+	row("LimitRangeViolated", `(maximum|minimum) (cpu|memory|storage|ephemeral-storage) (usage|limit|request)?.*per (Container|Pod|PersistentVolumeClaim)`, "the namespace's LimitRange forbids such requests", "change the requests and limits: kubectl describe limitrange"),
+	row("PodSecurityViolated", `violates PodSecurity`, "the namespace's Pod Security level forbids the pod", "change the pod as the message says, or the namespace's pod-security.kubernetes.io labels"),
+	row("ServiceAccountMissing", `serviceaccount "?[^" ]*"? not found|error looking up service account`, "the pod's service account does not exist", "create it in the pod's namespace"),
+	row("PriorityClassMissing", `no PriorityClass with name`, "the pod's PriorityClass does not exist", "create it, or name one of kubectl get priorityclasses"),
+	row("RuntimeClassMissing", `RuntimeClass "[^"]*" not found|runtimeclass.*not found`, "the pod's RuntimeClass does not exist", "create it, or name one of kubectl get runtimeclasses"),
+	row("NamespaceTerminating", `because it is being terminated|NamespaceTerminating`, "the namespace is being deleted", "use another namespace, or see what keeps this one: kubectl get namespace -o yaml"),
+	row("TemplateMissing", `(Template|template)\S* .*(not found|does not exist)|do(es)? not exist$`, "the template that the set makes machines of does not exist", "create it, or correct the reference in the set's spec"),
+	row("Forbidden", `is forbidden: User`, "the controller may not create the object", "give the controller's service account the right that the message names"),
+	row("InvalidTemplate", `is invalid: |Invalid value|Required value|Unsupported value|strict decoding error`, "the template makes an object that the API server refuses", "correct the field that the message names"),
+}
+
+// service is what cloud providers say of a load balancer.
+var service = append([]Cause{
+	row("AddressInUse", `PublicIPAddressCannotBeDeleted|PublicIPAddressInUse|StaticIPAddress.*(in use|not found)|PrivateIPAddress(IsAllocated|InReservedRange|NotInSubnet)|user supplied IP Address .* was not found`,
+		"the address that the service asks for is not free, or not there", "correct spec.loadBalancerIP or the annotation that names the address"),
+	row("SubnetUnknown", `subnet.*not found|NotFound.*subnet`, "the subnet that the service names does not exist", "correct the annotation azure-load-balancer-internal-subnet"),
+}, azure...)

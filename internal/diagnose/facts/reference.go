@@ -1,0 +1,132 @@
+package facts
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// named is a reference with the group of what it names.
+type named struct {
+	Reference
+
+	group string
+}
+
+// references are the fields by which the objects of a cluster name others. Those of
+// machines are left out: whether theirs exist is known from the lists.
+func references(f *Snapshot) []named {
+	var out []named
+	namespace := f.Cluster.Namespace
+	add := func(from, field string, r clusterv1.ContractVersionedObjectReference) {
+		if r.Name != "" {
+			out = append(out, named{Reference{From: from, Field: field, Kind: r.Kind, Namespace: namespace, Name: r.Name}, r.APIGroup})
+		}
+	}
+	template := func(from string, s *clusterv1.MachineSpec) {
+		add(from, "spec.template.spec.bootstrap.configRef", s.Bootstrap.ConfigRef)
+		add(from, "spec.template.spec.infrastructureRef", s.InfrastructureRef)
+	}
+	cluster := "Cluster/" + f.Cluster.Name
+	if class := f.Cluster.Spec.Topology.ClassRef; class.Name != "" {
+		at := namespace
+		if class.Namespace != "" {
+			at = class.Namespace
+		}
+		out = append(out, named{Reference{From: cluster, Field: "spec.topology.classRef", Kind: "ClusterClass", Namespace: at, Name: class.Name}, clusterv1.GroupVersion.Group})
+	}
+	add(cluster, "spec.infrastructureRef", f.Cluster.Spec.InfrastructureRef)
+	add(cluster, "spec.controlPlaneRef", f.Cluster.Spec.ControlPlaneRef)
+	if kcp := f.ControlPlane; kcp != nil {
+		add("KubeadmControlPlane/"+kcp.Name, "spec.machineTemplate.spec.infrastructureRef", kcp.Spec.MachineTemplate.Spec.InfrastructureRef)
+	}
+	for i := range f.Deployments {
+		template("MachineDeployment/"+f.Deployments[i].Name, &f.Deployments[i].Spec.Template.Spec)
+	}
+	for i := range f.Sets {
+		if s := &f.Sets[i]; metav1.GetControllerOf(s) == nil {
+			template("MachineSet/"+s.Name, &s.Spec.Template.Spec)
+		}
+	}
+	for i := range f.Pools {
+		template("MachinePool/"+f.Pools[i].Name, &f.Pools[i].Spec.Template.Spec)
+	}
+	if ac := f.AzureCluster; ac != nil && ac.Spec.IdentityRef != nil {
+		r := ac.Spec.IdentityRef
+		at := namespace
+		if r.Namespace != "" {
+			at = r.Namespace
+		}
+		out = append(out, named{Reference{From: "AzureCluster/" + ac.Name, Field: "spec.identityRef", Kind: r.Kind, Namespace: at, Name: r.Name}, infrav1.GroupVersion.Group})
+	}
+	return out
+}
+
+// dangling asks for everything that the cluster's objects name, each thing once, and
+// keeps the references to what does not exist.
+func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
+	type thing struct{ group, kind, namespace, name string }
+	by := map[thing][]Reference{}
+	for _, r := range references(f) {
+		t := thing{r.group, r.Kind, r.Namespace, r.Name}
+		by[t] = append(by[t], r.Reference)
+	}
+	var mu sync.Mutex
+	absent := map[thing]string{}
+	var reads []func() error
+	for t := range by {
+		reads = append(reads, func() error {
+			missing, why, err := exists(ctx, c, schema.GroupKind{Group: t.group, Kind: t.kind}, client.ObjectKey{Namespace: t.namespace, Name: t.name})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case apierrors.IsForbidden(err):
+				f.Unexamined(t.kind+" "+t.name, err)
+			case err != nil:
+				return err
+			case missing:
+				absent[t] = why
+			}
+			return nil
+		})
+	}
+	if err := together(reads...); err != nil {
+		return err
+	}
+	for _, r := range references(f) { // in the order of the walk
+		if why, is := absent[thing{r.group, r.Kind, r.Namespace, r.Name}]; is {
+			r.Why = why
+			f.Dangling = append(f.Dangling, r.Reference)
+		}
+	}
+	return nil
+}
+
+// exists asks for an object's metadata. why says that there is no such kind.
+func exists(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (missing bool, why string, err error) {
+	mapping, err := c.RESTMapper().RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return true, "the API server has no kind " + kind.String(), nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(mapping.GroupVersionKind)
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		key.Namespace = ""
+	}
+	err = c.Get(ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return true, "", nil
+	}
+	return false, "", err
+}

@@ -1,0 +1,220 @@
+package walk
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/cause"
+)
+
+// machine walks one machine from its bootstrap data to its node.
+func (f walker) machine(m *clusterv1.Machine) *Answer {
+	if !m.DeletionTimestamp.IsZero() {
+		return f.leaving(m)
+	}
+	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
+		return first(func() *Answer { return f.instance(m) }, func() *Answer { return f.registered(m) })
+	}
+	if a := f.bootstrap(m.Namespace, &m.Spec.Bootstrap); a != nil && !a.Waiting {
+		return a
+	} else if vm := f.infrastructure(m); a != nil || vm != nil {
+		// What the VM waits for is the bootstrap data: the one that is first says it.
+		return first(func() *Answer { return notThe(vm, infrav1.WaitingForBootstrapDataReason) }, func() *Answer { return a })
+	}
+	return f.registered(m)
+}
+
+// notThe is an answer that has another cause.
+func notThe(a *Answer, cause string) *Answer {
+	if a != nil && a.Cause == cause {
+		return nil
+	}
+	return a
+}
+
+func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
+	if b.DataSecretName != nil {
+		return nil
+	}
+	s := said{"bootstrap", cause.Data, "KubeadmConfig/" + b.ConfigRef.Name, "kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace}
+	config := f.Configs[b.ConfigRef.Name]
+	if config == nil {
+		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", f.Cluster.CreationTimestamp.Time)
+	}
+	c := bad(config.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition, bootstrapv1.KubeadmConfigDataSecretAvailableCondition)
+	if c == nil {
+		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", config.CreationTimestamp.Time)
+	}
+	if f.initializing() && strings.Contains(strings.ToLower(c.Message), "waiting for") || c.Message == "" && f.initializing() {
+		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), c.LastTransitionTime.Time)
+	}
+	return s.because(c.Reason, c.Message)
+}
+
+// infrastructure looks at the VM; a guest that failed says more on its console.
+func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
+	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if a == nil {
+		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing", Says: "the AzureMachine of the machine does not exist",
+			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name}, Fix: "delete the Machine, so that its set makes another",
+			Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace}
+	}
+	c := specific(a.GetConditions())
+	if c == nil {
+		return nil
+	}
+	s := said{"infrastructure", cause.Azure, "AzureMachine/" + a.Name, f.shows(m)}
+	if c.Type == infrav1.BootstrapSucceededCondition {
+		s.step, s.kind = "guest", cause.Guest
+	}
+	answer := f.status(s, c)
+	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
+		if g := f.guest(m); g != nil && answer.Fix == "" {
+			g.Evidence = append(g.Evidence, answer.Evidence...)
+			return g
+		}
+	}
+	if c.Reason == "InvalidBootstrapData" {
+		answer.Step = "bootstrap"
+		answer.Next = "kubectl describe kubeadmconfig " + m.Spec.Bootstrap.ConfigRef.Name + " -n " + m.Namespace
+	}
+	if c.Reason == vmStopped {
+		answer.Says, answer.Fix = "somebody else than casement stopped the virtual machine", "az vm start, or delete the Machine, so that its set makes another"
+	}
+	return answer
+}
+
+// vmStopped is the reason that the provider gives for a VM that is off.
+const vmStopped = "VMStopped"
+
+// shows is the command that shows more of a machine: its boot log, where there is a VM
+// that has been on, else its infrastructure's conditions.
+func (f walker) shows(m *clusterv1.Machine) string {
+	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " + m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
+	am := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if am == nil {
+		return describe
+	}
+	stopped := bad(am.GetConditions(), infrav1.VMRunningCondition)
+	if am.Spec.ProviderID == nil && am.Status.VMState == nil || stopped != nil && !inProgress(stopped.Reason) {
+		return describe
+	}
+	return "casement logs " + m.Name + " -n " + m.Namespace
+}
+
+// guest reads the console, from its end: what failed last made the boot fail. What follows
+// from something else is named only where nothing else is there.
+func (f walker) guest(m *clusterv1.Machine) *Answer {
+	if f.Console == nil {
+		return nil
+	}
+	s := said{"guest", cause.Guest, "guest of Machine/" + m.Name, "casement logs " + m.Name + " -n " + m.Namespace}
+	lines := slices.DeleteFunc(strings.Split(f.Console(m), "\n"), func(line string) bool {
+		// The kubelet of a control plane starts before the API server that it asks.
+		return isControlPlane(m) && strings.Contains(line, "Unable to register node")
+	})
+	c, line, ok := cause.Last(cause.Guest, lines)
+	if !ok {
+		return nil
+	}
+	a := s.because(c.Name, line)
+	if !c.Follows {
+		return a
+	}
+	if since := m.CreationTimestamp.Time; !since.IsZero() && f.Taken.Sub(since) < slowStatus {
+		waiting := f.waits(s, a.Cause, "the machine to reach the API server", since)
+		waiting.Evidence = a.Evidence
+		return waiting
+	}
+	a.Evidence = append(a.Evidence, f.closed()...)
+	return a
+}
+
+// registered walks from a VM that runs to its node.
+func (f walker) registered(m *clusterv1.Machine) *Answer {
+	name := m.Status.NodeRef.Name
+	if name == "" {
+		if a := f.unclaimed(m); a != nil {
+			return a
+		}
+		if g := f.guest(m); g != nil {
+			return g
+		}
+		s := said{"node", cause.Node, "Machine/" + m.Name, f.shows(m)}
+		since := m.CreationTimestamp.Time
+		if am := f.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+			if ready := condition(am.GetConditions(), clusterv1.ReadyCondition); ready != nil {
+				since = ready.LastTransitionTime.Time
+			}
+		}
+		if !since.IsZero() && f.Taken.Sub(since) < slowAzure {
+			return f.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
+		}
+		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered", Says: "the VM runs, but its kubelet has not registered a node",
+			Fix: "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
+	}
+	n := f.Nodes[name]
+	if n != nil {
+		return f.node(n)
+	}
+	if f.Unreachable != "" {
+		return nil
+	}
+	return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster", Fix: "restart the kubelet, or replace the machine",
+		Remedy: "Restart-Service kubelet", Next: f.shows(m)}
+}
+
+// unclaimed finds the node of a machine that Cluster API does not know for its own: the
+// cloud provider has not given it its provider ID, or it has that of another VM.
+func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
+	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
+	if a == nil || a.Spec.ProviderID == nil {
+		return nil
+	}
+	n := f.nodeOf(*a.Spec.ProviderID, a.Status.Addresses)
+	if n == nil {
+		return nil
+	}
+	if n.Spec.ProviderID == "" {
+		return uninitialized(n)
+	}
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
+	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
+		return f.overdue(f.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name, n.CreationTimestamp.Time), n.CreationTimestamp.Time, slowStatus)
+	}
+	return &Answer{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID than the machine's virtual machine, so Cluster API does not take it for the machine's",
+		Evidence: []string{"Node " + n.Spec.ProviderID, "AzureMachine " + *a.Spec.ProviderID}, Fix: "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
+}
+
+// nodeOf is the node of a VM by its provider ID, its name or its addresses, or nil.
+func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.Node {
+	if n := f.Nodes[strings.ToLower(path.Base(id))]; n != nil {
+		return n
+	}
+	for _, n := range f.Nodes {
+		if strings.EqualFold(n.Spec.ProviderID, id) {
+			return n
+		}
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP && slices.ContainsFunc(addresses, func(own clusterv1.MachineAddress) bool { return own.Address == a.Address }) {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+func uninitialized(n *corev1.Node) *Answer {
+	const taint = "node.cloudprovider.kubernetes.io/uninitialized"
+	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint }) {
+		return nil
+	}
+	return &Answer{Step: "node", At: "Node/" + n.Name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + taint},
+		Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
+}

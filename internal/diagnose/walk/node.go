@@ -1,0 +1,57 @@
+package walk
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
+)
+
+// node looks at the conditions of a machine's node, its network, and into it.
+func (f walker) node(n *corev1.Node) *Answer {
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
+	for _, c := range n.Status.Conditions {
+		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodePIDPressure || c.Type == corev1.NodeNetworkUnavailable
+		if pressure && c.Status == corev1.ConditionTrue {
+			return s.because(string(c.Type), c.Message)
+		}
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return f.notReady(n, c)
+		}
+	}
+	for _, look := range []func() *Answer{
+		func() *Answer { return uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
+		func() *Answer { return f.inside(n.Name, true) }, func() *Answer { return f.inside(n.Name, false) },
+	} {
+		if a := look(); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// notReady explains a node that is not Ready: by what is wrong inside, else by what its
+// kubelet says.
+func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *Answer {
+	if a := f.inside(n.Name, true); a != nil {
+		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
+		return a
+	}
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
+	a := s.because(c.Reason, c.Message)
+	if a.Cause == "CNIMissing" {
+		a.Step = "cni"
+		a.Says = fmt.Sprintf("no CNI has configured this %s node", n.Status.NodeInfo.OperatingSystem)
+		a.Next = "kubectl get pods -A --field-selector spec.nodeName=" + n.Name
+	}
+	if born := n.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < slowStatus {
+		waiting := f.waits(s, a.Cause, "the new node to become Ready", born)
+		waiting.Step, waiting.Evidence, waiting.Next = a.Step, a.Evidence, a.Next
+		return waiting
+	}
+	return a
+}

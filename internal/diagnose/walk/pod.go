@@ -1,0 +1,253 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/diagnose/cause"
+)
+
+const (
+	// slowPod bounds how long a pod may take to start its containers: an image of Windows
+	// has gigabytes.
+	slowPod = 15 * time.Minute
+	// slowReady bounds how long a container that runs may take to be ready.
+	slowReady = time.Minute
+)
+
+// when is the time of an event, as far as it says one.
+func when(e *corev1.Event) time.Time {
+	if e.Series != nil && !e.Series.LastObservedTime.IsZero() {
+		return e.Series.LastObservedTime.Time
+	}
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}
+
+// stepOf is the step at which the kubelet and others warn about a pod, by the event's reason.
+var stepOf = map[string]cause.Step{
+	"FailedScheduling": cause.Schedule, "FailedCreatePodSandBox": cause.Sandbox, "FailedPodSandBoxStatus": cause.Sandbox, "NetworkNotReady": cause.Sandbox,
+	"FailedMount": cause.Volume, "FailedAttachVolume": cause.Volume, "FailedMapVolume": cause.Volume, "VolumeResizeFailed": cause.Volume,
+	"Unhealthy": cause.Probe, "ProbeWarning": cause.Probe, "FailedPostStartHook": cause.Probe, "FailedPreStopHook": cause.Probe,
+	"InspectFailed": cause.Pull, "ErrImageNeverPull": cause.Pull,
+}
+
+// pod looks at what the pod waits for, then at its events.
+func (f walker) pod(p *corev1.Pod) *Answer {
+	if p.Status.Phase == corev1.PodSucceeded {
+		return nil
+	}
+	s := said{"pod", cause.Container, "Pod/" + p.Name, fmt.Sprintf("kubectl describe pod %s -n %s", p.Name, p.Namespace)}
+	if !p.DeletionTimestamp.IsZero() {
+		return f.terminating(s, p)
+	}
+	if p.Status.Phase == corev1.PodFailed {
+		return f.ended(s, p)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			s.kind = cause.Schedule
+			if c.Reason == corev1.PodReasonSchedulingGated {
+				return f.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
+			}
+			return s.because(c.Reason, c.Message)
+		}
+	}
+	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	if a := f.unstarted(s, p, statuses); a != nil {
+		return a
+	}
+	looks := make([]func() *Answer, len(statuses))
+	for i := range statuses {
+		looks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
+	}
+	return first(looks...)
+}
+
+// unstarted is about a pod of which no container has begun: its sandbox, its volumes.
+func (f walker) unstarted(s said, p *corev1.Pod, statuses []corev1.ContainerStatus) *Answer {
+	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" && len(statuses) == 0 {
+		return nil
+	}
+	for i := range statuses {
+		w := statuses[i].State.Waiting
+		if w == nil || w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return nil
+		}
+	}
+	for _, e := range events(f.Warnings, p.UID) {
+		if step, known := stepOf[e.Reason]; known && (step == cause.Sandbox || step == cause.Volume) {
+			s.kind = step
+			return s.because(e.Reason, e.Message)
+		}
+	}
+	since := p.CreationTimestamp.Time
+	if p.Status.StartTime != nil {
+		since = p.Status.StartTime.Time
+	}
+	if since.IsZero() {
+		return nil
+	}
+	return f.overdue(f.waits(s, "ContainerCreating", "the pod's containers to be created", since), since, slowPod)
+}
+
+// container is about one container: its image, its start, how it ended, its probes.
+func (f walker) container(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+	w := c.State.Waiting
+	switch {
+	case w == nil:
+		return f.started(s, p, c)
+	case w.Reason == "PodInitializing", w.Reason == "ContainerCreating":
+		return nil
+	case w.Reason == "CrashLoopBackOff":
+		return f.crashes(s, p, c)
+	case pulls(w.Reason):
+		s.kind = cause.Pull
+		return f.richest(s, p, w.Reason, w.Message)
+	}
+	return f.richest(s, p, w.Reason, w.Message)
+}
+
+// pulls says that a reason to wait is about the container's image.
+func pulls(reason string) bool {
+	return strings.Contains(reason, "Image") || reason == "RegistryUnavailable" || reason == "SignatureValidationFailed"
+}
+
+// richest is the answer from a container's message, or from the newest event of the same
+// step that says more: "Back-off pulling image" hides why.
+func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
+	if c, _, ok := cause.Classify(s.kind, reason+": "+message); ok && !c.Follows {
+		return s.because(reason, message)
+	}
+	for _, e := range events(f.Warnings, p.UID) {
+		step, known := stepOf[e.Reason]
+		if known && step != s.kind && step != cause.Sandbox {
+			continue
+		}
+		if known {
+			s.kind = step
+		}
+		if c, _, ok := cause.Classify(s.kind, e.Message); ok && !c.Follows {
+			return s.because(e.Reason, e.Message)
+		}
+	}
+	return s.because(reason, message)
+}
+
+// crashes is about a container that ends again and again: why it was ended, what it said
+// last, and how it ended.
+func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
+	last, exit := c.LastTerminationState.Terminated, ""
+	if last != nil {
+		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode, last.Reason, c.RestartCount)
+		if _, _, ok := cause.Classify(cause.Container, last.Reason+": "+last.Message); ok {
+			return s.because(last.Reason, last.Message).with(exit)
+		}
+	}
+	if f.Logs != nil {
+		if a := f.lastWords(s, p, c, exit); a != nil {
+			return a
+		}
+	}
+	for _, e := range events(f.Warnings, p.UID) {
+		step, known := stepOf[e.Reason]
+		if !known {
+			step = cause.Container
+		}
+		if cause, _, ok := cause.Classify(step, e.Message); ok && cause.Name != "ReadinessProbeFails" {
+			s.kind = step
+			return s.because(e.Reason, e.Message).with(exit)
+		}
+	}
+	a := &Answer{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again", Fix: "read what it says before it ends", Next: s.next}
+	if c.State.Waiting.Message != "" {
+		a.Evidence = evidence(c.State.Waiting.Message)
+	}
+	return a.with(exit)
+}
+
+// lastWords are what a container said at the end, where that names a cause.
+func (f walker) lastWords(s said, p *corev1.Pod, c *corev1.ContainerStatus, exit string) *Answer {
+	s.kind = cause.Log
+	for _, line := range slices.Backward(strings.Split(f.Logs(p, c.Name), "\n")) {
+		if known, _, ok := cause.Classify(cause.Log, line); ok {
+			return s.because(known.Name, line).with(exit)
+		}
+	}
+	return nil
+}
+
+// with adds a line of evidence.
+func (a *Answer) with(line string) *Answer {
+	a.Evidence = append(a.Evidence, evidence(line)...)
+	return a
+}
+
+// started is about a container that runs and is not ready, or has ended and is not
+// started again yet.
+func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
+	if t := c.State.Terminated; t != nil {
+		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses, func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
+			return nil
+		}
+		s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, c.Name)
+		return f.richest(s, p, t.Reason, t.Message).with(fmt.Sprintf("container %s ended with exit code %d", c.Name, t.ExitCode))
+	}
+	r := c.State.Running
+	if c.Ready || r == nil || r.StartedAt.IsZero() || p.Status.Phase != corev1.PodRunning {
+		return nil
+	}
+	s.kind = cause.Probe
+	for _, e := range events(f.Warnings, p.UID) {
+		if stepOf[e.Reason] == cause.Probe && f.Taken.Sub(r.StartedAt.Time) > slowReady {
+			return s.because(e.Reason, e.Message)
+		}
+	}
+	return f.waits(s, "NotReady", "container "+c.Name+" to be ready", r.StartedAt.Time)
+}
+
+// ended is about a pod that failed. A Job's pods are judged by the Job.
+func (f walker) ended(s said, p *corev1.Pod) *Answer {
+	for _, o := range p.OwnerReferences {
+		if o.Kind == "Job" && p.Status.Reason == "" {
+			return nil
+		}
+	}
+	reason, message := p.Status.Reason, p.Status.Message
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if t := c.State.Terminated; reason == "" && t != nil && t.ExitCode != 0 {
+			reason, message = t.Reason, fmt.Sprintf("container %s ended with exit code %d: %s", c.Name, t.ExitCode, t.Message)
+			s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, c.Name)
+		}
+	}
+	a := s.because(reason, message)
+	if a.Fix == "" {
+		a.Fix = "delete the pod, so that its controller makes another"
+	}
+	return a
+}
+
+// terminating is about a pod that is being deleted, which is a fault when its node ought
+// to have ended it long ago.
+func (f walker) terminating(s said, p *corev1.Pod) *Answer {
+	since := p.DeletionTimestamp.Time
+	if f.Taken.Sub(since) < slowStatus {
+		return nil
+	}
+	a := &Answer{Step: s.step, At: s.at, Cause: "StuckTerminating", Says: "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
+		Evidence: []string{"node " + p.Spec.NodeName}, Fix: "look at the kubelet of the node; kubectl delete pod --force when the node is gone", Next: "casement why " + p.Spec.NodeName}
+	if len(p.Finalizers) > 0 {
+		a.Says, a.Evidence, a.Next = "a finalizer keeps the pod, which is being deleted", []string{"finalizer " + p.Finalizers[0]}, s.next
+		a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"
+	}
+	return a
+}

@@ -1,0 +1,119 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"casement.dev/casement/internal/diagnose/cause"
+)
+
+// service looks at whether a service's load balancer was made, and whether its ports are
+// those of its pods.
+func (f walker) service(s *corev1.Service) *Answer {
+	at := said{"service", cause.Service, "Service/" + s.Name, fmt.Sprintf("kubectl describe service %s -n %s", s.Name, s.Namespace)}
+	if !s.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if a := f.unnamedPort(at, s); a != nil {
+		return a
+	}
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 {
+		return nil
+	}
+	if warned := events(f.Warnings, s.UID); len(warned) > 0 {
+		a := at.because(warned[0].Reason, warned[0].Message)
+		if a.Fix == "" {
+			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer", "correct what the message names; see the cloud controller manager's log"
+		}
+		return a
+	}
+	since := s.CreationTimestamp.Time
+	pending := f.waits(at, "LoadBalancerPending", "the cloud controller manager to make the load balancer", since)
+	if !since.IsZero() && f.Taken.Sub(since) < slowStatus {
+		return pending
+	}
+	i := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
+	if i < 0 && (s.Spec.LoadBalancerClass == nil) {
+		return &Answer{Step: at.step, At: at.at, Cause: "CloudControllerMissing", Says: "no cloud controller manager runs, so nothing makes the service's load balancer",
+			Evidence: []string{"status.loadBalancer is empty; no pod is called cloud-controller-manager"},
+			Fix:      "casement addons install cloud-provider, or install cloud-provider-azure", Next: "kubectl get pods -A -o wide"}
+	}
+	pending.Waiting, pending.Fix = false, "read the log of the cloud controller manager"
+	pending.Says = "the service has no load balancer " + age(f.Taken.Sub(since)) + " after it was created"
+	if i >= 0 {
+		pending.Next = fmt.Sprintf("kubectl logs -n %s %s", f.Pods[i].Namespace, f.Pods[i].Name)
+	}
+	return pending
+}
+
+// selected are the pods that a service sends to.
+func (f walker) selected(s *corev1.Service) (out []*corev1.Pod) {
+	if len(s.Spec.Selector) == 0 {
+		return nil
+	}
+	matches := labels.SelectorFromSet(s.Spec.Selector)
+	for i := range f.Pods {
+		if p := &f.Pods[i]; p.Namespace == s.Namespace && matches.Matches(labels.Set(p.Labels)) && p.DeletionTimestamp.IsZero() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// unnamedPort finds a target port that is a name which no pod of the service has.
+func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
+	pods := f.selected(s)
+	for _, port := range s.Spec.Ports {
+		if port.TargetPort.Type != intstr.String || port.TargetPort.StrVal == "" || len(pods) == 0 {
+			continue
+		}
+		has := slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
+				return slices.ContainsFunc(c.Ports, func(own corev1.ContainerPort) bool { return own.Name == port.TargetPort.StrVal })
+			})
+		})
+		if !has {
+			return &Answer{Step: at.step, At: at.at, Cause: "TargetPortUnknown", Says: "the service sends to a port that none of its pods has",
+				Evidence: []string{fmt.Sprintf("targetPort %s; %d pods are selected", port.TargetPort.StrVal, len(pods))},
+				Fix:      "name a port of the pods' containers, or give its number", Next: at.next}
+		}
+	}
+	return nil
+}
+
+// forService looks at a service, whether its selector has pods, and at those.
+func (f walker) forService(s *corev1.Service) *Answer {
+	pods := f.selected(s)
+	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
+		return &Answer{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing", Says: "the service's selector matches no pod of its namespace",
+			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
+			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
+	}
+	looks := []func() *Answer{func() *Answer { return f.service(s) }}
+	for _, p := range pods {
+		looks = append(looks, func() *Answer { return f.forPod(p) })
+	}
+	return first(looks...)
+}
+
+// claim looks at why a claim has no volume. One that waits for its first pod does so
+// without harm.
+func (f walker) claim(c *corev1.PersistentVolumeClaim) *Answer {
+	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
+	if c.Status.Phase == corev1.ClaimLost {
+		return &Answer{Step: s.step, At: s.at, Cause: "VolumeLost", Says: "the volume that the claim is bound to is gone", Evidence: []string{"spec.volumeName: " + c.Spec.VolumeName},
+			Fix: "restore the volume, or delete the claim", Next: s.next}
+	}
+	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if warned := events(f.Warnings, c.UID); len(warned) > 0 {
+		return s.because(warned[0].Reason, warned[0].Message)
+	}
+	return nil
+}

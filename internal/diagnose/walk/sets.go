@@ -1,0 +1,150 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/cause"
+)
+
+func ownedBy(o metav1.Object, uid types.UID) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.UID == uid && uid != ""
+}
+
+// deployment looks at whether a MachineDeployment's templates exist and whether it can
+// make its MachineSets.
+func (f walker) deployment(d *clusterv1.MachineDeployment) *Answer {
+	at := "MachineDeployment/" + d.Name
+	if !d.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if a := f.dangles(at, "template"); a != nil {
+		return a
+	}
+	if p := condition(d.Status.Conditions, clusterv1.PausedCondition); p != nil && p.Status == metav1.ConditionTrue {
+		return f.status(said{"owner", cause.Admission, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}, p)
+	}
+	s := said{"admission", cause.Admission, at, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+	return f.refusal(s, d.UID, d.Spec.Replicas, d.Status.Replicas)
+}
+
+// short finds a MachineDeployment that has not as many machines as it asks for, and
+// whose machines are well.
+func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
+	c := bad(d.Status.Conditions, clusterv1.MachineDeploymentAvailableCondition)
+	if c == nil {
+		return nil
+	}
+	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+}
+
+// set looks at why a MachineSet does not make the machines that it is asked for: a
+// template, a preflight check, or whoever refuses them.
+func (f walker) set(set *clusterv1.MachineSet) *Answer {
+	if !set.DeletionTimestamp.IsZero() || !fewer(set.Spec.Replicas, set.Status.Replicas) {
+		return nil
+	}
+	s := said{"admission", cause.Admission, "MachineSet/" + set.Name, "kubectl describe machineset " + set.Name + " -n " + set.Namespace}
+	if a := f.dangles("MachineSet/"+set.Name, "template"); a != nil {
+		return a
+	}
+	if c := created(set); c != nil && c.Status != corev1.ConditionTrue && c.Message != "" {
+		if strings.Contains(c.Reason, "PreflightCheck") {
+			return f.waits(s, c.Reason, "a preflight check of the MachineSet: "+c.Message, c.LastTransitionTime.Time)
+		}
+		a := s.because(c.Reason, c.Message)
+		if strings.HasSuffix(c.Reason, "CloningFailed") && a.Cause == c.Reason {
+			a.Cause, a.Step, a.Says, a.Fix = "TemplateUnusable", "template", "no machine can be made of the template", "correct the template that the message names"
+		}
+		a.Evidence = append(a.Evidence, counts(set.Spec.Replicas, set.Status.Replicas))
+		return a
+	}
+	if a := f.refusal(s, set.UID, set.Spec.Replicas, set.Status.Replicas); a != nil {
+		return a
+	}
+	c := condition(set.Status.Conditions, clusterv1.MachineSetScalingUpCondition)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	if strings.Contains(c.Message, "blocked because") && !strings.Contains(c.Message, "preflight check") {
+		a := s.because(c.Reason, c.Message)
+		a.Step, a.Evidence = "template", evidence(reported(c))
+		return a
+	}
+	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
+}
+
+// created is Cluster API's condition that says why a MachineSet could not make a machine.
+// The present version of the API has it as a deprecated one alone.
+func created(set *clusterv1.MachineSet) *clusterv1.Condition {
+	old := set.Status.Deprecated
+	if old == nil || old.V1Beta1 == nil {
+		return nil
+	}
+	for i := range old.V1Beta1.Conditions {
+		if c := &old.V1Beta1.Conditions[i]; c.Type == clusterv1.MachinesCreatedV1Beta1Condition {
+			return c
+		}
+	}
+	return nil
+}
+
+// refusal finds the newest warning that an object which has fewer machines than it asks
+// for could not make one.
+func (f walker) refusal(s said, uid types.UID, asked, have *int32) *Answer {
+	if !fewer(asked, have) {
+		return nil
+	}
+	for _, e := range events(f.Notices, uid) {
+		if strings.HasPrefix(e.Reason, "Failed") {
+			a := s.because(e.Reason, e.Message)
+			a.Evidence = append(a.Evidence, counts(asked, have))
+			return a
+		}
+	}
+	return nil
+}
+
+func fewer(asked, have *int32) bool { return deref(have) < deref(asked) }
+
+func deref(n *int32) int32 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+func counts(asked, have *int32) string {
+	return fmt.Sprintf("%d of %d exist", deref(have), deref(asked))
+}
+
+// events are the events of an object, the newest first.
+func events(all []corev1.Event, uid types.UID) (out []*corev1.Event) {
+	for i := range all {
+		if all[i].InvolvedObject.UID == uid && uid != "" {
+			out = append(out, &all[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *corev1.Event) int { return when(b).Compare(when(a)) })
+	return out
+}
+
+// healthCheck finds a MachineHealthCheck that repairs nothing, because too much is
+// unhealthy.
+func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *Answer {
+	c := condition(h.Status.Conditions, clusterv1.MachineHealthCheckRemediationAllowedCondition)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
+		return nil
+	}
+	return &Answer{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked", Says: "more machines are unhealthy than the health check may repair, so it repairs none",
+		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
+		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
+}

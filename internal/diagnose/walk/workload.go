@@ -1,0 +1,189 @@
+package walk
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// controller is what runs pods, in the terms that all kinds of them have.
+type controller struct {
+	kind string
+	meta *metav1.ObjectMeta
+	// asked and have count pods.
+	asked, have int32
+	// refused is a condition that says why pods are not made, or nil.
+	refused *refusal
+}
+
+// refusal is what a condition says.
+type refusal struct{ reason, message string }
+
+// controllers are all that run pods. A Deployment is there by its ReplicaSets.
+func (f walker) controllers() (out []controller) {
+	w := &f.Workloads
+	for i := range w.ReplicaSets {
+		r := &w.ReplicaSets[i]
+		c := controller{kind: "ReplicaSet", meta: &r.ObjectMeta, asked: deref(r.Spec.Replicas), have: r.Status.Replicas}
+		for _, cond := range r.Status.Conditions {
+			if cond.Type == appsv1.ReplicaSetReplicaFailure && cond.Status == corev1.ConditionTrue {
+				c.refused = &refusal{cond.Reason, cond.Message}
+			}
+		}
+		out = append(out, c)
+	}
+	for i := range w.StatefulSets {
+		s := &w.StatefulSets[i]
+		out = append(out, controller{kind: "StatefulSet", meta: &s.ObjectMeta, asked: deref(s.Spec.Replicas), have: s.Status.Replicas})
+	}
+	for i := range w.DaemonSets {
+		d := &w.DaemonSets[i]
+		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, asked: d.Status.DesiredNumberScheduled, have: d.Status.CurrentNumberScheduled})
+	}
+	for i := range w.Jobs {
+		out = append(out, jobOf(&w.Jobs[i]))
+	}
+	return out
+}
+
+func jobOf(j *batchv1.Job) controller {
+	c := controller{kind: "Job", meta: &j.ObjectMeta}
+	if j.Status.CompletionTime == nil && j.Status.Active+j.Status.Succeeded+j.Status.Failed == 0 {
+		c.asked = 1
+	}
+	for _, cond := range j.Status.Conditions {
+		if cond.Type == batchv1.JobFailed && cond.Status == corev1.ConditionTrue {
+			c.refused, c.asked, c.have = &refusal{cond.Reason, cond.Message}, 1, 0
+		}
+		if cond.Type == batchv1.JobSuspended && cond.Status == corev1.ConditionTrue {
+			c.asked = 0
+		}
+	}
+	return c
+}
+
+// workloads walks all that runs in the cluster: what makes no pods, the pods, the claims
+// and the services.
+func (f walker) workloads() *Answer {
+	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim), each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
+}
+
+// everyWorkload adds the answers about all that runs in the cluster.
+func (f walker) everyWorkload(add func(*Answer)) {
+	every(f.controllers(), f.controller, add)
+	every(f.Pods, f.pod, add)
+	every(f.Workloads.Claims, f.claim, add)
+	every(f.Workloads.Services, f.service, add)
+	every(f.Workloads.Deployments, f.rollout, add)
+}
+
+// controller looks at why an object makes fewer pods than it is asked for.
+func (f walker) controller(c *controller) *Answer {
+	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	s := said{"admission", cause.Admission, c.kind + "/" + c.meta.Name, fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
+	many := fmt.Sprintf("%d of %d pods exist", c.have, c.asked)
+	if c.refused != nil && c.kind == "Job" {
+		return f.failedJob(s, c)
+	}
+	if c.refused != nil {
+		return s.because(c.refused.reason, c.refused.message).with(many)
+	}
+	for _, e := range events(f.Warnings, c.meta.UID) {
+		if strings.HasPrefix(e.Reason, "Failed") {
+			return s.because(e.Reason, e.Message).with(many)
+		}
+	}
+	if c.meta.CreationTimestamp.IsZero() {
+		return nil
+	}
+	return f.waits(s, "PodsMissing", "its controller to make pods: "+many, c.meta.CreationTimestamp.Time)
+}
+
+// failedJob is about a Job that gave up; how its last pod ended says why.
+func (f walker) failedJob(s said, c *controller) *Answer {
+	a := &Answer{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " + c.refused.reason, Evidence: evidence(c.refused.message),
+		Fix: "correct what its pods fail of, delete the Job and create it again", Next: fmt.Sprintf("kubectl logs job/%s -n %s", c.meta.Name, c.meta.Namespace)}
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if !ownedBy(p, c.meta.UID) || p.Status.Phase != corev1.PodFailed {
+			continue
+		}
+		for _, container := range p.Status.ContainerStatuses {
+			t := container.State.Terminated
+			if t == nil || t.ExitCode == 0 {
+				continue
+			}
+			a.with(fmt.Sprintf("Pod/%s: container %s ended with exit code %d (%s) %s", p.Name, container.Name, t.ExitCode, t.Reason, t.Message))
+			if known, _, ok := cause.Classify(cause.Container, t.Reason+": "+t.Message); ok {
+				a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
+			}
+			return a
+		}
+	}
+	return a
+}
+
+// rollout finds a Deployment that makes no progress, where its pods say nothing.
+func (f walker) rollout(d *appsv1.Deployment) *Answer {
+	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+			return &Answer{Step: s.step, At: s.at, Cause: c.Reason, Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
+				Fix: "look at its newest ReplicaSet's pods, or kubectl rollout undo", Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
+		}
+	}
+	if d.Spec.Paused {
+		return f.waits(s, "DeploymentPaused", "its rollout to be resumed: spec.paused is true", d.CreationTimestamp.Time)
+	}
+	return nil
+}
+
+// running returns the walk of an object of the workload cluster, or nil where there is no
+// such object.
+func (f walker) running(o facts.Object) func() *Answer {
+	is := func(m *metav1.ObjectMeta) bool { return m.Name == o.Name && m.Namespace == o.Namespace }
+	w := &f.Workloads
+	switch o.Kind {
+	case "Pod":
+		return of(f.Pods, func(p *corev1.Pod) bool { return is(&p.ObjectMeta) }, f.forPod)
+	case "Service":
+		return of(w.Services, func(s *corev1.Service) bool { return is(&s.ObjectMeta) }, f.forService)
+	case "PersistentVolumeClaim":
+		return of(w.Claims, func(c *corev1.PersistentVolumeClaim) bool { return is(&c.ObjectMeta) }, f.claim)
+	case "Deployment":
+		return of(w.Deployments, func(d *appsv1.Deployment) bool { return is(&d.ObjectMeta) }, func(d *appsv1.Deployment) *Answer {
+			return first(func() *Answer { return f.below(d.UID) }, func() *Answer { return f.rollout(d) })
+		})
+	}
+	all := f.controllers()
+	return of(all, func(c *controller) bool { return c.kind == o.Kind && is(c.meta) }, func(c *controller) *Answer {
+		return first(func() *Answer { return f.controller(c) }, func() *Answer { return f.below(c.meta.UID) })
+	})
+}
+
+// below walks what an object of the workload cluster owns: ReplicaSets, and pods with
+// their nodes.
+func (f walker) below(uid types.UID) *Answer {
+	var looks []func() *Answer
+	for _, c := range f.controllers() {
+		if ownedBy(c.meta, uid) {
+			looks = append(looks, func() *Answer { return f.controller(&c) }, func() *Answer { return f.below(c.meta.UID) })
+		}
+	}
+	for i := range f.Pods {
+		if p := &f.Pods[i]; ownedBy(p, uid) {
+			looks = append(looks, func() *Answer { return f.forPod(p) })
+		}
+	}
+	return first(looks...)
+}
