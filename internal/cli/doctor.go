@@ -77,8 +77,8 @@ func patient(ctx context.Context, c client.Client, namespace string, args []stri
 		return only, nil
 	}
 	object, err := facts.Find(ctx, c, namespace, "", args[0])
-	if err == nil && object.Kind == "Pod" {
-		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a pod: casement why %[1]s", args[0])
+	if kinds := []string{"Cluster", "MachinePool", "Machine"}; err == nil && !slices.Contains(kinds, object.Kind) {
+		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a %s: casement why %[1]s", args[0], object.Kind)
 	}
 	return object, err
 }

@@ -16,15 +16,20 @@ func newWhy(a *app) *cobra.Command {
 	var output, cluster string
 	c := &cobra.Command{
 		Use:   "why OBJECT",
-		Short: "Say what is wrong first with a cluster, machine, node or pod, and what to do",
-		Long: `Walk from the owner over bootstrap data, infrastructure, VM, guest and node to the
-pod, and print the first thing that is wrong, the evidence, and the next command.
-OBJECT is the name of a cluster, machine, machine pool or node, or pod/NAME or
-pod/NAMESPACE/NAME of a workload cluster. Windows nodes are looked into over SSH where
-nothing outside of them says what is wrong, at most 10 of a cluster. The exit code is 1
-when something is wrong. Guests' boot logs are read from the local plane; for a VM in
-Azure its conditions have to do.`,
-		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why pod/iis-6d4f --cluster demo -o json",
+		Short: "Say what is wrong first with a cluster, machine, node or workload, and what to do",
+		Long: `Walk from the owner over templates, bootstrap data, infrastructure, VM, guest and node to
+the workload, and print the first thing that is wrong, the evidence, and the next command.
+OBJECT is the name of a cluster, machine, machine pool or node; KIND/NAME of a machine
+deployment (md), machine set (ms), machine pool (mp) or control plane (kcp); or, of a
+workload cluster, KIND/NAME or KIND/NAMESPACE/NAME of a pod, deployment, replicaset,
+statefulset, daemonset, job, service or pvc. NAMESPACE/NAME is a pod. Windows nodes are
+looked into over SSH where nothing outside of them says what is wrong, at most 10 of a
+cluster. Guests' boot logs are read from the local plane; for a VM in Azure its
+conditions have to do. What was not or could not be examined is listed.
+
+The exit code is 1 when something is wrong. What is on its way, such as a machine that
+boots, waits and is not wrong, until it takes longer than it should.`,
+		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why md/demo-md-win\n  casement why service/shop/iis --cluster demo\n  casement why pod/iis-6d4f --cluster demo -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client(t)
@@ -43,7 +48,7 @@ Azure its conditions have to do.`,
 			if err != nil {
 				return err
 			}
-			if answer.Healthy || answer.Step == "node" {
+			if answer.Healthy || answer.Waiting || answer.Step == "node" {
 				a.lookInside(cmd.Context(), t, snapshot, object)
 				if answer, err = walk.Object(snapshot, object); err != nil {
 					return err
@@ -52,25 +57,19 @@ Azure its conditions have to do.`,
 			if err := a.print(output, answer, func(w *tabwriter.Writer) { writeAnswer(w, answer) }); err != nil {
 				return err
 			}
-			if !answer.Healthy {
+			if !answer.Healthy && !answer.Waiting {
 				return exitError{ExitFailed}
 			}
 			return nil
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the pod, where there are several")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the pod or other workload, where there are several")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return c
 }
 
 func writeAnswer(w *tabwriter.Writer, a walk.Answer) {
-	if a.Healthy {
-		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
-		return
-	}
-	fmt.Fprintf(w, "%s\n", a.Object)
-	fmt.Fprintf(w, "  first wrong\t%s (%s)\n", a.At, a.Step)
 	row := func(name, text string) {
 		for i, line := range wrap(text, 80) {
 			if i > 0 {
@@ -79,20 +78,31 @@ func writeAnswer(w *tabwriter.Writer, a walk.Answer) {
 			fmt.Fprintf(w, "  %s\t%s\n", name, line)
 		}
 	}
-	row("cause", a.Cause+": "+a.Says)
-	for i, e := range a.Evidence {
-		if i == 0 {
-			row("evidence", e)
-		} else {
-			row("", e)
+	rows := func(name string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				row(name, text)
+				name = ""
+			}
 		}
 	}
-	if a.Fix != "" {
-		row("fix", a.Fix)
+	switch {
+	case a.Healthy && len(a.NotExamined) == 0:
+		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
+		return
+	case a.Healthy:
+		fmt.Fprintf(w, "%s: nothing is wrong with what was examined\n", a.Object)
+	case a.Waiting:
+		fmt.Fprintf(w, "%s: nothing is wrong so far\n  waits\t%s (%s)\n", a.Object, a.At, a.Step)
+		row("for", a.Cause+": "+a.Says)
+	default:
+		fmt.Fprintf(w, "%s\n  first wrong\t%s (%s)\n", a.Object, a.At, a.Step)
+		row("cause", a.Cause+": "+a.Says)
 	}
-	if a.Next != "" {
-		row("next", a.Next)
-	}
+	rows("evidence", a.Evidence...)
+	rows("fix", a.Fix)
+	rows("next", a.Next)
+	rows("not examined", a.NotExamined...)
 }
 
 // wrap breaks text into lines of at most width bytes where words allow it.

@@ -60,7 +60,7 @@ type said struct {
 // in the text.
 func (s said) because(reason, text string) *Answer {
 	a := &Answer{Step: s.step, At: s.at, Cause: reason, Next: s.next}
-	line := text
+	line := strings.Join(strings.Fields(text), " ")
 	if c, l, ok := cause.Classify(s.kind, reason+": "+text); ok {
 		a.Cause, a.Says, a.Fix, line = c.Name, c.Says, c.Fix, strings.TrimPrefix(l, reason+": ")
 		if strings.TrimSpace(line) == "" {
@@ -92,6 +92,12 @@ func (f walker) overdue(a *Answer, since time.Time, bound time.Duration) *Answer
 	if a.Waiting && !since.IsZero() && f.Taken.Sub(since) > bound {
 		a.Waiting = false
 		a.Says += ", which takes longer than it should"
+		if len(a.Evidence) == 0 {
+			a.Evidence = []string{a.At + ": " + a.Cause + " since " + since.UTC().Format(time.RFC3339)}
+		}
+		if a.Fix == "" {
+			a.Fix = "see what it does with the next command; replace the object when it shows nothing"
+		}
 	}
 	return a
 }

@@ -156,7 +156,7 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 		if !since.IsZero() && f.Taken.Sub(since) < slowAzure {
 			return f.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 		}
-		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered", Says: "the VM runs, but its kubelet has not registered a node",
+		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered", Says: "the VM runs, but its kubelet has not registered a node", Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
 			Fix: "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
 	}
 	n := f.Nodes[name]
@@ -166,7 +166,8 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 	if f.Unreachable != "" {
 		return nil
 	}
-	return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster", Fix: "restart the kubelet, or replace the machine",
+	return &Answer{Step: "node", At: "Node/" + name, Cause: "NodeDeleted", Says: "the machine's node is gone from the cluster",
+		Evidence: []string{"status.nodeRef.name of Machine/" + m.Name + ": " + name}, Fix: "restart the kubelet, or replace the machine",
 		Remedy: "Restart-Service kubelet", Next: f.shows(m)}
 }
 

@@ -25,8 +25,11 @@ func (f walker) service(s *corev1.Service) *Answer {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 {
 		return nil
 	}
-	if warned := events(f.Warnings, s.UID); len(warned) > 0 {
-		a := at.because(warned[0].Reason, warned[0].Message)
+	for _, e := range events(f.Warnings, s.UID) {
+		if !strings.Contains(e.Reason, "LoadBalancer") {
+			continue // the API server warns of addresses that it repairs
+		}
+		a := at.because(e.Reason, e.Message)
 		if a.Fix == "" {
 			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer", "correct what the message names; see the cloud controller manager's log"
 		}

@@ -25,7 +25,7 @@ const (
 func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
-		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled",
+		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
 			Fix:  "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace + " --type merge -p '{\"spec\":{\"paused\":false}}'",
 			Next: "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
 	}
@@ -156,6 +156,9 @@ func (f walker) controlPlane() *Answer {
 	}
 	a := s.because(c.Reason, c.Message)
 	a.Says = "the control plane is not well: " + c.Type + " is " + string(c.Status)
+	if a.Fix == "" {
+		a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
+	}
 	return a
 }
 

@@ -1,0 +1,91 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// failure is one thing that goes wrong, and what why has to say of it.
+type failure struct {
+	name string
+	// cause is the answer's, at the beginning of the object's KIND/NAME.
+	cause, at string
+	// shows has to be in the evidence.
+	shows  string
+	change func(*scene)
+}
+
+// TestFailures stores every failure in turn and judges the answer.
+func TestFailures(t *testing.T) {
+	c := connect(t)
+	for _, o := range []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: ns}}} {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("nothing fails", func(t *testing.T) {
+		s := well()
+		s.kubeconfig = kubeconfigOf(t, server)
+		s.store(t, c)
+		f, object := s.read(t, c)
+		if a, err := walk.Object(f, object); err != nil || !a.Healthy || len(a.NotExamined) > 0 {
+			t.Fatalf("a cluster that is well: %+v, %v", a, err)
+		}
+	})
+	all := failures()
+	seen := map[string]bool{}
+	right := 0
+	var table strings.Builder
+	for _, fail := range all {
+		if seen[fail.name] {
+			t.Errorf("%s is there twice", fail.name)
+		}
+		seen[fail.name] = true
+		ok := t.Run(fail.name, func(t *testing.T) {
+			s := well()
+			s.kubeconfig = kubeconfigOf(t, server)
+			fail.change(s)
+			s.store(t, c)
+			f, object := s.read(t, c)
+			a, err := walk.Object(f, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&table, "%-44s %-26s %s\n", fail.name, a.Cause, a.At)
+			judge(t, fail, a)
+		})
+		if ok {
+			right++
+		}
+	}
+	t.Logf("%d of %d failures are named\n%s", right, len(all), table.String())
+	if len(all) < 80 {
+		t.Errorf("the table has %d failures", len(all))
+	}
+}
+
+// judge compares an answer with what it has to be.
+func judge(t *testing.T, fail failure, a walk.Answer) {
+	t.Helper()
+	if a.Healthy || a.Waiting {
+		t.Errorf("nothing is wrong, it says: %+v", a)
+	}
+	if a.Cause != fail.cause || !strings.HasPrefix(a.At, fail.at) {
+		t.Errorf("got %s at %s, want %s at %s: %+v", a.Cause, a.At, fail.cause, fail.at, a)
+	}
+	if evidence := strings.Join(a.Evidence, "\n"); evidence == "" || !strings.Contains(evidence, fail.shows) {
+		t.Errorf("%q is not in the evidence: %q", fail.shows, evidence)
+	}
+	if a.Fix == "" || a.Next == "" || strings.Contains(a.Says, "reports") {
+		t.Errorf("no words of its own, no fix or no next command: %+v", a)
+	}
+}
