@@ -101,7 +101,7 @@ func management() []failure {
 		{"bootstrap template missing", "TemplateMissing", "MachineDeployment/md", "md-boot", func(s *scene) {
 			s.deployment.Spec.Template.Spec.Bootstrap.ConfigRef.Name = "md-boot"
 		}},
-		{"kind of a template that nobody serves", "TemplateMissing", "MachineDeployment/md", "no kind", func(s *scene) {
+		{"kind of a template that is not served", "TemplateMissing", "MachineDeployment/md", "no kind", func(s *scene) {
 			s.deployment.Spec.Template.Spec.InfrastructureRef = ref("infrastructure.cluster.x-k8s.io", "AWSMachineTemplate", "md")
 		}},
 		{"template of the control plane missing", "TemplateMissing", "KubeadmControlPlane/demo", "cp-v2", func(s *scene) {
@@ -136,7 +136,7 @@ func management() []failure {
 				"Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 3, unhealthy: 3, maxUnhealthy: 40%)")}
 			s.more = append(s.more, h)
 		}},
-		{"not available, and nobody says why", "NotAvailable", "Cluster/demo", "RemoteConnectionProbe", func(s *scene) {
+		{"not available, without a reason", "NotAvailable", "Cluster/demo", "RemoteConnectionProbe", func(s *scene) {
 			s.cluster.Status.Conditions = []metav1.Condition{is(clusterv1.ClusterAvailableCondition, metav1.ConditionFalse, "NotAvailable", "* RemoteConnectionProbe: Remote connection probe failed")}
 		}},
 		{"Available is Unknown", "AvailableUnknown", "Cluster/demo", "MachineDeployment", func(s *scene) {
@@ -193,7 +193,7 @@ func management() []failure {
 			s.node.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 		}},
 		{"drain held by a budget", "EvictionBlocked", "Machine/md-0", "web", leaves(clusterv1.MachineDeletingDrainingNodeReason, "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod why/web-1-x: cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 1 healthy pods and has 1 currently")},
-		{"hook that nobody lifts", "HookWaits", "Machine/md-0", "backup", leaves(clusterv1.MachineDeletingWaitingForPreDrainHookReason, "Waiting for pre-drain hooks to succeed (hooks: backup)")},
+		{"hook that is not lifted", "HookWaits", "Machine/md-0", "backup", leaves(clusterv1.MachineDeletingWaitingForPreDrainHookReason, "Waiting for pre-drain hooks to succeed (hooks: backup)")},
 		{"volume still attached", "VolumeAttached", "Machine/md-0", "pvc-1", leaves(clusterv1.MachineDeletingWaitingForVolumeDetachReason, "Waiting for Node volumes to be detached (started at 2026-11-21T14:00:00Z): PersistentVolumeClaims: data (pvc-1)")},
 		{"finalizer of somebody else", "FinalizerStays", "Machine/md-0", "example.com/inventory", func(s *scene) {
 			s.worker.DeletionTimestamp, s.worker.Finalizers = new(metav1.Now()), []string{"example.com/inventory"}

@@ -40,7 +40,7 @@ var data = []Cause{
 // reach is what a client meets on the way to an API server.
 var reach = []Cause{
 	row("ServerCertificateUnknown", `x509:`, "the API server's certificate is not one that the cluster's kubeconfig trusts", "look at what answers at the address; a cluster of the same name may be older: casement get kubeconfig CLUSTER"),
-	row("KubeconfigRefused", `Unauthorized|the server has asked for the client to provide credentials`, "the API server refuses the kubeconfig that Cluster API keeps", "delete the secret CLUSTER-kubeconfig, so that it is made anew"),
+	row("KubeconfigRefused", `Unauthorized|the server has asked for the client to provide credentials`, "the API server refuses the kubeconfig that Cluster API keeps", "delete the secret CLUSTER-kubeconfig, so that Cluster API writes it again"),
 	row("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such host|connectex|request canceled while waiting for connection|context deadline exceeded|Client.Timeout|connection reset|EOF`,
 		"the API server of the cluster is not reached", "check the control plane machines, the load balancer, the NSG's rule for the API port, the route table and DNS"),
 }

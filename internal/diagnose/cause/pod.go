@@ -33,7 +33,7 @@ var pull = []Cause{
 	row("PullThrottled", `toomanyrequests|429 Too Many Requests|status.{0,12} 429|pull rate limit`, "the image's registry limits how often images are pulled", "pull with an account (imagePullSecrets), or from a registry of your own; Azure Container Registry caches others"),
 	row("RegistryCertificate", `x509:|tls: failed to verify|server gave HTTP response to HTTPS client`, "the node does not trust the registry's certificate", "install the registry's CA on the nodes (containerd's certs.d), or use a registry with a public certificate"),
 	row("PullDenied", `401 Unauthorized|403 Forbidden|authorization failed|authentication required|pull access denied|insufficient_scope|no basic auth credentials|denied: |unauthorized`,
-		"the registry lets nobody pull this image with the credentials that the node has", "check the image's name; add imagePullSecrets, or give the kubelet's identity the role AcrPull"),
+		"the registry refuses to give this image for the credentials that the node has", "check the image's name; add imagePullSecrets, or give the kubelet's identity the role AcrPull"),
 	otherBuild, wrongOS,
 	row("InvalidImageName", `InvalidImageName|couldn't parse image|invalid reference format`, "the image's name is not valid", "correct spec.containers[].image: REGISTRY/NAME:TAG, in lower case"),
 	row("ImageNeverPulled", `ErrImageNeverPull|pull policy of Never`, "imagePullPolicy is Never, and the image is not on the node", "set imagePullPolicy: IfNotPresent, or put the image on the node"),
