@@ -22,9 +22,9 @@ func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref v
 	}
 	version := parts[5]
 	if strings.EqualFold(version, "latest") {
-		version = referenceVersions()[0]
+		version = latestIn(parts[1])
 	}
-	if !strings.EqualFold(parts[1], CommunityGallery) || !inGallery(parts[3], version) {
+	if !inPublic(parts[1], parts[3], version) {
 		return errImage(id)
 	}
 	ref["exactVersion"] = version
@@ -71,6 +71,12 @@ func communityImages(t *engine.Tx, name, location string) (out []communityImage,
 				os = "Windows"
 			}
 			out = append(out, communityImage{image, os, referenceVersions()})
+		}
+		return out, true
+	}
+	if strings.EqualFold(name, flatcarGallery) {
+		for _, v := range referenceVersions() {
+			out = append(out, communityImage{"flatcar-stable-amd64-capi-v" + v, "Linux", []string{flatcarLatest}})
 		}
 		return out, true
 	}
@@ -139,7 +145,7 @@ func serveCommunityGallery(c *engine.Request) *engine.Error {
 		for _, v := range image.versions {
 			out = append(out, version(v))
 		}
-	case types == 4 && slices.Contains(image.versions, n[3]):
+	case types == 4 && (slices.Contains(image.versions, n[3]) || inPublic(n[1], n[2], n[3])):
 		c.Reply(http.StatusOK, version(n[3]))
 		return nil
 	default:

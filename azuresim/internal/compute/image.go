@@ -24,10 +24,43 @@ var galleryImages = []string{"capi-ubun2-2404", "capi-win-2019-containerd", "cap
 
 var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
 
-// inGallery says whether the community gallery has a version of a definition.
-func inGallery(image, version string) bool {
+// flatcarGallery is the public gallery of Flatcar's images with Kubernetes: a definition
+// for each version of Kubernetes, whose versions are those of Flatcar.
+// Source: https://github.com/flatcar/flatcar, documentation on Cluster API.
+const flatcarGallery = "flatcar4capi-742ef0cb-dcaa-4ecb-9cb0-bfd2e43dccc0"
+
+// flatcarLatest is the version that is listed; others are taken by their form.
+const flatcarLatest = "4230.2.1"
+
+var (
+	flatcarImage   = regexp.MustCompile(`^flatcar-(?:stable|beta)-amd64-capi-v(.+)$`)
+	flatcarVersion = regexp.MustCompile(`^\d{4}\.\d+\.\d+$`)
+)
+
+// inPublic reports whether a public gallery that is known has a version of a definition.
+func inPublic(gallery, image, version string) bool {
+	switch {
+	case strings.EqualFold(gallery, CommunityGallery):
+		return built(version) && slices.ContainsFunc(galleryImages, func(i string) bool { return strings.EqualFold(i, image) })
+	case strings.EqualFold(gallery, flatcarGallery):
+		m := flatcarImage.FindStringSubmatch(strings.ToLower(image))
+		return m != nil && built(m[1]) && flatcarVersion.MatchString(version)
+	}
+	return false
+}
+
+// latestIn is the newest version of a definition in a public gallery.
+func latestIn(gallery string) string {
+	if strings.EqualFold(gallery, flatcarGallery) {
+		return flatcarLatest
+	}
+	return referenceVersions()[0]
+}
+
+// built reports whether there are images of a version of Kubernetes.
+func built(version string) bool {
 	m := semver.FindStringSubmatch(version)
-	if m == nil || !slices.ContainsFunc(galleryImages, func(i string) bool { return strings.EqualFold(i, image) }) {
+	if m == nil {
 		return false
 	}
 	var minor, patch int

@@ -96,7 +96,8 @@ func New(c Config) (*Client, error) {
 func (c *Client) SubscriptionID() string { return c.subscriptionID }
 
 // Result is what a changing call led to. Operation is nil when it is complete, and
-// then Body is the resource (null after a delete).
+// then Body is the resource (null after a delete). Of an operation that has just begun it
+// is what Azure answered first, which has most of the resource.
 type Result struct {
 	Body      json.RawMessage
 	Operation *Operation

@@ -30,7 +30,9 @@ func (c *Client) begin(ctx context.Context, method, id, apiVersion string, body 
 		return Result{}, operationError(method, id, err)
 	}
 	if !poller.Done() {
-		return unfinished(poller, method, id, retryAfter(resp.Header))
+		result, err := unfinished(poller, method, id, retryAfter(resp.Header))
+		result.Body = first
+		return result, err
 	}
 	if succeeded(first) {
 		// The SDK would read the resource again.
@@ -52,6 +54,16 @@ func goesOn(resp *http.Response, first json.RawMessage) bool {
 // is an *Error that says so; OperationEnded tells it from a poll that could not
 // be made, after which the token is still good.
 func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
+	return c.poll(ctx, token, true)
+}
+
+// PollState is Poll without the read of the resource that follows an operation's success:
+// Result.Body is empty then. It is for who keeps the answer that the operation began with.
+func (c *Client) PollState(ctx context.Context, token string) (Result, error) {
+	return c.poll(ctx, token, false)
+}
+
+func (c *Client) poll(ctx context.Context, token string, read bool) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	method, id := describe(token)
@@ -66,7 +78,20 @@ func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
 	if !poller.Done() {
 		return unfinished(poller, method, id, retryAfter(resp.Header))
 	}
+	if !read && endedWell(resp) {
+		return Result{}, nil
+	}
 	return finished(ctx, poller, method, id)
+}
+
+// endedWell tells from an answer of an operation's own path that it has succeeded. An
+// answer without a status is the resource itself, or none.
+func endedWell(resp *http.Response) bool {
+	data, err := runtime.Payload(resp)
+	var operation struct {
+		Status string `json:"status"`
+	}
+	return err == nil && json.Unmarshal(data, &operation) == nil && strings.EqualFold(operation.Status, "Succeeded")
 }
 
 func unfinished(poller *runtime.Poller[json.RawMessage], method, id string, wait time.Duration) (Result, error) {

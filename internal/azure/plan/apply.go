@@ -219,6 +219,9 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
 		p.failed(it, verb, hash, err)
 	case result.Operation != nil:
 		it.token.ID, it.token.Verb, it.token.Hash, it.token.Begun = it.ID, verb, hash, p.now()
+		if verb == Put && !it.late() {
+			p.reader.began(it.ID, result.Body)
+		}
 		p.open(it, result.Operation)
 	default:
 		p.succeeded(it, verb, hash, result.Body)
@@ -261,7 +264,12 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 		p.underWay(it)
 		return true
 	}
-	result, err := p.client.Poll(ctx, it.token.Resume)
+	answered := p.reader.answered(it.ID)
+	ask := p.client.Poll
+	if answered != nil && it.token.Verb == Put {
+		ask = p.client.PollState
+	}
+	result, err := ask(ctx, it.token.Resume)
 	verb, hash := it.token.Verb, it.token.Hash
 	switch {
 	case err != nil && !arm.OperationEnded(err):
@@ -269,10 +277,12 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 		return true
 	case err != nil && lost(err):
 		it.token = Token{}
+		p.reader.unanswered(it.ID)
 		p.reader.forget(it.ID)
 		return false
 	case err != nil:
 		it.token.Resume = ""
+		p.reader.unanswered(it.ID)
 		p.reader.forget(it.ID)
 		p.failed(it, verb, hash, err)
 		return false
@@ -281,8 +291,55 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 		return true
 	}
 	it.token.Resume = ""
+	if verb == Put && len(result.Body) == 0 && it.settled(answered) {
+		result.Body = provisioned(answered)
+	}
+	if verb == Put && len(result.Body) == 0 {
+		if result.Body, err = p.client.Get(ctx, it.ID, it.APIVersion); err != nil {
+			p.reader.unanswered(it.ID)
+			p.reader.forget(it.ID)
+			return false // the pass reads it, and says why it cannot
+		}
+	}
 	p.succeeded(it, verb, hash, result.Body)
 	return true
+}
+
+// settled tells whether the first answer to a create has all that was asked for.
+func (it *item) settled(answered json.RawMessage) bool {
+	have, errHave := document(answered)
+	want, errWant := document(it.Body)
+	return errHave == nil && errWant == nil && len(it.differences(have, want)) == 0
+}
+
+// late tells of resources with values that Azure gives them while it creates them and that
+// casement uses: an address, the principal of an identity of their own. They are read when
+// they are there.
+func (it *item) late() bool {
+	switch strings.ToLower(arm.TypeOf(it.ID)) {
+	case "microsoft.network/publicipaddresses", "microsoft.network/privateendpoints", "microsoft.network/bastionhosts":
+		return true
+	}
+	want, err := document(it.Body)
+	kind, _ := dig(want, "identity", "type").(string)
+	return err != nil || strings.Contains(kind, "SystemAssigned")
+}
+
+// provisioned is the answer to a create, as the resource is once the operation has
+// succeeded.
+func provisioned(answered json.RawMessage) json.RawMessage {
+	doc, err := document(answered)
+	if err != nil {
+		return nil
+	}
+	if properties, ok := doc["properties"].(map[string]any); ok && properties["provisioningState"] != nil {
+		properties["provisioningState"] = "Succeeded"
+	}
+	body, err := json.Marshal(doc)
+	if err != nil {
+		return nil
+	}
+	return body
 }
 
 // succeeded takes in the end of a write.
@@ -304,6 +361,9 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 		p.reader.forget(it.ID)
 		it.done("")
 		return
+	}
+	if it.live == nil {
+		p.reader.created(it.ID)
 	}
 	it.live = p.reader.store(it.ID, body).body
 	it.done("")

@@ -28,6 +28,7 @@ type Client interface {
 	Delete(ctx context.Context, id, apiVersion string, options ...arm.Option) (arm.Result, error)
 	Post(ctx context.Context, id, apiVersion string, body any, options ...arm.Option) (arm.Result, error)
 	Poll(ctx context.Context, token string) (arm.Result, error)
+	PollState(ctx context.Context, token string) (arm.Result, error)
 }
 
 // parallel bounds the calls that one pass makes at a time.

@@ -58,7 +58,7 @@ func TestApplyInOnePass(t *testing.T) {
 	}}
 	out := p.Apply(t.Context(), in)
 	expect(t, "states", states(out), "g Done, v Done, n Done, m Done")
-	expect(t, "calls", a.took(), "GET g, GET networkInterfaces, GET virtualMachines, GET virtualNetworks, PUT g, PUT m, PUT n, PUT v")
+	expect(t, "calls", a.took(), "GET g, PUT g, PUT m, PUT n, PUT v")
 	if out.State != Done || out.RequeueAfter != 0 || len(out.Tokens) != 0 || len(out.Live) != 4 || out.Writes != 4 {
 		t.Errorf("outcome %+v", out)
 	}

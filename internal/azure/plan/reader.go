@@ -21,6 +21,11 @@ type reader struct {
 	mu    sync.Mutex
 	lists map[string]*listing
 	own   map[string]entry
+	// groups says when a resource group was created that had not been there: what is in it
+	// since then is known without a list.
+	groups map[string]time.Time
+	// answers are the first ones to creates that go on.
+	answers map[string]json.RawMessage
 }
 
 // entry is one resource as last seen or written by casement.
@@ -40,7 +45,7 @@ type listing struct {
 }
 
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
-	return &reader{client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}}
+	return &reader{client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}, groups: map[string]time.Time{}, answers: map[string]json.RawMessage{}}
 }
 
 // read returns a resource, or nil when it does not exist.
@@ -112,6 +117,9 @@ func (r *reader) listing(collection string) *listing {
 	key := arm.Key(collection)
 	if r.lists[key] == nil {
 		r.lists[key] = &listing{}
+		if at, fresh := r.groups[arm.Key(arm.GroupOf(collection))]; fresh && arm.ParentOf(collection+"/x") == "" {
+			r.lists[key] = &listing{at: at, items: map[string]json.RawMessage{}}
+		}
 	}
 	return r.lists[key]
 }
@@ -173,11 +181,46 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	defer r.mu.Unlock()
 	e := entry{at: r.now(), body: body}
 	r.own[arm.Key(id)] = e
+	delete(r.answers, arm.Key(id))
 	if body == nil && alone(id) {
 		r.dropGroup(arm.Key(id))
+		delete(r.groups, arm.Key(id))
 	}
 	r.prune()
 	return e
+}
+
+// began keeps the first answer to a create that goes on, if there is one.
+func (r *reader) began(id string, body json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(body) > 0 {
+		r.answers[arm.Key(id)] = body
+		r.own[arm.Key(id)] = entry{at: r.now(), body: body}
+	}
+}
+
+// unanswered drops what began keeps: the operation has failed.
+func (r *reader) unanswered(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.answers, arm.Key(id))
+}
+
+// created takes note of a resource group that was made just now and had not been there.
+func (r *reader) created(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if group := arm.GroupOf(id); group != "" && arm.Key(group) == arm.Key(id) {
+		r.groups[arm.Key(id)] = r.now()
+	}
+}
+
+// answered is what began keeps, nil for nothing.
+func (r *reader) answered(id string) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answers[arm.Key(id)]
 }
 
 // forget makes the next read ask Azure for the resource alone.

@@ -75,6 +75,9 @@ func (c *container) fieldPath() string {
 	return "spec.containers{" + c.spec.Name + "}"
 }
 
+// killed is the exit code of a process that a signal of the real machine ended.
+const killed = -1
+
 // collect notes that a run has ended.
 func (c *container) collect(now time.Time) {
 	if c.run == nil {
@@ -93,6 +96,9 @@ func (c *container) collect(now time.Time) {
 	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started, FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
 		c.pause = 0 // the kubelet forgets after a good run
+	}
+	if code == killed {
+		c.pause = 0 // something beside the machine ended it, which says nothing of the program
 	}
 	c.run = nil
 	c.backOff(now)
