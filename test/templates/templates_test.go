@@ -222,14 +222,14 @@ func (l *life) nodes() error {
 func (l *life) scale() error {
 	for _, kind := range []string{"machinedeployment", "machinepool"} {
 		out, err := l.p.Try(nil, "kubectl", "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+l.cluster, "-o",
-			`jsonpath={range .items[?(@.spec.clusterName=="`+l.cluster+`")]}{.metadata.name} {.spec.replicas} {.metadata.labels.topology\.cluster\.x-k8s\.io/owned}{"\n"}{end}`)
+			`jsonpath={range .items[?(@.spec.clusterName=="`+l.cluster+`")]}{.metadata.name} {.spec.replicas} {.metadata.labels}{"\n"}{end}`)
 		if err != nil {
 			return fmt.Errorf("list %ss: %w", kind, err)
 		}
 		for line := range strings.Lines(out) {
 			var name string
 			var replicas int
-			if n, _ := fmt.Sscan(line, &name, &replicas); n != 2 || len(strings.Fields(line)) > 2 {
+			if n, _ := fmt.Sscan(line, &name, &replicas); n != 2 || strings.Contains(line, "topology.cluster.x-k8s.io/owned") {
 				continue // a topology decides on its own sets
 			}
 			for _, to := range []int{replicas + 1, replicas} {
