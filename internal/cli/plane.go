@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/terminal"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -115,28 +117,46 @@ func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
 		return err
 	}
 	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
-	shown, waited := 0, false
+	begun, waited := time.Now(), false
+	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
+	var seen terminal.View
 	s, started, err := plane.Up(ctx, a.dir, args, plane.UpReport{
 		Note: func(text string) {
+			progress.Clear()
 			fmt.Fprintln(a.Err, text)
 			waited = true
 		},
 		Seen: func(s plane.Status) {
-			if waited || s.Phase == plane.PhaseStarting || shown > 0 {
-				waited, shown = true, a.showSteps(s, shown)
+			if waited || s.Phase == plane.PhaseStarting || len(seen.Steps) > 0 {
+				waited, seen = true, starting(s, begun)
+				progress.Show(seen)
 			}
 		},
 	})
 	if err != nil {
+		progress.Clear()
 		return err
 	}
 	if !started && !waited {
 		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
 	} else {
-		a.showSteps(s, shown)
+		progress.End(starting(s, begun), fmt.Sprintf("The local plane is ready, after %s.", rounded(begun)), "")
 	}
 	a.next(s)
 	return nil
+}
+
+// starting is how far a plane is that starts.
+func starting(s plane.Status, begun time.Time) terminal.View {
+	view := terminal.View{Title: "Starting the local plane", Elapsed: time.Since(begun)}
+	for _, step := range s.Steps {
+		shown := terminal.Step{Name: step.Name, State: terminal.Now, Detail: s.Waiting}
+		if step.Done {
+			shown = terminal.Step{Name: step.Name, State: terminal.Done, Took: time.Duration(step.Seconds * float64(time.Second))}
+		}
+		view.Steps = append(view.Steps, shown)
+	}
+	return view
 }
 
 // showSteps prints the steps that finished since the last call.
@@ -194,7 +214,9 @@ and nothing else. A plane that does not answer is signalled, and killed in the e
 }
 
 func (a *app) down(ctx context.Context, purge bool) error {
+	stop := a.ticking("Ending the local plane", "its programs and virtual machines end")
 	r, err := plane.Down(ctx, a.dir, purge)
+	stop()
 	if err != nil {
 		return err
 	}
@@ -203,6 +225,9 @@ func (a *app) down(ctx context.Context, purge bool) error {
 		fmt.Fprintln(a.Out, "The local plane did not end and has been killed. Its state stays whole: it is written for that.")
 	case r.Ran:
 		fmt.Fprintln(a.Out, "The local plane has ended.")
+		if !purge {
+			fmt.Fprintln(a.Out, "Its clusters are kept; start it again: casement up")
+		}
 	default:
 		fmt.Fprintln(a.Out, "The local plane is not running.")
 	}
@@ -211,6 +236,38 @@ func (a *app) down(ctx context.Context, purge bool) error {
 	}
 	return nil
 }
+
+// ticking shows on a terminal that something goes on which does not report, until it is
+// stopped.
+func (a *app) ticking(title, detail string) (stop func()) {
+	screen := terminal.NewScreen(a.raw.Out)
+	if screen.Size == nil {
+		return func() {}
+	}
+	progress, begun := terminal.NewProgress(screen), time.Now()
+	done := make(chan struct{})
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		tick := time.NewTicker(drawPeriod)
+		defer tick.Stop()
+		for {
+			progress.Show(terminal.View{Title: title, Elapsed: time.Since(begun), Steps: []terminal.Step{{Name: detail, State: terminal.Now}}})
+			select {
+			case <-done:
+				progress.Clear()
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		drawing.Wait()
+	}
+}
+
+// drawPeriod is how often a running clock is drawn.
+const drawPeriod = 200 * time.Millisecond
 
 // newConduct is the process that up leaves in the background.
 func newConduct(a *app) *cobra.Command {

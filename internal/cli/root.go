@@ -25,6 +25,8 @@ const (
 	ExitFailed  = 1
 	ExitUsage   = 2
 	ExitTimeout = 3
+	// ExitInterrupted is that of a shell for a program that SIGINT ended: 128 and its number.
+	ExitInterrupted = 130
 )
 
 // usageError is an error of the command line itself.
@@ -61,6 +63,9 @@ func Main(args []string, streams Streams) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(a.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, commandPath(root, ran))
 		return ExitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintf(a.Err, "%s: %s\n", root.Name(), strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		return ExitInterrupted
 	case errors.Is(err, context.DeadlineExceeded):
 		fmt.Fprintf(a.Err, "%s: %v\n", root.Name(), err)
 		return ExitTimeout

@@ -61,11 +61,6 @@ func (a *app) report(format string) io.Writer {
 	return a.data()
 }
 
-// redraw moves to the beginning of the terminal's line and clears it.
-func (a *app) redraw() {
-	_, _ = io.WriteString(a.raw.Out, "\r\x1b[K") // a terminal that has gone shows nothing
-}
-
 // flush writes what the streams for people hold back.
 func (a *app) flush() {
 	var errs []error

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/rollout"
+	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/terminal"
 )
 
 func newWait(a *app) *cobra.Command {
@@ -23,9 +28,10 @@ func newWait(a *app) *cobra.Command {
 		Long: `Wait until the cluster's Available condition is True, every machine that is asked
 for has a Ready node and none of an old template is left, or with --for deleted
 until the cluster is gone. A status that is older than its spec does not count: a
-wait right after a scale or an upgrade waits for it. On a terminal
-the progress is one line that changes, elsewhere each change is a line. The exit
-code is 3 when the time runs out.`,
+wait right after a scale or an upgrade waits for it. On a terminal the steps are
+drawn over each other, elsewhere each change is a line. When nothing changes for a
+while, the first cause that why gives is shown. The exit code is 3 when the time runs
+out, and 130 after Ctrl-C, which ends the wait and nothing else.`,
 		Example: "  casement wait demo\n  casement wait demo --for deleted --timeout 5m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,61 +53,125 @@ code is 3 when the time runs out.`,
 	return c
 }
 
-// progress is what wait shows of a cluster; a change of it is a line.
-type progress struct {
-	phase, infrastructure, controlPlane, workers, available string
-	nodes                                                   int
+// waited is what one wait knows of its cluster.
+type waited struct {
+	key     client.ObjectKey
+	deleted bool
+	start   time.Time
+	// missing says what is missing, as of the last look, view what was shown then.
+	missing string
+	view    terminal.View
+	// changed is when a step changed last.
+	changed time.Time
+	// causes gets what why says, asked while it is being found out.
+	causes chan string
+	asked  time.Time
+	cause  string
 }
 
-func (p progress) String() string {
-	return fmt.Sprintf("%-12s infrastructure %-5s  control plane %-5s  workers %-5s  nodes ready %d  available %s",
-		p.phase, p.infrastructure, p.controlPlane, p.workers, p.nodes, p.available)
-}
+// stands is how long nothing changes before why is asked.
+const stands = 10 * time.Second
 
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
-	start := time.Now()
-	terminal := a.Terminal()
-	if terminal {
-		defer fmt.Fprintln(a.Out)
-	}
-	var last progress
-	var problem string
+	w := &waited{key: key, deleted: deleted, start: time.Now(), changed: time.Now(), causes: make(chan string, 1)}
+	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
 	for {
 		began := time.Now()
-		p, done, why, err := look(ctx, c, key)
+		view, missing, err := w.look(ctx, c)
 		// A cluster of a thousand machines takes long to read; it is read less often.
 		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
-			if terminal {
-				a.redraw()
-			}
-			fmt.Fprintf(a.Out, "%6.1fs  cluster %s is gone\n", time.Since(start).Seconds(), key.Name)
+			progress.End(terminal.View{Elapsed: time.Since(w.start)}, fmt.Sprintf("Cluster %s is gone, after %s.", key.Name, rounded(w.start)), "")
 			return nil
 		case apierrors.IsNotFound(err):
+			progress.Clear()
 			return fmt.Errorf("there is no cluster %s", key)
 		case err != nil && ctx.Err() == nil && !overdue(ctx):
+			progress.Clear()
 			return err
+		case err == nil && missing == "" && !deleted:
+			progress.End(view, fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title), "Next: casement get kubeconfig "+named(key)+" > "+key.Name+".kubeconfig")
+			return nil
 		case err == nil:
-			problem = why
-			switch {
-			case terminal: // one line that is drawn over
-				a.redraw()
-				fmt.Fprintf(a.Out, "%6.1fs  %s", time.Since(start).Seconds(), p)
-			case p != last:
-				fmt.Fprintf(a.Out, "%6.1fs  %s\n", time.Since(start).Seconds(), p)
-			}
-			last = p
-			if done && !deleted {
-				return nil
-			}
+			w.note(view, missing)
+			a.explain(ctx, c, w)
+			view.Title, view.Waits, view.Cause = w.title(), sentence(missing), w.cause
+			progress.Show(view)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("cluster %s after %s: %w\n%s", key.Name, time.Since(start).Round(time.Second), ctx.Err(), problem)
+			progress.Clear()
+			return w.cut(ctx)
+		case w.cause = <-w.causes:
 		case <-time.After(next):
 		}
 	}
+}
+
+// named is a cluster as a command names it.
+func named(key client.ObjectKey) string {
+	if key.Namespace == "default" {
+		return key.Name
+	}
+	return key.Name + " -n " + key.Namespace
+}
+
+func rounded(start time.Time) string { return time.Since(start).Round(100 * time.Millisecond).String() }
+
+func (w *waited) title() string {
+	if w.deleted {
+		return "Waiting until cluster " + w.key.Name + " is gone"
+	}
+	return "Waiting for cluster " + w.key.Name
+}
+
+// note remembers a view, and when the steps changed.
+func (w *waited) note(view terminal.View, missing string) {
+	if !slices.Equal(view.Steps, w.view.Steps) {
+		w.changed, w.cause = time.Now(), ""
+	}
+	w.view, w.missing = view, missing
+}
+
+// explain asks for the first cause where nothing has changed for a while, at most as
+// often, and does not wait for the answer.
+func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
+	if time.Since(w.changed) < stands || time.Since(w.asked) < stands {
+		return
+	}
+	w.asked = time.Now()
+	go func() {
+		object := clusterObject(w.key.Namespace, w.key.Name)
+		snapshot, err := a.snapshot(ctx, c, object)
+		if err != nil {
+			return // the next look says it
+		}
+		answer := walk.Cluster(snapshot)
+		if answer.Healthy || answer.Waiting && w.deleted {
+			return
+		}
+		text := fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
+		if answer.Waiting {
+			text = answer.Says
+		}
+		select {
+		case w.causes <- text:
+		default:
+		}
+	}()
+}
+
+// cut is the error of a wait that ends before the cluster is what it waits for.
+func (w *waited) cut(ctx context.Context) error {
+	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), w.missing)
+	if w.cause != "" {
+		text += "\nwhy: " + w.cause
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w\n%s\nThe cluster goes on without this command; 'casement wait %s' waits for it again", ctx.Err(), text, named(w.key))
+	}
+	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }
 
 // overdue says whether a request would not end before the time does: the client
@@ -111,17 +181,52 @@ func overdue(ctx context.Context) bool {
 	return ok && time.Until(deadline) < time.Second
 }
 
-// look reads a cluster's progress; why says what is still missing.
-func look(ctx context.Context, c client.Client, key client.ObjectKey) (p progress, done bool, why string, err error) {
-	o, err := rollout.Read(ctx, c, key)
+// look reads how far a cluster is; missing says what is still missing.
+func (w *waited) look(ctx context.Context, c client.Client) (view terminal.View, missing string, err error) {
+	o, err := rollout.Read(ctx, c, w.key)
 	if err != nil {
-		return p, false, "", err
+		return view, "", err
 	}
+	missing = o.Missing()
+	view = terminal.View{Elapsed: time.Since(w.start), Steps: w.steps(o, missing)}
+	view.Title = fmt.Sprintf("%d machines, %d nodes ready", len(o.Machines), o.NodesReady())
+	return view, missing, nil
+}
+
+// steps are what a cluster is made of, in the order in which it comes up.
+func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
+	if w.deleted {
+		left := fmt.Sprintf("%d machines, %d machine deployments, %d machine pools left", len(o.Machines), len(o.Deployments), len(o.Pools))
+		return []terminal.Step{{Name: "deletion", State: terminal.Now, Detail: left}}
+	}
+	var steps []terminal.Step
+	add := func(name string, done bool, detail string) {
+		state := terminal.Now
+		if done {
+			state = terminal.Done
+		}
+		steps = append(steps, terminal.Step{Name: name, State: state, Detail: detail})
+	}
+	ready := o.Cluster.Status.Initialization.InfrastructureProvisioned
+	add("infrastructure", ready != nil && *ready, "")
 	row := clusterRows([]clusterv1.Cluster{*o.Cluster})[0]
-	p = progress{phase: row.Phase, controlPlane: row.ControlPlane, workers: row.Workers, available: row.Available, nodes: o.NodesReady(), infrastructure: "no"}
-	if done := o.Cluster.Status.Initialization.InfrastructureProvisioned; done != nil && *done {
-		p.infrastructure = "yes"
+	add("control plane", whole(row.ControlPlane), row.ControlPlane+" ready")
+	for i := range o.Deployments {
+		d := &o.Deployments[i]
+		have := replicas(d.Status.ReadyReplicas, d.Spec.Replicas)
+		add("workers "+d.Name, whole(have), have+" ready")
 	}
-	why = o.Missing()
-	return p, why == "", why, nil
+	for i := range o.Pools {
+		p := &o.Pools[i]
+		have := replicas(p.Status.ReadyReplicas, p.Spec.Replicas)
+		add("pool "+p.Name, whole(have), have+" ready")
+	}
+	add("available", missing == "", "")
+	return steps
+}
+
+// whole says that READY/ASKED is all that is asked for.
+func whole(have string) bool {
+	ready, asked, _ := strings.Cut(have, "/")
+	return ready == asked && ready != "?" && ready != "-"
 }

@@ -1,0 +1,139 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// defaultWidth and defaultHeight are those of a terminal that does not say.
+const defaultWidth, defaultHeight = 80, 24
+
+// Screen is where progress is shown: a terminal, or a file or pipe.
+type Screen struct {
+	// Out gets what is shown.
+	Out io.Writer
+	// Size returns the columns and rows of the terminal; nil for what is none.
+	Size func() (width, height int)
+	// Color says that lines may be coloured.
+	Color bool
+}
+
+// NewScreen returns the screen that out is. A terminal is coloured unless NO_COLOR is set
+// to something or TERM is dumb (https://no-color.org).
+func NewScreen(out io.Writer) Screen {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return Screen{Out: out}
+	}
+	size := func() (int, int) {
+		width, height, err := term.GetSize(int(f.Fd()))
+		if err != nil || width <= 0 || height <= 0 {
+			return defaultWidth, defaultHeight
+		}
+		return width, height
+	}
+	return Screen{Out: out, Size: size, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// Progress shows views one after another: drawn over each other on a terminal, elsewhere
+// a line for each change. It is safe for use from several goroutines.
+type Progress struct {
+	screen Screen
+	mu     sync.Mutex
+	drawn  int
+	last   map[string]string
+}
+
+// NewProgress returns a Progress that has shown nothing.
+func NewProgress(s Screen) *Progress { return &Progress{screen: s, last: map[string]string{}} }
+
+// Show shows a view in the place of the last one.
+func (p *Progress) Show(v View) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.screen.Size == nil {
+		p.log(v)
+		return
+	}
+	width, height := p.screen.Size()
+	// The last column and row stay free: a terminal that fills them scrolls or wraps.
+	lines := v.Lines(max(10, width-1), max(2, height-1), p.screen.Color)
+	p.write(p.erase() + strings.Join(lines, "\n") + "\n")
+	p.drawn = len(lines)
+}
+
+// End removes what was drawn of a view, and shows what is left of it: the steps that are
+// over, a sentence, and the next command.
+func (p *Progress) End(v View, sentence, next string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines []string
+	if p.screen.Size == nil {
+		p.log(v)
+	} else {
+		width, _ := p.screen.Size()
+		lines = v.Lines(max(10, width-1), len(v.Steps)+len(v.Cause)+8, p.screen.Color)[1:]
+	}
+	for _, text := range []string{sentence, next} {
+		if text != "" {
+			lines = append(lines, Escape(text))
+		}
+	}
+	p.write(p.erase() + strings.Join(lines, "\n") + "\n")
+	p.drawn = 0
+}
+
+// Clear removes what was drawn.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(p.erase())
+	p.drawn = 0
+}
+
+// erase moves to where the last view begins and clears from there.
+func (p *Progress) erase() string {
+	if p.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", p.drawn)
+}
+
+// log writes a line for each step that is over or says something else, and for a new cause.
+func (p *Progress) log(v View) {
+	var out strings.Builder
+	for _, s := range v.Steps {
+		now := fmt.Sprintf("%s%s", marks[s.State], s.Name)
+		if s.State == Now || s.State == Failed {
+			now += "  " + s.Detail
+		}
+		if s.State == Done && s.Took > 0 {
+			now += "  " + seconds(s.Took)
+		}
+		if s.State == Now && s.Detail == "" {
+			continue // its end is a line
+		}
+		if s.State != Ahead && p.last[s.Name] != now {
+			p.last[s.Name] = now
+			fmt.Fprintf(&out, "%10s  %s\n", seconds(v.Elapsed), strings.TrimRight(Cut(now, 0), " "))
+		}
+	}
+	for _, tail := range [][2]string{{"waits", v.Waits}, {"why", v.Cause}} {
+		if label, text := tail[0], tail[1]; text != "" && p.last[label+":"] != text {
+			p.last[label+":"] = text
+			fmt.Fprintf(&out, "%10s  %s: %s\n", seconds(v.Elapsed), label, Cut(text, 0))
+		}
+	}
+	p.write(out.String())
+}
+
+func (p *Progress) write(text string) {
+	if text != "" {
+		_, _ = io.WriteString(p.screen.Out, text) // a terminal that has gone shows nothing
+	}
+}
