@@ -14,6 +14,7 @@ import (
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/inside"
 	"casement.dev/casement/internal/sshroute"
+	"casement.dev/casement/internal/terminal"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -130,12 +131,12 @@ func writeResults(w *tabwriter.Writer, results []checks.Result, wide bool) {
 		count[r.Verdict]++
 		if r.Verdict != checks.Failed {
 			if wide {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(wrap(r.Symptom+"  "+r.Look, 72), "\n\t\t"))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom+"  "+r.Look, 72), "\n\t\t"))
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(wrap(r.Symptom, 72), "\n\t\t"))
-		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(wrap(r.Cause, 72), "\n\t\t"), strings.Join(wrap(r.Fix, 72), "\n\t\t"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom, 72), "\n\t\t"))
+		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(terminal.Wrap(r.Cause, 72), "\n\t\t"), strings.Join(terminal.Wrap(r.Fix, 72), "\n\t\t"))
 		shown := r.Findings
 		if !wide {
 			shown = shown[:min(maxFindings, len(shown))]
@@ -143,7 +144,7 @@ func writeResults(w *tabwriter.Writer, results []checks.Result, wide bool) {
 		for _, f := range shown {
 			fmt.Fprintf(w, "\t  at\t%s\n", f.At)
 			for _, e := range f.Evidence {
-				fmt.Fprintf(w, "\t\t%s\n", strings.Join(wrap(e, 72), "\n\t\t"))
+				fmt.Fprintf(w, "\t\t%s\n", strings.Join(terminal.Wrap(e, 72), "\n\t\t"))
 			}
 		}
 		if more := len(r.Findings) - len(shown); more > 0 {

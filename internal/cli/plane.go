@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -351,6 +352,73 @@ func (a *app) showStatus(s plane.Status, output string) error {
 // maxGuests is how many VMs that run as they should a table shows.
 const maxGuests = 20
 
+// guestTable lists the VMs, those in trouble first.
+func guestTable(w *tabwriter.Writer, guests []plane.Guest, wide bool) {
+	if len(guests) == 0 {
+		return
+	}
+	well := func(g plane.Guest) bool { return g.Message == "" && g.Phase == "Running" }
+	guests = slices.Clone(guests)
+	slices.SortStableFunc(guests, func(a, b plane.Guest) int { return order(well(a), well(b)) })
+	fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
+	running := 0
+	for _, g := range guests {
+		if well(g) {
+			if running++; running > maxGuests && !wide {
+				continue
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.OS, g.Phase, g.Address, g.Loopback, g.Asked, g.Runs)
+		if g.Message != "" {
+			fmt.Fprintf(w, "\t%s\n", g.Message)
+		}
+	}
+	if running > maxGuests && !wide {
+		fmt.Fprintf(w, "… %d more\t\tRunning\t-o wide shows them\n", running-maxGuests)
+	}
+}
+
+// order puts what is not well before what is.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// listenerTable lists load balancers, those without a healthy backend first, and the
+// listeners that are not where they were asked for; wide has all of them.
+func listenerTable(w *tabwriter.Writer, listeners []plane.Listener, wide bool) {
+	listeners = slices.Clone(listeners)
+	slices.SortStableFunc(listeners, func(a, b plane.Listener) int {
+		return order(a.Backends == 0 || a.Healthy > 0, b.Backends == 0 || b.Healthy > 0)
+	})
+	more := 0
+	for i, l := range listeners {
+		if l.Backends == 0 && l.Instead == "" && !wide {
+			more++
+			continue
+		}
+		if i == more {
+			fmt.Fprintln(w, "\nLISTENER\tADDRESS\tHEALTHY BACKENDS\tNOTE")
+		}
+		backends, note := "-", ""
+		if l.Backends > 0 {
+			backends = fmt.Sprintf("%d of %d", l.Healthy, l.Backends)
+		}
+		if l.Instead != "" {
+			note = "instead of " + l.Instead + ", which needs privileges"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Owner, l.Address, backends, note)
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "… %d more: SSH, RDP and node ports\t-o wide shows them\n", more)
+	}
+}
+
 func statusTable(w *tabwriter.Writer, s plane.Status, wide bool) {
 	phase := s.Phase
 	if s.Bare {
@@ -374,34 +442,8 @@ func statusTable(w *tabwriter.Writer, s plane.Status, wide bool) {
 			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", r.Name, r.Times, r.Last.Format(time.TimeOnly), r.Reason)
 		}
 	}
-	if len(s.Guests) > 0 {
-		fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
-		running := 0
-		for _, g := range s.Guests {
-			if g.Message == "" && g.Phase == "Running" {
-				if running++; running > maxGuests && !wide {
-					continue
-				}
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.OS, g.Phase, g.Address, g.Loopback, g.Asked, g.Runs)
-			if g.Message != "" {
-				fmt.Fprintf(w, "\t%s\n", g.Message)
-			}
-		}
-		if running > maxGuests && !wide {
-			fmt.Fprintf(w, "… %d more\t\tRunning\t-o wide shows them\n", running-maxGuests)
-		}
-	}
-	if len(s.Listeners) > 0 {
-		fmt.Fprintln(w, "\nLISTENER\tADDRESS\tHEALTHY BACKENDS\tNOTE")
-		for _, l := range s.Listeners {
-			note := ""
-			if l.Instead != "" {
-				note = "instead of " + l.Instead + ", which needs privileges"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Owner, l.Address, l.Healthy, note)
-		}
-	}
+	guestTable(w, s.Guests, wide)
+	listenerTable(w, s.Listeners, wide)
 	fmt.Fprintln(w, "\nSIMULATED HERE")
 	for _, what := range s.Simulated {
 		fmt.Fprintf(w, "%s\n", what)

@@ -44,6 +44,17 @@ func (a *app) Terminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// width is how many characters a line for people may have: those of the terminal, or as
+// many as otherwise where there is none.
+func (a *app) width(otherwise int) int {
+	screen := terminal.NewScreen(a.raw.Out)
+	if screen.Size == nil {
+		return otherwise
+	}
+	width, _ := screen.Size()
+	return width
+}
+
 // data is where bytes go that a program or a file takes, such as JSON, manifests, logs
 // and archives: unchanged through a pipe, escaped on a terminal.
 func (a *app) data() io.Writer {

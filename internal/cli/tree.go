@@ -50,7 +50,7 @@ func newTree(a *app) *cobra.Command {
 				width := 0
 				if output != "wide" {
 					root.fold()
-					width = max(lineWidth-root.width(0)-len("  Unknown  "), leastDetail)
+					width = max(a.width(lineWidth)-root.width(0)-len("  Unknown  ")-1, leastDetail)
 				}
 				root.write(w, "", "", width)
 			})
@@ -229,9 +229,9 @@ func (b *branch) marked() bool {
 	return b.FirstWrong != "" || slices.ContainsFunc(b.Children, func(c branch) bool { return c.marked() })
 }
 
-// lineWidth is what a line of a table has room for, in characters; leastDetail is what
-// its last column has at least.
-const lineWidth, leastDetail = 100, 40
+// lineWidth is what a line of a table has room for where there is no terminal, in
+// characters; leastDetail is what its last column has at least.
+const lineWidth, leastDetail = 101, 8
 
 // width is how many characters the first column takes, at a depth of the tree.
 func (b branch) width(depth int) int {

@@ -164,7 +164,7 @@ func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 
 // cut is the error of a wait that ends before the cluster is what it waits for.
 func (w *waited) cut(ctx context.Context) error {
-	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), w.missing)
+	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), sentence(w.missing))
 	if w.cause != "" {
 		text += "\nwhy: " + w.cause
 	}
@@ -209,8 +209,11 @@ func (w *waited) steps(o rollout.Objects, missing string) []terminal.Step {
 	}
 	ready := o.Cluster.Status.Initialization.InfrastructureProvisioned
 	add("infrastructure", ready != nil && *ready, "")
-	row := clusterRows([]clusterv1.Cluster{*o.Cluster})[0]
-	add("control plane", whole(row.ControlPlane), row.ControlPlane+" ready")
+	have := clusterRows([]clusterv1.Cluster{*o.Cluster})[0].ControlPlane
+	if k := o.ControlPlane; k != nil {
+		have = replicas(k.Status.ReadyReplicas, k.Spec.Replicas)
+	}
+	add("control plane", whole(have), have+" ready")
 	for i := range o.Deployments {
 		d := &o.Deployments[i]
 		have := replicas(d.Status.ReadyReplicas, d.Spec.Replicas)

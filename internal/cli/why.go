@@ -2,13 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/terminal"
 )
 
 func newWhy(a *app) *cobra.Command {
@@ -54,7 +54,9 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 					return err
 				}
 			}
-			if err := a.print(output, answer, func(w *tabwriter.Writer) { writeAnswer(w, answer) }); err != nil {
+			if err := a.print(output, answer, func(w *tabwriter.Writer) {
+				writeAnswer(w, answer, max(leastDetail, a.width(answerWidth)-len("  not examined  ")-1))
+			}); err != nil {
 				return err
 			}
 			if !answer.Healthy && !answer.Waiting {
@@ -69,9 +71,13 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
-func writeAnswer(w *tabwriter.Writer, a walk.Answer) {
+// answerWidth is that of an answer's lines where there is no terminal.
+const answerWidth = 96
+
+// writeAnswer writes an answer with texts of a width.
+func writeAnswer(w *tabwriter.Writer, a walk.Answer, width int) {
 	row := func(name, text string) {
-		for i, line := range wrap(text, 80) {
+		for i, line := range terminal.Wrap(text, width) {
 			if i > 0 {
 				name = ""
 			}
@@ -103,20 +109,4 @@ func writeAnswer(w *tabwriter.Writer, a walk.Answer) {
 	rows("fix", a.Fix)
 	rows("next", a.Next)
 	rows("not examined", a.NotExamined...)
-}
-
-// wrap breaks text into lines of at most width bytes where words allow it.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

@@ -219,7 +219,7 @@ func (a *azure) calls() json.RawMessage {
 }
 
 func describeListener(l fabric.Listener) Listener {
-	d := Listener{Owner: l.What, Address: l.Address, Healthy: l.Healthy}
+	d := Listener{Owner: l.What, Address: l.Address, Backends: l.Backends, Healthy: l.Healthy}
 	if l.Actual != "" && l.Actual != l.Address {
 		d.Address, d.Instead = l.Actual, l.Address
 	}

@@ -124,7 +124,10 @@ type Listener struct {
 	Address string `json:"address"`
 	// Instead is the address asked for, when it could not be bound.
 	Instead string `json:"instead,omitempty"`
-	Healthy int    `json:"healthy"`
+	// Backends counts the machines behind a load balancer's port, none of anything else;
+	// Healthy those of them that answer.
+	Backends int `json:"backends,omitempty"`
+	Healthy  int `json:"healthy"`
 }
 
 // Client talks to a running plane through its control socket.

@@ -58,7 +58,7 @@ func (v View) Lines(width, height int, color bool) []string {
 	for _, s := range v.Steps {
 		name = max(name, len([]rune(s.Name)))
 	}
-	name = min(name, max(8, width/2))
+	name = min(name, max(8, width*2/3))
 	var tail []string
 	if v.Waits != "" {
 		tail = append(tail, indented("waits  ", v.Waits, width)...)

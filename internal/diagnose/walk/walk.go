@@ -18,6 +18,8 @@ const (
 	slowAzure = 20 * time.Minute
 	// slowStatus bounds how long a controller takes to report what it has seen.
 	slowStatus = 2 * time.Minute
+	// justApplied bounds how long the objects of one manifest take to be there.
+	justApplied = 30 * time.Second
 )
 
 // cluster looks at what all machines need. A control plane whose trouble is one
@@ -69,6 +71,9 @@ func (f walker) dangles(from, step string) *Answer {
 			Next: "kubectl get " + plural + " -n " + r.Namespace}
 		if strings.HasSuffix(r.Kind, "Template") {
 			a.Cause, a.Step = "TemplateMissing", "template"
+		}
+		if born := f.Cluster.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
+			a.Waiting, a.Says = true, "waiting for "+r.Kind+" "+r.Name+" to be applied"
 		}
 		if r.Why != "" {
 			a.Evidence, a.Next = append(a.Evidence, r.Why), "kubectl api-resources --api-group infrastructure.cluster.x-k8s.io"
