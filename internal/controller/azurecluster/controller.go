@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
@@ -118,6 +119,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	azureCluster := &infrav1.AzureCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if annotations.IsExternallyManaged(azureCluster) {
+		// cluster.x-k8s.io/managed-by: something else owns the infrastructure, its finalizer and its status.
+		return ctrl.Result{}, nil
 	}
 	cluster, err := util.GetOwnerCluster(ctx, r.Client, azureCluster.ObjectMeta)
 	if err != nil {

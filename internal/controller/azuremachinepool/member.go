@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/labels/format"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,6 +118,9 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 		}
 		m.shown = made
 	}
+	if err := r.restore(ctx, s, m.shown); err != nil {
+		return err
+	}
 	before := m.shown.DeepCopy()
 	status := &m.shown.Status
 	status.InstanceName = m.instance.computer
@@ -152,15 +156,44 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	return client.IgnoreNotFound(err)
 }
 
+// restore gives an object back what it was made with and a restore of a backup may have
+// lost: without the finalizer an instance outlives its object.
+func (r *Reconciler) restore(ctx context.Context, s *scope, shown *infrav1.AzureMachinePoolMachine) error {
+	if !shown.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	before := shown.DeepCopy()
+	controllerutil.AddFinalizer(shown, infrav1.MachinePoolMachineFinalizer)
+	shown.OwnerReferences = util.EnsureOwnerRef(shown.OwnerReferences, s.owner())
+	if shown.Labels == nil {
+		shown.Labels = map[string]string{}
+	}
+	for name, value := range s.labels() {
+		if shown.Labels[name] == "" {
+			shown.Labels[name] = value
+		}
+	}
+	if reflect.DeepEqual(before.ObjectMeta, shown.ObjectMeta) {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, shown, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("restore the finalizer and owner of AzureMachinePoolMachine %s: %w", shown.Name, err)
+	}
+	return nil
+}
+
+// owner is the reference of what shows an instance to its pool.
+func (s *scope) owner() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: s.pool.Name, UID: s.pool.UID}
+}
+
 // machineOf is the object that shows an instance. Cluster API makes a Machine for it.
 func (s *scope) machineOf(i *instance) *infrav1.AzureMachinePoolMachine {
 	m := &infrav1.AzureMachinePoolMachine{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.pool.Namespace, Name: machineName(s.pool.Name, i.number), Labels: s.labels(),
-			Finalizers: []string{infrav1.MachinePoolMachineFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: s.pool.Name, UID: s.pool.UID,
-			}},
+			Finalizers:      []string{infrav1.MachinePoolMachineFinalizer},
+			OwnerReferences: []metav1.OwnerReference{s.owner()},
 		},
 		Spec: infrav1.AzureMachinePoolMachineSpec{ProviderID: desired.ProviderID(i.id)},
 	}

@@ -1,0 +1,53 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// TestManagedElsewhere: infrastructure that cluster.x-k8s.io/managed-by gives to something
+// else is not touched: no finalizer, no status, no call. A cluster beside it that is
+// provisioned meanwhile shows that the manager was at work.
+func TestManagedElsewhere(t *testing.T) {
+	b := newBed(t)
+	b.azureC.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "terraform"}
+	mark := b.azure.mark()
+	b.create(b.azureC)
+	t.Run("another", func(t *testing.T) { newBed(t).provision() })
+	b.get(b.azureC)
+	if len(b.azureC.Finalizers) > 0 || len(b.azureC.Status.Conditions) > 0 || len(b.azure.writes(mark, b.name)) > 0 {
+		t.Errorf("it has finalizers %v, conditions %v and wrote %v", b.azureC.Finalizers, b.azureC.Status.Conditions, b.azure.writes(mark, b.name))
+	}
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+}
+
+// TestPoolMachineIsRestored: the object of an instance that comes back from a backup
+// without its finalizer, owner and labels gets them again.
+func TestPoolMachineIsRestored(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	p := b.pool("workers", "Windows", infrav1.UniformOrchestrationMode, 1)
+	shown := p.settled()[0]
+	b.change(&shown, func() {
+		controllerutil.RemoveFinalizer(&shown, infrav1.MachinePoolMachineFinalizer)
+		shown.OwnerReferences = nil
+	})
+	b.change(p.azure, func() { p.azure.Labels["touched"] = "yes" }) // as a restore does
+	b.eventually(&shown, func() string {
+		switch {
+		case !slices.Contains(shown.Finalizers, infrav1.MachinePoolMachineFinalizer):
+			return "the finalizer is missing"
+		case len(shown.OwnerReferences) == 0 || shown.OwnerReferences[0].UID != p.azure.UID:
+			return "the owner is missing"
+		}
+		return ""
+	})
+	b.delete(p.azure)
+	b.gone(p.azure)
+}
