@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/utils/clock"
@@ -103,6 +104,9 @@ type Machine struct {
 	Clock    clock.Clock
 	reboot   atomic.Bool
 	overrun  atomic.Pointer[string]
+
+	registryOnce sync.Once
+	registry     *Registry
 }
 
 // New makes the guest's file tree as its image has it, or takes up what is there.

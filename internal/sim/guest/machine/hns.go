@@ -1,0 +1,49 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+)
+
+// hnsFile keeps the names of the guest's HNS networks, one a line.
+const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
+
+// HNSNetworks are the networks of the Host Network Service: those that were made by
+// hand and those that the CNI makes, an external one, which carries the machine's own
+// traffic, and its own.
+func (m *Machine) HNSNetworks() []string {
+	var out []string
+	if data, err := m.Root.ReadFile(hnsFile); err == nil {
+		out = strings.Fields(string(data))
+	}
+	const configs = `C:\etc\cni\net.d`
+	entries, err := m.Root.ReadDir(configs)
+	if err != nil {
+		return out
+	}
+	for _, e := range entries {
+		data, err := m.Root.ReadFile(configs + `\` + e.Name())
+		switch {
+		case err != nil || !strings.Contains(e.Name(), ".conf"):
+		case strings.Contains(string(data), `"calico"`):
+			out = append(out, "External", "Calico")
+		case strings.Contains(string(data), `"azure-vnet"`):
+			out = append(out, "azure")
+		case strings.Contains(string(data), `"flannel"`):
+			out = append(out, "External", "flannel.4096")
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// AddHNSNetwork makes a network. One that is there stays.
+func (m *Machine) AddHNSNetwork(name string) error {
+	if slices.Contains(m.HNSNetworks(), name) {
+		return nil
+	}
+	if err := m.Root.MkdirAll(`C:\ProgramData\Microsoft\Windows\HNS`); err != nil {
+		return err
+	}
+	return m.Root.AppendFile(hnsFile, []byte(name+"\r\n"), 0o644)
+}

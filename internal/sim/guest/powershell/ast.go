@@ -1,0 +1,228 @@
+package powershell
+
+// node is a statement or an expression; at is where it begins in the script, in bytes.
+type node interface{ at() int }
+
+type position int
+
+func (p position) at() int { return int(p) }
+
+// block is the body of a script, a function or a script block.
+type block struct {
+	parameters *parameters
+	// begin, process and end are the named blocks; what has no name is in end.
+	begin, process, end []node
+	traps               []trapStatement
+	// streams says that the block has a process block.
+	streams bool
+}
+
+type parameters struct {
+	list []parameter
+	// binding says that the function is an advanced one: unknown arguments fail.
+	binding bool
+}
+
+type parameter struct {
+	name      string
+	kinds     []string
+	initial   node
+	mandatory bool
+	pipeline  bool
+	// property says that the pipeline's objects fill it by a property of its name.
+	property bool
+	position int
+	remains  bool
+	values   []node
+	pattern  string
+	notEmpty bool
+	aliases  []string
+}
+
+type (
+	pipeline struct {
+		position
+		stages []node
+	}
+	command struct {
+		position
+		name      node
+		operator  byte // & or . or nothing
+		args      []argument
+		redirects []redirect
+	}
+	// argument is a value, a parameter, or both.
+	argument struct {
+		position
+		parameter string
+		value     node
+		splat     string
+		// joined is -Name:value.
+		joined bool
+		// text is how a parameter is written.
+		text string
+	}
+	redirect struct {
+		stream byte // 1 to 6, or *
+		adding bool
+		merge  bool
+		target node
+	}
+	// redirected is an expression with redirections.
+	redirected struct {
+		position
+		value     node
+		redirects []redirect
+	}
+
+	assignment struct {
+		position
+		target   node
+		operator string
+		value    node
+	}
+	conditional struct {
+		position
+		conditions []node
+		bodies     [][]node
+		otherwise  []node
+	}
+	loop struct {
+		position
+		label           string
+		begin, next     node
+		condition       node
+		body            []node
+		first, negative bool // do, and until
+	}
+	foreachLoop struct {
+		position
+		label string
+		name  string
+		list  node
+		body  []node
+	}
+	switchStatement struct {
+		position
+		label    string
+		mode     string
+		exact    bool // -CaseSensitive
+		file     bool
+		value    node
+		patterns []node
+		bodies   [][]node
+		fallback []node
+	}
+	functionStatement struct {
+		position
+		name string
+		body *block
+		text string
+	}
+	tryStatement struct {
+		position
+		body    []node
+		catches []catchClause
+		finally []node
+	}
+	catchClause struct {
+		kinds []string
+		body  []node
+	}
+	trapStatement struct {
+		kind string
+		body []node
+	}
+	// jump is break, continue, return, exit or throw.
+	jump struct {
+		position
+		word  string
+		label string
+		value node
+	}
+)
+
+type (
+	variable struct {
+		position
+		name string
+	}
+	constant struct {
+		position
+		value any
+		// text is how it is written, which is what a program gets.
+		text string
+	}
+	// interpolated is a text with values in it.
+	interpolated struct {
+		position
+		parts []node
+		// bare says that no quotes are around it.
+		bare bool
+	}
+	hashLiteral struct {
+		position
+		keys, values []node
+	}
+	arrayLiteral struct {
+		position
+		items []node
+	}
+	// subexpression is $( ) or, as a list, @( ).
+	subexpression struct {
+		position
+		body []node
+		list bool
+	}
+	parenthesis struct {
+		position
+		body node
+	}
+	scriptBlock struct {
+		position
+		body *block
+		text string
+	}
+	typeLiteral struct {
+		position
+		name string
+	}
+	member struct {
+		position
+		of     node
+		name   node
+		static bool
+	}
+	invocation struct {
+		position
+		of     node
+		name   node
+		static bool
+		args   []node
+	}
+	index struct {
+		position
+		of, by node
+	}
+	unary struct {
+		position
+		operator string
+		of       node
+	}
+	step struct {
+		position
+		of     node
+		by     int64
+		before bool
+	}
+	cast struct {
+		position
+		kind string
+		of   node
+	}
+	binary struct {
+		position
+		operator    string
+		left, right node
+	}
+)

@@ -1,0 +1,385 @@
+package powershell
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+var contentCmdlets = []cmdlet{
+	{name: "Get-Content", parameters: "Path:0 LiteralPath|PSPath Raw? Tail|Last TotalCount|First|Head Encoding Wait? Force?~ ReadCount~ Delimiter Stream", run: getContent},
+	{name: "Set-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream", run: func(c *call) error { return putContent(c, false) }},
+	{name: "Add-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream", run: func(c *call) error { return putContent(c, true) }},
+	{name: "Clear-Content", parameters: "Path:0 LiteralPath Force?~", run: clearContent},
+}
+
+// readText is a file's content as text.
+func (r *run) readText(name string) (string, error) {
+	file := r.path(name)
+	data, err := r.m.Root.ReadFile(file)
+	if err != nil {
+		return "", notFound(file)
+	}
+	return decode(data), r.take(len(data))
+}
+
+// writeFile writes bytes to a file of the guest.
+func (r *run) writeFile(name string, data []byte, adding bool) error {
+	if err := r.take(len(data)); err != nil {
+		return err
+	}
+	file := r.path(name)
+	if adding {
+		return diskError(r.m.Root.AppendFile(file, data, 0o644), file)
+	}
+	return diskError(r.m.Root.WriteFile(file, data, 0o644), file)
+}
+
+func (r *run) isEmpty(name string) bool {
+	info, err := r.m.Root.Stat(r.path(name))
+	return err != nil || info.Size() == 0
+}
+
+func getContent(c *call) error {
+	if c.has("delimiter") || c.has("stream") {
+		return lacking("-Delimiter and -Stream of Get-Content")
+	}
+	var files []string
+	var sizes []int64
+	for _, name := range c.names() {
+		if provider, rest := drive(name); provider == "env" || provider == "function" || provider == "variable" {
+			v, err := c.get(variable{name: provider + ":" + strings.ToLower(rest)})
+			if err != nil {
+				return err
+			}
+			if err := c.emit(v); err != nil {
+				return err
+			}
+			continue
+		} else if provider != "" {
+			return lacking("Get-Content on the drive %s:", provider)
+		}
+		found := c.glob(name)
+		if len(found) == 0 {
+			if !strings.ContainsAny(name, "*?") {
+				if err := c.fault(notFound(c.path(name))); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		for _, file := range found {
+			size, err := c.content(file)
+			if err := c.fault(err); err != nil {
+				return err
+			}
+			files, sizes = append(files, file), append(sizes, size)
+		}
+	}
+	if c.is("wait") && len(files) > 0 {
+		return c.follow(files, sizes)
+	}
+	return nil
+}
+
+func (c *call) content(file string) (int64, error) {
+	if c.m.Root.IsDir(file) {
+		return 0, broken("System.UnauthorizedAccessException", "GetContentReaderUnauthorizedAccessError,Microsoft.PowerShell.Commands.GetContentCommand", "Access to the path '%s' is denied.", file)
+	}
+	data, err := c.m.Root.ReadFile(file)
+	if err != nil {
+		return 0, diskError(err, file)
+	}
+	size := int64(len(data))
+	if err := c.take(2 * len(data)); err != nil {
+		return 0, err
+	}
+	encoding, err := encodingOf(c.given["encoding"], "")
+	if err != nil {
+		return 0, err
+	}
+	if encoding == "byte" {
+		return size, each(data, c.emit)
+	}
+	s := decode(data)
+	if c.is("raw") {
+		if s == "" {
+			return size, nil
+		}
+		return size, c.emit(s)
+	}
+	all := lines(s)
+	for _, name := range []string{"tail", "totalcount"} {
+		n, err := c.integerOf(name, -1)
+		switch {
+		case err != nil:
+			return 0, err
+		case n < 0:
+		case name == "tail":
+			all = all[max(len(all)-n, 0):]
+		default:
+			all = all[:min(n, len(all))]
+		}
+	}
+	for _, line := range all {
+		if err := c.emit(line); err != nil {
+			return 0, err
+		}
+	}
+	return size, nil
+}
+
+// followPeriod is how often a file that is followed is looked at.
+const followPeriod = 200 * time.Millisecond
+
+// follow passes on what is appended to files, until the script is ended.
+func (c *call) follow(files []string, sizes []int64) error {
+	for {
+		for i, file := range files {
+			grown, err := c.readFrom(file, sizes[i])
+			end := bytes.LastIndexByte(grown, '\n') + 1
+			if err != nil || end == 0 {
+				continue // it will be there later, or no line is whole
+			}
+			sizes[i] += int64(end)
+			if err := each(newArray(lines(string(grown[:end]))...), c.emit); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		case <-c.m.Clock.After(followPeriod):
+		}
+	}
+}
+
+func (r *run) readFrom(name string, offset int64) ([]byte, error) {
+	f, err := r.m.Root.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, maxValue))
+}
+
+func putContent(c *call, adding bool) error {
+	if c.has("stream") {
+		return lacking("-Stream of %s", c.cmd.name)
+	}
+	if c.piped && !c.has("value") {
+		c.given["value"] = newArray(c.input...)
+	} else if err := c.need("value"); err != nil {
+		return err
+	}
+	encoding, err := encodingOf(c.given["encoding"], "default")
+	if err != nil {
+		return err
+	}
+	names := append(c.textsOf("path"), c.textsOf("literalpath")...)
+	if len(names) == 0 {
+		return c.need("path")
+	}
+	for _, name := range names {
+		if provider, rest := drive(name); provider == "env" {
+			if err := c.setEnv(rest, c.given["value"]); err != nil {
+				return err
+			}
+			continue
+		} else if provider != "" {
+			return lacking("%s on the drive %s:", c.cmd.name, provider)
+		}
+		files := []string{c.path(name)}
+		if strings.ContainsAny(name, "*?") && !c.has("literalpath") {
+			files = c.glob(name)
+		}
+		for _, file := range files {
+			if err := c.fault(c.putFile(file, encoding, adding)); err != nil {
+				return err
+			}
+		}
+	}
+	if c.is("passthru") {
+		return each(c.given["value"], c.emit)
+	}
+	return nil
+}
+
+func (c *call) putFile(file, encoding string, adding bool) error {
+	if info, err := c.m.Root.Stat(file); err == nil && info.Mode()&0o200 == 0 {
+		if !c.is("force") {
+			return broken("System.UnauthorizedAccessException", "GetContentWriterUnauthorizedAccessError", "Access to the path '%s' is denied.", file)
+		}
+	}
+	if encoding == "byte" {
+		b, err := bytesOf(c.given["value"])
+		if err != nil {
+			return err
+		}
+		return c.writeFile(file, b, adding)
+	}
+	var b strings.Builder
+	for _, v := range list(c.given["value"]) {
+		s, err := c.text(v)
+		if err != nil {
+			return err
+		}
+		b.WriteString(s)
+		if !c.is("nonewline") {
+			b.WriteString("\r\n")
+		}
+		if b.Len() > maxValue {
+			return c.take(b.Len())
+		}
+	}
+	if adding && !c.has("encoding") && !c.isEmpty(file) {
+		encoding = c.encodingOfFile(file)
+	}
+	return c.writeFile(file, encode(b.String(), encoding, !adding || c.isEmpty(file)), adding)
+}
+
+// encodingOfFile is that of the mark that a file begins with.
+func (r *run) encodingOfFile(file string) string {
+	head, err := r.readFrom(file, 0)
+	switch {
+	case err != nil:
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}):
+		return "unicode"
+	case bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return "bigendianunicode"
+	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
+		return "utf8"
+	}
+	return "default"
+}
+
+func clearContent(c *call) error {
+	for _, name := range c.names() {
+		file := c.path(name)
+		if !c.m.Root.Exists(file) {
+			if err := c.fault(notFound(file)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.writeFile(file, nil, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectString searches lines of the pipeline or of files.
+func selectString(c *call) error {
+	var sources []any
+	for _, name := range append(c.textsOf("path"), c.textsOf("literalpath")...) {
+		found := c.glob(name)
+		if len(found) == 0 {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, file := range found {
+			s, err := c.readText(file)
+			if err != nil {
+				return err
+			}
+			for i, line := range lines(s) {
+				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", file, "Filename", base(file)))
+			}
+		}
+	}
+	for i, v := range c.objects("inputobject") {
+		if o, ok := v.(*object); ok && (o.kind == kindFile) {
+			at, _ := o.get("FullName")
+			s, err := c.readText(text(at))
+			if err != nil {
+				return err
+			}
+			for i, line := range lines(s) {
+				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", text(at), "Filename", base(text(at))))
+			}
+			continue
+		}
+		s, err := c.printedLine(v)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, system(kindMatch, nil, "Line", s, "LineNumber", int64(i+1), "Path", "InputStream", "Filename", "InputStream"))
+	}
+	return c.search(sources)
+}
+
+// printedLine is a value as Select-String sees it.
+func (c *call) printedLine(v any) (string, error) {
+	if o, ok := v.(*object); ok && o.kind == kindFormatted {
+		s, _ := o.get("text")
+		return text(s), nil
+	}
+	return c.text(v)
+}
+
+func (c *call) search(sources []any) error {
+	found := false
+	for _, v := range sources {
+		if err := c.step(); err != nil {
+			return err
+		}
+		o, _ := v.(*object)
+		line, _ := o.get("Line")
+		matched := ""
+		var matches []any
+		for _, p := range c.textsOf("pattern") {
+			if c.is("simplematch") {
+				p = escapeRegex(p)
+			}
+			re, err := pattern(p, c.is("casesensitive"))
+			if err != nil {
+				return err
+			}
+			m, err := re.FindStringMatch(text(line))
+			for err == nil && m != nil {
+				matched = p
+				matches = append(matches, matchObject(m))
+				if !c.is("allmatches") {
+					break
+				}
+				m, err = re.FindNextMatch(m)
+			}
+			if err != nil {
+				return late(err)
+			}
+			if matched != "" {
+				break
+			}
+		}
+		if (len(matches) > 0) == c.is("notmatch") {
+			continue
+		}
+		found = true
+		if c.is("quiet") {
+			return c.emit(true)
+		}
+		at, _ := o.get("Path")
+		shown := text(line)
+		if text(at) != "InputStream" {
+			n, _ := o.get("LineNumber")
+			shown = text(at) + ":" + text(n) + ":" + shown
+		}
+		o.set("Pattern", matched)
+		o.set("Matches", newArray(matches...))
+		o.set("text", shown)
+		if err := c.emit(o); err != nil {
+			return err
+		}
+	}
+	if c.is("quiet") && !found {
+		return c.emit(false)
+	}
+	return nil
+}

@@ -1,0 +1,585 @@
+package powershell
+
+import (
+	"crypto/md5"  //nolint:gosec // Get-FileHash has it
+	"crypto/sha1" //nolint:gosec // Get-FileHash has it
+	"crypto/sha256"
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+var fileCmdlets = []cmdlet{
+	{name: "Get-Item", parameters: "Path:0 LiteralPath Force?~ Stream", run: getItem},
+	{name: "Get-ChildItem", parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden? Attributes~", run: getChildItem},
+	{name: "New-Item", parameters: "Path:0 Name ItemType|Type Value|Target Force? Credential~", run: newItem},
+	{name: "mkdir", parameters: "Path:0 Name Force?", run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
+	{name: "Remove-Item", parameters: "Path:0 LiteralPath Recurse? Force? Include Exclude Filter", run: removeItem},
+	{name: "Copy-Item", parameters: "Path:0 Destination:1 LiteralPath Recurse? Force? PassThru? Container?~ Include Exclude Filter ToSession FromSession", run: copyItem},
+	{name: "Move-Item", parameters: "Path:0 Destination:1 LiteralPath Force? PassThru?", run: moveItem},
+	{name: "Rename-Item", parameters: "Path:0 NewName:1 LiteralPath Force? PassThru?", run: renameItem},
+	{name: "Set-Item", parameters: "Path:0 Value:1 Force?~", run: setItem},
+	{name: "Clear-Item", parameters: "Path:0 Force?~", run: func(*call) error { return lacking("Clear-Item") }},
+	{name: "Get-FileHash", parameters: "Path:0 Algorithm:1 LiteralPath", run: getFileHash},
+}
+
+// fileObject describes a file or folder.
+func (r *run) fileObject(at string) (*object, error) {
+	info, err := r.m.Root.Stat(at)
+	if err != nil {
+		return nil, notFound(at)
+	}
+	return describe(at, info), nil
+}
+
+func describe(at string, info fs.FileInfo) *object {
+	shown := []string{"Mode", "LastWriteTime", "Length", "Name"}
+	kind, mode, length := kindFile, "-a----", any(info.Size())
+	if info.IsDir() {
+		kind, mode, length = kindDirectory, "d-----", nil
+	} else if info.Mode()&0o200 == 0 {
+		mode = "-ar---"
+	}
+	name := base(at)
+	o := system(kind, shown, "Mode", mode, "LastWriteTime", info.ModTime().UTC(), "Length", length, "Name", name, "FullName", at, "PSPath", "Microsoft.PowerShell.Core\\FileSystem::"+at, "PSIsContainer", info.IsDir(),
+		"BaseName", strings.TrimSuffix(name, extension(name)), "Extension", extension(name), "CreationTime", info.ModTime().UTC(), "LastWriteTimeUtc", info.ModTime().UTC(), "Exists", true, "PSChildName", name, "PSParentPath", "Microsoft.PowerShell.Core\\FileSystem::"+parent(at),
+		"IsReadOnly", info.Mode()&0o200 == 0)
+	if info.IsDir() {
+		o.set("BaseName", name)
+		o.remove("Length")
+	} else {
+		o.set("DirectoryName", parent(at))
+	}
+	return o
+}
+
+func (r *run) fileProperty(o *object, low string) (any, bool, error) {
+	at, _ := o.get("FullName")
+	switch low {
+	case "directory", "parent":
+		dir, err := r.fileObject(parent(text(at)))
+		if err != nil {
+			return nil, true, nil //nolint:nilerr // the root has none
+		}
+		return dir, true, nil
+	case "length":
+		return nil, o.kind == kindDirectory, nil
+	case "versioninfo":
+		return nil, true, lacking("the versions of files")
+	}
+	return nil, false, nil
+}
+
+func (r *run) fileCall(o *object, name, low string) (any, error) {
+	at, _ := o.get("FullName")
+	switch low {
+	case "delete":
+		return void{}, fileError(r.m.Root.Remove(text(at)), text(at))
+	case "refresh":
+		return void{}, nil
+	}
+	return nil, r.noMethod(o, name)
+}
+
+// names are the paths that a cmdlet is given: by name, or from the pipeline.
+func (c *call) names() []string {
+	out := append(c.textsOf("path"), c.textsOf("literalpath")...)
+	if len(out) == 0 {
+		for _, v := range c.input {
+			if o, ok := v.(*object); ok {
+				for _, name := range []string{"PSPath", "FullName", "Path"} {
+					if at, has := o.get(name); has {
+						v = at
+						break
+					}
+				}
+			}
+			out = append(out, text(v))
+		}
+	}
+	for i, name := range out {
+		out[i] = strings.TrimPrefix(strings.TrimPrefix(name, `Microsoft.PowerShell.Core\FileSystem::`), `FileSystem::`)
+	}
+	return out
+}
+
+func getItem(c *call) error {
+	for _, name := range c.names() {
+		switch provider, rest := drive(name); provider {
+		case "registry":
+			if err := c.emitKey(rest); err != nil {
+				return err
+			}
+			continue
+		case "env":
+			if v, ok := c.env(rest); ok {
+				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", rest, "Value", v, "Key", rest)); err != nil {
+					return err
+				}
+			} else if err := c.fault(notFound(name)); err != nil {
+				return err
+			}
+			continue
+		case "":
+		default:
+			return lacking("the drive %s:", provider)
+		}
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, at := range found {
+			o, err := c.fileObject(at)
+			if err != nil {
+				return err
+			}
+			if err := c.emit(o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func getChildItem(c *call) error {
+	if c.is("hidden") {
+		return nil // no file of the image is hidden
+	}
+	names := c.names()
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	depth, err := c.integerOf("depth", 100)
+	if err != nil {
+		return err
+	}
+	if !c.is("recurse") && !c.has("depth") {
+		depth = 0
+	}
+	for _, name := range names {
+		switch provider, rest := drive(name); provider {
+		case "registry":
+			if err := c.childKeys(rest); err != nil {
+				return err
+			}
+			continue
+		case "env":
+			for _, k := range sortedKeys(c.session.Env) {
+				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k, "Value", c.session.Env[k], "Key", k)); err != nil {
+					return err
+				}
+			}
+			continue
+		case "":
+		default:
+			return lacking("the drive %s:", provider)
+		}
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		pattern := strings.ContainsAny(base(strings.ReplaceAll(name, "/", `\`)), "*?")
+		for _, at := range found {
+			if err := c.below(at, depth, !pattern); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sortedKeys(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// below lists what is in a folder; a pattern's matches are listed themselves.
+func (c *call) below(at string, depth int, open bool) error {
+	if err := c.step(); err != nil {
+		return err
+	}
+	if !open || !c.m.Root.IsDir(at) {
+		if err := c.child(at); err != nil || !c.m.Root.IsDir(at) || depth == 0 {
+			return err
+		}
+	}
+	entries, err := c.m.Root.ReadDir(at)
+	if err != nil {
+		return c.fault(diskError(err, at))
+	}
+	var dirs []string
+	for _, dir := range []bool{true, false} { // folders come first
+		for _, e := range entries {
+			if e.IsDir() != dir {
+				continue
+			}
+			inner := combine(at, e.Name())
+			if err := c.child(inner); err != nil {
+				return err
+			}
+			if dir {
+				dirs = append(dirs, inner)
+			}
+		}
+	}
+	if depth == 0 {
+		return nil
+	}
+	for _, dir := range dirs {
+		entries, err := c.m.Root.ReadDir(dir)
+		if err != nil || len(entries) == 0 {
+			continue
+		}
+		if err := c.below(dir, depth-1, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child emits one entry if the filters let it pass.
+func (c *call) child(at string) error {
+	info, err := c.m.Root.Stat(at)
+	if err != nil {
+		return nil //nolint:nilerr // a link to nowhere
+	}
+	if c.is("file") && info.IsDir() || c.is("directory") && !info.IsDir() {
+		return nil
+	}
+	for _, name := range []string{"filter", "include"} {
+		if !c.has(name) {
+			continue
+		}
+		yes := false
+		for _, p := range c.textsOf(name) {
+			one, err := like(base(at), p, false)
+			if err != nil {
+				return err
+			}
+			yes = yes || one
+		}
+		if !yes {
+			return nil
+		}
+	}
+	for _, p := range c.textsOf("exclude") {
+		if yes, err := like(base(at), p, false); yes || err != nil {
+			return err
+		}
+	}
+	if c.is("name") {
+		return c.emit(base(at))
+	}
+	return c.emit(describe(at, info))
+}
+
+func newItem(c *call) error {
+	names := append(c.textsOf("path"), inputTexts(c.input)...)
+	if len(names) == 0 {
+		names = []string{"."}
+		if !c.has("name") {
+			return c.need("path")
+		}
+	}
+	for _, name := range names {
+		if c.has("name") {
+			name = combine(name, c.textOf("name"))
+		}
+		if provider, rest := drive(name); provider == "registry" {
+			if err := c.newKey(rest); err != nil {
+				return err
+			}
+			continue
+		} else if provider == "env" {
+			if err := c.setEnv(rest, c.given["value"]); err != nil {
+				return err
+			}
+			continue
+		} else if provider != "" {
+			return lacking("New-Item on the drive %s:", provider)
+		}
+		if err := c.newFile(c.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) newFile(at string) error {
+	kind := strings.ToLower(c.textOf("itemtype"))
+	switch {
+	case kind != "" && strings.HasPrefix("directory", kind), kind == "container":
+		if c.m.Root.Exists(at) && !c.is("force") {
+			return c.fault(broken("System.IO.IOException", "DirectoryExist,Microsoft.PowerShell.Commands.NewItemCommand", "An item with the specified name %s already exists.", at))
+		}
+		if err := c.m.Root.MkdirAll(at); err != nil {
+			return c.fault(diskError(err, at))
+		}
+	case kind == "", strings.HasPrefix("file", kind), kind == "leaf":
+		if c.m.Root.Exists(at) && !c.is("force") {
+			return c.fault(broken("System.IO.IOException", "NewItemIOError,Microsoft.PowerShell.Commands.NewItemCommand", "The file '%s' already exists.", at))
+		}
+		if c.is("force") {
+			if err := c.m.Root.MkdirAll(parent(at)); err != nil {
+				return c.fault(diskError(err, at))
+			}
+		}
+		if err := c.m.Root.WriteFile(at, []byte(c.textOf("value")), 0o644); err != nil {
+			return c.fault(diskError(err, at))
+		}
+	case kind == "symboliclink" || kind == "junction":
+		if err := c.m.Root.Symlink(strings.ReplaceAll(c.path(c.textOf("value")), `\`, "/")[2:], at); err != nil {
+			return c.fault(diskError(err, at))
+		}
+	default:
+		return lacking("New-Item of the type %s", kind)
+	}
+	o, err := c.fileObject(at)
+	if err != nil {
+		return nil //nolint:nilerr // a link that leads nowhere yet
+	}
+	return c.emit(o)
+}
+
+func removeItem(c *call) error {
+	if c.has("include") || c.has("exclude") || c.has("filter") {
+		return lacking("-Include, -Exclude and -Filter of Remove-Item")
+	}
+	for _, name := range c.names() {
+		switch provider, rest := drive(name); provider {
+		case "registry":
+			if err := c.fault(keyError(c.m.Registry().Delete(rest), rest)); err != nil {
+				return err
+			}
+			continue
+		case "env":
+			if err := c.setEnv(rest, nil); err != nil {
+				return err
+			}
+			continue
+		case "function":
+			delete(c.scope.functions, strings.ToLower(rest))
+			continue
+		case "":
+		default:
+			return lacking("Remove-Item on the drive %s:", provider)
+		}
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, at := range found {
+			if err := c.fault(c.removeFile(at)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) removeFile(at string) error {
+	info, err := c.m.Root.Lstat(at)
+	if err != nil {
+		return notFound(at)
+	}
+	if info.IsDir() && !c.is("recurse") {
+		if entries, err := c.m.Root.ReadDir(at); err == nil && len(entries) > 0 {
+			// A console asks; without one it is an error.
+			return broken("PSInvalidOperationException", "RemoveItemNonInteractive", "Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available. The item at %s has children and the Recurse parameter was not specified.", at)
+		}
+	}
+	if info.Mode()&0o200 == 0 && !info.IsDir() && !c.is("force") {
+		return broken("System.IO.IOException", "RemoveFileSystemItemUnAuthorizedAccess,Microsoft.PowerShell.Commands.RemoveItemCommand", "Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
+	}
+	if info.IsDir() {
+		return diskError(c.m.Root.RemoveAll(at), at)
+	}
+	return diskError(c.m.Root.Remove(at), at)
+}
+
+func copyItem(c *call) error {
+	for _, name := range []string{"include", "exclude", "filter", "tosession", "fromsession"} {
+		if c.has(name) {
+			return lacking("-%s of Copy-Item", name)
+		}
+	}
+	names := c.names()
+	if !c.has("destination") && c.piped && len(c.textsOf("path")) == 1 { // files | Copy-Item DIR
+		c.given["destination"] = c.given["path"]
+		delete(c.given, "path")
+		names = c.names()
+	}
+	to := c.textOf("destination")
+	if to == "" {
+		to = c.dir
+	}
+	for _, name := range names {
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, from := range found {
+			target := c.path(to)
+			if c.m.Root.IsDir(target) {
+				target = combine(target, base(from))
+			}
+			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
+				return err
+			}
+			if c.is("passthru") {
+				if o, err := c.fileObject(target); err == nil {
+					if err := c.emit(o); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) copyTree(from, to string, depth int) error {
+	if err := c.step(); err != nil {
+		return err
+	}
+	if !c.m.Root.IsDir(from) {
+		data, err := c.m.Root.ReadFile(from)
+		if err != nil {
+			return diskError(err, from)
+		}
+		return diskError(c.m.Root.WriteFile(to, data, 0o644), to)
+	}
+	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
+		return broken("System.IO.IOException", "CopyError,Microsoft.PowerShell.Commands.CopyItemCommand", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
+	}
+	if err := c.m.Root.MkdirAll(to); err != nil {
+		return diskError(err, to)
+	}
+	if !c.is("recurse") {
+		return nil
+	}
+	entries, err := c.m.Root.ReadDir(from)
+	if err != nil {
+		return diskError(err, from)
+	}
+	for _, e := range entries {
+		if err := c.copyTree(combine(from, e.Name()), combine(to, e.Name()), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func moveItem(c *call) error {
+	if err := c.need("destination"); err != nil {
+		return err
+	}
+	for _, name := range c.names() {
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, from := range found {
+			to := c.path(c.textOf("destination"))
+			if c.m.Root.IsDir(to) {
+				to = combine(to, base(from))
+			}
+			if err := c.fault(c.moveFile(from, to)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) moveFile(from, to string) error {
+	if c.m.Root.Exists(to) && !strings.EqualFold(from, to) {
+		if !c.is("force") {
+			return broken("System.IO.IOException", "MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand", "Cannot create a file when that file already exists.")
+		}
+		if err := c.m.Root.Remove(to); err != nil {
+			return diskError(err, to)
+		}
+	}
+	return diskError(c.m.Root.Rename(from, to), to)
+}
+
+func renameItem(c *call) error {
+	if err := c.need("newname"); err != nil {
+		return err
+	}
+	for _, name := range c.names() {
+		at := c.path(name)
+		if !c.m.Root.Exists(at) {
+			if err := c.fault(notFound(at)); err != nil {
+				return err
+			}
+			continue
+		}
+		to := c.textOf("newname")
+		if !strings.ContainsAny(to, `\/`) {
+			to = combine(parent(at), to)
+		}
+		if err := c.fault(c.moveFile(at, c.path(to))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setItem(c *call) error {
+	provider, rest := drive(c.textOf("path"))
+	switch provider {
+	case "env":
+		return c.setEnv(rest, c.given["value"])
+	case "variable":
+		return c.set(strings.ToLower(rest), c.given["value"])
+	}
+	return lacking("Set-Item on %s", c.textOf("path"))
+}
+
+func getFileHash(c *call) error {
+	name := strings.ToUpper(c.textOf("algorithm"))
+	if name == "" {
+		name = "SHA256"
+	}
+	algorithm, ok := map[string]func() hash.Hash{"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New}[name]
+	if !ok {
+		return lacking("the hash %s", name)
+	}
+	for _, n := range c.names() {
+		data, err := c.m.Root.ReadFile(c.path(n))
+		if err != nil {
+			if err := c.fault(notFound(c.path(n))); err != nil {
+				return err
+			}
+			continue
+		}
+		h := algorithm()
+		h.Write(data)
+		if err := c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"}, "Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ = errors.Is

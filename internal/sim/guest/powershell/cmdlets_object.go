@@ -1,0 +1,549 @@
+package powershell
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var objectCmdlets = []cmdlet{
+	{name: "New-Object", parameters: "TypeName:0 ArgumentList|Args:1 Property ComObject Strict?~", run: newObject},
+	{name: "Add-Member", parameters: "MemberType|Type:0 Name:1 Value:2 NotePropertyName NotePropertyValue NotePropertyMembers PassThru? Force?~ InputObject", run: addMember},
+	{name: "ConvertTo-Json", parameters: "InputObject:0 Depth Compress?", run: convertToJSON},
+	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
+	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation?~ Delimiter", run: convertToCSV},
+	{name: "ConvertFrom-Csv", parameters: "InputObject:0 Delimiter Header", run: convertFromCSV},
+	{name: "ConvertFrom-StringData", parameters: "StringData:0", run: convertFromStringData},
+	{name: "Get-Random", parameters: "InputObject:0 Minimum Maximum Count SetSeed~", run: getRandom},
+	{name: "New-Guid", parameters: "", run: func(c *call) error {
+		g, err := statics["guid::newguid"](c.run, nil)
+		if err != nil {
+			return err
+		}
+		return c.emit(g)
+	}},
+	{name: "Get-Date", parameters: "Date:0 Format UFormat Year Month Day Hour Minute Second DisplayHint~", run: getDate},
+	{name: "New-TimeSpan", parameters: "Start:0 End:1 Days Hours Minutes Seconds", run: newTimeSpan},
+}
+
+func newObject(c *call) error {
+	if c.has("comobject") {
+		return lacking("COM objects (New-Object -ComObject %s)", c.textOf("comobject"))
+	}
+	kind := typeKey(c.textOf("typename"))
+	o, err := c.make(kind, list(c.given["argumentlist"]))
+	if b, ok := c.given["argumentlist"].([]byte); ok {
+		o, err = c.make(kind, []any{b})
+	}
+	if f := failed(err); f != nil {
+		f.command = "New-Object"
+	}
+	if err != nil {
+		return err
+	}
+	if h, ok := c.given["property"].(*hashtable); ok {
+		if made, ok := o.(*object); ok && made.kind == customKind {
+			for _, k := range h.keys {
+				v, _ := h.get(k)
+				made.set(text(k), v)
+			}
+		}
+	}
+	return c.emit(o)
+}
+
+func addMember(c *call) error {
+	for _, v := range c.objects("inputobject") {
+		o, ok := v.(*object)
+		if !ok {
+			return lacking("Add-Member on %s", kindOf(v))
+		}
+		switch {
+		case c.has("notepropertymembers"):
+			h, _ := c.given["notepropertymembers"].(*hashtable)
+			if h != nil {
+				for _, k := range h.keys {
+					value, _ := h.get(k)
+					o.set(text(k), value)
+				}
+			}
+		case c.has("notepropertyname"):
+			o.set(c.textOf("notepropertyname"), c.given["notepropertyvalue"])
+		case strings.EqualFold(c.textOf("membertype"), "NoteProperty"), strings.EqualFold(c.textOf("membertype"), "ScriptMethod") && false:
+			o.set(c.textOf("name"), c.given["value"])
+		case c.given["membertype"] != nil && !c.has("value"):
+			if h, ok := c.given["membertype"].(*hashtable); ok {
+				for _, k := range h.keys {
+					value, _ := h.get(k)
+					o.set(text(k), value)
+				}
+				break
+			}
+			o.set(c.textOf("membertype"), c.given["name"])
+		default:
+			return lacking("Add-Member of the type %s", c.textOf("membertype"))
+		}
+		if c.is("passthru") {
+			if err := c.emit(o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func convertToJSON(c *call) error {
+	depth, err := c.integerOf("depth", 2)
+	if err != nil {
+		return err
+	}
+	var v any
+	switch {
+	case !c.piped:
+		v = c.given["inputobject"]
+	case len(c.input) == 1:
+		v = c.input[0]
+	default:
+		v = newArray(c.input...)
+	}
+	left := maxValue
+	if !measure(v, &left, 0) {
+		return c.take(maxValue + 1)
+	}
+	var b strings.Builder
+	writeJSON(&b, v, min(depth, maxLevels), 0, c.is("compress"))
+	return c.emit(b.String())
+}
+
+// writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
+// colon, and four columns in.
+func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+		return
+	case bool:
+		fmt.Fprintf(b, "%t", v)
+		return
+	case int64:
+		fmt.Fprintf(b, "%d", v)
+		return
+	case float64:
+		if s := number(v); !strings.ContainsAny(s, "IN") {
+			if !strings.ContainsAny(s, ".E") {
+				s += ".0"
+			}
+			b.WriteString(s)
+			return
+		}
+	case time.Time:
+		fmt.Fprintf(b, `"\/Date(%d)\/"`, v.UnixMilli())
+		return
+	case []byte:
+		writeJSON(b, newArray(list(v)...), depth, indent, compress)
+		return
+	case *array:
+		if depth < 0 {
+			break
+		}
+		writeItems(b, "[", "]", len(v.items), indent, compress, func(i, in int) { writeJSON(b, v.items[i], depth-1, in, compress) })
+		return
+	case *hashtable, *object:
+		if depth < 0 {
+			break
+		}
+		names, values := pairs(v)
+		if names == nil && values == nil {
+			break
+		}
+		writeItems(b, "{", "}", len(names), indent, compress, func(i, in int) {
+			b.WriteString(quoteJSON(names[i]) + ":")
+			if !compress {
+				b.WriteString("  ")
+			}
+			writeJSON(b, values[i], depth-1, in+len(names[i])+5, compress)
+		})
+		return
+	}
+	b.WriteString(quoteJSON(text(v)))
+}
+
+// pairs are the names and values of an object; nil for one that is text.
+func pairs(v any) ([]string, []any) {
+	names, values := []string{}, []any{}
+	switch v := v.(type) {
+	case *hashtable:
+		for _, k := range v.keys {
+			value, _ := v.get(k)
+			names, values = append(names, text(k)), append(values, value)
+		}
+	case *object:
+		if asText(v) {
+			return nil, nil
+		}
+		for _, f := range v.fields {
+			names, values = append(names, f.name), append(values, f.value)
+		}
+	}
+	return names, values
+}
+
+func writeItems(b *strings.Builder, open, shut string, n, indent int, compress bool, one func(i, indent int)) {
+	b.WriteString(open)
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		if !compress {
+			b.WriteString("\r\n" + strings.Repeat(" ", indent+4))
+		}
+		one(i, indent+4)
+	}
+	if !compress {
+		b.WriteString("\r\n" + strings.Repeat(" ", indent))
+		if n == 0 {
+			b.WriteString("")
+		}
+	}
+	b.WriteString(shut)
+}
+
+func quoteJSON(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < 0x20, c == '<', c == '>', c == '\'', c == '&':
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func convertFromJSON(c *call) error {
+	var parts []string
+	for _, v := range c.objects("inputobject") {
+		parts = append(parts, text(v))
+	}
+	s := strings.Join(parts, "\n")
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	v, err := c.fromJSON([]byte(s))
+	if err != nil {
+		return err
+	}
+	return c.emit(v)
+}
+
+func (r *run) fromJSON(data []byte) (any, error) {
+	if err := r.take(4 * len(data)); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	v, err := readJSON(d, 0)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("more text follows")
+		}
+	}
+	if err != nil {
+		return nil, broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand", "Invalid JSON primitive: %v.", err)
+	}
+	return v, nil
+}
+
+// readJSON keeps the order of members.
+func readJSON(d *json.Decoder, depth int) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if depth > maxDepth {
+			return nil, errors.New("it is nested too deep")
+		}
+		if t == '[' {
+			out := newArray()
+			for d.More() {
+				v, err := readJSON(d, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				out.items = append(out.items, v)
+			}
+			_, err := d.Token()
+			return out, err
+		}
+		o := custom()
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			v, err := readJSON(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			o.set(fmt.Sprint(key), v)
+		}
+		_, err := d.Token()
+		return o, err
+	case json.Number:
+		if n, err := t.Int64(); err == nil {
+			return n, nil
+		}
+		return t.Float64()
+	}
+	return t, nil
+}
+
+func convertToCSV(c *call) error {
+	var b bytes.Buffer
+	for i, v := range c.objects("inputobject") {
+		o, ok := v.(*object)
+		if !ok {
+			return lacking("ConvertTo-Csv of %s", kindOf(v))
+		}
+		var heads, cells []string
+		for _, f := range o.fields {
+			heads = append(heads, quoteCSV(f.name))
+			cells = append(cells, quoteCSV(text(f.value)))
+		}
+		delimiter := ","
+		if c.has("delimiter") {
+			delimiter = c.textOf("delimiter")
+		}
+		if i == 0 {
+			if !c.is("notypeinformation") {
+				b.WriteString("#TYPE " + o.kind + "\n")
+			}
+			b.WriteString(strings.Join(heads, delimiter) + "\n")
+		}
+		b.WriteString(strings.Join(cells, delimiter) + "\n")
+	}
+	return each(newArray(lines(b.String())...), c.emit)
+}
+
+func quoteCSV(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func convertFromCSV(c *call) error {
+	var parts []string
+	for _, v := range c.objects("inputobject") {
+		parts = append(parts, text(v))
+	}
+	rd := csv.NewReader(strings.NewReader(strings.Join(parts, "\n")))
+	rd.FieldsPerRecord, rd.LazyQuotes, rd.Comment = -1, true, '#'
+	if d := c.textOf("delimiter"); len(d) == 1 {
+		rd.Comma = rune(d[0])
+	}
+	heads := c.textsOf("header")
+	for {
+		row, err := rd.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return broken("System.ArgumentException", "", "The CSV cannot be read: %v", err)
+		}
+		if heads == nil {
+			heads = row
+			continue
+		}
+		o := custom()
+		for i, h := range heads {
+			var v any
+			if i < len(row) {
+				v = row[i]
+			}
+			o.set(h, v)
+		}
+		if err := c.emit(o); err != nil {
+			return err
+		}
+	}
+}
+
+func convertFromStringData(c *call) error {
+	for _, v := range c.objects("stringdata") {
+		h := newHash()
+		for _, line := range lines(text(v)) {
+			s := strings.TrimSpace(text(line))
+			if s == "" || strings.HasPrefix(s, "#") {
+				continue
+			}
+			k, value, ok := strings.Cut(s, "=")
+			if !ok {
+				return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand", "Data line '%s' is not in 'name=value' format.", s)
+			}
+			unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t").Replace(strings.TrimSpace(value))
+			h.set(strings.TrimSpace(k), unescaped)
+		}
+		if err := c.emit(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// random is a small generator: what a guest draws needs no quality, and no seed of the
+// host's.
+func (r *run) random(n int64) int64 {
+	g, err := statics["guid::newguid"](r, nil)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	v, _ := strconv.ParseUint(strings.ReplaceAll(text(g), "-", "")[16:], 16, 64)
+	return int64(v % uint64(n))
+}
+
+func getRandom(c *call) error {
+	items := c.objects("inputobject")
+	if len(items) > 0 && !(len(items) == 1 && !c.piped && isNumber(items[0])) {
+		n, err := c.integerOf("count", 1)
+		if err != nil {
+			return err
+		}
+		left := append([]any(nil), items...)
+		for ; n > 0 && len(left) > 0; n-- {
+			i := c.random(int64(len(left)))
+			if err := c.emit(left[i]); err != nil {
+				return err
+			}
+			left = append(left[:i:i], left[i+1:]...)
+		}
+		return nil
+	}
+	low, err := c.integerOf("minimum", 0)
+	if err != nil {
+		return err
+	}
+	high, err := c.integerOf("maximum", math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	if len(items) == 1 {
+		n, err := c.integer(items[0])
+		if err != nil {
+			return err
+		}
+		high = int(n)
+	}
+	if high <= low {
+		return broken("System.ArgumentException", "MinGreaterThanOrEqualMax,Microsoft.PowerShell.Commands.GetRandomCommand", "The Minimum value (%d) cannot be greater than or equal to the Maximum value (%d).", low, high)
+	}
+	return c.emit(int64(low) + c.random(int64(high-low)))
+}
+
+func isNumber(v any) bool { _, ok := v.(int64); return ok }
+
+func getDate(c *call) error {
+	t := c.now()
+	if c.has("date") {
+		v, err := c.convert("datetime", c.given["date"])
+		if err != nil {
+			return err
+		}
+		t, _ = v.(time.Time)
+	}
+	n := []int{t.Year(), int(t.Month()), t.Day(), t.Hour(), t.Minute(), t.Second()}
+	changed := false
+	for i, name := range []string{"year", "month", "day", "hour", "minute", "second"} {
+		v, err := c.integerOf(name, n[i])
+		if err != nil {
+			return err
+		}
+		changed = changed || c.has(name)
+		n[i] = v
+	}
+	if changed {
+		t = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], t.Nanosecond(), time.UTC)
+	}
+	switch {
+	case c.has("format"):
+		format := c.textOf("format")
+		if strings.EqualFold(format, "FileDateTime") {
+			format = "yyyyMMddTHHmmssffff"
+		} else if strings.EqualFold(format, "FileDate") {
+			format = "yyyyMMdd"
+		}
+		v, err := dateFormat(t, format)
+		if err != nil {
+			return err
+		}
+		return c.emit(v)
+	case c.has("uformat"):
+		return c.unixFormat(t, c.textOf("uformat"))
+	}
+	return c.emit(t)
+}
+
+func (c *call) unixFormat(t time.Time, format string) error {
+	format = strings.TrimPrefix(format, "+")
+	parts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'T': "15:04:05", 'D': "01/02/06", 'F': "2006-01-02", 'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday"}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		switch form, ok := parts[format[i]]; {
+		case ok:
+			b.WriteString(t.Format(form))
+		case format[i] == 's':
+			b.WriteString(strconv.FormatFloat(float64(t.UnixNano()/1e4)/1e5, 'f', 5, 64))
+		case format[i] == '%':
+			b.WriteByte('%')
+		default:
+			return lacking("%%%c in Get-Date -UFormat", format[i])
+		}
+	}
+	return c.emit(b.String())
+}
+
+func newTimeSpan(c *call) error {
+	if c.has("start") || c.has("end") {
+		from, to := c.now(), c.now()
+		for name, into := range map[string]*time.Time{"start": &from, "end": &to} {
+			if !c.has(name) {
+				continue
+			}
+			v, err := toTime(c.given[name])
+			if err != nil {
+				return err
+			}
+			*into = v
+		}
+		return c.emit(to.Sub(from))
+	}
+	var d time.Duration
+	for name, unit := range map[string]time.Duration{"days": 24 * time.Hour, "hours": time.Hour, "minutes": time.Minute, "seconds": time.Second} {
+		n, err := c.integerOf(name, 0)
+		if err != nil {
+			return err
+		}
+		d += time.Duration(n) * unit
+	}
+	return c.emit(d)
+}

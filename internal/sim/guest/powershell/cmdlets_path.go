@@ -1,0 +1,294 @@
+package powershell
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+var pathCmdlets = []cmdlet{
+	{name: "Get-Location", parameters: "", run: func(c *call) error { return c.emit(pathObject(c.dir)) }},
+	{name: "Set-Location", parameters: "Path:0 LiteralPath PassThru?", run: setLocation},
+	{name: "Push-Location", parameters: "Path:0 LiteralPath PassThru?", run: pushLocation},
+	{name: "Pop-Location", parameters: "PassThru?", run: popLocation},
+	{name: "Join-Path", parameters: "Path:0 ChildPath:1 Resolve?", run: joinPath},
+	{name: "Split-Path", parameters: "Path:0 LiteralPath Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Extension? LeafBase?", run: splitPath},
+	{name: "Resolve-Path", parameters: "Path:0 LiteralPath Relative?", run: resolvePath},
+	{name: "Convert-Path", parameters: "Path:0 LiteralPath", run: convertPath},
+	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type IsValid? Include~ Exclude~", run: testPath},
+}
+
+func pathObject(dir string) *object {
+	return system(kindPath, []string{"Path"}, "Path", dir, "ProviderPath", dir, "Provider", "FileSystem", "Drive", dir[:1])
+}
+
+// path makes a path absolute against the current location.
+func (r *run) path(name string) string {
+	name = strings.TrimPrefix(name, "Microsoft.PowerShell.Core\\FileSystem::")
+	if strings.HasPrefix(name, "FileSystem::") {
+		name = name[len("FileSystem::"):]
+	}
+	if name == "~" || strings.HasPrefix(name, `~\`) || strings.HasPrefix(name, "~/") {
+		home, _ := r.env("USERPROFILE")
+		name = home + name[1:]
+	}
+	return r.m.Root.Abs(r.dir, name)
+}
+
+// drive is the provider of a path: empty for files, or hklm, env, cert and their like.
+func drive(name string) (provider, rest string) {
+	low := strings.ToLower(name)
+	for _, prefix := range []string{`registry::`, `microsoft.powershell.core\registry::`} {
+		if strings.HasPrefix(low, prefix) {
+			return "registry", name[len(prefix):]
+		}
+	}
+	head, rest, ok := strings.Cut(name, ":")
+	if !ok || len(head) < 2 || strings.ContainsAny(head, `\/`) {
+		return "", name
+	}
+	switch strings.ToLower(head) {
+	case "hklm", "hkcu", "hkcr", "hku":
+		return "registry", strings.ToUpper(head) + `\` + strings.TrimLeft(rest, `\/`)
+	case "env", "function", "variable", "cert", "wsman", "alias", "iis":
+		return strings.ToLower(head), strings.TrimLeft(rest, `\/`)
+	}
+	return "", name
+}
+
+func notFound(name string) *failure {
+	f := broken("ItemNotFoundException", "PathNotFound", "Cannot find path '%s' because it does not exist.", name)
+	f.target = name
+	return f
+}
+
+// diskError words an error of the guest's disk.
+func diskError(err error, name string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		f := broken("System.IO.DirectoryNotFoundException", "GetContentWriterDirectoryNotFoundError", "Could not find a part of the path '%s'.", name)
+		return f
+	case errors.Is(err, machine.ErrDrive):
+		letter, _, _ := strings.Cut(name, ":")
+		return broken("DriveNotFoundException", "DriveNotFound", "Cannot find drive. A drive with the name '%s' does not exist.", letter)
+	case errors.Is(err, fs.ErrPermission):
+		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessError", "Access to the path '%s' is denied.", name)
+	case errors.Is(err, machine.ErrName), errors.Is(err, machine.ErrEscape):
+		return broken("System.ArgumentException", "ArgumentException", "The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
+	}
+	return broken("System.IO.IOException", "IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
+}
+
+func setLocation(c *call) error {
+	name := c.textOf("path") + c.textOf("literalpath")
+	if name == "" {
+		return nil
+	}
+	if provider, _ := drive(name); provider != "" {
+		return lacking("a location outside of the file system (%s)", name)
+	}
+	dir := c.path(name)
+	if !c.m.Root.IsDir(dir) {
+		return c.fault(notFound(dir))
+	}
+	c.dir = dir
+	if c.is("passthru") {
+		return c.emit(pathObject(dir))
+	}
+	return nil
+}
+
+func pushLocation(c *call) error {
+	old := c.dir
+	if err := setLocation(c); err != nil {
+		return err
+	}
+	if len(c.stack) < 1000 {
+		c.stack = append(c.stack, old)
+	}
+	return nil
+}
+
+func popLocation(c *call) error {
+	if n := len(c.stack); n > 0 {
+		c.dir, c.stack = c.stack[n-1], c.stack[:n-1]
+	}
+	return nil
+}
+
+func joinPath(c *call) error {
+	if err := c.needInput("path"); err != nil {
+		return err
+	}
+	for _, p := range c.textsOf("path") {
+		child := strings.TrimLeft(c.textOf("childpath"), `\/`)
+		out := strings.TrimRight(strings.ReplaceAll(p, "/", `\`), `\`) + `\` + strings.ReplaceAll(child, "/", `\`)
+		if c.is("resolve") && !c.m.Root.Exists(c.path(out)) {
+			return c.fault(notFound(c.path(out)))
+		}
+		if err := c.emit(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func splitPath(c *call) error {
+	paths := append(c.textsOf("path"), c.textsOf("literalpath")...)
+	for _, p := range append(paths, inputTexts(c.input)...) {
+		p = strings.ReplaceAll(p, "/", `\`)
+		if len(p) > 3 {
+			p = strings.TrimRight(p, `\`)
+		}
+		var out any
+		switch {
+		case c.is("leaf"):
+			out = base(p)
+		case c.is("qualifier"):
+			head, _, ok := strings.Cut(p, ":")
+			if !ok {
+				return c.fault(broken("System.FormatException", "ParsePathFormatError,Microsoft.PowerShell.Commands.SplitPathCommand", "Cannot parse path because path '%s' does not have a qualifier specified.", p))
+			}
+			out = head + ":"
+		case c.is("noqualifier"):
+			_, rest, ok := strings.Cut(p, ":")
+			if !ok {
+				rest = p
+			}
+			out = rest
+		case c.is("isabsolute"):
+			out = len(p) > 2 && p[1] == ':' || strings.HasPrefix(p, `\\`)
+		case c.is("extension"), c.is("leafbase"):
+			return lacking("-Extension and -LeafBase of Split-Path, which Windows PowerShell has not")
+		default:
+			out = parent(p)
+		}
+		if err := c.emit(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func resolvePath(c *call) error {
+	if c.is("relative") {
+		return lacking("-Relative of Resolve-Path")
+	}
+	return c.resolved(func(file string) error { return c.emit(pathObject(file)) })
+}
+
+func convertPath(c *call) error { return c.resolved(func(file string) error { return c.emit(file) }) }
+
+func (c *call) resolved(f func(string) error) error {
+	for _, name := range append(append(c.textsOf("path"), c.textsOf("literalpath")...), inputTexts(c.input)...) {
+		found := c.glob(name)
+		if len(found) == 0 {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, file := range found {
+			if err := f(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func testPath(c *call) error {
+	names := append(append([]any(nil), c.input...), list(c.given["path"])...)
+	names = append(names, list(c.given["literalpath"])...)
+	if len(names) == 0 {
+		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand", "Cannot bind argument to parameter 'Path' because it is null.")
+	}
+	for _, n := range names {
+		name := text(n)
+		if name == "" {
+			return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyStringNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand", "Cannot bind argument to parameter 'Path' because it is an empty string.")
+		}
+		yes, err := c.there(name)
+		if err != nil {
+			return err
+		}
+		if err := c.emit(yes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// there says whether a path of any provider leads to something.
+func (c *call) there(name string) (bool, error) {
+	switch provider, rest := drive(name); provider {
+	case "registry":
+		_, ok := c.m.Registry().Key(rest)
+		return ok, nil
+	case "env":
+		_, ok := c.env(rest)
+		return ok, nil
+	case "function":
+		_, ok := c.function(strings.ToLower(rest))
+		return ok, nil
+	case "variable":
+		_, ok := c.lookup(strings.ToLower(rest))
+		return ok, nil
+	case "":
+	default:
+		return false, lacking("the drive %s:", provider)
+	}
+	found := c.glob(name)
+	if c.has("literalpath") && !c.has("path") {
+		found = nil
+		if at := c.path(name); c.m.Root.Exists(at) {
+			found = []string{at}
+		}
+	}
+	switch kind := strings.ToLower(c.textOf("pathtype")); kind {
+	case "", "any":
+	case "leaf":
+		found = slices.DeleteFunc(found, c.m.Root.IsDir)
+	case "container":
+		found = slices.DeleteFunc(found, func(f string) bool { return !c.m.Root.IsDir(f) })
+	default:
+		return false, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter 'PathType'. Cannot convert value \"%s\" to type \"Microsoft.PowerShell.Commands.TestPathType\".", kind)
+	}
+	return len(found) > 0, nil
+}
+
+// glob resolves wildcards, folder by folder; what has none is itself where it is there.
+func (r *run) glob(pattern string) []string {
+	at := r.path(pattern)
+	if !strings.ContainsAny(pattern, "*?[") {
+		if r.m.Root.Exists(at) {
+			return []string{at}
+		}
+		return nil
+	}
+	found := []string{""}
+	for i, part := range strings.Split(at, `\`) {
+		var next []string
+		for _, dir := range found {
+			if i == 0 || !strings.ContainsAny(part, "*?[") {
+				next = append(next, strings.TrimPrefix(dir+`\`+part, `\`))
+				continue
+			}
+			entries, err := r.m.Root.ReadDir(dir + `\`)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				if yes, err := like(e.Name(), part, false); err == nil && yes {
+					next = append(next, dir+`\`+e.Name())
+				}
+			}
+		}
+		found = next
+	}
+	return slices.DeleteFunc(found, func(f string) bool { return !r.m.Root.Exists(f) })
+}

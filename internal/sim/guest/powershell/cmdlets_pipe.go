@@ -1,0 +1,556 @@
+package powershell
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+var pipeCmdlets = []cmdlet{
+	{name: "ForEach-Object", parameters: "Process|MemberName:0* Begin End ArgumentList InputObject", start: foreachStart, each: foreachEach, run: foreachEnd},
+	{name: "Where-Object", parameters: "FilterScript|Property:0 Value:1 EQ|IEQ? NE|INE? GT? GE? LT? LE? Like|ILike? NotLike? Match|IMatch? NotMatch? Contains? NotContains? In? NotIn? CEQ? CNE? CMatch? CLike? Is? InputObject", each: whereEach},
+	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First Last Skip SkipLast Unique? ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
+	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
+	{name: "Group-Object", parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
+	{name: "Measure-Object", parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject", run: measureObject},
+	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
+	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? NotMatch? AllMatches? List?~ InputObject Encoding~ Raw?", run: selectString},
+	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? ExcludeDifferent? PassThru? SyncWindow~", run: compareObject},
+}
+
+func blocks(v any) []function {
+	var out []function
+	for _, item := range list(v) {
+		if f, ok := item.(function); ok {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// foreachState are the blocks of a ForEach-Object.
+type foreachState struct{ begin, process, end []function }
+
+func foreachStart(c *call) error {
+	s := &foreachState{process: blocks(c.given["process"]), begin: blocks(c.given["begin"]), end: blocks(c.given["end"])}
+	switch n := len(s.process); {
+	case n > 1 && !c.has("begin"):
+		s.begin, s.process = s.process[:1], s.process[1:]
+		if len(s.process) > 1 && !c.has("end") {
+			s.end, s.process = s.process[len(s.process)-1:], s.process[:len(s.process)-1]
+		}
+	case n == 0 && c.given["process"] == nil && s.begin == nil && s.end == nil:
+		return c.need("process")
+	}
+	for _, f := range append(slices.Clone(s.begin), processBegins(s.process)...) {
+		if err := c.item1(f, nil, c.emit); err != nil {
+			return err
+		}
+	}
+	c.state = s
+	return nil
+}
+
+// processBegins are the begin blocks of script blocks that have them.
+func processBegins(all []function) []function {
+	var out []function
+	for _, f := range all {
+		if len(f.body.begin) > 0 {
+			f.body = &block{end: f.body.begin}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func foreachEach(c *call, v any) error {
+	s, _ := c.state.(*foreachState)
+	if len(s.process) == 0 {
+		return c.eachMember(v)
+	}
+	for _, f := range s.process {
+		if err := c.item1(f, v, c.emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachMember is ForEach-Object NAME: a property or a method without arguments.
+func (c *call) eachMember(v any) error {
+	words := list(c.given["process"])
+	if len(words) == 0 {
+		return nil
+	}
+	name := text(words[0])
+	var args []any
+	args = append(args, words[1:]...)
+	args = append(args, list(c.given["argumentlist"])...)
+	if len(args) == 0 {
+		got, err := c.property(v, name)
+		if err != nil {
+			return err
+		}
+		if got != nil {
+			return each(got, c.emit)
+		}
+		if _, isText := v.(string); !isText {
+			return nil
+		}
+	}
+	got, err := c.run.call(v, name, args)
+	if err != nil {
+		return err
+	}
+	return each(got, c.emit)
+}
+
+func foreachEnd(c *call) error {
+	s, ok := c.state.(*foreachState)
+	if !ok {
+		return nil
+	}
+	if !c.piped {
+		for _, v := range list(c.given["inputobject"]) {
+			if err := foreachEach(c, v); err != nil {
+				return err
+			}
+		}
+		if !c.has("inputobject") {
+			if err := foreachEach(c, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range s.end {
+		if err := c.item1(f, nil, c.emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var whereOperators = []string{"eq", "ne", "gt", "ge", "lt", "le", "like", "notlike", "match", "notmatch", "contains", "notcontains", "in", "notin", "ceq", "cne", "cmatch", "clike"}
+
+func whereEach(c *call, v any) error {
+	if f, ok := c.given["filterscript"].(function); ok {
+		yes, err := c.apply(f, v)
+		if err != nil || !truth(yes) {
+			return err
+		}
+		return c.emit(v)
+	}
+	if !c.has("filterscript") {
+		return c.need("filterscript")
+	}
+	got, err := c.property(v, c.textOf("filterscript"))
+	if err != nil {
+		return err
+	}
+	yes := got
+	for _, o := range whereOperators {
+		if c.has(o) {
+			want := c.given["value"]
+			if want == nil && c.given[o] != true {
+				want = c.given[o]
+			}
+			if yes, err = c.operate("-"+o, got, want); err != nil {
+				return err
+			}
+		}
+	}
+	if c.has("is") {
+		return lacking("-Is of Where-Object")
+	}
+	if truth(yes) {
+		return c.emit(v)
+	}
+	return nil
+}
+
+// selectState is what Select-Object has seen.
+type selectState struct {
+	kept       []any
+	seen, sent int
+	first      int
+	skip       int
+}
+
+func selectStart(c *call) error {
+	s := &selectState{}
+	var err error
+	if s.first, err = c.integerOf("first", -1); err != nil {
+		return err
+	}
+	if s.skip, err = c.integerOf("skip", 0); err != nil {
+		return err
+	}
+	c.state = s
+	return nil
+}
+
+func selectEach(c *call, v any) error {
+	s, _ := c.state.(*selectState)
+	if c.has("last") || c.is("unique") || c.has("skiplast") || c.has("index") {
+		s.kept = append(s.kept, v)
+		return c.take(16)
+	}
+	if s.seen++; s.seen <= s.skip {
+		return nil
+	}
+	if s.first == 0 {
+		return c.stop()
+	}
+	if err := c.selected(v); err != nil {
+		return err
+	}
+	if s.sent++; s.first > 0 && s.sent >= s.first {
+		return c.stop()
+	}
+	return nil
+}
+
+func selectEnd(c *call) error {
+	s, _ := c.state.(*selectState)
+	if !c.piped {
+		for _, v := range list(c.given["inputobject"]) {
+			if err := selectEach(c, v); err != nil {
+				return err
+			}
+		}
+	}
+	kept := s.kept
+	if len(kept) == 0 {
+		return nil
+	}
+	if c.is("unique") {
+		kept = c.distinct(kept)
+	}
+	if n, err := c.integerOf("skiplast", 0); err != nil {
+		return err
+	} else if n > 0 {
+		kept = kept[:max(len(kept)-n, 0)]
+	}
+	if c.has("last") {
+		n, err := c.integerOf("last", 0)
+		if err != nil {
+			return err
+		}
+		kept = kept[:max(len(kept)-s.skip, 0)]
+		kept = kept[max(len(kept)-n, 0):]
+	} else {
+		kept = kept[min(s.skip, len(kept)):]
+	}
+	if s.first >= 0 {
+		kept = kept[:min(s.first, len(kept))]
+	}
+	if c.has("index") {
+		var chosen []any
+		for _, v := range list(c.given["index"]) {
+			if i, err := c.integer(v); err != nil {
+				return err
+			} else if i >= 0 && int(i) < len(kept) {
+				chosen = append(chosen, kept[i])
+			}
+		}
+		kept = chosen
+	}
+	for _, v := range kept {
+		if err := c.selected(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// distinct drops what is there twice, by the properties that are selected.
+func (c *call) distinct(values []any) []any {
+	seen := map[string]bool{}
+	var out []any
+	for _, v := range values {
+		key := text(v)
+		if c.has("property") {
+			if o, err := c.pick(v, list(c.given["property"])); err == nil {
+				key = text(o)
+			}
+		}
+		if !seen[key] {
+			out = append(out, v)
+		}
+		seen[key] = true
+	}
+	return out
+}
+
+// selected passes a value, its properties or one of them on.
+func (c *call) selected(v any) error {
+	switch {
+	case c.has("excludeproperty"):
+		return lacking("-ExcludeProperty of Select-Object")
+	case c.has("expandproperty"):
+		name := c.textOf("expandproperty")
+		o, isObject := v.(*object)
+		if isObject && !o.closed {
+			if _, ok := o.get(name); !ok {
+				return c.fault(broken("System.ArgumentException", "ExpandPropertyNotFound,Microsoft.PowerShell.Commands.SelectObjectCommand", "Property \"%s\" cannot be found.", name))
+			}
+		}
+		got, err := c.property(v, name)
+		if err != nil {
+			return err
+		}
+		return each(got, c.emit)
+	case c.has("property"):
+		o, err := c.pick(v, list(c.given["property"]))
+		if err != nil {
+			return err
+		}
+		return c.emit(o)
+	}
+	return c.emit(v)
+}
+
+// sortKey is a property to sort by.
+type sortKey struct {
+	value      any
+	descending bool
+}
+
+func (c *call) sortKeys() []sortKey {
+	var out []sortKey
+	for _, p := range list(c.given["property"]) {
+		k := sortKey{value: p, descending: c.is("descending")}
+		if h, ok := p.(*hashtable); ok {
+			for _, name := range h.keys {
+				v, _ := h.get(name)
+				switch low := strings.ToLower(text(name)); {
+				case strings.HasPrefix("expression", low):
+					k.value = v
+				case strings.HasPrefix("descending", low):
+					k.descending = truth(v)
+				case strings.HasPrefix("ascending", low):
+					k.descending = !truth(v)
+				}
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+func (r *run) keyOf(v, by any) (any, error) {
+	if f, ok := by.(function); ok {
+		return r.apply(f, v)
+	}
+	return r.property(v, text(by))
+}
+
+func sortObject(c *call) error {
+	values := slices.Clone(c.objects("inputobject"))
+	keys := c.sortKeys()
+	computed := make([][]any, len(values))
+	at := make([]int, len(values))
+	for i, v := range values {
+		at[i] = i
+		if len(keys) == 0 {
+			computed[i] = []any{v}
+			continue
+		}
+		for _, k := range keys {
+			key, err := c.keyOf(v, k.value)
+			if err != nil {
+				return err
+			}
+			computed[i] = append(computed[i], key)
+		}
+	}
+	var failure error
+	compare := func(a, b int) int {
+		for i := range computed[a] {
+			x, y := computed[a][i], computed[b][i]
+			n := c.rank(x, y, &failure)
+			if descending := c.is("descending") && len(keys) == 0 || len(keys) > 0 && keys[i].descending; descending {
+				n = -n
+			}
+			if n != 0 {
+				return n
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(at, compare)
+	if failure != nil {
+		return failure
+	}
+	for n, i := range at {
+		if c.is("unique") && n > 0 && compare(at[n-1], i) == 0 {
+			continue
+		}
+		if err := c.emit(values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rank orders any two values.
+func (c *call) rank(x, y any, failure *error) int {
+	_, numX := float(x)
+	_, numY := float(y)
+	_, textX := x.(string)
+	_, textY := y.(string)
+	if textX || textY || numX != numY {
+		if _, isTime := x.(time_); !isTime {
+			return strings.Compare(strings.ToLower(text(x)), strings.ToLower(text(y)))
+		}
+	}
+	n, err := c.order(x, y, false)
+	if err != nil && failed(err) == nil {
+		*failure = err
+	}
+	return n
+}
+
+func groupObject(c *call) error {
+	type group struct {
+		name  string
+		value any
+		items []any
+	}
+	var order []*group
+	found := map[string]*group{}
+	for _, v := range c.objects("inputobject") {
+		key, parts := any(v), []string{}
+		for _, by := range list(c.given["property"]) {
+			k, err := c.keyOf(v, by)
+			if err != nil {
+				return err
+			}
+			key = k
+			parts = append(parts, text(k))
+		}
+		name := strings.Join(parts, ", ")
+		if len(parts) == 0 {
+			name = text(v)
+		}
+		g := found[strings.ToLower(name)]
+		if g == nil {
+			g = &group{name: name, value: key}
+			found[strings.ToLower(name)] = g
+			order = append(order, g)
+		}
+		g.items = append(g.items, v)
+	}
+	if c.is("ashashtable") {
+		h := newHash()
+		for _, g := range order {
+			h.set(g.name, newArray(g.items...))
+		}
+		return c.emit(h)
+	}
+	for _, g := range order {
+		shown := []string{"Count", "Name", "Group"}
+		if c.is("noelement") {
+			shown = shown[:2]
+		}
+		o := system("Microsoft.PowerShell.Commands.GroupInfo", shown, "Count", int64(len(g.items)), "Name", g.name, "Group", newArray(g.items...), "Values", newArray(g.value))
+		if err := c.emit(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureObject(c *call) error {
+	values := c.objects("inputobject")
+	if c.is("line") || c.is("word") || c.is("character") {
+		return measureText(c, values)
+	}
+	count, sum, low, high := 0, 0.0, math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if c.has("property") {
+			got, err := c.property(v, c.textOf("property"))
+			if err != nil {
+				return err
+			}
+			if got == nil {
+				continue
+			}
+			v = got
+		}
+		count++
+		if !c.is("sum") && !c.is("average") && !c.is("maximum") && !c.is("minimum") {
+			continue
+		}
+		f, ok := float(v)
+		if !ok {
+			return c.fault(broken("RuntimeException", "NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand", "Input object \"%s\" is not numeric.", text(v)))
+		}
+		sum, low, high = sum+f, min(low, f), max(high, f)
+	}
+	pick := func(name string, f float64) any {
+		if c.is(name) && count > 0 {
+			return whole(f)
+		}
+		return nil
+	}
+	fields := []any{"Count", int64(count), "Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum), "Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", c.given["property"]}
+	o := system("Microsoft.PowerShell.Commands.GenericMeasureInfo", nil, fields...)
+	o.closed = false
+	return c.emit(o)
+}
+
+func measureText(c *call, values []any) error {
+	count, words, characters := int64(0), int64(0), int64(0)
+	for _, v := range values {
+		s := text(v)
+		count += int64(max(len(lines(s)), 1))
+		words += int64(len(strings.Fields(s)))
+		characters += int64(len([]rune(s)))
+	}
+	return c.emit(system("Microsoft.PowerShell.Commands.TextMeasureInfo", []string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters", characters, "Property", nil))
+}
+
+func getUnique(c *call) error {
+	for i, v := range c.input {
+		if i > 0 && text(v) == text(c.input[i-1]) {
+			continue
+		}
+		if err := c.emit(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareObject(c *call) error {
+	if c.has("property") || c.is("passthru") {
+		return lacking("-Property and -PassThru of Compare-Object")
+	}
+	left, right := list(c.given["referenceobject"]), list(c.given["differenceobject"])
+	show := func(v any, side string) error {
+		return c.emit(custom(field{"InputObject", v}, field{"SideIndicator", side}))
+	}
+	for _, v := range right {
+		switch {
+		case c.contains(newArray(left...), v, false):
+			if c.is("includeequal") {
+				if err := show(v, "=="); err != nil {
+					return err
+				}
+			}
+		case !c.is("excludedifferent"):
+			if err := show(v, "=>"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, v := range left {
+		if !c.is("excludedifferent") && !c.contains(newArray(right...), v, false) {
+			if err := show(v, "<="); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,339 @@
+package powershell
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+func fileMode(m uint32) fs.FileMode { return fs.FileMode(m) }
+
+var serviceCmdlets = []cmdlet{
+	{name: "Get-Service", parameters: "Name|ServiceName:0 DisplayName Include~ Exclude~ DependentServices? RequiredServices? InputObject", run: getService},
+	{name: "Start-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
+	{name: "Stop-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~ NoWait?~", run: serviceVerb},
+	{name: "Restart-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
+	{name: "Set-Service", parameters: "Name|ServiceName:0 StartupType|StartMode DisplayName Description~ Status InputObject PassThru? Credential~", run: setService},
+	{name: "New-Service", parameters: "Name|ServiceName:0 BinaryPathName|Path:1 DisplayName Description~ StartupType DependsOn~ Credential~", run: newService},
+	{name: "Get-Process", parameters: "Name|ProcessName:0 Id InputObject IncludeUserName?~", run: getProcess},
+	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName Force?~ InputObject PassThru?~", run: stopProcess},
+}
+
+// Rewritten states of a service.
+func state(s machine.Service) string {
+	if s.Running {
+		return "Running"
+	}
+	return "Stopped"
+}
+
+func serviceObject(s machine.Service) *object {
+	return system(kindService, []string{"Status", "Name", "DisplayName"}, "Status", state(s), "Name", s.Name, "DisplayName", s.Display, "StartType", s.Start, "ServiceName", s.Name, "BinaryPathName", s.Path, "CanStop", s.Running, "MachineName", ".")
+}
+
+// services are those that a cmdlet is given, by patterns, or from the pipeline.
+func (c *call) services() ([]machine.Service, error) {
+	names := c.textsOf("name")
+	for _, v := range append(list(c.given["inputobject"]), c.input...) {
+		if o, ok := v.(*object); ok {
+			if n, has := o.get("Name"); has {
+				v = n
+			}
+		}
+		names = append(names, text(v))
+	}
+	var out []machine.Service
+	for _, n := range names {
+		if row, ok := c.m.Services.Get(n); ok {
+			out = append(out, row)
+			continue
+		}
+		found := false
+		for _, row := range c.m.Services.List() {
+			yes, err := like(row.Name, n, false)
+			if err != nil {
+				return nil, err
+			}
+			if yes {
+				out, found = append(out, row), true
+			}
+		}
+		if !found && !strings.ContainsAny(n, "*?[") {
+			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException", "NoServiceFoundForGivenName,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command", "Cannot find any service with service name '%s'.", n)
+			f.target = n
+			if err := c.fault(f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+func getService(c *call) error {
+	if c.is("dependentservices") || c.is("requiredservices") {
+		return lacking("the dependencies of services")
+	}
+	rows := c.m.Services.List()
+	if c.has("name") || c.piped || c.has("inputobject") {
+		var err error
+		if rows, err = c.services(); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if c.has("displayname") {
+			if yes, err := like(row.Display, c.textOf("displayname"), false); err != nil {
+				return err
+			} else if !yes {
+				continue
+			}
+		}
+		if err := c.emit(serviceObject(row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func serviceVerb(c *call) error {
+	rows, err := c.services()
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		switch c.cmd.name {
+		case "Start-Service":
+			err = c.m.Services.Start(row.Name)
+		case "Stop-Service":
+			err = c.m.Services.Stop(row.Name)
+		default:
+			err = c.m.Services.Restart(row.Name)
+		}
+		if err != nil {
+			verb := map[string]string{"Start-Service": "started", "Stop-Service": "stopped", "Restart-Service": "started"}[c.cmd.name]
+			if err := c.fault(serviceFault(row, verb, err)); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.is("passthru") {
+			row, _ = c.m.Services.Get(row.Name)
+			if err := c.emit(serviceObject(row)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func serviceFault(row machine.Service, verb string, err error) error {
+	return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNot"+strings.ToUpper(verb[:1])+verb[1:]+"Service", "Service '%s (%s)' cannot be %s due to the following error: %v", row.Display, row.Name, verb, err)
+}
+
+// startType folds the spellings of PowerShell.
+func startType(s string) (string, bool) {
+	switch strings.ToLower(s) {
+	case "automatic", "auto", "automaticdelayedstart", "2":
+		return machine.Automatic, true
+	case "manual", "demand", "3":
+		return machine.Manual, true
+	case "disabled", "4":
+		return machine.Disabled, true
+	}
+	return "", false
+}
+
+func setService(c *call) error {
+	start := ""
+	if c.has("startuptype") {
+		s, ok := startType(c.textOf("startuptype"))
+		if !ok {
+			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.SetServiceCommand", "Cannot bind parameter 'StartupType'. Cannot convert value \"%s\" to type \"System.ServiceProcess.ServiceStartMode\".", c.textOf("startuptype"))
+		}
+		start = s
+	}
+	rows, err := c.services()
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		err := c.m.Services.Edit(row.Name, func(s *machine.Service) {
+			if start != "" {
+				s.Start = start
+			}
+			if c.has("displayname") {
+				s.Display = c.textOf("displayname")
+			}
+		})
+		switch strings.ToLower(c.textOf("status")) {
+		case "running":
+			err = errors.Join(err, c.m.Services.Start(row.Name))
+		case "stopped":
+			err = errors.Join(err, c.m.Services.Stop(row.Name))
+		case "paused":
+			return lacking("services that pause")
+		}
+		if err != nil {
+			if err := c.fault(serviceFault(row, "configured", err)); err != nil {
+				return err
+			}
+		}
+		if c.is("passthru") {
+			row, _ = c.m.Services.Get(row.Name)
+			if err := c.emit(serviceObject(row)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newService(c *call) error {
+	if err := c.need("name", "binarypathname"); err != nil {
+		return err
+	}
+	row := machine.Service{Name: c.textOf("name"), Display: c.textOf("displayname"), Path: c.textOf("binarypathname"), Start: machine.Automatic}
+	if row.Display == "" {
+		row.Display = row.Name
+	}
+	if c.has("startuptype") {
+		s, ok := startType(c.textOf("startuptype"))
+		if !ok {
+			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.NewServiceCommand", "Cannot bind parameter 'StartupType'. Cannot convert value \"%s\".", c.textOf("startuptype"))
+		}
+		row.Start = s
+	}
+	if err := c.m.Services.Create(row); err != nil {
+		return c.fault(broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotNewService,Microsoft.PowerShell.Commands.NewServiceCommand", "Service '%s (%s)' cannot be created due to the following error: The specified service already exists", row.Display, row.Name))
+	}
+	return c.emit(serviceObject(row))
+}
+
+func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) {
+	n, _ := o.get("Name")
+	id := text(n)
+	var err error
+	switch low {
+	case "start":
+		err = r.m.Services.Start(id)
+	case "stop":
+		err = r.m.Services.Stop(id)
+	case "refresh":
+	case "close", "dispose":
+		return void{}, nil
+	case "delete":
+		return int64(0), r.m.Services.Delete(id)
+	case "waitforstatus":
+		row, _ := r.m.Services.Get(id)
+		if strings.EqualFold(state(row), at(args, 0)) {
+			return void{}, nil
+		}
+		if len(args) < 2 {
+			return nil, lacking("WaitForStatus without a limit on a service that does not change")
+		}
+		d, _ := args[1].(time.Duration)
+		r.skipped += d
+		return nil, broken("System.ServiceProcess.TimeoutException", "TimeoutException", "Time out has expired and the operation has not been completed.")
+	default:
+		return nil, r.noMethod(o, name)
+	}
+	if err != nil {
+		return nil, broken("System.InvalidOperationException", "InvalidOperationException", "Cannot %s service %s on computer '.'.", low, id)
+	}
+	row, _ := r.m.Services.Get(id)
+	o.set("Status", state(row))
+	o.set("StartType", row.Start)
+	return void{}, nil
+}
+
+func (r *run) processes() []*object {
+	var out []*object
+	id := int64(1000)
+	for _, s := range r.m.Services.List() {
+		if !s.Running {
+			continue
+		}
+		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", s.Name, "Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
+		id += 4
+	}
+	return out
+}
+
+func getProcess(c *call) error {
+	for _, id := range list(c.given["id"]) {
+		found := false
+		for _, p := range c.processes() {
+			if v, _ := p.get("Id"); equal(v, id, true) {
+				found = true
+				if err := c.emit(p); err != nil {
+					return err
+				}
+			}
+		}
+		if !found {
+			if err := c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenId,Microsoft.PowerShell.Commands.GetProcessCommand", "Cannot find a process with the process identifier %s.", text(id))); err != nil {
+				return err
+			}
+		}
+	}
+	names := c.textsOf("name")
+	if len(names) == 0 && !c.has("id") {
+		names = []string{"*"}
+	}
+	for _, n := range names {
+		found := false
+		for _, p := range c.processes() {
+			v, _ := p.get("ProcessName")
+			yes, err := like(text(v), n, false)
+			if err != nil {
+				return err
+			}
+			if yes {
+				found = true
+				if err := c.emit(p); err != nil {
+					return err
+				}
+			}
+		}
+		if !found && !strings.ContainsAny(n, "*?") {
+			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.GetProcessCommand", "Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
+			if err := c.fault(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stopProcess ends the process of a service, which stops.
+func stopProcess(c *call) error {
+	names := c.textsOf("name")
+	for _, v := range append(append(list(c.given["inputobject"]), c.input...), list(c.given["id"])...) {
+		for _, p := range c.processes() {
+			id, _ := p.get("Id")
+			n, _ := p.get("ProcessName")
+			if o, ok := v.(*object); ok {
+				v, _ = o.get("Id")
+			}
+			if equal(id, v, true) {
+				names = append(names, text(n))
+			}
+		}
+	}
+	for _, n := range names {
+		if _, ok := c.m.Services.Get(n); !ok {
+			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.StopProcessCommand", "Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
+			if err := c.fault(f); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.m.Services.Stop(n); err != nil {
+			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess", "Cannot stop process \"%s\": %v", n, err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+package powershell
+
+import (
+	"math"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+var systemCmdlets = []cmdlet{
+	{name: "Restart-Computer", parameters: "ComputerName|Cn:0 Force?~ Delay~ Timeout~ Wait?", run: restartComputer},
+	{name: "Stop-Computer", parameters: "Force?~", run: func(*call) error { return lacking("powering off from within the guest (Stop-Computer)") }},
+	{name: "Rename-Computer", parameters: "NewName:0 ComputerName Force?~ Restart? PassThru? DomainCredential LocalCredential", run: renameComputer},
+	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force?~ Restart? NewName~ Options~ PassThru?~ ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?~", run: addComputer},
+	{name: "Get-ComputerInfo", parameters: "Property:0", run: getComputerInfo},
+	{name: "Get-Volume", parameters: "DriveLetter:0", run: getVolume},
+	{name: "Get-PSDrive", parameters: "Name:0 PSProvider", run: getDrive},
+	{name: "Get-Disk", parameters: "Number:0", run: func(*call) error { return lacking("Get-Disk") }},
+	{name: "Get-WindowsFeature", parameters: "Name:0", run: getFeature},
+	{name: "Install-WindowsFeature", parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~ LogPath~", run: installFeature},
+	{name: "Add-WindowsFeature", parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~", run: installFeature},
+	{name: "Get-WindowsOptionalFeature", parameters: "Online?~ FeatureName", run: getOptional},
+	{name: "Enable-WindowsOptionalFeature", parameters: "Online?~ FeatureName All?~ NoRestart?~", run: installFeature},
+	{name: "Get-WindowsCapability", parameters: "Online?~ Name", run: getCapability},
+	{name: "Add-WindowsCapability", parameters: "Online?~ Name Source~", run: addCapability},
+	{name: "Get-CimInstance", parameters: "ClassName:0 Filter Property~ Namespace~ Query", run: getInstance},
+	{name: "Get-WmiObject", parameters: "Class:0 Property:1~ Filter Namespace~ Query", run: getInstance},
+	{name: "Get-HotFix", parameters: "Id:0", run: func(*call) error { return nil }},
+	{name: "Get-TimeZone", parameters: "", run: func(c *call) error {
+		return c.emit(system("System.TimeZoneInfo", []string{"Id", "DisplayName"}, "Id", "UTC", "DisplayName", "(UTC) Coordinated Universal Time", "StandardName", "Coordinated Universal Time"))
+	}},
+	{name: "Get-ExecutionPolicy", parameters: "Scope~", run: func(c *call) error { return c.emit("RemoteSigned") }},
+	{name: "Get-MpPreference", parameters: "", run: func(*call) error { return lacking("the settings of the antivirus (Get-MpPreference)") }},
+	{name: "Get-MpComputerStatus", parameters: "", run: func(*call) error { return lacking("the state of the antivirus (Get-MpComputerStatus)") }},
+}
+
+func restartComputer(c *call) error {
+	if c.has("computername") && !strings.EqualFold(c.textOf("computername"), "localhost") && c.textOf("computername") != "." && !strings.EqualFold(c.textOf("computername"), c.m.ComputerName) {
+		return lacking("restarting another computer")
+	}
+	c.m.RequestReboot()
+	return nil
+}
+
+func renameComputer(c *call) error {
+	if err := c.need("newname"); err != nil {
+		return err
+	}
+	name := c.textOf("newname")
+	if len(name) > 15 {
+		return broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.RenameComputerCommand", "Fail to rename computer '%s' to '%s' because the name is longer than 15 characters.", c.m.ComputerName, name)
+	}
+	if err := c.m.SetHostname(name); err != nil {
+		return broken("System.InvalidOperationException", "FailToRenameComputer", "Fail to rename computer to '%s': %v", name, err)
+	}
+	if c.is("restart") {
+		c.m.RequestReboot()
+		return nil
+	}
+	c.print(c.session.Stdout, "WARNING: The changes will take effect after you restart the computer "+strings.ToUpper(c.m.ComputerName)+".\r\n")
+	return nil
+}
+
+// addComputer fails as in a network without a domain controller, which every simulated
+// network is.
+func addComputer(c *call) error {
+	if c.has("workgroupname") {
+		return lacking("Add-Computer -WorkgroupName")
+	}
+	f := broken("System.InvalidOperationException", "FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand", "Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: The specified domain either does not exist or could not be contacted.", strings.ToUpper(c.m.ComputerName), c.textOf("domainname"))
+	return c.fault(f)
+}
+
+// buildNumber is the third part of a version.
+func buildNumber(build string) string {
+	if parts := strings.Split(build, "."); len(parts) > 2 {
+		return parts[2]
+	}
+	return build
+}
+
+func getComputerInfo(c *call) error {
+	o := system("Microsoft.PowerShell.Commands.ComputerInfo", nil, "CsName", strings.ToUpper(c.m.ComputerName), "WindowsProductName", c.m.Image.Name, "OsName", "Microsoft "+c.m.Image.Name, "OsVersion", c.m.Image.Build, "OsBuildNumber", buildNumber(c.m.Image.Build), "CsModel", "Virtual Machine (simulated by casement)", "CsDNSHostName", c.m.Hostname())
+	if c.has("property") {
+		picked, err := c.pick(o, list(c.given["property"]))
+		if err != nil {
+			return err
+		}
+		return c.emit(picked)
+	}
+	o.shown = []string{"CsName", "WindowsProductName", "OsVersion", "OsBuildNumber", "CsModel"}
+	return c.emit(o)
+}
+
+func (r *run) free() int64 {
+	const gib = 1 << 30
+	return int64(math.Round(127 * gib * r.m.Pulse.Get().Free))
+}
+
+func getVolume(c *call) error {
+	const size = int64(127 << 30)
+	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Volume", []string{"DriveLetter", "FileSystemType", "HealthStatus", "SizeRemaining", "Size"}, "DriveLetter", "C", "FileSystemType", "NTFS", "FileSystem", "NTFS", "HealthStatus", "Healthy", "SizeRemaining", c.free(), "Size", size, "FileSystemLabel", "Windows", "DriveType", "Fixed")
+	if c.has("driveletter") {
+		c.given["driveletter"] = strings.TrimSuffix(c.textOf("driveletter"), ":")
+	}
+	return c.pickInstances([]*object{o}, map[string]string{"driveletter": "DriveLetter"}, "MSFT_Volume")
+}
+
+func getDrive(c *call) error {
+	names := c.textsOf("name")
+	if len(names) == 0 {
+		if !strings.EqualFold(c.textOf("psprovider"), "FileSystem") {
+			return lacking("Get-PSDrive without a name")
+		}
+		names = []string{"C", "D"}
+	}
+	for _, n := range names {
+		up := strings.ToUpper(n)
+		if up != "C" && up != "D" {
+			if err := c.fault(broken("DriveNotFoundException", "GetLocationNoMatchingDrive,Microsoft.PowerShell.Commands.GetPSDriveCommand", "Cannot find drive. A drive with the name '%s' does not exist.", n)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.emit(system("System.Management.Automation.PSDriveInfo", []string{"Name", "Used", "Free", "Provider", "Root"}, "Name", up, "Used", int64(127<<30)-c.free(), "Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// featuresKey keeps the features that scripts have installed.
+const featuresKey = `HKLM\SOFTWARE\Microsoft\casement\Features`
+
+// imageFeatures are those of the image; the others are not installed.
+var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telnet-client": false, "web-server": false, "rsat-ad-powershell": false, "fs-smb1": false, "windows-defender": true, "powershell": true, "net-framework-45-core": true, "wow64-support": true, "snmp-service": false, "nfs-client": false, "multipath-io": false, "dns": false, "ad-domain-services": false, "data-center-bridging": false, "failover-clustering": false, "fs-fileserver": true, "storage-services": true, "web-webserver": false, "rsat": false, "rsat-hyper-v-tools": false, "hyper-v-powershell": false, "hypervisorplatform": false, "microsoft-hyper-v": false, "virtualmachineplatform": false, "smb1protocol": false}
+
+// feature says whether the image knows a feature and whether it is installed.
+func (r *run) feature(name string) (known, installed bool) {
+	installed, known = imageFeatures[strings.ToLower(name)]
+	if _, ok := r.m.Registry().Value(featuresKey, name); ok {
+		installed = true
+	}
+	return known, installed
+}
+
+func getFeature(c *call) error {
+	if !c.has("name") {
+		return lacking("Get-WindowsFeature without a name")
+	}
+	for _, n := range c.textsOf("name") {
+		known, installed := c.feature(n)
+		if !known {
+			return lacking("the feature %s", n)
+		}
+		state := map[bool]string{true: "Installed", false: "Available"}[installed]
+		if err := c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature", []string{"DisplayName", "Name", "InstallState"}, "DisplayName", n, "Name", n, "InstallState", state, "Installed", installed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func getOptional(c *call) error {
+	if !c.has("featurename") {
+		return lacking("Get-WindowsOptionalFeature without -FeatureName")
+	}
+	for _, n := range c.textsOf("featurename") {
+		known, installed := c.feature(n)
+		if !known {
+			return lacking("the feature %s", n)
+		}
+		state := map[bool]string{true: "Enabled", false: "Disabled"}[installed]
+		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"}, "FeatureName", n, "State", state, "RestartNeeded", "Possible")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installFeature keeps that a feature is installed. Those that need it ask for a restart.
+func installFeature(c *call) error {
+	names := append(c.textsOf("name"), c.textsOf("featurename")...)
+	for _, v := range c.input {
+		if o, ok := v.(*object); ok {
+			v, _ = o.get("Name")
+		}
+		names = append(names, text(v))
+	}
+	if len(names) == 0 {
+		return c.need("name")
+	}
+	changed := false
+	for _, n := range names {
+		known, installed := c.feature(n)
+		if !known {
+			return lacking("the feature %s", n)
+		}
+		if installed {
+			continue
+		}
+		changed = true
+		if err := c.m.Registry().Set(featuresKey, n, machine.Value{Kind: "String", Text: "Installed"}); err != nil {
+			return diskError(err, featuresKey)
+		}
+	}
+	if changed {
+		c.mark(c.cmd.name, "the feature is recorded and nothing of it runs")
+	}
+	if changed && c.is("restart") {
+		c.m.RequestReboot()
+	}
+	exit := map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed]
+	needed := map[bool]string{true: "Yes", false: "No"}[changed]
+	if strings.HasPrefix(c.cmd.name, "Enable") {
+		return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", changed))
+	}
+	return c.emit(system("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult", []string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true, "RestartNeeded", needed, "ExitCode", exit, "FeatureResult", newArray()))
+}
+
+// capabilities are those of the image.
+var capabilities = map[string]bool{"openssh.server~~~~0.0.1.0": true, "openssh.client~~~~0.0.1.0": true}
+
+func getCapability(c *call) error {
+	found := false
+	for n, installed := range capabilities {
+		if yes, err := like(n, c.textOf("name"), false); err != nil {
+			return err
+		} else if !yes && c.has("name") {
+			continue
+		}
+		found = true
+		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedCapabilityObject", []string{"Name", "State"}, "Name", strings.Replace(n, "openssh", "OpenSSH", 1), "State", map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return lacking("the capability %s", c.textOf("name"))
+	}
+	return nil
+}
+
+func addCapability(c *call) error {
+	if !capabilities[strings.ToLower(c.textOf("name"))] {
+		return lacking("the capability %s", c.textOf("name"))
+	}
+	return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", false))
+}
+
+// getInstance answers for the few classes of WMI that bootstrap scripts ask.
+func getInstance(c *call) error {
+	class := c.textOf("classname") + c.textOf("class")
+	if c.has("query") {
+		return lacking("queries of WMI")
+	}
+	var o *object
+	switch strings.ToLower(class) {
+	case "win32_operatingsystem":
+		o = system("Win32_OperatingSystem", []string{"Caption", "Version", "BuildNumber"}, "Caption", "Microsoft "+c.m.Image.Name, "Version", strings.Join(firstParts(c.m.Image.Build, 3), "."), "BuildNumber", buildNumber(c.m.Image.Build), "OSArchitecture", "64-bit", "CSName", strings.ToUpper(c.m.ComputerName), "SystemDrive", "C:", "WindowsDirectory", `C:\Windows`, "ProductType", int64(3))
+	case "win32_computersystem":
+		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name", strings.ToUpper(c.m.ComputerName), "Domain", "WORKGROUP", "PartOfDomain", false, "Workgroup", "WORKGROUP", "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName", c.m.Hostname())
+	case "win32_service":
+		return c.serviceInstances()
+	case "win32_logicaldisk":
+		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace", c.free(), "Size", int64(127<<30), "DriveType", int64(3))
+	default:
+		return lacking("the WMI class %s", class)
+	}
+	if c.has("filter") {
+		return lacking("-Filter on %s", class)
+	}
+	return c.emit(o)
+}
+
+func firstParts(s string, n int) []string {
+	parts := strings.Split(s, ".")
+	return parts[:min(n, len(parts))]
+}
+
+func (c *call) serviceInstances() error {
+	wanted := ""
+	if c.has("filter") {
+		k, v, ok := strings.Cut(c.textOf("filter"), "=")
+		if !ok || !strings.EqualFold(strings.TrimSpace(k), "name") {
+			return lacking("this -Filter of Win32_Service")
+		}
+		wanted = strings.Trim(strings.TrimSpace(v), `'"`)
+	}
+	for _, s := range c.m.Services.List() {
+		if wanted != "" && !strings.EqualFold(s.Name, wanted) {
+			continue
+		}
+		mode := map[string]string{machine.Automatic: "Auto", machine.Manual: "Manual", machine.Disabled: "Disabled"}[s.Start]
+		if err := c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State", state(s), "StartMode", mode, "PathName", s.Path, "DisplayName", s.Display, "Status", "OK")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restart says whether a script is the image's own, which makes the kubelet's service
+// again with the flags of kubeadm.
+func restart(r *run, file string) bool {
+	return strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && r.m.Root.Exists(file)
+}
+
+func (r *run) restartKubelet() error {
+	if err := r.m.Services.Restart("kubelet"); err != nil {
+		return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotStartService", "Service 'kubelet (kubelet)' cannot be started due to the following error: %v", err)
+	}
+	return nil
+}

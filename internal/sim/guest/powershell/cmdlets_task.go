@@ -1,0 +1,109 @@
+package powershell
+
+import (
+	"encoding/json"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+var taskCmdlets = []cmdlet{
+	{name: "New-ScheduledTaskAction", parameters: "Execute:0 Argument:1 WorkingDirectory:2 Id~", run: taskPart("Execute", "Argument", "WorkingDirectory")},
+	{name: "New-ScheduledTaskTrigger", parameters: "AtStartup? AtLogOn? Once? Daily? Weekly? At RepetitionInterval RepetitionDuration~ RandomDelay~ DaysInterval~ User~ DaysOfWeek~", run: taskPart("AtStartup", "AtLogOn", "Once", "Daily", "At")},
+	{name: "New-ScheduledTaskPrincipal", parameters: "UserId:0 LogonType~ RunLevel~ GroupId~", run: taskPart("UserId")},
+	{name: "New-ScheduledTaskSettingsSet", parameters: "AllowStartIfOnBatteries?~ DontStopIfGoingOnBatteries?~ StartWhenAvailable?~ RestartCount~ RestartInterval~ ExecutionTimeLimit~ MultipleInstances~ Hidden?~ Compatibility~ DontStopOnIdleEnd?~ RunOnlyIfNetworkAvailable?~ DisallowHardTerminate?~ Priority~", run: taskPart()},
+	{name: "New-ScheduledTask", parameters: "Action:0 Trigger:1 Principal:2~ Settings:3~ Description~", run: taskPart("Action", "Trigger")},
+	{name: "Register-ScheduledTask", parameters: "TaskName|Name:0 Action Trigger Principal~ Settings~ InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force? Xml", run: registerTask},
+	{name: "Get-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: getTask},
+	{name: "Unregister-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: unregisterTask},
+	{name: "Start-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: func(*call) error { return lacking("the run of scheduled tasks (Start-ScheduledTask)") }},
+	{name: "Stop-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: func(*call) error { return lacking("the run of scheduled tasks (Stop-ScheduledTask)") }},
+	{name: "Set-ScheduledTask", parameters: "TaskName|Name:0", run: func(*call) error { return lacking("Set-ScheduledTask") }},
+	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList Name", run: func(*call) error { return lacking("jobs (Start-Job)") }},
+}
+
+// taskPart makes a part of a task with the parameters that are kept of it.
+func taskPart(kept ...string) func(*call) error {
+	return func(c *call) error {
+		o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Task", nil)
+		for _, name := range kept {
+			o.set(name, c.given[strings.ToLower(name)])
+		}
+		o.shown = kept
+		return c.emit(o)
+	}
+}
+
+const tasksKey = `HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Schedule\TaskCache\Tree`
+
+// task is what is kept of a scheduled task.
+type task struct {
+	Execute, Argument string
+	AtStartup         bool
+}
+
+// registerTask keeps a task. Its triggers are not simulated: nothing runs it.
+func registerTask(c *call) error {
+	if c.has("xml") {
+		return lacking("-Xml of Register-ScheduledTask")
+	}
+	name := c.textOf("taskname")
+	if _, ok := c.m.Registry().Key(tasksKey + `\` + name); ok && !c.is("force") {
+		return c.fault(broken("Microsoft.Management.Infrastructure.CimException", "HRESULT 0x800700b7,Register-ScheduledTask", "Cannot create a file when that file already exists."))
+	}
+	action, trigger := c.given["action"], c.given["trigger"]
+	if o, ok := c.given["inputobject"].(*object); ok {
+		action, _ = o.get("Action")
+		trigger, _ = o.get("Trigger")
+	}
+	kept := task{}
+	if o, ok := action.(*object); ok {
+		execute, _ := o.get("Execute")
+		argument, _ := o.get("Argument")
+		kept.Execute, kept.Argument = text(execute), text(argument)
+	}
+	if o, ok := trigger.(*object); ok {
+		v, _ := o.get("AtStartup")
+		kept.AtStartup = truth(v)
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	if err := c.m.Registry().Set(tasksKey+`\`+name, "casement", machine.Value{Kind: "String", Text: string(data)}); err != nil {
+		return diskError(err, tasksKey)
+	}
+	c.mark("Register-ScheduledTask", "the task is kept and nothing runs it")
+	return c.emit(taskObject(name))
+}
+
+func taskObject(name string) *object {
+	return system("Microsoft.Management.Infrastructure.CimInstance#Root/Microsoft/Windows/TaskScheduler/MSFT_ScheduledTask", []string{"TaskPath", "TaskName", "State"}, "TaskPath", `\`, "TaskName", name, "State", "Ready")
+}
+
+func getTask(c *call) error {
+	var all []*object
+	for _, name := range c.m.Registry().Children(tasksKey) {
+		all = append(all, taskObject(name))
+	}
+	if !c.has("taskname") {
+		return lacking("the tasks of the image; name a task")
+	}
+	return c.pickInstances(all, map[string]string{"taskname": "TaskName"}, "MSFT_ScheduledTask")
+}
+
+func unregisterTask(c *call) error {
+	name := c.textOf("taskname")
+	if err := c.m.Registry().Delete(tasksKey + `\` + name); err != nil {
+		return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_TaskName,Unregister-ScheduledTask", "No MSFT_ScheduledTask objects found with property 'TaskName' equal to '%s'.  Verify the value of the property and retry.", name))
+	}
+	return nil
+}
+
+func (c *call) keepMembers(group string, members []string) error {
+	kept := members
+	if strings.EqualFold(group, "Administrators") && len(kept) > 0 && c.m.AdminUsername != "" {
+		kept = kept[1:]
+	}
+	return diskError(c.m.Registry().Set(groupsKey+group, "members", machine.Value{Kind: "MultiString", List: kept}), group)
+}

@@ -1,0 +1,375 @@
+package powershell
+
+import (
+	"encoding/xml"
+	"fmt"
+	"math"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// typeNames are the types that the simulation knows, by their short names.
+var typeNames = map[string]string{
+	"string": "System.String", "int": "System.Int32", "int32": "System.Int32", "int16": "System.Int16", "uint16": "System.UInt16", "uint32": "System.UInt32", "long": "System.Int64", "int64": "System.Int64", "uint64": "System.UInt64",
+	"double": "System.Double", "float": "System.Single", "single": "System.Single", "decimal": "System.Decimal", "bool": "System.Boolean", "boolean": "System.Boolean", "char": "System.Char", "byte": "System.Byte",
+	"datetime": "System.DateTime", "timespan": "System.TimeSpan", "array": "System.Array", "hashtable": "System.Collections.Hashtable", "object": "System.Object", "regex": "System.Text.RegularExpressions.Regex", "text.regularexpressions.regex": "System.Text.RegularExpressions.Regex",
+	"guid": "System.Guid", "version": "System.Version", "uri": "System.Uri", "scriptblock": "System.Management.Automation.ScriptBlock", "switch": "System.Management.Automation.SwitchParameter", "pscustomobject": customKind, "psobject": customKind,
+	"math": "System.Math", "convert": "System.Convert", "environment": "System.Environment", "io.file": "System.IO.File", "io.path": "System.IO.Path", "io.directory": "System.IO.Directory", "type": "System.Type",
+	"text.encoding": "System.Text.Encoding", "net.dns": "System.Net.Dns", "net.ipaddress": "System.Net.IPAddress", "ipaddress": "System.Net.IPAddress", "void": "System.Void", "ordered": "System.Collections.Specialized.OrderedDictionary",
+	"collections.arraylist": "System.Collections.ArrayList", "collections.hashtable": "System.Collections.Hashtable", "pscredential": "System.Management.Automation.PSCredential", "management.automation.pscredential": "System.Management.Automation.PSCredential",
+	"securestring": "System.Security.SecureString", "security.securestring": "System.Security.SecureString", "net.servicepointmanager": "System.Net.ServicePointManager", "valuetype": "System.ValueType", "text.stringbuilder": "System.Text.StringBuilder",
+	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient", "diagnostics.stopwatch": "System.Diagnostics.Stopwatch", "collections.idictionary": "System.Collections.IDictionary",
+	"io.fileinfo": kindFile, "io.directoryinfo": kindDirectory, "serviceprocess.servicecontroller": kindService, "management.automation.errorrecord": "System.Management.Automation.ErrorRecord", "collections.ienumerable": "System.Collections.IEnumerable", "collections.ilist": "System.Collections.IList",
+	"management.automation.switchparameter": "System.Management.Automation.SwitchParameter", "management.automation.pscustomobject": customKind, "xml": "System.Xml.XmlDocument", "net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
+}
+
+// typeName is a type's full name.
+func typeName(name string) string {
+	if base, ok := strings.CutSuffix(name, "[]"); ok {
+		return typeName(base) + "[]"
+	}
+	if full, ok := typeNames[name]; ok {
+		return full
+	}
+	return name
+}
+
+func cannot(v any, kind string) error {
+	return broken("RuntimeException", "ConvertToFinalInvalidCastException", "Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
+}
+
+// convert is a cast to a type in lower case.
+func (r *run) convert(kind string, v any) (any, error) {
+	v = plain(v)
+	if base, ok := strings.CutSuffix(kind, "[]"); ok {
+		return r.convertAll(base, v)
+	}
+	switch kind {
+	case "object", "psobject":
+		return v, nil
+	case "string":
+		if a, ok := v.(*array); ok && len(a.items) == 1 {
+			return r.text(a.items[0])
+		}
+		return r.text(v)
+	case "int", "int32", "long", "int64", "int16", "uint16", "uint32", "uint64", "byte", "sbyte":
+		return r.bounded(kind, v)
+	case "double", "float", "single", "decimal":
+		return toFloat(kind, v)
+	case "bool", "boolean", "switch", "management.automation.switchparameter":
+		if s, ok := v.(string); ok && kind == "switch" {
+			return nil, cannot(s, kind)
+		}
+		return truth(v), nil
+	case "char":
+		return toChar(v)
+	case "datetime":
+		return toTime(v)
+	case "timespan":
+		return toSpan(v)
+	case "guid":
+		if s := strings.ToLower(strings.Trim(text(v), "{}")); len(s) == 36 && strings.Count(s, "-") == 4 {
+			return guid(s), nil
+		}
+		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocation", "Cannot convert value \"%s\" to type \"System.Guid\". Error: \"Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).\"", text(v))
+	case "version":
+		return toVersion(text(v))
+	case "array":
+		return newArray(list(v)...), nil
+	case "hashtable", "collections.hashtable", "collections.idictionary":
+		if h, ok := v.(*hashtable); ok || v == nil {
+			return h, nil
+		}
+		return nil, cannot(v, kind)
+	case "pscustomobject", "management.automation.pscustomobject":
+		return customOf(v), nil
+	case "scriptblock":
+		if f, ok := v.(function); ok {
+			return f, nil
+		}
+		return nil, cannot(v, kind)
+	case "void":
+		return void{}, nil
+	case "uri":
+		return uriOf(text(v))
+	case "ipaddress", "net.ipaddress":
+		return toAddress(v)
+	case "regex", "text.regularexpressions.regex":
+		return &object{kind: "System.Text.RegularExpressions.Regex", closed: true, fields: []field{{"text", text(v)}}}, nil
+	case "securestring", "security.securestring":
+		if s, ok := v.(secret); ok {
+			return s, nil
+		}
+		return nil, cannot(v, kind)
+	case "collections.arraylist":
+		a := newArray(append([]any(nil), list(v)...)...)
+		a.kind = "System.Collections.ArrayList"
+		return a, nil
+	case "type":
+		if t, ok := v.(typeValue); ok {
+			return t, nil
+		}
+		return typeValue{typeKey(text(v))}, nil
+	case "xml":
+		return nil, lacking("XML documents ([xml])")
+	}
+	if isType(v, kind) {
+		return v, nil
+	}
+	if strings.Contains(kind, "generic.list[") {
+		a := newArray(append([]any(nil), list(v)...)...)
+		a.kind = "System.Collections.Generic.List`1"
+		return a, nil
+	}
+	if err := known(kind); err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, nil
+	}
+	return nil, lacking("a cast to [%s]", kind)
+}
+
+func (r *run) convertAll(kind string, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	if b, ok := v.([]byte); ok && kind == "byte" {
+		return b, nil
+	}
+	if s, ok := v.(string); ok && kind == "char" {
+		out := newArray()
+		for _, c := range s {
+			out.items = append(out.items, char(c))
+		}
+		return out, r.take(16 * len(s))
+	}
+	out := newArray()
+	out.kind = typeName(kind) + "[]"
+	for _, item := range list(v) {
+		c, err := r.convert(kind, item)
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, c)
+	}
+	if kind == "byte" {
+		data := make([]byte, len(out.items))
+		for i, item := range out.items {
+			n, _ := item.(int64)
+			data[i] = byte(n)
+		}
+		return data, nil
+	}
+	return out, nil
+}
+
+var ranges = map[string][2]float64{
+	"int": {math.MinInt32, math.MaxInt32}, "int32": {math.MinInt32, math.MaxInt32}, "int16": {math.MinInt16, math.MaxInt16}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32}, "byte": {0, 255}, "sbyte": {-128, 127},
+}
+
+// bounded converts to an integer of a size. Halves go to the even neighbour.
+func (r *run) bounded(kind string, v any) (any, error) {
+	n, err := r.integer(v)
+	if err != nil {
+		if f := failed(err); f != nil {
+			f.exception.message = fmt.Sprintf("Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"", text(v), typeName(kind))
+		}
+		return nil, err
+	}
+	if bounds, ok := ranges[kind]; ok && (float64(n) < bounds[0] || float64(n) > bounds[1]) {
+		return nil, broken("RuntimeException", "InvalidCastIConvertible", "Cannot convert value \"%s\" to type \"%s\". Error: \"Value was either too large or too small for an %s.\"", text(v), typeName(kind), strings.TrimPrefix(typeName(kind), "System."))
+	}
+	return n, nil
+}
+
+func (r *run) integer(v any) (int64, error) {
+	if e, ok := v.(*array); ok && len(e.items) == 1 {
+		v = e.items[0]
+	}
+	n, err := r.numeric(v)
+	if err != nil {
+		return 0, err
+	}
+	switch n := n.(type) {
+	case int64:
+		return n, nil
+	case float64:
+		if math.IsNaN(n) || math.Abs(n) >= 1<<63 {
+			return 0, cannot(v, "int64")
+		}
+		return int64(math.RoundToEven(n)), nil
+	}
+	return 0, nil
+}
+
+func toFloat(kind string, v any) (any, error) {
+	if v == nil {
+		return float64(0), nil
+	}
+	f, ok := float(v)
+	if !ok {
+		return nil, broken("RuntimeException", "InvalidCastFromStringToDoubleOrSingle", "Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"", text(v), typeName(kind))
+	}
+	return f, nil
+}
+
+// parseNumber reads a number within a text, as casts do.
+func parseNumber(s string) (float64, bool) {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0, true
+	}
+	if h, ok := strings.CutPrefix(strings.ToLower(s), "0x"); ok {
+		n, err := strconv.ParseInt(h, 16, 64)
+		return float64(n), err == nil
+	}
+	low := strings.ToLower(s)
+	if len(low) > 2 {
+		if times, ok := multiples[low[len(low)-2:]]; ok {
+			f, err := strconv.ParseFloat(low[:len(low)-2], 64)
+			return f * times, err == nil
+		}
+	}
+	if strings.ContainsAny(low, "xpn_") || strings.Contains(low, "inf") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+	return f, err == nil
+}
+
+func toChar(v any) (any, error) {
+	switch v := v.(type) {
+	case char:
+		return v, nil
+	case int64:
+		if v >= 0 && v <= 0xffff {
+			return char(v), nil
+		}
+	case string:
+		if runes := []rune(v); len(runes) == 1 {
+			return char(runes[0]), nil
+		}
+	}
+	return nil, cannot(v, "char")
+}
+
+// timeForms are those in which a date is read.
+var timeForms = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
+	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04", "3:04 PM", "3:04PM", "3pm", "3am",
+}
+
+func toTime(v any) (time.Time, error) {
+	switch v := v.(type) {
+	case time.Time:
+		return v, nil
+	case int64:
+		return time.Time{}.Add(time.Duration(v) * 100), nil
+	case string:
+		for _, form := range timeForms {
+			if t, err := time.Parse(form, strings.TrimSpace(v)); err == nil {
+				return t.UTC(), nil
+			}
+		}
+	}
+	return time.Time{}, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot convert value \"%s\" to type \"System.DateTime\". Error: \"String was not recognized as a valid DateTime.\"", text(v))
+}
+
+func toSpan(v any) (time.Duration, error) {
+	switch v := v.(type) {
+	case time.Duration:
+		return v, nil
+	case int64:
+		return time.Duration(v) * 100, nil
+	case string:
+		days, rest, ok := strings.Cut(v, ".")
+		if !ok || !strings.Contains(rest, ":") {
+			days, rest = "0", v
+		}
+		if parts := strings.Split(rest, ":"); len(parts) == 2 || len(parts) == 3 {
+			total, scale := 0.0, []float64{3600, 60, 1}
+			for i, part := range parts {
+				n, err := strconv.ParseFloat(part, 64)
+				if err != nil {
+					return 0, cannot(v, "timespan")
+				}
+				total += n * scale[i]
+			}
+			d, err := strconv.ParseFloat(days, 64)
+			if err == nil {
+				return time.Duration((total + d*86400) * float64(time.Second)), nil
+			}
+		} else if n, err := strconv.Atoi(v); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return 0, cannot(v, "timespan")
+}
+
+// toVersion reads two to four numbers.
+func toVersion(s string) (any, error) {
+	parts := strings.Split(s, ".")
+	o := system("System.Version", nil)
+	names := []string{"Major", "Minor", "Build", "Revision"}
+	if len(parts) < 2 || len(parts) > 4 {
+		return nil, cannot(s, "version")
+	}
+	for i, name := range names {
+		n := int64(-1)
+		if i < len(parts) {
+			v, err := strconv.ParseUint(parts[i], 10, 31)
+			if err != nil {
+				return nil, cannot(s, "version")
+			}
+			n = int64(v)
+		}
+		o.set(name, n)
+	}
+	o.set("text", s)
+	return o, nil
+}
+
+func versionText(v any) any {
+	if o, ok := v.(*object); ok {
+		if s, ok := o.get("text"); ok {
+			return s
+		}
+	}
+	return v
+}
+
+// orderVersions compares numbers between dots.
+func orderVersions(a, b string) int {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(x), len(y)) {
+		n, m := -1, -1
+		if i < len(x) {
+			n, _ = strconv.Atoi(x[i])
+		}
+		if i < len(y) {
+			m, _ = strconv.Atoi(y[i])
+		}
+		if n != m {
+			return map[bool]int{true: 1, false: -1}[n > m]
+		}
+	}
+	return 0
+}
+
+func toAddress(v any) (any, error) {
+	a, err := netip.ParseAddr(text(v))
+	if err != nil {
+		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot convert value \"%s\" to type \"System.Net.IPAddress\". Error: \"An invalid IP address was specified.\"", text(v))
+	}
+	family := "InterNetwork"
+	if a.Is6() {
+		family = "InterNetworkV6"
+	}
+	bytes := a.AsSlice()
+	return system(kindIPAddress, nil, "IPAddressToString", a.String(), "AddressFamily", family, "text", a.String(), "bytes", bytes), nil
+}
+
+var _ = xml.Name{}

@@ -1,0 +1,155 @@
+package powershell
+
+import (
+	"bytes"
+	"encoding/base64"
+	endian "encoding/binary"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// encode is text in an encoding of Windows PowerShell; start says that the file begins
+// with it, where some have a mark.
+func encode(s, encoding string, start bool) []byte {
+	switch strings.ToLower(encoding) {
+	case "unicode", "string", "unknown", "utf-16", "utf-16le":
+		out := utf16Bytes(s, endian.LittleEndian)
+		if start {
+			return append([]byte{0xff, 0xfe}, out...)
+		}
+		return out
+	case "bigendianunicode":
+		out := utf16Bytes(s, endian.BigEndian)
+		if start {
+			return append([]byte{0xfe, 0xff}, out...)
+		}
+		return out
+	case "utf8":
+		if start {
+			return append([]byte{0xef, 0xbb, 0xbf}, s...)
+		}
+	case "ascii":
+		out := make([]byte, 0, len(s))
+		for _, c := range s {
+			if c > 127 {
+				c = '?'
+			}
+			out = append(out, byte(c))
+		}
+		return out
+	case "default", "ansi", "oem", "":
+		out := make([]byte, 0, len(s))
+		for _, c := range s {
+			if c > 255 {
+				c = '?'
+			}
+			out = append(out, byte(c))
+		}
+		return out
+	}
+	return []byte(s)
+}
+
+type order interface {
+	AppendUint16(b []byte, v uint16) []byte
+}
+
+func utf16Bytes(s string, o order) []byte {
+	out := make([]byte, 0, 2*len(s))
+	for _, u := range utf16.Encode([]rune(s)) {
+		out = o.AppendUint16(out, u)
+	}
+	return out
+}
+
+func fromUTF16(b []byte, o endian.ByteOrder) string {
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = o.Uint16(b[2*i:])
+	}
+	return string(utf16.Decode(units))
+}
+
+// decode is a file's text by its mark, or in the machine's own encoding.
+func decode(b []byte) string {
+	switch {
+	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
+		return fromUTF16(b[2:], endian.LittleEndian)
+	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
+		return fromUTF16(b[2:], endian.BigEndian)
+	case bytes.HasPrefix(b, []byte{0xef, 0xbb, 0xbf}):
+		return string(b[3:])
+	case utf8.Valid(b):
+		return string(b) // most of what is without a mark; real ANSI shows other letters
+	}
+	out := make([]rune, len(b))
+	for i, c := range b {
+		out[i] = rune(c)
+	}
+	return string(out)
+}
+
+// decodeAs is bytes as text of an encoding that a script names.
+func decodeAs(b []byte, encoding string) string {
+	switch encoding {
+	case "unicode":
+		return fromUTF16(b, endian.LittleEndian)
+	case "bigendianunicode":
+		return fromUTF16(b, endian.BigEndian)
+	case "ascii":
+		out := make([]rune, len(b))
+		for i, c := range b {
+			if out[i] = rune(c); c > 127 {
+				out[i] = '?'
+			}
+		}
+		return string(out)
+	case "default":
+		out := make([]rune, len(b))
+		for i, c := range b {
+			out[i] = rune(c)
+		}
+		return string(out)
+	}
+	return strings.ToValidUTF8(string(b), "\ufffd")
+}
+
+// encodings are those that -Encoding takes.
+func encodingOf(v any, otherwise string) (string, error) {
+	if v == nil {
+		return otherwise, nil
+	}
+	if o, ok := v.(*object); ok && o.kind == kindEncoding {
+		name, _ := o.get("name")
+		return text(name), nil
+	}
+	switch low := strings.ToLower(text(v)); low {
+	case "unicode", "string", "unknown", "bigendianunicode", "utf8", "ascii", "default", "oem":
+		return low, nil
+	case "byte":
+		return low, nil
+	case "utf7", "utf32":
+		return "", lacking("the encoding %s", low)
+	}
+	return "", broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter 'Encoding'. Cannot convert value \"%s\" to type \"Microsoft.PowerShell.Commands.FileSystemCmdletProviderEncoding\".", text(v))
+}
+
+// DecodeCommand reads the argument of -EncodedCommand.
+func DecodeCommand(text string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(raw)%2 != 0 {
+		return "", fmt.Errorf("not base64 of UTF-16")
+	}
+	return fromUTF16(raw, endian.LittleEndian), nil
+}
+
+// lines are the lines of a text.
+func lines(s string) []any {
+	var out []any
+	for line := range strings.Lines(s) {
+		out = append(out, strings.TrimRight(line, "\r\n"))
+	}
+	return out
+}

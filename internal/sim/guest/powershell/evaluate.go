@@ -1,0 +1,466 @@
+package powershell
+
+import (
+	"fmt"
+	"strings"
+)
+
+// eval is the value of an expression; nothing is null.
+func (r *run) eval(n node) (any, error) {
+	v, err := r.raw(n)
+	if err != nil {
+		return nil, r.located(err, n)
+	}
+	return plain(v), nil
+}
+
+// raw is the value of an expression, which may be void.
+func (r *run) raw(n node) (any, error) {
+	if err := r.step(); err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case constant:
+		return n.value, nil
+	case variable:
+		return r.get(n)
+	case interpolated:
+		return r.interpolate(n)
+	case hashLiteral:
+		return r.hash(n, false)
+	case arrayLiteral:
+		return r.arrayOf(n)
+	case subexpression:
+		return r.subexpression(n)
+	case parenthesis:
+		return r.value(n.body)
+	case scriptBlock:
+		return function{body: n.body, text: n.text, source: r.source, file: r.file}, nil
+	case typeLiteral:
+		if err := known(n.name); err != nil {
+			return nil, err
+		}
+		return typeValue{n.name}, nil
+	case member:
+		return r.member(n)
+	case invocation:
+		return r.invoke(n)
+	case index:
+		return r.index(n)
+	case unary:
+		return r.unary(n)
+	case step:
+		return r.stepped(n)
+	case cast:
+		return r.cast(n)
+	case binary:
+		return r.binary(n)
+	case redirected:
+		items, err := r.gather(func(out sink) error { return r.redirectedValue(n, out) })
+		return single(items), err
+	}
+	return r.value(n)
+}
+
+func (r *run) interpolate(n interpolated) (any, error) {
+	var b strings.Builder
+	for _, part := range n.parts {
+		v, err := r.eval(part)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.text(v)
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := part.(constant); ok && n.bare {
+			s = c.text
+			if str, isString := c.value.(string); isString {
+				s = str
+			}
+		}
+		if b.Len()+len(s) > maxValue {
+			return nil, r.take(maxValue + 1)
+		}
+		b.WriteString(s)
+	}
+	return b.String(), r.take(b.Len())
+}
+
+func (r *run) hash(n hashLiteral, ordered bool) (any, error) {
+	h := newHash()
+	h.ordered = ordered
+	for i, k := range n.keys {
+		key, err := r.eval(k)
+		if err != nil {
+			return nil, err
+		}
+		if key == nil {
+			return nil, broken("RuntimeException", "InvalidNullKey", "A null key is not allowed in a hash literal.")
+		}
+		if _, ok := h.get(key); ok {
+			return nil, broken("RuntimeException", "DuplicateKeyInHashLiteral", "Duplicate keys '%s' are not allowed in hash literals.", text(key))
+		}
+		v, err := r.value(n.values[i])
+		if err != nil {
+			return nil, err
+		}
+		h.set(key, plain(v))
+	}
+	return h, r.take(32 * len(n.keys))
+}
+
+func (r *run) arrayOf(n arrayLiteral) (any, error) {
+	items := make([]any, len(n.items))
+	for i, item := range n.items {
+		v, err := r.eval(item)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = v
+	}
+	return newArray(items...), r.take(16 * len(items))
+}
+
+func (r *run) subexpression(n subexpression) (any, error) {
+	if !n.list {
+		return r.collect(n.body)
+	}
+	if len(n.body) == 1 { // an array in @( ) is itself
+		if lit, ok := n.body[0].(arrayLiteral); ok {
+			return r.arrayOf(lit)
+		}
+	}
+	items, err := r.gather(func(out sink) error { return r.statements(n.body, out) })
+	return newArray(items...), err
+}
+
+func (r *run) unary(n unary) (any, error) {
+	v, err := r.eval(n.of)
+	if err != nil {
+		return nil, err
+	}
+	switch n.operator {
+	case "-not":
+		return !truth(v), nil
+	case "-":
+		return r.arithmetic("-", int64(0), v)
+	case "+":
+		return r.arithmetic("+", int64(0), v)
+	case "-bnot":
+		i, err := r.integer(v)
+		return ^i, err
+	case "-join":
+		return r.join(v, "")
+	}
+	return r.split(n.operator == "-csplit", v, newArray(`\s+`))
+}
+
+func (r *run) stepped(n step) (any, error) {
+	v, err := r.eval(n.of)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		v = int64(0)
+	}
+	next, err := r.arithmetic("+", v, n.by)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.put(n.of, next); err != nil {
+		return nil, err
+	}
+	if n.before {
+		return next, nil
+	}
+	return v, nil
+}
+
+func (r *run) cast(n cast) (any, error) {
+	if h, ok := n.of.(hashLiteral); ok {
+		switch n.kind {
+		case "ordered":
+			return r.hash(h, true)
+		case "pscustomobject", "psobject", "management.automation.pscustomobject":
+			v, err := r.hash(h, true)
+			if err != nil {
+				return nil, err
+			}
+			return customOf(v), nil
+		}
+	}
+	v, err := r.eval(n.of)
+	if err != nil {
+		return nil, err
+	}
+	return r.convert(n.kind, v)
+}
+
+// customOf makes an object of a hashtable.
+func customOf(v any) any {
+	h, ok := v.(*hashtable)
+	if !ok {
+		return v
+	}
+	o := custom()
+	for _, k := range h.keys {
+		value, _ := h.get(k)
+		o.set(text(k), value)
+	}
+	return o
+}
+
+func (r *run) binary(n binary) (any, error) {
+	left, err := r.eval(n.left)
+	if err != nil {
+		return nil, err
+	}
+	switch n.operator {
+	case "-and", "-or":
+		if truth(left) == (n.operator == "-or") {
+			return n.operator == "-or", nil
+		}
+		right, err := r.eval(n.right)
+		return truth(right), err
+	}
+	if t, ok := n.right.(typeLiteral); ok && (n.operator == "-is" || n.operator == "-isnot" || n.operator == "-as") {
+		return r.typed(n.operator, left, t.name)
+	}
+	right, err := r.eval(n.right)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.operate(n.operator, left, right)
+	return v, r.located(err, n)
+}
+
+// assign runs an assignment, and returns what was assigned.
+func (r *run) assign(a assignment) (any, error) {
+	v, err := r.value(a.value)
+	if err != nil {
+		return nil, err
+	}
+	if a.operator != "=" {
+		old, err := r.eval(a.target)
+		if err != nil {
+			return nil, err
+		}
+		if v, err = r.operate(a.operator[:1], old, plain(v)); err != nil {
+			return nil, r.located(err, a)
+		}
+	}
+	if err := r.put(a.target, v); err != nil {
+		return nil, r.located(err, a)
+	}
+	switch n := a.value.(type) {
+	case command, pipeline:
+		_ = n // a command says itself whether it went well
+	default:
+		r.ok = true
+	}
+	return v, nil
+}
+
+// put writes into a variable, a member, an item, or several of them.
+func (r *run) put(target node, v any) error {
+	switch t := target.(type) {
+	case variable:
+		return r.set(t.name, v)
+	case cast:
+		converted, err := r.convert(t.kind, plain(v))
+		if err != nil {
+			return err
+		}
+		if err := r.put(t.of, converted); err != nil {
+			return err
+		}
+		if inner, ok := t.of.(variable); ok {
+			if c := r.scope.vars[inner.name]; c != nil {
+				c.kind = t.kind
+			}
+		}
+		return nil
+	case arrayLiteral:
+		return r.spread(t, plain(v))
+	case member:
+		return r.putMember(t, plain(v))
+	case index:
+		return r.putIndex(t, plain(v))
+	}
+	return broken("RuntimeException", "InvalidLeftHandSide", "The assignment expression is not valid.")
+}
+
+// spread gives each target an item, and the last one the rest.
+func (r *run) spread(t arrayLiteral, v any) error {
+	items := list(v)
+	for i, target := range t.items {
+		var one any
+		switch {
+		case i >= len(items):
+		case i == len(t.items)-1 && len(items) > len(t.items):
+			one = newArray(items[i:]...)
+		default:
+			one = items[i]
+		}
+		if err := r.put(target, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) putIndex(t index, v any) error {
+	of, err := r.eval(t.of)
+	if err != nil {
+		return err
+	}
+	by, err := r.eval(t.by)
+	if err != nil {
+		return err
+	}
+	switch of := of.(type) {
+	case *hashtable:
+		if by == nil {
+			return broken("RuntimeException", "NullArrayIndex", "Index operation failed; the array index evaluated to null.")
+		}
+		of.set(by, v)
+		return r.take(32)
+	case *array:
+		i, err := r.integer(by)
+		if err != nil {
+			return err
+		}
+		if i < 0 {
+			i += int64(len(of.items))
+		}
+		if i < 0 || i >= int64(len(of.items)) {
+			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException", "Index was outside the bounds of the array.")
+		}
+		of.items[i] = v
+		return nil
+	case []byte:
+		i, err := r.integer(by)
+		if err != nil {
+			return err
+		}
+		n, err := r.integer(v)
+		if err != nil {
+			return err
+		}
+		if i < 0 || i >= int64(len(of)) {
+			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException", "Index was outside the bounds of the array.")
+		}
+		of[i] = byte(n)
+		return nil
+	case nil:
+		return broken("RuntimeException", "NullArray", "Cannot index into a null array.")
+	}
+	return broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
+}
+
+func (r *run) index(n index) (any, error) {
+	of, err := r.eval(n.of)
+	if err != nil {
+		return nil, err
+	}
+	by, err := r.eval(n.by)
+	if err != nil {
+		return nil, err
+	}
+	if h, ok := of.(*hashtable); ok {
+		if keys, many := by.(*array); many {
+			out := newArray()
+			for _, k := range keys.items {
+				v, _ := h.get(k)
+				out.items = append(out.items, v)
+			}
+			return out, nil
+		}
+		v, found := h.get(by)
+		if i, isInt := by.(int64); !found && isInt && h.ordered && i >= 0 && i < int64(len(h.keys)) {
+			v, _ = h.get(h.keys[i])
+		}
+		return v, nil
+	}
+	if at, many := by.(*array); many {
+		out := newArray()
+		for _, one := range at.items {
+			if v, ok, err := r.item(of, one); err != nil {
+				return nil, err
+			} else if ok {
+				out.items = append(out.items, v)
+			}
+		}
+		return out, nil
+	}
+	v, _, err := r.item(of, by)
+	return v, err
+}
+
+// item is one item of a list, a text or a row.
+func (r *run) item(of, by any) (v any, ok bool, err error) {
+	switch o := of.(type) {
+	case nil:
+		return nil, false, broken("RuntimeException", "NullArray", "Cannot index into a null array.")
+	case *object:
+		if o.kind == kindMatches || o.kind == kindGroups || o.kind == kindMatchGroups {
+			return r.groupItem(o, by)
+		}
+	case *hashtable:
+		v, ok := o.get(by)
+		return v, ok, nil
+	}
+	i, err := r.integer(by)
+	if err != nil {
+		return nil, false, err
+	}
+	pick := func(size int) (int, bool) {
+		if i < 0 {
+			i += int64(size)
+		}
+		return int(i), i >= 0 && i < int64(size)
+	}
+	switch o := of.(type) {
+	case string:
+		runes := []rune(o)
+		if at, ok := pick(len(runes)); ok {
+			return char(runes[at]), true, nil
+		}
+	case []byte:
+		if at, ok := pick(len(o)); ok {
+			return int64(o[at]), true, nil
+		}
+	case *array:
+		if at, ok := pick(len(o.items)); ok {
+			return o.items[at], true, nil
+		}
+	case int64, float64, bool, guid, version, function, time_:
+		return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
+	default:
+		if i == 0 {
+			return of, true, nil
+		}
+		if o, ok := of.(*object); ok && o.closed {
+			return nil, false, broken("RuntimeException", "CannotIndex", "Unable to index into an object of type %s.", kindOf(of))
+		}
+	}
+	return nil, false, nil
+}
+
+// known refuses types that the simulation has not.
+func known(name string) error {
+	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") || strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
+		return nil
+	}
+	for prefix := range statics {
+		if strings.HasPrefix(prefix, name+"::") {
+			return nil
+		}
+	}
+	return lacking("the type [%s]", name)
+}
+
+func exceptionType(name string) bool { return strings.HasSuffix(name, "exception") }
+
+var _ = fmt.Sprint

@@ -1,0 +1,138 @@
+package powershell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// failure is an error of PowerShell: an ErrorRecord.
+type failure struct {
+	exception exception
+	id        string
+	// command is the cmdlet that reports it, or nothing.
+	command string
+	target  any
+	details string
+	line    int
+	column  int
+	script  string
+	// ends says that it ends the script unless something catches it: throw, or
+	// ErrorAction Stop.
+	ends bool
+	// quiet says that it has been reported.
+	quiet bool
+}
+
+type exception struct {
+	kind, message string
+	inner         *exception
+}
+
+func (e exception) String() string { return e.kind + ": " + e.message }
+
+// Error is the message alone.
+func (f *failure) Error() string { return f.exception.message }
+
+// String is what a record is as text.
+func (f *failure) String() string {
+	return f.exception.message
+}
+
+// printed is the record as the console shows it. The line of the script is named and
+// not shown, because it can hold secrets.
+func (f *failure) printed() string {
+	var b strings.Builder
+	if f.command != "" {
+		b.WriteString(f.command + " : ")
+	}
+	b.WriteString(f.exception.message + "\r\n")
+	where := "line:"
+	if f.script != "" {
+		where = f.script + ":"
+	}
+	if f.line > 0 {
+		fmt.Fprintf(&b, "At %s%d char:%d\r\n", where, f.line, f.column)
+	}
+	if f.id != "" {
+		fmt.Fprintf(&b, "    + FullyQualifiedErrorId : %s\r\n", f.id)
+	}
+	return b.String()
+}
+
+// broken is a failure that ends its statement.
+func broken(kind, id, format string, a ...any) *failure {
+	if !strings.Contains(kind, ".") {
+		kind = "System.Management.Automation." + kind
+	}
+	return &failure{exception: exception{kind: kind, message: fmt.Sprintf(format, a...)}, id: id}
+}
+
+// unsimulated is what PowerShell has and casement has not. Nothing catches it: the
+// script ends, and its exit code is 1.
+type unsimulated struct {
+	what   string
+	line   int
+	column int
+	script string
+}
+
+// Error names what is missing.
+func (u *unsimulated) Error() string {
+	where := "line:"
+	if u.script != "" {
+		where = u.script + ":"
+	}
+	at := ""
+	if u.line > 0 {
+		at = fmt.Sprintf("\r\nAt %s%d char:%d", where, u.line, u.column)
+	}
+	return "casement does not simulate " + u.what + "; the script ends here" + at
+}
+
+func lacking(format string, a ...any) error { return &unsimulated{what: fmt.Sprintf(format, a...)} }
+
+// LimitError says which bound ended a script.
+type LimitError struct{ Bound string }
+
+// Error names the bound.
+func (e *LimitError) Error() string {
+	return "the script was ended, because it " + e.Bound + " (a bound of the simulation)"
+}
+
+type (
+	exitSignal   struct{ code int }
+	jumpSignal   struct{ word, label string }
+	returnSignal struct{}
+	// stopSignal ends a pipeline whose last stage wants no more.
+	stopSignal struct{ owner any }
+)
+
+func (exitSignal) Error() string   { return "exit" }
+func (j jumpSignal) Error() string { return j.word }
+func (returnSignal) Error() string { return "return" }
+func (stopSignal) Error() string   { return "the pipeline has been stopped" }
+
+// failed is the failure that an error is, or nil for one that is a signal or a bound.
+func failed(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	return nil
+}
+
+// located gives an error of a node its place.
+func (r *run) located(err error, n node) error {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*failure](err); ok && f.line == 0 {
+		f.line, f.column = place(r.source, n.at())
+		f.script = r.file
+	}
+	if u, ok := errors.AsType[*unsimulated](err); ok && u.line == 0 {
+		u.line, u.column = place(r.source, n.at())
+		u.script = r.file
+	}
+	return err
+}

@@ -1,0 +1,398 @@
+package powershell
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"github.com/dlclark/regexp2"
+)
+
+// fileStatics are those of System.IO. Their relative paths are of the process, not of
+// Set-Location, as in .NET.
+var fileStatics = map[string]staticMethod{
+	"io.file::exists": func(r *run, a []any) (any, error) {
+		n := r.own(a, 0)
+		return r.m.Root.Exists(n) && !r.m.Root.IsDir(n), nil
+	},
+	"io.directory::exists": func(r *run, a []any) (any, error) { return r.m.Root.IsDir(r.own(a, 0)), nil },
+	"io.file::readalltext": func(r *run, a []any) (any, error) {
+		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		if err != nil {
+			return nil, fileError(err, r.own(a, 0))
+		}
+		return decode(data), r.take(len(data))
+	},
+	"io.file::readallbytes": func(r *run, a []any) (any, error) {
+		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		if err != nil {
+			return nil, fileError(err, r.own(a, 0))
+		}
+		return data, r.take(len(data))
+	},
+	"io.file::readalllines": func(r *run, a []any) (any, error) {
+		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		if err != nil {
+			return nil, fileError(err, r.own(a, 0))
+		}
+		return newArray(lines(decode(data))...), r.take(2 * len(data))
+	},
+	"io.file::writealltext":   func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), false) },
+	"io.file::appendalltext":  func(r *run, a []any) (any, error) { return r.writeStatic(a, at(a, 1), true) },
+	"io.file::writealllines":  func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), false) },
+	"io.file::appendalllines": func(r *run, a []any) (any, error) { return r.writeStatic(a, joinLines(a), true) },
+	"io.file::writeallbytes": func(r *run, a []any) (any, error) {
+		b, err := bytesOf(first2(a[min(1, len(a)):]))
+		if err != nil {
+			return nil, err
+		}
+		return void{}, fileError(r.m.Root.WriteFile(r.own(a, 0), b, 0o644), r.own(a, 0))
+	},
+	"io.file::delete": func(r *run, a []any) (any, error) {
+		err := r.m.Root.Remove(r.own(a, 0))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return void{}, fileError(err, r.own(a, 0))
+	},
+	"io.file::copy": func(r *run, a []any) (any, error) {
+		data, err := r.m.Root.ReadFile(r.own(a, 0))
+		if err != nil {
+			return nil, fileError(err, r.own(a, 0))
+		}
+		if r.m.Root.Exists(r.own(a, 1)) && !(len(a) > 2 && truth(a[2])) {
+			return nil, broken("System.IO.IOException", "IOException", "The file '%s' already exists.", at(a, 1))
+		}
+		return void{}, fileError(r.m.Root.WriteFile(r.own(a, 1), data, 0o644), r.own(a, 1))
+	},
+	"io.file::move": func(r *run, a []any) (any, error) {
+		return void{}, fileError(r.m.Root.Rename(r.own(a, 0), r.own(a, 1)), r.own(a, 0))
+	},
+	"io.directory::createdirectory": func(r *run, a []any) (any, error) {
+		if err := r.m.Root.MkdirAll(r.own(a, 0)); err != nil {
+			return nil, fileError(err, r.own(a, 0))
+		}
+		return r.fileObject(r.own(a, 0))
+	},
+	"io.directory::delete": func(r *run, a []any) (any, error) {
+		if len(a) > 1 && truth(a[1]) {
+			return void{}, fileError(r.m.Root.RemoveAll(r.own(a, 0)), r.own(a, 0))
+		}
+		return void{}, fileError(r.m.Root.Remove(r.own(a, 0)), r.own(a, 0))
+	},
+	"io.path::combine": func(_ *run, a []any) (any, error) {
+		out := ""
+		for _, item := range a {
+			for _, one := range list(item) {
+				out = combine(out, text(one))
+			}
+		}
+		return out, nil
+	},
+	"io.path::getfilename":      func(_ *run, a []any) (any, error) { return base(at(a, 0)), nil },
+	"io.path::getdirectoryname": func(_ *run, a []any) (any, error) { return parent(at(a, 0)), nil },
+	"io.path::getextension":     func(_ *run, a []any) (any, error) { return extension(at(a, 0)), nil },
+	"io.path::getfilenamewithoutextension": func(_ *run, a []any) (any, error) {
+		return strings.TrimSuffix(base(at(a, 0)), extension(at(a, 0))), nil
+	},
+	"io.path::getfullpath":     func(r *run, a []any) (any, error) { return r.own(a, 0), nil },
+	"io.path::gettemppath":     func(r *run, _ []any) (any, error) { v, _ := r.env("TEMP"); return v + `\`, nil },
+	"io.path::gettempfilename": func(r *run, _ []any) (any, error) { return r.temporary() },
+	"io.path::getrandomfilename": func(r *run, _ []any) (any, error) {
+		g, err := statics["guid::newguid"](r, nil)
+		return text(g)[:8] + "." + text(g)[9:12], err
+	},
+	"io.path::ispathrooted": func(_ *run, a []any) (any, error) {
+		s := at(a, 0)
+		return strings.HasPrefix(s, `\`) || len(s) > 1 && s[1] == ':', nil
+	},
+	"io.path::directoryseparatorchar": func(*run, []any) (any, error) { return char('\\'), nil },
+}
+
+// own is a path of the process's own directory.
+func (r *run) own(a []any, i int) string { return r.m.Root.Abs(r.session.Dir, at(a, i)) }
+
+func joinLines(a []any) string {
+	var b strings.Builder
+	for _, line := range list(first2(a[min(1, len(a)):])) {
+		b.WriteString(text(line) + "\r\n")
+	}
+	return b.String()
+}
+
+func (r *run) writeStatic(a []any, content string, adding bool) (any, error) {
+	encoding := "none"
+	if len(a) > 2 {
+		o, ok := a[2].(*object)
+		if !ok || o.kind != kindEncoding {
+			return nil, lacking("[IO.File] with this encoding")
+		}
+		name, _ := o.get("name")
+		encoding = text(name)
+	}
+	file := r.own(a, 0)
+	data := encode(content, encoding, !adding || !r.m.Root.Exists(file))
+	if encoding == "none" {
+		data = []byte(content)
+	}
+	if err := r.take(len(data)); err != nil {
+		return nil, err
+	}
+	if adding {
+		return void{}, fileError(r.m.Root.AppendFile(file, data, 0o644), file)
+	}
+	return void{}, fileError(r.m.Root.WriteFile(file, data, 0o644), file)
+}
+
+func (r *run) temporary() (any, error) {
+	g, err := statics["guid::newguid"](r, nil)
+	if err != nil {
+		return nil, err
+	}
+	dir, _ := r.env("TEMP")
+	name := combine(dir, "tmp"+strings.ToUpper(text(g)[:4])+".tmp")
+	return name, fileError(r.m.Root.WriteFile(name, nil, 0o644), name)
+}
+
+func combine(a, b string) string {
+	switch {
+	case a == "" || strings.HasPrefix(b, `\`) || strings.HasPrefix(b, "/") || len(b) > 1 && b[1] == ':':
+		return b
+	case b == "":
+		return a
+	case strings.HasSuffix(a, `\`) || strings.HasSuffix(a, "/"):
+		return a + b
+	}
+	return a + `\` + b
+}
+
+func base(p string) string { return p[strings.LastIndexAny(p, `\/`)+1:] }
+
+// parent is the folder of a path, or nothing.
+func parent(p string) string {
+	i := strings.LastIndexAny(p, `\/`)
+	switch {
+	case i < 0:
+		return ""
+	case i == 2 && p[1] == ':' && len(p) > 3:
+		return p[:3]
+	case i == 2 && p[1] == ':':
+		return ""
+	}
+	return p[:i]
+}
+
+func extension(p string) string {
+	name := base(p)
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		return name[i:]
+	}
+	return ""
+}
+
+func escapeRegex(s string) string { return regexp2.Escape(s) }
+
+func regexMatch(r *run, a []any) (any, error) {
+	re, err := pattern(at(a, 1), len(a) < 3)
+	if err != nil {
+		return nil, err
+	}
+	yes, err := re.MatchString(at(a, 0))
+	return yes, late(err)
+}
+
+func matchObject(m *regexp2.Match) *object {
+	groups := newArray()
+	for _, g := range m.Groups() {
+		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group", []string{"Value"}, "Value", g.String(), "Success", len(g.Captures) > 0, "Name", g.Name, "Index", int64(g.Index), "Length", int64(g.Length)))
+	}
+	return system(kindGroups, []string{"Groups", "Success", "Index", "Length", "Value"}, "Groups", system(kindMatchGroups, nil, "items", groups), "Success", true, "Index", int64(m.Index), "Length", int64(m.Length), "Value", m.String(), "items", groups)
+}
+
+func regexFind(r *run, a []any) (any, error) {
+	re, err := pattern(at(a, 1), len(a) < 3)
+	if err != nil {
+		return nil, err
+	}
+	m, err := re.FindStringMatch(at(a, 0))
+	if err != nil {
+		return nil, late(err)
+	}
+	if m == nil {
+		return system(kindGroups, []string{"Success", "Value"}, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Index", int64(0), "Length", int64(0), "Value", ""), nil
+	}
+	return matchObject(m), r.take(len(at(a, 0)))
+}
+
+func regexFindAll(r *run, a []any) (any, error) {
+	re, err := pattern(at(a, 1), len(a) < 3)
+	if err != nil {
+		return nil, err
+	}
+	out := newArray()
+	m, err := re.FindStringMatch(at(a, 0))
+	for err == nil && m != nil {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, matchObject(m))
+		m, err = re.FindNextMatch(m)
+	}
+	return out, late(err)
+}
+
+// make is Type::new and New-Object.
+func (r *run) make(kind string, args []any) (any, error) {
+	switch kind {
+	case "io.memorystream":
+		b, err := bytesOf(first2(args))
+		return system(kindStream, nil, "bytes", b), err
+	case "io.compression.gzipstream":
+		return r.unzip(args)
+	case "io.streamreader":
+		if o, ok := first2(args).(*object); ok {
+			b, _ := o.get("bytes")
+			data, _ := b.([]byte)
+			return system(kindReader, nil, "bytes", data), nil
+		}
+		data, err := r.m.Root.ReadFile(r.own(args, 0))
+		return system(kindReader, nil, "bytes", data), fileError(err, r.own(args, 0))
+	case "text.utf8encoding":
+		name := "none"
+		if len(args) > 0 && truth(args[0]) {
+			name = "utf8"
+		}
+		return system(kindEncoding, nil, "name", name, "EncodingName", "Unicode (UTF-8)"), nil
+	case "text.asciiencoding":
+		return encodingObject("ascii")(r, nil)
+	case "text.unicodeencoding":
+		return encodingObject("unicode")(r, nil)
+	case "text.stringbuilder":
+		return system(kindBuilder, nil, "text", at(args, 0)), nil
+	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]", "collections.generic.list[int]", "collections.generic.list[psobject]", "collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
+		return r.convert(kind, newArray(list(first2(args))...))
+	case "collections.hashtable", "hashtable":
+		return newHash(), nil
+	case "collections.specialized.ordereddictionary":
+		h := newHash()
+		h.ordered = true
+		return h, nil
+	case "object", "psobject", "pscustomobject":
+		return custom(), nil
+	case "net.webclient":
+		return system(kindClient, nil, "Headers", newHash(), "Encoding", nil, "Proxy", nil, "UseDefaultCredentials", false), nil
+	case "uri":
+		return uriOf(at(args, 0))
+	case "guid", "version", "datetime", "timespan":
+		return r.makeValue(kind, args)
+	case "pscredential", "management.automation.pscredential":
+		s, _ := first2(args[min(1, len(args)):]).(secret)
+		return system(kindCredential, []string{"UserName", "Password"}, "UserName", at(args, 0), "Password", s), nil
+	case "security.principal.windowsprincipal":
+		return system("System.Security.Principal.WindowsPrincipal", nil, "Identity", first2(args)), nil
+	case "diagnostics.stopwatch":
+		return statics["diagnostics.stopwatch::startnew"](r, nil)
+	case "string":
+		if len(args) == 2 {
+			return r.texts("*", at(args, 0), args[1])
+		}
+	case "regex", "text.regularexpressions.regex":
+		return r.convert("regex", first2(args))
+	case "random":
+		return system("System.Random", nil, "seed", first2(args)), nil
+	}
+	if exceptionType(kind) {
+		return exception{kind: exceptionName(kind), message: at(args, 0)}, nil
+	}
+	return nil, lacking("an object of [%s]", kind)
+}
+
+var exceptionNames = map[string]string{"exception": "System.Exception", "argumentexception": "System.ArgumentException", "invalidoperationexception": "System.InvalidOperationException", "io.ioexception": "System.IO.IOException", "io.filenotfoundexception": "System.IO.FileNotFoundException"}
+
+func exceptionName(kind string) string {
+	if full, ok := exceptionNames[kind]; ok {
+		return full
+	}
+	return "System." + kind
+}
+
+func (r *run) makeValue(kind string, args []any) (any, error) {
+	if len(args) < 2 {
+		return r.convert(kind, first2(args))
+	}
+	n := make([]int, 7)
+	for i := range min(len(args), 7) {
+		v, err := r.number(args, i)
+		if err != nil {
+			return nil, err
+		}
+		n[i] = v
+	}
+	switch kind {
+	case "datetime":
+		return dateOf(n), nil
+	case "timespan":
+		if len(args) == 3 {
+			n = append([]int{0}, n...)
+		}
+		return durationOf(n), nil
+	case "version":
+		parts := make([]string, len(args))
+		for i := range args {
+			parts[i] = at(args, i)
+		}
+		return toVersion(strings.Join(parts, "."))
+	}
+	return nil, lacking("[%s]::new with these arguments", kind)
+}
+
+// unzip is a GzipStream that decompresses.
+func (r *run) unzip(args []any) (any, error) {
+	if len(args) != 2 || !strings.EqualFold(at(args, 1), "Decompress") {
+		return nil, lacking("compression by GzipStream")
+	}
+	o, ok := args[0].(*object)
+	if !ok {
+		return nil, lacking("a GzipStream of %s", kindOf(args[0]))
+	}
+	b, _ := o.get("bytes")
+	data, _ := b.([]byte)
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, broken("System.IO.InvalidDataException", "InvalidDataException", "The magic number in GZip header is not correct. Make sure you are passing in a GZip stream.")
+	}
+	out, err := io.ReadAll(io.LimitReader(z, maxValue+1))
+	if err != nil {
+		return nil, broken("System.IO.InvalidDataException", "InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
+	}
+	return system(kindZip, nil, "bytes", out), r.take(len(out))
+}
+
+func uriOf(s string) (any, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme == "" {
+		return nil, broken("System.UriFormatException", "UriFormatException", "Invalid URI: The format of the URI could not be determined.")
+	}
+	port := int64(-1)
+	if u.Port() != "" {
+		n, _ := parseNumber(u.Port())
+		port = int64(n)
+	} else if p, ok := map[string]int64{"http": 80, "https": 443, "ftp": 21}[u.Scheme]; ok {
+		port = p
+	}
+	segments := newArray()
+	for part := range strings.SplitAfterSeq(u.EscapedPath(), "/") {
+		if part != "" {
+			segments.items = append(segments.items, part)
+		}
+	}
+	query := u.RawQuery
+	if query != "" {
+		query = "?" + query
+	}
+	return system(kindUri, nil, "Host", u.Hostname(), "Scheme", u.Scheme, "Port", port, "AbsolutePath", u.EscapedPath(), "LocalPath", u.Path, "Query", query, "AbsoluteUri", u.String(), "OriginalString", s, "Segments", segments, "PathAndQuery", u.EscapedPath()+query, "text", u.String()), nil
+}

@@ -1,0 +1,293 @@
+package powershell
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// format is the -f operator: composite formatting of .NET.
+func (r *run) format(left, right any) (any, error) {
+	form, err := r.text(left)
+	if err != nil {
+		return nil, err
+	}
+	args := list(right)
+	if right == nil {
+		args = []any{nil}
+	}
+	return r.composite(form, args)
+}
+
+func (r *run) composite(form string, args []any) (any, error) {
+	bad := func() (any, error) {
+		return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Input string was not in a correct format..")
+	}
+	var b strings.Builder
+	for i := 0; i < len(form); i++ {
+		c := form[i]
+		if (c == '{' || c == '}') && i+1 < len(form) && form[i+1] == c {
+			b.WriteByte(c)
+			i++
+			continue
+		}
+		if c == '}' {
+			return bad()
+		}
+		if c != '{' {
+			b.WriteByte(c)
+			continue
+		}
+		end := strings.IndexByte(form[i:], '}')
+		if end < 0 {
+			return bad()
+		}
+		item, spec, _ := strings.Cut(form[i+1:i+end], ":")
+		i += end
+		at, width, aligned := strings.Cut(item, ",")
+		n, err := strconv.Atoi(strings.TrimSpace(at))
+		if err != nil || n < 0 {
+			return bad()
+		}
+		if n >= len(args) {
+			return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Index (zero based) must be greater than or equal to zero and less than the size of the argument list..")
+		}
+		v, err := r.formatOne(args[n], spec)
+		if err != nil {
+			return nil, err
+		}
+		s := text(v)
+		if aligned {
+			w, err := strconv.Atoi(strings.TrimSpace(width))
+			if err != nil || w > maxItems || w < -maxItems {
+				return bad()
+			}
+			s = fmt.Sprintf("%*s", w, s)
+		}
+		if b.WriteString(s); b.Len() > maxValue {
+			return nil, r.take(b.Len())
+		}
+	}
+	return b.String(), r.take(b.Len())
+}
+
+// formatOne is a value in a format of .NET.
+func (r *run) formatOne(v any, spec string) (any, error) {
+	if spec == "" {
+		return r.text(v)
+	}
+	switch v := v.(type) {
+	case time.Time:
+		return dateFormat(v, spec)
+	case time.Duration:
+		return spanFormat(v, spec)
+	case int64, float64, bool:
+		if _, isBool := v.(bool); isBool {
+			return r.text(v)
+		}
+		return numberFormat(v, spec)
+	case guid:
+		switch strings.ToLower(spec) {
+		case "n":
+			return strings.ReplaceAll(string(v), "-", ""), nil
+		case "d":
+			return string(v), nil
+		case "b":
+			return "{" + string(v) + "}", nil
+		}
+		return nil, lacking("the format %q of GUIDs", spec)
+	}
+	return r.text(v)
+}
+
+func numberFormat(v any, spec string) (any, error) {
+	f, _ := float(v)
+	letter, digits := spec[0]|0x20, -1
+	if len(spec) > 1 {
+		if n, err := strconv.Atoi(spec[1:]); err == nil && n >= 0 && n < 100 {
+			digits = n
+		} else {
+			return customNumber(f, spec)
+		}
+	}
+	n, isInt := v.(int64)
+	switch letter {
+	case 'n':
+		return grouped(f, or(digits, 2)), nil
+	case 'f':
+		return fixed(f, or(digits, 2)), nil
+	case 'p':
+		return grouped(f*100, or(digits, 2)) + " %", nil
+	case 'd':
+		if !isInt {
+			return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Format specifier was invalid..")
+		}
+		if n < 0 {
+			return fmt.Sprintf("-%0*d", max(digits, 1), -n), nil
+		}
+		return fmt.Sprintf("%0*d", max(digits, 1), n), nil
+	case 'x':
+		if !isInt {
+			return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Format specifier was invalid..")
+		}
+		u := uint64(n)
+		if n < 0 && n >= math.MinInt32 {
+			u = uint64(uint32(n))
+		}
+		if spec[0] == 'x' {
+			return fmt.Sprintf("%0*x", max(digits, 1), u), nil
+		}
+		return fmt.Sprintf("%0*X", max(digits, 1), u), nil
+	case 'c':
+		return "$" + grouped(f, or(digits, 2)), nil
+	case 'g', 'r':
+		return number(f), nil
+	}
+	return customNumber(f, spec)
+}
+
+func or(n, otherwise int) int {
+	if n < 0 {
+		return otherwise
+	}
+	return n
+}
+
+// fixed rounds halves away from zero, as .NET Framework does.
+func fixed(f float64, digits int) string {
+	scale := math.Pow(10, float64(digits))
+	if digits <= 15 && math.Abs(f)*scale < 1<<52 {
+		f = math.Round(f*scale) / scale
+	}
+	return strconv.FormatFloat(f, 'f', digits, 64)
+}
+
+func grouped(f float64, digits int) string {
+	s := fixed(f, digits)
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	whole, rest, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	return sign + whole
+}
+
+// customNumber is a format of 0, # and a point.
+func customNumber(f float64, spec string) (any, error) {
+	if strings.Trim(spec, "0#.,%") != "" {
+		return nil, lacking("the number format %q", spec)
+	}
+	percent := strings.Contains(spec, "%")
+	if percent {
+		f *= 100
+		spec = strings.ReplaceAll(spec, "%", "")
+	}
+	whole, part, _ := strings.Cut(spec, ".")
+	s := fixed(f, len(part))
+	if strings.Contains(whole, ",") {
+		s = grouped(f, len(part))
+	}
+	for strings.HasSuffix(part, "#") && strings.HasSuffix(s, "0") && strings.Contains(s, ".") {
+		part, s = part[:len(part)-1], s[:len(s)-1]
+	}
+	s = strings.TrimSuffix(s, ".")
+	integer, rest, point := strings.Cut(s, ".")
+	for len(integer) < strings.Count(whole, "0") {
+		integer = "0" + integer
+	}
+	if integer == "0" && !strings.Contains(whole, "0") {
+		integer = ""
+	}
+	if point {
+		integer += "." + rest
+	}
+	if percent {
+		integer += "%"
+	}
+	return integer, nil
+}
+
+// dateParts are the parts of a date format, the longest first.
+var dateParts = []struct{ from, to string }{
+	{"yyyy", "2006"}, {"yy", "06"}, {"MMMM", "January"}, {"MMM", "Jan"}, {"MM", "01"}, {"M", "1"}, {"dddd", "Monday"}, {"ddd", "Mon"}, {"dd", "02"}, {"d", "2"},
+	{"HH", "15"}, {"hh", "03"}, {"h", "3"}, {"mm", "04"}, {"m", "4"}, {"ss", "05"}, {"s", "5"}, {"tt", "PM"}, {"zzz", "-07:00"}, {"zz", "-07"}, {"K", "Z07:00"},
+}
+
+var standardDates = map[string]string{
+	"d": "1/2/2006", "D": "Monday, January 2, 2006", "t": "3:04 PM", "T": "3:04:05 PM", "g": "1/2/2006 3:04 PM", "G": "1/2/2006 3:04:05 PM", "f": "Monday, January 2, 2006 3:04 PM", "F": "Monday, January 2, 2006 3:04:05 PM",
+	"s": "2006-01-02T15:04:05", "u": "2006-01-02 15:04:05Z", "o": "2006-01-02T15:04:05.0000000Z", "O": "2006-01-02T15:04:05.0000000Z", "R": "Mon, 02 Jan 2006 15:04:05 GMT", "r": "Mon, 02 Jan 2006 15:04:05 GMT",
+}
+
+func dateFormat(t time.Time, spec string) (any, error) {
+	if form, ok := standardDates[spec]; ok {
+		return t.Format(form), nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(spec); {
+		c := spec[i]
+		if c == '\'' || c == '"' {
+			end := strings.IndexByte(spec[i+1:], c)
+			if end < 0 {
+				return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+			}
+			b.WriteString(spec[i+1 : i+1+end])
+			i += end + 2
+			continue
+		}
+		if c == '\\' && i+1 < len(spec) {
+			b.WriteByte(spec[i+1])
+			i += 2
+			continue
+		}
+		if c == 'f' {
+			n := 0
+			for i < len(spec) && spec[i] == 'f' {
+				n, i = n+1, i+1
+			}
+			b.WriteString(fmt.Sprintf("%09d", t.Nanosecond())[:min(n, 9)])
+			continue
+		}
+		if c == 'H' && !strings.HasPrefix(spec[i:], "HH") {
+			b.WriteString(strconv.Itoa(t.Hour()))
+			i++
+			continue
+		}
+		found := false
+		for _, p := range dateParts {
+			if strings.HasPrefix(spec[i:], p.from) {
+				b.WriteString(t.Format(p.to))
+				i += len(p.from)
+				found = true
+				break
+			}
+		}
+		if !found {
+			if isLetter(c) && c != 'T' && c != 'Z' && c != '_' {
+				return nil, lacking("the date format %q", spec)
+			}
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return b.String(), nil
+}
+
+func spanFormat(d time.Duration, spec string) (any, error) {
+	switch spec {
+	case "c", "t", "T", "g":
+		return span(d), nil
+	}
+	out := strings.NewReplacer(`\`, "", "dd", fmt.Sprintf("%02d", int(d.Hours())/24), "hh", fmt.Sprintf("%02d", int(d.Hours())%24), "mm", fmt.Sprintf("%02d", int(d.Minutes())%60), "ss", fmt.Sprintf("%02d", int(d.Seconds())%60)).Replace(spec)
+	if strings.ContainsAny(out, "dhmsfF") {
+		return nil, lacking("the time span format %q", spec)
+	}
+	return out, nil
+}

@@ -1,0 +1,455 @@
+package powershell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+)
+
+// argumentValue is an argument of a command after evaluation.
+type argumentValue struct {
+	parameter string
+	value     any
+	// has says that there is a value; joined that it came as -Name:value.
+	has, joined bool
+	// text is how the argument is written, which a program gets.
+	text string
+	// bare says that it was written without quotes.
+	bare bool
+	// glued says that it follows its parameter without a blank.
+	glued bool
+}
+
+// stage takes what a pipeline gives it.
+type stage interface {
+	begin() error
+	process(v any) error
+	end() error
+}
+
+// pipeline runs stages; what the last one gives goes to out.
+func (r *run) pipeline(p pipeline, out sink) error {
+	if len(p.stages) == 0 {
+		return nil
+	}
+	if err := r.step(); err != nil {
+		return err
+	}
+	r.ok = true
+	stages := make([]stage, len(p.stages))
+	next := out
+	for i := len(p.stages) - 1; i > 0; i-- {
+		c, ok := p.stages[i].(command)
+		if !ok {
+			return r.located(lacking("an expression behind |"), p)
+		}
+		s, err := r.stage(c, next, true)
+		if err != nil {
+			return r.located(err, c)
+		}
+		stages[i], next = s, s.process
+	}
+	for i := len(stages) - 1; i > 0; i-- {
+		if err := stages[i].begin(); err != nil {
+			return r.located(err, p.stages[i])
+		}
+	}
+	err := r.feed(p.stages[0], next)
+	if stop, ok := errors.AsType[stopSignal](err); ok {
+		found := false
+		for _, s := range stages {
+			found = found || s == stop.owner
+		}
+		if found {
+			err = nil
+		}
+	}
+	for i := 1; i < len(stages) && err == nil; i++ {
+		err = r.located(stages[i].end(), p.stages[i])
+	}
+	return err
+}
+
+// feed runs the first stage of a pipeline.
+func (r *run) feed(n node, out sink) error {
+	c, ok := n.(command)
+	if !ok {
+		if rd, ok := n.(redirected); ok {
+			return r.redirectedValue(rd, out)
+		}
+		v, err := r.raw(n)
+		if err != nil {
+			return r.located(err, n)
+		}
+		return each(v, out)
+	}
+	s, err := r.stage(c, out, false)
+	if err == nil {
+		err = s.begin()
+	}
+	if err == nil {
+		err = s.end()
+	}
+	return r.located(err, n)
+}
+
+// redirectedValue runs an expression whose value goes to a file.
+func (r *run) redirectedValue(n redirected, out sink) error {
+	to, finish, err := r.redirect(n.redirects, out)
+	if err != nil {
+		return r.located(err, n)
+	}
+	v, err := r.raw(n.value)
+	if err == nil {
+		err = each(v, to.sinks[1])
+	}
+	return errors.Join(r.located(err, n), finish())
+}
+
+// stage makes the stage that a command is.
+func (r *run) stage(c command, out sink, piped bool) (stage, error) {
+	var to *redirection
+	finish := func() error { return nil }
+	if len(c.redirects) > 0 {
+		var err error
+		if to, finish, err = r.redirect(c.redirects, out); err != nil {
+			return nil, err
+		}
+		out = to.outwards(r)
+	}
+	s, err := r.target(c, out, piped)
+	if err != nil {
+		return nil, errors.Join(err, finish())
+	}
+	if to != nil {
+		s = &redirectedStage{r: r, inner: s, to: to, finish: finish}
+	}
+	return s, nil
+}
+
+// target resolves what a command calls.
+func (r *run) target(c command, out sink, piped bool) (stage, error) {
+	name, err := r.eval(c.name)
+	if err != nil {
+		return nil, err
+	}
+	args, err := r.arguments(c.args)
+	if err != nil {
+		return nil, err
+	}
+	switch v := name.(type) {
+	case function:
+		return &functionStage{r: r, f: v, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
+	case nil:
+		return nil, broken("RuntimeException", "BadExpression", "The expression after '%s' in a pipeline element produced an object that was not valid. It must result in a command name, a script block, or a CommandInfo object.", string(c.operator))
+	case *object:
+		if v.kind == kindCommand {
+			given, _ := v.get("Name")
+			name = text(given)
+		}
+	}
+	return r.named(c, text(name), args, out, piped)
+}
+
+// named finds a command by its name: a function, an alias, a cmdlet, a script or a
+// program.
+func (r *run) named(c command, name string, args []argumentValue, out sink, piped bool) (stage, error) {
+	low := strings.ToLower(name)
+	for range 8 {
+		target, ok := r.alias(low)
+		if !ok {
+			break
+		}
+		low, name = strings.ToLower(target), target
+	}
+	if f, ok := r.function(low); ok {
+		return &functionStage{r: r, f: f, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
+	}
+	if cmd := cmdlets[low]; cmd != nil {
+		return r.bind(cmd, args, out, piped, c)
+	}
+	if note, ok := noEffect[low]; ok {
+		return &noEffectStage{r: r, name: name, note: note}, nil
+	}
+	if strings.HasSuffix(low, ".ps1") {
+		return r.scriptStage(name, args, out, piped, c.operator == '.')
+	}
+	if _, ok := r.host.Has(name); ok {
+		return &programStage{r: r, name: name, args: args, out: out, piped: piped}, nil
+	}
+	if isBatch(low) && r.m.Root.Exists(r.path(name)) {
+		return &programStage{r: r, name: name, args: args, out: out, piped: piped}, nil
+	}
+	if known, ok := unsimulatedCommands[low]; ok {
+		return nil, lacking("%s", known)
+	}
+	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
+		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
+	}
+	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.", name)
+	f.command, f.target = name, name
+	return nil, f
+}
+
+func isBatch(low string) bool {
+	return strings.HasSuffix(low, ".cmd") || strings.HasSuffix(low, ".bat")
+}
+
+func (r *run) alias(low string) (string, bool) {
+	for s := r.scope; s != nil; s = s.parent {
+		if to, ok := s.aliases[low]; ok {
+			return to, true
+		}
+	}
+	to, ok := aliases[low]
+	return to, ok
+}
+
+// arguments evaluates the arguments of a command.
+func (r *run) arguments(args []argument) ([]argumentValue, error) {
+	var out []argumentValue
+	for i, a := range args {
+		if a.splat != "" {
+			more, err := r.splat(a.splat)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+			continue
+		}
+		v := argumentValue{parameter: a.parameter, text: a.text, joined: a.joined}
+		v.glued = i > 0 && a.parameter == "" && args[i-1].parameter != "" && args[i-1].value == nil && a.at() == args[i-1].at()+len(args[i-1].text)
+		if a.value != nil {
+			value, err := r.eval(a.value)
+			if err != nil {
+				return nil, err
+			}
+			v.value, v.has = value, true
+			switch n := a.value.(type) {
+			case constant:
+				if a.parameter == "" {
+					v.text = n.text
+				}
+				v.bare = isBare(r.source, n)
+			case interpolated:
+				v.bare = n.bare
+			}
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func isBare(source string, n constant) bool {
+	return n.at() < len(source) && source[n.at()] != '"' && source[n.at()] != '\'' && source[n.at()] != '@'
+}
+
+// splat makes arguments of a hashtable or a list.
+func (r *run) splat(name string) ([]argumentValue, error) {
+	v, err := r.get(variable{name: name})
+	if err != nil {
+		return nil, err
+	}
+	var out []argumentValue
+	if h, ok := v.(*hashtable); ok {
+		for _, k := range h.keys {
+			value, _ := h.get(k)
+			out = append(out, argumentValue{parameter: text(k), value: value, has: true, joined: true, text: "-" + text(k) + ":"})
+		}
+		return out, nil
+	}
+	for _, item := range list(v) {
+		if s, ok := item.(string); ok && name == "args" {
+			if a := scriptArgument(s); a.parameter != "" {
+				out = append(out, a)
+				continue
+			}
+		}
+		out = append(out, argumentValue{value: item, has: true})
+	}
+	return out, nil
+}
+
+// redirection is where the streams of a command go.
+type redirection struct {
+	sinks [7]sink
+	outer [7]sink
+}
+
+// redirect opens the files of redirections. sinks[1] is never nil.
+func (r *run) redirect(rs []redirect, out sink) (*redirection, func() error, error) {
+	to := &redirection{outer: r.redirected}
+	to.sinks = r.redirected
+	to.sinks[1] = out
+	var finish []func() error
+	done := func() error {
+		var errs []error
+		for _, f := range finish {
+			errs = append(errs, f())
+		}
+		return errors.Join(errs...)
+	}
+	for _, rd := range rs {
+		target := to.sinks[1]
+		if !rd.merge {
+			v, err := r.eval(rd.target)
+			if err != nil {
+				return nil, done, err
+			}
+			s, end, err := r.fileSink(v, rd.adding)
+			if err != nil {
+				return nil, done, err
+			}
+			finish = append(finish, end)
+			target = s
+		}
+		if rd.stream != '*' {
+			to.sinks[rd.stream-'0'] = target
+			continue
+		}
+		for i := 1; i < len(to.sinks); i++ {
+			to.sinks[i] = target
+		}
+	}
+	return to, done, nil
+}
+
+// fileSink collects what is printed into a file, as Out-File does.
+func (r *run) fileSink(v any, adding bool) (sink, func() error, error) {
+	if v == nil {
+		return func(any) error { return nil }, func() error { return nil }, nil
+	}
+	name := text(v)
+	var b bytes.Buffer
+	p := &printer{r: r, to: &b}
+	if err := r.writeFile(name, nil, adding); err != nil {
+		return nil, nil, err
+	}
+	return p.put, func() error {
+		p.flush()
+		return r.writeFile(name, encode(b.String(), "unicode", !adding || r.isEmpty(name)), true)
+	}, nil
+}
+
+// outwards is the sink for what a command gives: while it runs, the streams are those
+// of the outside.
+func (to *redirection) outwards(r *run) sink {
+	return func(v any) error {
+		inner := r.redirected
+		r.redirected = to.outer
+		defer func() { r.redirected = inner }()
+		return to.sinks[1](v)
+	}
+}
+
+type redirectedStage struct {
+	r      *run
+	inner  stage
+	to     *redirection
+	finish func() error
+}
+
+func (s *redirectedStage) within(f func() error) error {
+	outer := s.r.redirected
+	s.r.redirected = s.to.sinks
+	s.r.redirected[1] = nil
+	defer func() { s.r.redirected = outer }()
+	err := f()
+	if failure := failed(err); failure != nil && s.to.sinks[2] != nil && s.r.tries == 0 && !failure.ends && s.r.preference("erroractionpreference") != "stop" {
+		s.r.ok = false // the error goes where errors go
+		s.r.remember(failure)
+		return s.to.sinks[2](failure)
+	}
+	return err
+}
+
+func (s *redirectedStage) begin() error { return s.within(s.inner.begin) }
+func (s *redirectedStage) process(v any) error {
+	return s.within(func() error { return s.inner.process(v) })
+}
+func (s *redirectedStage) end() error {
+	return errors.Join(s.within(s.inner.end), s.finish())
+}
+
+// scriptStage runs a script file.
+func (r *run) scriptStage(name string, args []argumentValue, out sink, piped, dot bool) (stage, error) {
+	file := r.path(name)
+	data, err := r.m.Root.ReadFile(file)
+	if err != nil {
+		f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.", name)
+		f.command = name
+		return nil, f
+	}
+	return &fileStage{r: r, file: file, content: decode(data), args: args, out: out, piped: piped, dot: dot}, nil
+}
+
+type fileStage struct {
+	r             *run
+	file, content string
+	args          []argumentValue
+	input         []any
+	out           sink
+	piped, dot    bool
+}
+
+func (s *fileStage) begin() error        { return nil }
+func (s *fileStage) process(v any) error { s.input = append(s.input, v); return s.r.take(16) }
+
+func (s *fileStage) end() error {
+	r := s.r
+	if restart(r, s.file) {
+		return r.restartKubelet()
+	}
+	ctx, leave, err := r.host.Enter(r.ctx, s.content)
+	defer leave()
+	if err != nil {
+		return &LimitError{"starts scripts too deep"}
+	}
+	body, err := parse(s.content)
+	if err != nil {
+		return r.unparsed(err, s.file)
+	}
+	outer := struct {
+		ctx          context.Context
+		source, file string
+		scope        *scope
+	}{r.ctx, r.source, r.file, r.scope}
+	r.ctx, r.source, r.file = ctx, s.content, s.file
+	defer func() { r.ctx, r.source, r.file, r.scope = outer.ctx, outer.source, outer.file, outer.scope }()
+	if !s.dot {
+		r.scope = newScope(r.scope)
+		r.scope.script = true
+	}
+	r.scope.vars["psscriptroot"] = &cell{value: parent(s.file)}
+	r.scope.vars["pscommandpath"] = &cell{value: s.file}
+	r.scope.vars["myinvocation"] = &cell{value: r.invocation(s.file)}
+	r.ok = true
+	err = r.body(body, function{name: s.file, body: body, source: s.content, file: s.file}, s.args, s.input, s.out)
+	switch e := err.(type) {
+	case exitSignal:
+		r.lastExit, r.ok = int64(e.code), e.code == 0
+		return nil
+	case returnSignal:
+		return nil
+	}
+	return err
+}
+
+// unparsed words a script that cannot be read.
+func (r *run) unparsed(err error, file string) error {
+	pe, ok := errors.AsType[*ParseError](err)
+	if !ok {
+		return err
+	}
+	if pe.Missing {
+		return &unsimulated{what: strings.TrimPrefix(pe.Message, "casement does not simulate "), line: pe.Line, column: pe.Column, script: file}
+	}
+	f := broken("ParseException", "ParserError", "%s", pe.Message)
+	f.line, f.column, f.script = pe.Line, pe.Column, file
+	return f
+}
+
+func (r *run) invocation(file string) any {
+	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand", system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"), "ScriptName", file, "PSScriptRoot", parent(file), "PSCommandPath", file, "InvocationName", file, "Line", "")
+}

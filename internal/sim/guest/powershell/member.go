@@ -1,0 +1,435 @@
+package powershell
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kinds of objects of the system.
+const (
+	kindService     = "System.ServiceProcess.ServiceController"
+	kindFile        = "System.IO.FileInfo"
+	kindDirectory   = "System.IO.DirectoryInfo"
+	kindMatch       = "Microsoft.PowerShell.Commands.MatchInfo"
+	kindUser        = "Microsoft.PowerShell.Commands.LocalUser"
+	kindGroup       = "Microsoft.PowerShell.Commands.LocalGroup"
+	kindAddress     = "Microsoft.Management.Infrastructure.CimInstance#MSFT_NetIPAddress"
+	kindPath        = "System.Management.Automation.PathInfo"
+	kindProcess     = "System.Diagnostics.Process"
+	kindIPAddress   = "System.Net.IPAddress"
+	kindMatches     = "System.Text.RegularExpressions.MatchCollection"
+	kindGroups      = "System.Text.RegularExpressions.Match"
+	kindMatchGroups = "System.Text.RegularExpressions.GroupCollection"
+	kindKey         = "Microsoft.Win32.RegistryKey"
+	kindBuilder     = "System.Text.StringBuilder"
+	kindWatch       = "System.Diagnostics.Stopwatch"
+	kindClient      = "System.Net.WebClient"
+	kindStream      = "System.IO.MemoryStream"
+	kindZip         = "System.IO.Compression.GZipStream"
+	kindReader      = "System.IO.StreamReader"
+	kindCredential  = "System.Management.Automation.PSCredential"
+	kindUri         = "System.Uri"
+	kindEncoding    = "System.Text.Encoding"
+	kindFormatted   = "Microsoft.PowerShell.Commands.Internal.Format.FormatEntryData"
+)
+
+func (r *run) nameOf(n node) (string, error) {
+	if c, ok := n.(constant); ok {
+		return c.text, nil
+	}
+	v, err := r.eval(n)
+	return text(v), err
+}
+
+// member reads a property.
+func (r *run) member(m member) (any, error) {
+	name, err := r.nameOf(m.name)
+	if err != nil {
+		return nil, err
+	}
+	of, err := r.eval(m.of)
+	if err != nil {
+		return nil, err
+	}
+	if m.static {
+		t, ok := of.(typeValue)
+		if !ok {
+			if of == nil {
+				return nil, nil
+			}
+			t = typeValue{typeKey(kindOf(of))}
+		}
+		return r.staticValue(t.name, name)
+	}
+	return r.property(of, name)
+}
+
+// property reads a property of a value. One that the system's objects have and the
+// simulation has not is refused by name.
+func (r *run) property(of any, name string) (any, error) {
+	low := strings.ToLower(name)
+	if v, ok, err := common(of, low); ok || err != nil {
+		return v, err
+	}
+	switch o := of.(type) {
+	case nil:
+		if r.strict() {
+			return nil, broken("RuntimeException", "PropertyNotFoundStrict", "The property '%s' cannot be found on this object. Verify that the property exists.", name)
+		}
+		return nil, nil
+	case *hashtable:
+		return r.hashProperty(o, name)
+	case *object:
+		if v, ok := o.get(name); ok {
+			return v, nil
+		}
+		if v, ok, err := r.derived(o, low); ok || err != nil {
+			return v, err
+		}
+		if o.closed {
+			return nil, lacking("the property %s of %s", name, o.kind)
+		}
+	case *array:
+		return r.listProperty(o, name, low)
+	case []byte:
+		if low == "length" || low == "count" {
+			return int64(len(o)), nil
+		}
+	case string:
+		if low == "length" {
+			return int64(len([]rune(o))), nil
+		}
+	case time.Time:
+		return timeProperty(o, name, low)
+	case time.Duration:
+		return spanProperty(o, name, low)
+	case *failure:
+		return r.failureProperty(o, name, low)
+	case exception:
+		return exceptionProperty(o, name, low)
+	case typeValue:
+		switch low {
+		case "name":
+			full := typeName(o.name)
+			return full[strings.LastIndexByte(full, '.')+1:], nil
+		case "fullname":
+			return typeName(o.name), nil
+		}
+		return nil, lacking("the property %s of types", name)
+	case guid:
+		if low == "guid" {
+			return string(o), nil
+		}
+	case secret:
+		if low == "length" {
+			return int64(len([]rune(o.text))), nil
+		}
+	case function, version:
+		return nil, lacking("the property %s of %s", name, kindOf(of))
+	}
+	if r.strict() {
+		return nil, broken("RuntimeException", "PropertyNotFoundStrict", "The property '%s' cannot be found on this object. Verify that the property exists.", name)
+	}
+	return nil, nil
+}
+
+// common are the properties that every value has.
+func common(of any, low string) (any, bool, error) {
+	switch low {
+	case "count", "length":
+		switch o := of.(type) {
+		case nil:
+			return int64(0), true, nil
+		case *array, *hashtable, []byte, secret:
+		case string:
+			return int64(1), low == "count", nil
+		case *object:
+			_, has := o.get(low)
+			return int64(1), !has && o.kind != kindMatches && o.kind != kindDirectory && o.kind != kindGroups && o.kind != kindBuilder && o.kind != kindMatchGroups && o.kind != kindReader && o.kind != kindStream, nil
+		default:
+			return int64(1), true, nil
+		}
+	case "psobject":
+		if o, ok := of.(*object); ok {
+			props := newArray()
+			for _, f := range o.fields {
+				props.items = append(props.items, system("System.Management.Automation.PSNoteProperty", []string{"Name", "Value"}, "Name", f.name, "Value", f.value, "MemberType", "NoteProperty"))
+			}
+			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true, fields: []field{{"Properties", props}, {"of", o}}}, true, nil
+		}
+		if of != nil {
+			return nil, true, lacking("psobject of %s", kindOf(of))
+		}
+	}
+	return nil, false, nil
+}
+
+func (r *run) hashProperty(h *hashtable, name string) (any, error) {
+	if v, ok := h.get(name); ok {
+		return v, nil
+	}
+	switch strings.ToLower(name) {
+	case "count":
+		return int64(len(h.keys)), nil
+	case "keys":
+		return newArray(append([]any(nil), h.keys...)...), nil
+	case "values":
+		out := newArray()
+		for _, k := range h.keys {
+			v, _ := h.get(k)
+			out.items = append(out.items, v)
+		}
+		return out, nil
+	case "length":
+		return int64(1), nil
+	}
+	return nil, nil
+}
+
+// listProperty reads a property of each item.
+func (r *run) listProperty(a *array, name, low string) (any, error) {
+	switch low {
+	case "count":
+		return int64(len(a.items)), nil
+	case "length", "longlength":
+		if !strings.Contains(a.kind, "List") {
+			return int64(len(a.items)), nil
+		}
+	case "rank":
+		return int64(1), nil
+	case "isfixedsize", "isreadonly", "capacity", "syncroot":
+		return nil, lacking("the property %s of lists", name)
+	}
+	var out []any
+	for _, item := range a.items {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		if h, ok := item.(*hashtable); ok {
+			if v, has := h.get(name); has {
+				out = append(out, list(v)...)
+				continue
+			}
+		}
+		if o, ok := item.(*object); ok && !o.closed {
+			if v, has := o.get(name); has {
+				out = append(out, orNull(v)...)
+			}
+			continue
+		}
+		v, err := r.property(item, name)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			out = append(out, list(v)...)
+		}
+	}
+	return plain(single(out)), nil
+}
+
+// orNull keeps a null, which list drops.
+func orNull(v any) []any {
+	if v == nil {
+		return []any{nil}
+	}
+	return list(v)
+}
+
+func timeProperty(t time.Time, name, low string) (any, error) {
+	n := map[string]int{
+		"year": t.Year(), "month": int(t.Month()), "day": t.Day(), "hour": t.Hour(), "minute": t.Minute(), "second": t.Second(), "millisecond": t.Nanosecond() / 1e6, "dayofyear": t.YearDay(),
+	}
+	if v, ok := n[low]; ok {
+		return int64(v), nil
+	}
+	switch low {
+	case "dayofweek":
+		return t.Weekday().String(), nil
+	case "date":
+		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC), nil
+	case "ticks":
+		return ticks(t), nil
+	case "timeofday":
+		return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second, nil
+	}
+	return nil, lacking("the property %s of dates", name)
+}
+
+// ticks are tenths of microseconds since the year one.
+func ticks(t time.Time) int64 {
+	const unix = 621355968000000000
+	return unix + t.Unix()*1e7 + int64(t.Nanosecond()/100)
+}
+
+func spanProperty(d time.Duration, name, low string) (any, error) {
+	switch low {
+	case "days":
+		return int64(d / (24 * time.Hour)), nil
+	case "hours":
+		return int64(d/time.Hour) % 24, nil
+	case "minutes":
+		return int64(d/time.Minute) % 60, nil
+	case "seconds":
+		return int64(d/time.Second) % 60, nil
+	case "milliseconds":
+		return int64(d/time.Millisecond) % 1000, nil
+	case "ticks":
+		return int64(d / 100), nil
+	case "totaldays":
+		return d.Hours() / 24, nil
+	case "totalhours":
+		return d.Hours(), nil
+	case "totalminutes":
+		return d.Minutes(), nil
+	case "totalseconds":
+		return d.Seconds(), nil
+	case "totalmilliseconds":
+		return float64(d) / float64(time.Millisecond), nil
+	}
+	return nil, lacking("the property %s of time spans", name)
+}
+
+func (r *run) failureProperty(f *failure, name, low string) (any, error) {
+	switch low {
+	case "exception":
+		return f.exception, nil
+	case "errordetails":
+		if f.details == "" {
+			return nil, nil
+		}
+		return system("System.Management.Automation.ErrorDetails", nil, "Message", f.details, "text", f.details), nil
+	case "fullyqualifiederrorid":
+		return f.id, nil
+	case "targetobject":
+		return f.target, nil
+	case "scriptstacktrace":
+		where := f.script
+		if where == "" {
+			where = "<No file>"
+		}
+		return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line), nil
+	case "categoryinfo":
+		return system("System.Management.Automation.ErrorCategoryInfo", nil, "Activity", f.command, "Reason", f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:], "TargetName", text(f.target)), nil
+	case "invocationinfo":
+		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line), "OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", fmt.Sprintf("At line:%d char:%d", f.line, f.column),
+			"InvocationName", f.command, "MyCommand", f.command), nil
+	case "message":
+		return nil, nil
+	}
+	return nil, lacking("the property %s of error records", name)
+}
+
+func exceptionProperty(e exception, name, low string) (any, error) {
+	switch low {
+	case "message":
+		return e.message, nil
+	case "innerexception":
+		if e.inner == nil {
+			return nil, nil
+		}
+		return *e.inner, nil
+	case "response":
+		return nil, nil
+	case "hresult":
+		return int64(-2146233088), nil
+	case "stacktrace", "source", "targetsite", "data", "helplink":
+		return nil, lacking("the property %s of exceptions", name)
+	}
+	return nil, nil
+}
+
+// putMember writes a property.
+func (r *run) putMember(t member, v any) error {
+	name, err := r.nameOf(t.name)
+	if err != nil {
+		return err
+	}
+	of, err := r.eval(t.of)
+	if err != nil {
+		return err
+	}
+	if err := r.take(32); err != nil {
+		return err
+	}
+	if t.static {
+		kind, _ := of.(typeValue)
+		return r.putStatic(kind.name, name, v)
+	}
+	switch o := of.(type) {
+	case *hashtable:
+		o.set(name, v)
+		return nil
+	case *object:
+		if _, ok := o.get(name); ok && (!o.closed || writable[o.kind]) {
+			o.set(name, v)
+			return nil
+		}
+		if o.closed {
+			return lacking("assignment to the property %s of %s", name, o.kind)
+		}
+	case nil:
+	default:
+		if _, isArray := of.(*array); !isArray {
+			return lacking("assignment to the property %s of %s", name, kindOf(of))
+		}
+	}
+	return broken("RuntimeException", "PropertyNotFound", "The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
+}
+
+// writable are kinds whose fields a script can set.
+var writable = map[string]bool{kindClient: true}
+
+// derived are properties that are computed.
+func (r *run) derived(o *object, low string) (any, bool, error) {
+	switch o.kind {
+	case kindWatch:
+		started, _ := o.get("started")
+		t, _ := started.(time.Time)
+		elapsed := r.now().Sub(t)
+		switch low {
+		case "elapsed":
+			return elapsed, true, nil
+		case "elapsedmilliseconds":
+			return int64(elapsed / time.Millisecond), true, nil
+		}
+	case kindFile, kindDirectory:
+		return r.fileProperty(o, low)
+	case kindMatches:
+		if low == "count" {
+			items, _ := o.get("items")
+			return int64(len(list(items))), true, nil
+		}
+		items, _ := o.get("items")
+		a, _ := items.(*array)
+		v, err := r.listProperty(a, low, low)
+		return v, true, err
+	case kindBuilder:
+		if low == "length" {
+			s, _ := o.get("text")
+			return int64(len([]rune(text(s)))), true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// groupItem is a group of a match, by number or name, or a match by number.
+func (r *run) groupItem(o *object, by any) (any, bool, error) {
+	items, _ := o.get("items")
+	if n, ok := by.(int64); ok {
+		a := list(items)
+		if n >= 0 && n < int64(len(a)) {
+			return a[n], true, nil
+		}
+		return nil, false, nil
+	}
+	for _, g := range list(items) {
+		if one, ok := g.(*object); ok {
+			if name, _ := one.get("Name"); strings.EqualFold(text(name), text(by)) {
+				return one, true, nil
+			}
+		}
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,561 @@
+package powershell
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+// invoke calls a method, of a value or of a type.
+func (r *run) invoke(n invocation) (any, error) {
+	name, err := r.nameOf(n.name)
+	if err != nil {
+		return nil, err
+	}
+	of, err := r.eval(n.of)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]any, len(n.args))
+	for i, a := range n.args {
+		if args[i], err = r.eval(a); err != nil {
+			return nil, err
+		}
+	}
+	if n.static {
+		t, ok := of.(typeValue)
+		if !ok {
+			return nil, broken("RuntimeException", "InvokeMethodOnNull", "You cannot call a method on a null-valued expression.")
+		}
+		v, err := r.staticCall(t.name, name, args)
+		return v, methodError(err, name, len(args))
+	}
+	v, err := r.call(of, name, args)
+	return v, methodError(err, name, len(args))
+}
+
+// methodError words what a method of .NET throws as PowerShell does.
+func methodError(err error, name string, args int) error {
+	f := failed(err)
+	if f == nil || strings.HasPrefix(f.exception.kind, "System.Management.Automation.") {
+		return err
+	}
+	inner := f.exception
+	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException", message: "Exception calling \"" + name + "\" with \"" + text(int64(args)) + "\" argument(s): \"" + inner.message + "\"", inner: &inner}
+	f.id = inner.kind[strings.LastIndexByte(inner.kind, '.')+1:]
+	f.exception.kind = inner.kind // catch [System.IO.IOException] sees what is within
+	return f
+}
+
+// call runs a method of a value.
+func (r *run) call(of any, name string, args []any) (any, error) {
+	low := strings.ToLower(name)
+	if of == nil {
+		return nil, broken("RuntimeException", "InvokeMethodOnNull", "You cannot call a method on a null-valued expression.")
+	}
+	switch low {
+	case "gettype":
+		return typeValue{typeKey(kindOf(of))}, nil
+	case "tostring":
+		if len(args) == 0 {
+			if f, ok := of.(function); ok {
+				return f.text, nil
+			}
+			if e, ok := of.(exception); ok {
+				return e.kind + ": " + e.message, nil
+			}
+			return r.text(of)
+		}
+		return r.formatOne(of, text(args[0]))
+	case "equals":
+		if len(args) == 1 {
+			return equal(of, args[0], true) && kindOf(of) == kindOf(args[0]), nil
+		}
+	case "gethashcode":
+		return nil, lacking("GetHashCode")
+	}
+	switch o := of.(type) {
+	case string:
+		return r.stringCall(o, name, low, args)
+	case char:
+		return r.stringCall(string(rune(o)), name, low, args)
+	case *array:
+		return r.listCall(o, name, low, args)
+	case []byte:
+		if low == "clone" {
+			return append([]byte(nil), o...), nil
+		}
+	case *hashtable:
+		return r.hashCall(o, name, low, args)
+	case time.Time:
+		return r.timeCall(o, name, low, args)
+	case time.Duration:
+		if len(args) == 1 && (low == "add" || low == "subtract") {
+			return r.spans(map[string]string{"add": "+", "subtract": "-"}[low], o, args[0])
+		}
+	case function:
+		return r.functionCall(o, name, low, args)
+	case *object:
+		return r.objectCall(o, name, low, args)
+	case typeValue:
+		return nil, lacking("the method %s of types", name)
+	}
+	return nil, r.noMethod(of, name)
+}
+
+// noMethod refuses a method that the type may well have.
+func (r *run) noMethod(of any, name string) error {
+	if o, ok := of.(*object); ok && !o.closed {
+		return broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
+	}
+	return lacking("the method %s of %s", name, kindOf(of))
+}
+
+func (r *run) functionCall(f function, name, low string, args []any) (any, error) {
+	values := make([]argumentValue, len(args))
+	for i, a := range args {
+		values[i] = argumentValue{value: a, has: true}
+	}
+	switch low {
+	case "invoke", "invokereturnasis":
+		items, err := r.gather(func(out sink) error { return r.callFunction(f, values, nil, out) })
+		return single(items), err
+	case "getnewclosure":
+		return f, nil
+	}
+	return nil, lacking("the method %s of script blocks", name)
+}
+
+// at is an argument of a method, as text.
+func at(args []any, i int) string {
+	if i < len(args) {
+		return text(args[i])
+	}
+	return ""
+}
+
+func (r *run) number(args []any, i int) (int, error) {
+	if i >= len(args) {
+		return 0, nil
+	}
+	n, err := r.integer(args[i])
+	return int(n), err
+}
+
+var errLength = func() error {
+	return broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "Index and length must refer to a location within the string.\r\nParameter name: length")
+}
+
+func (r *run) stringCall(s, name, low string, args []any) (any, error) {
+	if err := r.take(len(s)); err != nil {
+		return nil, err
+	}
+	fold := len(args) > 1 && strings.Contains(strings.ToLower(text(args[len(args)-1])), "ignorecase")
+	if fold && low != "indexof" && low != "compareto" && low != "startswith" && low != "endswith" && low != "equals" {
+		fold = false
+	}
+	lower := func(v string) string {
+		if fold {
+			return strings.ToLower(v)
+		}
+		return v
+	}
+	switch low {
+	case "toupper", "toupperinvariant":
+		return strings.ToUpper(s), nil
+	case "tolower", "tolowerinvariant":
+		return strings.ToLower(s), nil
+	case "trim", "trimstart", "trimend":
+		return trim(s, low, args), nil
+	case "contains":
+		return strings.Contains(s, at(args, 0)), nil
+	case "startswith":
+		return strings.HasPrefix(lower(s), lower(at(args, 0))), nil
+	case "endswith":
+		return strings.HasSuffix(lower(s), lower(at(args, 0))), nil
+	case "equals":
+		return lower(s) == lower(at(args, 0)), nil
+	case "compareto":
+		return int64(strings.Compare(s, at(args, 0))), nil
+	case "indexof", "lastindexof", "indexofany":
+		return r.indexOf(lower(s), low, fold, args)
+	case "replace":
+		return r.replaceText(s, args)
+	case "split":
+		return r.splitText(s, args)
+	case "substring", "remove", "insert":
+		return r.piece(s, low, args)
+	case "padleft", "padright":
+		return r.pad(s, low, args)
+	case "tochararray":
+		return r.convertAll("char", s)
+	case "normalize", "clone":
+		return s, nil
+	case "getenumerator":
+		return r.convertAll("char", s)
+	}
+	return nil, r.noMethod(s, name)
+}
+
+func trim(s, low string, args []any) string {
+	set := ""
+	for _, a := range args {
+		for _, item := range list(a) {
+			set += text(item)
+		}
+	}
+	in := func(c rune) bool { return set == "" && unicode.IsSpace(c) || strings.ContainsRune(set, c) }
+	switch low {
+	case "trimstart":
+		return strings.TrimLeftFunc(s, in)
+	case "trimend":
+		return strings.TrimRightFunc(s, in)
+	}
+	return strings.TrimFunc(s, in)
+}
+
+func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
+	runes, from := []rune(s), 0
+	want := at(args, 0)
+	if fold {
+		want = strings.ToLower(want)
+	} else if len(args) > 1 {
+		n, err := r.number(args, 1)
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 || n > len(runes) {
+			return nil, broken("System.ArgumentOutOfRangeException", "", "Index was out of range. Must be non-negative and less than the size of the collection.")
+		}
+		from = n
+	}
+	tail, i := string(runes[from:]), -1
+	switch {
+	case low == "lastindexof" && len(args) == 1 || fold && low == "lastindexof":
+		i = strings.LastIndex(s, want)
+		from, tail = 0, s
+	case low == "lastindexof":
+		return nil, lacking("LastIndexOf from an index")
+	case low == "indexofany":
+		set := ""
+		for _, c := range list(args[0]) {
+			set += text(c)
+		}
+		i = strings.IndexAny(tail, set)
+	default:
+		i = strings.Index(tail, want)
+	}
+	if i < 0 {
+		return int64(-1), nil
+	}
+	return int64(from + len([]rune(tail[:i]))), nil
+}
+
+func (r *run) replaceText(s string, args []any) (any, error) {
+	if len(args) != 2 {
+		return nil, broken("RuntimeException", "MethodCountCouldNotFindBest", "Cannot find an overload for \"Replace\" and the argument count: \"%d\".", len(args))
+	}
+	old, with := at(args, 0), at(args, 1)
+	if old == "" {
+		return nil, broken("System.ArgumentException", "ArgumentException", "String cannot be of zero length.\r\nParameter name: oldValue")
+	}
+	if size := len(s) + strings.Count(s, old)*(len(with)-len(old)); size > maxValue {
+		return nil, r.take(size)
+	}
+	out := strings.ReplaceAll(s, old, with)
+	return out, r.take(len(out))
+}
+
+// splitText is String.Split: in Windows PowerShell each character of the arguments
+// separates.
+func (r *run) splitText(s string, args []any) (any, error) {
+	set, most, drop := "", -1, false
+	for i, a := range args {
+		switch v := a.(type) {
+		case int64:
+			if i > 0 {
+				most = int(v)
+				continue
+			}
+		case string:
+			if i > 0 && strings.EqualFold(v, "RemoveEmptyEntries") {
+				drop = true
+				continue
+			}
+			if i > 0 && strings.EqualFold(v, "None") {
+				continue
+			}
+		case *object, typeValue:
+			return nil, lacking("Split with these arguments")
+		}
+		if a, ok := a.(*array); ok && strings.Contains(strings.ToLower(a.kind), "string") {
+			return nil, lacking("Split by texts")
+		}
+		for _, item := range list(a) {
+			set += text(item)
+		}
+	}
+	in := func(c rune) bool { return set == "" && unicode.IsSpace(c) || strings.ContainsRune(set, c) }
+	out := newArray()
+	out.kind = "String[]"
+	rest := s
+	for most < 0 || len(out.items) < most-1 {
+		i := strings.IndexFunc(rest, in)
+		if i < 0 {
+			break
+		}
+		size := len(string([]rune(rest[i:])[:1]))
+		if i > 0 || !drop {
+			out.items = append(out.items, rest[:i])
+		}
+		rest = rest[i+size:]
+	}
+	if rest != "" || !drop {
+		out.items = append(out.items, rest)
+	}
+	return out, r.take(len(s) + 16*len(out.items))
+}
+
+func (r *run) piece(s, low string, args []any) (any, error) {
+	runes := []rune(s)
+	from, err := r.number(args, 0)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 || from > len(runes) {
+		return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "startIndex cannot be larger than length of string.\r\nParameter name: startIndex")
+	}
+	if low == "insert" {
+		out := string(runes[:from]) + at(args, 1) + string(runes[from:])
+		return out, r.take(len(out))
+	}
+	size := len(runes) - from
+	if len(args) > 1 {
+		if size, err = r.number(args, 1); err != nil {
+			return nil, err
+		}
+		if size < 0 || from+size > len(runes) {
+			return nil, errLength()
+		}
+	}
+	if low == "remove" {
+		return string(runes[:from]) + string(runes[from+size:]), nil
+	}
+	return string(runes[from : from+size]), nil
+}
+
+func (r *run) pad(s, low string, args []any) (any, error) {
+	width, err := r.number(args, 0)
+	if err != nil {
+		return nil, err
+	}
+	fill := " "
+	if len(args) > 1 {
+		fill = at(args, 1)
+	}
+	n := max(width-len([]rune(s)), 0)
+	if n > maxValue {
+		return nil, r.take(n)
+	}
+	if low == "padleft" {
+		return strings.Repeat(fill, n) + s, r.take(n)
+	}
+	return s + strings.Repeat(fill, n), r.take(n)
+}
+
+func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
+	if low == "subtract" || low == "add" {
+		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
+	}
+	if unit, ok := map[string]time.Duration{"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second, "addmilliseconds": time.Millisecond}[low]; ok && len(args) == 1 {
+		n, err := r.convert("double", args[0])
+		f, _ := n.(float64)
+		return t.Add(time.Duration(f * float64(unit))), err
+	}
+	n, err := r.number(args, 0)
+	if err != nil {
+		return nil, err
+	}
+	switch low {
+	case "addmonths":
+		return t.AddDate(0, n, 0), nil
+	case "addyears":
+		return t.AddDate(n, 0, 0), nil
+	case "touniversaltime", "tolocaltime":
+		return t, nil // the machine's zone is UTC
+	case "toshortdatestring":
+		return t.Format("1/2/2006"), nil
+	case "tofiletime", "tofiletimeutc":
+		return ticks(t) - 504911232000000000, nil
+	}
+	return nil, r.noMethod(t, name)
+}
+
+func first2(args []any) any {
+	if len(args) == 0 {
+		return nil
+	}
+	return args[0]
+}
+
+func (r *run) listCall(a *array, name, low string, args []any) (any, error) {
+	growing := strings.Contains(a.kind, "List") || strings.Contains(a.kind, "Queue")
+	fixed := func() (any, error) {
+		return nil, broken("System.NotSupportedException", "NotSupportedException", "Collection was of a fixed size.")
+	}
+	switch low {
+	case "contains":
+		for _, item := range a.items {
+			if equal(item, first2(args), true) {
+				return true, nil
+			}
+		}
+		return false, nil
+	case "indexof":
+		for i, item := range a.items {
+			if equal(item, first2(args), true) {
+				return int64(i), nil
+			}
+		}
+		return int64(-1), nil
+	case "getenumerator":
+		return a, nil
+	case "clone", "toarray":
+		return newArray(append([]any(nil), a.items...)...), nil
+	case "getvalue":
+		v, _, err := r.item(a, first2(args))
+		return v, err
+	case "foreach", "where":
+		return r.eachCall(a, low, args)
+	case "add", "addrange", "remove", "removeat", "insert", "clear", "reverse", "sort", "enqueue":
+		if !growing {
+			return fixed()
+		}
+		return r.change(a, low, args)
+	case "join":
+		return nil, r.noMethod(a, name)
+	}
+	// A method of each item.
+	var out []any
+	for _, item := range a.items {
+		v, err := r.call(item, name, args)
+		if err != nil {
+			return nil, err
+		}
+		if _, none := v.(void); !none {
+			out = append(out, v)
+		}
+	}
+	return single(out), nil
+}
+
+func (r *run) eachCall(a *array, low string, args []any) (any, error) {
+	f, ok := first2(args).(function)
+	if !ok || len(args) > 1 {
+		return nil, lacking("%s of lists with these arguments", low)
+	}
+	out := newArray()
+	for _, item := range a.items {
+		given, err := r.gather(func(to sink) error { return r.item1(f, item, to) })
+		if err != nil {
+			return nil, err
+		}
+		if low == "foreach" {
+			out.items = append(out.items, given...)
+		} else if truth(single(given)) {
+			out.items = append(out.items, item)
+		}
+	}
+	return out, nil
+}
+
+// change alters a list that can grow.
+func (r *run) change(a *array, low string, args []any) (any, error) {
+	if len(a.items) >= maxItems {
+		return nil, &LimitError{"makes a list of more than a million items"}
+	}
+	if err := r.take(16); err != nil {
+		return nil, err
+	}
+	i, err := int(0), error(nil)
+	if low == "removeat" || low == "insert" {
+		if i, err = r.number(args, 0); err != nil {
+			return nil, err
+		}
+		if i < 0 || i > len(a.items) || low == "removeat" && i == len(a.items) {
+			return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "Index was out of range. Must be non-negative and less than the size of the collection.")
+		}
+	}
+	switch low {
+	case "add":
+		a.items = append(a.items, first2(args))
+		if strings.Contains(a.kind, "ArrayList") {
+			return int64(len(a.items) - 1), nil
+		}
+	case "addrange":
+		a.items = append(a.items, list(first2(args))...)
+	case "remove":
+		for i, item := range a.items {
+			if equal(item, first2(args), true) {
+				a.items = append(a.items[:i:i], a.items[i+1:]...)
+				break
+			}
+		}
+	case "removeat":
+		a.items = append(a.items[:i:i], a.items[i+1:]...)
+	case "insert":
+		if len(args) > 1 {
+			a.items = append(a.items[:i:i], append([]any{args[1]}, a.items[i:]...)...)
+		}
+	case "clear":
+		a.items = nil
+	case "reverse":
+		for i, j := 0, len(a.items)-1; i < j; i, j = i+1, j-1 {
+			a.items[i], a.items[j] = a.items[j], a.items[i]
+		}
+	default:
+		return nil, lacking("the method %s of lists", low)
+	}
+	return void{}, nil
+}
+
+func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) {
+	switch low {
+	case "contains", "containskey":
+		_, ok := h.get(first2(args))
+		return ok, nil
+	case "containsvalue":
+		for _, k := range h.keys {
+			if v, _ := h.get(k); equal(v, first2(args), true) {
+				return true, nil
+			}
+		}
+		return false, nil
+	case "add":
+		if len(args) != 2 {
+			break
+		}
+		if _, ok := h.get(args[0]); ok {
+			return nil, broken("System.ArgumentException", "ArgumentException", "Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(args[0]), text(args[0]))
+		}
+		h.set(args[0], args[1])
+		return void{}, r.take(32)
+	case "remove":
+		h.remove(first2(args))
+		return void{}, nil
+	case "clear":
+		h.keys, h.values = nil, map[string]any{}
+		return void{}, nil
+	case "clone":
+		v, err := r.tables("+", h, newHash())
+		return v, err
+	case "getenumerator":
+		out := newArray()
+		for _, k := range h.keys {
+			v, _ := h.get(k)
+			out.items = append(out.items, system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k, "Value", v, "Key", k))
+		}
+		return out, nil
+	}
+	return nil, r.noMethod(h, name)
+}

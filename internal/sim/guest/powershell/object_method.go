@@ -1,0 +1,177 @@
+package powershell
+
+import (
+	"strings"
+	"time"
+)
+
+var madeStatics = map[string]staticMethod{}
+
+func dateOf(n []int) time.Time {
+	return time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*1e6, time.UTC)
+}
+
+func durationOf(n []int) time.Duration {
+	return time.Duration(n[0])*24*time.Hour + time.Duration(n[1])*time.Hour + time.Duration(n[2])*time.Minute + time.Duration(n[3])*time.Second
+}
+
+// objectCall runs a method of an object.
+func (r *run) objectCall(o *object, name, low string, args []any) (any, error) {
+	if v, ok := o.get(name); ok {
+		if f, isBlock := v.(function); isBlock {
+			return r.functionCall(f, "Invoke", "invoke", args)
+		}
+	}
+	switch o.kind {
+	case kindService:
+		return r.serviceCall(o, name, low, args)
+	case kindEncoding:
+		return r.encodingCall(o, name, low, args)
+	case kindBuilder:
+		return r.builderCall(o, name, low, args)
+	case kindReader, kindZip, kindStream, kindWatch:
+		return r.streamCall(o, name, low)
+	case kindClient:
+		return r.clientCall(o, name, low, args)
+	case kindFile, kindDirectory:
+		return r.fileCall(o, name, low)
+	case kindCredential:
+		if low == "getnetworkcredential" {
+			p, _ := o.get("Password")
+			s, _ := p.(secret)
+			user, _ := o.get("UserName")
+			return system("System.Net.NetworkCredential", nil, "UserName", user, "Password", s.text), nil
+		}
+	case kindIPAddress:
+		if low == "getaddressbytes" {
+			b, _ := o.get("bytes")
+			return b, nil
+		}
+	case kindKey:
+		if low == "getvalue" {
+			if v, ok := o.get(at(args, 0)); ok {
+				return v, nil
+			}
+			return nil, nil
+		}
+		if low == "close" || low == "dispose" {
+			return void{}, nil
+		}
+	case "System.Security.Principal.WindowsPrincipal":
+		if low == "isinrole" {
+			return true, nil // what runs here is the system or an administrator
+		}
+	case "System.Text.RegularExpressions.Regex":
+		p, _ := o.get("text")
+		if f, ok := map[string]staticMethod{"ismatch": regexMatch, "match": regexFind, "matches": regexFindAll}[low]; ok {
+			return f(r, []any{first2(args), p})
+		}
+		if low == "replace" && len(args) == 2 {
+			return r.replace(true, args[0], newArray(p, args[1]))
+		}
+	case "System.Management.Automation.PSMemberSet":
+		of, _ := o.get("of")
+		if inner, ok := of.(*object); ok && low == "copy" {
+			return &object{kind: inner.kind, fields: append([]field(nil), inner.fields...), closed: inner.closed, shown: inner.shown}, nil
+		}
+	case "System.Random":
+		return nil, lacking("System.Random; use Get-Random")
+	}
+	return nil, r.noMethod(o, name)
+}
+
+func (r *run) encodingCall(o *object, name, low string, args []any) (any, error) {
+	v, _ := o.get("name")
+	encoding := text(v)
+	switch low {
+	case "getbytes":
+		data := encode(at(args, 0), encoding, false)
+		return data, r.take(len(data))
+	case "getstring":
+		b, err := bytesOf(first2(args))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.take(2 * len(b)); err != nil {
+			return nil, err
+		}
+		return decodeAs(b, encoding), nil
+	case "getbytecount":
+		return int64(len(encode(at(args, 0), encoding, false))), nil
+	}
+	return nil, r.noMethod(o, name)
+}
+
+func (r *run) builderCall(o *object, name, low string, args []any) (any, error) {
+	v, _ := o.get("text")
+	s := text(v)
+	switch low {
+	case "append":
+		s += at(args, 0)
+	case "appendline":
+		s += at(args, 0) + "\r\n"
+	case "appendformat":
+		one, err := r.composite(at(args, 0), args[min(1, len(args)):])
+		if err != nil {
+			return nil, err
+		}
+		s += text(one)
+	case "clear":
+		s = ""
+	default:
+		return nil, r.noMethod(o, name)
+	}
+	o.set("text", s)
+	return o, r.take(len(s))
+}
+
+func (r *run) streamCall(o *object, name, low string) (any, error) {
+	b, _ := o.get("bytes")
+	data, _ := b.([]byte)
+	switch {
+	case low == "close" || low == "dispose" || low == "stop" && o.kind == kindWatch || low == "start" && o.kind == kindWatch:
+		return void{}, nil
+	case low == "readtoend" && o.kind == kindReader:
+		o.set("bytes", []byte(nil))
+		return decode(data), r.take(len(data))
+	case low == "readline" && o.kind == kindReader:
+		if len(data) == 0 {
+			return nil, nil
+		}
+		line, rest, _ := strings.Cut(string(data), "\n")
+		o.set("bytes", []byte(rest))
+		return strings.TrimSuffix(line, "\r"), r.take(len(data))
+	case low == "toarray" && o.kind == kindStream:
+		return data, nil
+	}
+	return nil, r.noMethod(o, name)
+}
+
+func (r *run) clientCall(o *object, name, low string, args []any) (any, error) {
+	headers := map[string]string{}
+	if v, _ := o.get("Headers"); v != nil {
+		if h, ok := v.(*hashtable); ok {
+			for _, k := range h.keys {
+				value, _ := h.get(k)
+				headers[text(k)] = text(value)
+			}
+		}
+	}
+	switch low {
+	case "downloadstring", "downloadfile", "downloaddata":
+		a, err := r.ask(Request{Method: "GET", URL: at(args, 0), Headers: headers})
+		if err != nil {
+			return nil, err
+		}
+		switch low {
+		case "downloadfile":
+			return void{}, fileError(r.m.Root.WriteFile(r.own(args, 1), a.Body, 0o644), at(args, 1))
+		case "downloaddata":
+			return a.Body, nil
+		}
+		return decode(a.Body), nil
+	case "dispose":
+		return void{}, nil
+	}
+	return nil, r.noMethod(o, name)
+}

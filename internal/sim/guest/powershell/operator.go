@@ -1,0 +1,547 @@
+package powershell
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
+)
+
+type time_ = time.Time
+
+// regexTimeout bounds one search.
+const regexTimeout = 2 * time.Second
+
+// operate is a binary operator of two values.
+func (r *run) operate(operator string, left, right any) (any, error) {
+	if err := r.step(); err != nil {
+		return nil, err
+	}
+	base, exact := operator, false
+	if strings.HasPrefix(operator, "-c") && operator != "-contains" {
+		base, exact = "-"+operator[2:], true
+	}
+	switch base {
+	case "+", "-", "*", "/", "%":
+		return r.arithmetic(base, left, right)
+	case "..":
+		return r.span(left, right)
+	case "-f":
+		return r.format(left, right)
+	case "-xor":
+		return truth(left) != truth(right), nil
+	case "-band", "-bor", "-bxor", "-shl", "-shr":
+		return r.bits(base, left, right)
+	case "-join":
+		return r.join(left, text(right))
+	case "-split":
+		return r.split(exact, left, right)
+	case "-replace":
+		return r.replace(exact, left, right)
+	case "-contains", "-notcontains":
+		return r.contains(left, right, exact) == (base == "-contains"), nil
+	case "-in", "-notin":
+		return r.contains(right, left, exact) == (base == "-in"), nil
+	case "-is", "-isnot", "-as":
+		switch t := right.(type) {
+		case typeValue:
+			return r.typed(base, left, t.name)
+		case string:
+			return r.typed(base, left, typeKey(t))
+		}
+		return nil, broken("RuntimeException", "IsOperatorRequiresType", "The right operand of '%s' must be a type.", base)
+	}
+	if a, ok := left.(*array); ok {
+		return r.filter(a, base, right, exact)
+	}
+	return r.compare(base, left, right, exact)
+}
+
+// filter keeps the items of a list for which a comparison holds.
+func (r *run) filter(a *array, operator string, right any, exact bool) (any, error) {
+	out := newArray()
+	for _, item := range a.items {
+		if err := r.step(); err != nil {
+			return nil, err
+		}
+		v, err := r.compare(operator, item, right, exact)
+		if err != nil {
+			return nil, err
+		}
+		if truth(v) {
+			out.items = append(out.items, item)
+		}
+	}
+	return out, nil
+}
+
+func (r *run) compare(operator string, left, right any, exact bool) (any, error) {
+	switch operator {
+	case "-match", "-notmatch":
+		s, err := r.text(left)
+		if err != nil {
+			return nil, err
+		}
+		yes, err := r.match(text(right), s, exact)
+		return yes == (operator == "-match"), err
+	case "-like", "-notlike":
+		s, err := r.text(left)
+		if err != nil {
+			return nil, err
+		}
+		yes, err := like(s, text(right), exact)
+		return yes == (operator == "-like"), err
+	case "-eq":
+		return equal(left, right, exact), r.weigh(left)
+	case "-ne":
+		return !equal(left, right, exact), r.weigh(left)
+	}
+	n, err := r.order(left, right, exact)
+	if err != nil {
+		return nil, err
+	}
+	switch operator {
+	case "-gt":
+		return n > 0, nil
+	case "-ge":
+		return n >= 0, nil
+	case "-lt":
+		return n < 0, nil
+	case "-le":
+		return n <= 0, nil
+	}
+	return nil, lacking("the operator %s", operator)
+}
+
+// weigh counts a long text that is compared.
+func (r *run) weigh(v any) error {
+	if s, ok := v.(string); ok {
+		return r.take(len(s))
+	}
+	return nil
+}
+
+// equal compares as -eq does: the right value becomes one of the left's type.
+func equal(left, right any, exact bool) bool {
+	left, right = plain(left), plain(right)
+	switch l := left.(type) {
+	case nil:
+		return right == nil
+	case string:
+		if right == nil {
+			return false
+		}
+		return sameText(l, text(right), exact)
+	case char:
+		return sameText(string(rune(l)), text(right), exact)
+	case bool:
+		return l == truth(right)
+	case int64, float64:
+		if right == nil {
+			return false
+		}
+		x, _ := float(left)
+		y, ok := float(right)
+		return ok && x == y
+	case time.Time:
+		y, err := toTime(right)
+		return err == nil && l.Equal(y)
+	case time.Duration, guid, version, typeValue, secret:
+		if right == nil {
+			return false
+		}
+		if _, ok := l.(version); ok {
+			return orderVersions(text(l), text(right)) == 0
+		}
+		return strings.EqualFold(text(l), text(right))
+	case *array:
+		other, ok := right.(*array)
+		return ok && other == l
+	case *hashtable:
+		other, ok := right.(*hashtable)
+		return ok && other == l
+	case *object:
+		if other, ok := right.(*object); ok {
+			return other == l || l.closed && other.closed && l.kind == other.kind && text(l) == text(other)
+		}
+		return right != nil && l.closed && sameText(text(l), text(right), exact)
+	}
+	return right != nil && text(left) == text(right)
+}
+
+func sameText(a, b string, exact bool) bool {
+	if exact {
+		return a == b
+	}
+	return strings.EqualFold(a, b)
+}
+
+// order compares as -lt and its like do.
+func (r *run) order(left, right any, exact bool) (int, error) {
+	switch l := left.(type) {
+	case nil:
+		if y, ok := float(right); ok {
+			return cmp.Compare(0, y), nil
+		}
+		return cmp.Compare(0, len(text(right))), nil
+	case time.Time:
+		y, err := toTime(right)
+		return l.Compare(y), err
+	case time.Duration:
+		y, err := toSpan(right)
+		return cmp.Compare(l, y), err
+	case version:
+		return orderVersions(string(l), text(right)), nil
+	case int64, float64, bool:
+		x, _ := float(left)
+		y, ok := float(right)
+		if !ok && right != nil {
+			return 0, broken("RuntimeException", "ComparisonFailure", "Could not compare \"%s\" to \"%s\". Error: \"Cannot convert value \"%s\" to type \"%s\".\"", text(left), text(right), text(right), kindOf(left))
+		}
+		return cmp.Compare(x, y), nil
+	case *object:
+		if l.kind == "System.Version" {
+			return orderVersions(text(versionText(l)), text(versionText(right))), nil
+		}
+	}
+	a, b := text(left), text(right)
+	if !exact {
+		a, b = strings.ToLower(a), strings.ToLower(b)
+	}
+	return strings.Compare(a, b), r.take(len(a))
+}
+
+func (r *run) contains(in, item any, exact bool) bool {
+	for _, one := range list(in) {
+		if equal(one, item, exact) {
+			return true
+		}
+	}
+	return in == nil && item == nil
+}
+
+func (r *run) typed(operator string, v any, kind string) (any, error) {
+	if operator == "-as" {
+		converted, err := r.convert(kind, v)
+		if failed(err) != nil {
+			return nil, nil //nolint:nilerr // what cannot be converted is null
+		}
+		return converted, err
+	}
+	if err := known(kind); err != nil {
+		return nil, err
+	}
+	return isType(v, kind) == (operator == "-is"), nil
+}
+
+func isType(v any, kind string) bool {
+	if v == nil {
+		return false
+	}
+	have := typeKey(kindOf(v))
+	if f, ok := v.(exception); ok {
+		return isException(f.kind, kind)
+	}
+	switch kind {
+	case "object":
+		return true
+	case "array", "collections.ilist", "collections.ienumerable":
+		_, ok := v.(*array)
+		return ok
+	case "hashtable", "collections.idictionary", "collections.hashtable":
+		h, ok := v.(*hashtable)
+		return ok && (!h.ordered || strings.HasSuffix(kind, "idictionary"))
+	case "pscustomobject", "psobject", "psobject[]", "management.automation.pscustomobject":
+		o, ok := v.(*object)
+		return ok && o.kind == customKind
+	case "int", "int32":
+		return have == "int32"
+	case "long", "int64":
+		return have == "int64"
+	case "valuetype":
+		switch v.(type) {
+		case int64, float64, bool, char, time.Time, time.Duration, guid:
+			return true
+		}
+		return false
+	case "bool", "boolean":
+		return have == "boolean"
+	case "scriptblock":
+		_, ok := v.(function)
+		return ok
+	case "switch", "switchparameter", "management.automation.switchparameter":
+		return false
+	}
+	if full, ok := typeNames[kind]; ok {
+		return typeKey(full) == have
+	}
+	return have == kind
+}
+
+// join puts items together.
+func (r *run) join(v any, separator string) (any, error) {
+	items := list(v)
+	parts := make([]string, len(items))
+	size := 0
+	for i, item := range items {
+		s, err := r.text(item)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = s
+		if size += len(s) + len(separator); size > maxValue {
+			return nil, r.take(size)
+		}
+	}
+	return strings.Join(parts, separator), r.take(size)
+}
+
+// pattern compiles a regular expression of .NET.
+func pattern(p string, exact bool) (*regexp2.Regexp, error) {
+	var options regexp2.RegexOptions = regexp2.IgnoreCase
+	if exact {
+		options = regexp2.None
+	}
+	re, err := regexp2.Compile(p, options)
+	if err != nil {
+		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, err)
+	}
+	re.MatchTimeout = regexTimeout
+	return re, nil
+}
+
+// late turns the end of a search into a bound.
+func late(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &LimitError{"searches a text for longer than two seconds"}
+}
+
+// match is -match, which fills $Matches.
+func (r *run) match(p, s string, exact bool) (bool, error) {
+	re, err := pattern(p, exact)
+	if err != nil {
+		return false, err
+	}
+	m, err := re.FindStringMatch(s)
+	if err != nil || m == nil {
+		return false, late(err)
+	}
+	h := newHash()
+	for _, g := range m.Groups() {
+		if len(g.Captures) == 0 {
+			continue
+		}
+		if n := re.GroupNumberFromName(g.Name); g.Name == "" || text(int64(n)) == g.Name {
+			h.set(int64(n), g.String())
+			continue
+		}
+		h.set(g.Name, g.String())
+	}
+	r.scope.vars["matches"] = &cell{value: h}
+	return true, r.take(len(s))
+}
+
+func (r *run) replace(exact bool, left, right any) (any, error) {
+	items := list(right)
+	if len(items) == 0 || len(items) > 2 {
+		return nil, broken("RuntimeException", "BadReplaceArgument", "The -replace operator allows only two elements to follow it, not %d.", len(items))
+	}
+	re, err := pattern(text(items[0]), exact)
+	if err != nil {
+		return nil, err
+	}
+	with := ""
+	if len(items) == 2 {
+		if _, ok := items[1].(function); ok {
+			return nil, broken("RuntimeException", "", "A script block as the replacement is not known to this version.")
+		}
+		with = text(items[1])
+	}
+	one := func(v any) (any, error) {
+		s, err := r.text(v)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.take(len(s)); err != nil {
+			return nil, err
+		}
+		if len(with) > 0 && len(s)*(1+len(with)) > maxValue {
+			n, err := count(re, s)
+			if err != nil {
+				return nil, err
+			}
+			if grown := len(s) + n*(len(with)+strings.Count(with, "$")*len(s)); grown > maxValue {
+				return nil, r.take(grown)
+			}
+		}
+		out, err := re.Replace(s, with, -1, -1)
+		if err != nil {
+			return nil, late(err)
+		}
+		return out, r.take(len(out))
+	}
+	a, ok := left.(*array)
+	if !ok {
+		return one(left)
+	}
+	out := newArray()
+	for _, item := range a.items {
+		v, err := one(item)
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, v)
+	}
+	return out, nil
+}
+
+func count(re *regexp2.Regexp, s string) (int, error) {
+	n := 0
+	m, err := re.FindStringMatch(s)
+	for err == nil && m != nil {
+		n++
+		m, err = re.FindNextMatch(m)
+	}
+	return n, late(err)
+}
+
+// split is -split: a pattern, a count, and SimpleMatch.
+func (r *run) split(exact bool, left, right any) (any, error) {
+	options := list(right)
+	if len(options) == 0 {
+		options = []any{""}
+	}
+	if _, ok := options[0].(function); ok {
+		return nil, lacking("-split by a script block")
+	}
+	p, most := text(options[0]), int64(0)
+	if len(options) > 1 {
+		n, err := r.integer(options[1])
+		if err != nil {
+			return nil, err
+		}
+		most = n
+	}
+	if len(options) > 2 {
+		switch strings.ToLower(text(options[2])) {
+		case "simplematch":
+			p = regexp2.Escape(p)
+		case "regexmatch":
+		default:
+			return nil, lacking("the option %s of -split", text(options[2]))
+		}
+	}
+	re, err := pattern(p, exact)
+	if err != nil {
+		return nil, err
+	}
+	out := newArray()
+	out.kind = "String[]"
+	for _, item := range list(left) {
+		s, err := r.text(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.cut(re, s, most, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
+	runes, from, n := []rune(s), 0, int64(1)
+	m, err := re.FindRunesMatch(runes)
+	for ; err == nil && m != nil && (most <= 0 || n < most); n++ {
+		if err := r.step(); err != nil {
+			return err
+		}
+		if m.Length == 0 && (m.Index == 0 || m.Index == len(runes)) {
+			out.items = append(out.items, string(runes[from:m.Index]))
+		} else {
+			out.items = append(out.items, string(runes[from:m.Index]))
+			for _, g := range m.Groups()[1:] {
+				if len(g.Captures) > 0 {
+					out.items = append(out.items, g.String())
+				}
+			}
+		}
+		from = m.Index + m.Length
+		m, err = re.FindNextMatch(m)
+	}
+	out.items = append(out.items, string(runes[from:]))
+	if err != nil {
+		return late(err)
+	}
+	return r.take(4 * len(runes))
+}
+
+// like is a match of * ? and [a-z].
+func like(s, p string, exact bool) (bool, error) {
+	re, err := pattern(`\A`+wildcard(p)+`\z`, exact)
+	if err != nil {
+		return false, broken("WildcardPatternException", "RuntimeException", "The specified wildcard character pattern is not valid: %s", p)
+	}
+	yes, err := re.MatchString(s)
+	return yes, late(err)
+}
+
+// wildcard is the regular expression of a pattern.
+func wildcard(p string) string {
+	var b strings.Builder
+	runes := []rune(p)
+	for i := 0; i < len(runes); i++ {
+		switch c := runes[i]; c {
+		case '*':
+			b.WriteString(`[\s\S]*`)
+		case '?':
+			b.WriteString(`[\s\S]`)
+		case '`':
+			if i+1 < len(runes) {
+				i++
+				b.WriteString(regexp2.Escape(string(runes[i])))
+			}
+		case '[':
+			end := strings.IndexRune(string(runes[i:]), ']')
+			if end < 2 {
+				b.WriteString(`\[`)
+				continue
+			}
+			set := string(runes[i+1 : i+len([]rune(string(runes[i:])[:end]))])
+			b.WriteString("[" + strings.ReplaceAll(strings.ReplaceAll(set, `\`, `\\`), "^", `\^`) + "]")
+			i += len([]rune(set)) + 1
+		default:
+			b.WriteString(regexp2.Escape(string(c)))
+		}
+	}
+	return b.String()
+}
+
+func (r *run) span(left, right any) (any, error) {
+	from, err := r.integer(left)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.integer(right)
+	if err != nil {
+		return nil, err
+	}
+	if d := math.Abs(float64(to) - float64(from)); d > maxItems {
+		return nil, &LimitError{"makes a range of more than a million items"}
+	}
+	out := newArray()
+	by := int64(1)
+	if to < from {
+		by = -1
+	}
+	for i := from; ; i += by {
+		out.items = append(out.items, i)
+		if i == to {
+			return out, r.take(16 * len(out.items))
+		}
+	}
+}

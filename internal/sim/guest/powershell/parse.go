@@ -1,0 +1,337 @@
+package powershell
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a script.
+const (
+	// maxProgram bounds a script, in bytes.
+	maxProgram = 4 << 20
+	// maxDepth bounds how deep a script is nested.
+	maxDepth = 100
+)
+
+// ParseError says where and why a script cannot be read. Nothing of it runs.
+type ParseError struct {
+	Line, Column int
+	Message      string
+	// Missing says that PowerShell has the construct and the simulation does not.
+	Missing bool
+	// Incomplete says that the script ends before the construct does.
+	Incomplete bool
+}
+
+// Error names the place and the reason.
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("At line:%d char:%d\r\n%s", e.Line, e.Column, e.Message)
+}
+
+type parser struct {
+	text  string
+	pos   int
+	depth int
+}
+
+// parse reads a whole script.
+func parse(script string) (*block, error) {
+	if len(script) > maxProgram {
+		return nil, &ParseError{Line: 1, Column: 1, Message: fmt.Sprintf("the script is longer than %d bytes", maxProgram)}
+	}
+	p := &parser{text: strings.TrimPrefix(script, "\ufeff")}
+	b, err := p.block(0)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (p *parser) fail(format string, a ...any) error {
+	line, column := place(p.text, p.pos)
+	return &ParseError{Line: line, Column: column, Message: fmt.Sprintf(format, a...), Incomplete: p.pos >= len(p.text)}
+}
+
+// missing is the error for what PowerShell knows and the simulation does not.
+func (p *parser) missing(what string) error {
+	line, column := place(p.text, p.pos)
+	return &ParseError{Line: line, Column: column, Message: "casement does not simulate " + what + " of PowerShell; nothing of the script was run", Missing: true}
+}
+
+// place counts lines and columns from one.
+func place(text string, at int) (line, column int) {
+	at = min(max(at, 0), len(text))
+	before := text[:at]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:])
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxDepth {
+		return p.fail("the script is nested more than %d deep (a bound of the simulation)", maxDepth)
+	}
+	return nil
+}
+
+func (p *parser) leave() { p.depth-- }
+
+func (p *parser) peek() byte { return p.ahead(0) }
+
+func (p *parser) ahead(n int) byte {
+	if p.pos+n < len(p.text) {
+		return p.text[p.pos+n]
+	}
+	return 0
+}
+
+func (p *parser) has(s string) bool { return strings.HasPrefix(p.text[p.pos:], s) }
+
+// spaces skips blanks, comments and continued lines.
+func (p *parser) spaces() {
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; {
+		case c == ' ' || c == '\t' || c == '\v' || c == '\f':
+			p.pos++
+		case p.has("\u00a0"):
+			p.pos += len("\u00a0")
+		case c == '`' && (p.ahead(1) == '\n' || p.ahead(1) == '\r'):
+			p.pos += 2
+			if p.text[p.pos-1] == '\r' && p.peek() == '\n' {
+				p.pos++
+			}
+		case p.has("<#"):
+			end := strings.Index(p.text[p.pos:], "#>")
+			if end < 0 {
+				p.pos = len(p.text)
+				return
+			}
+			p.pos += end + 2
+		case c == '#':
+			for p.pos < len(p.text) && p.text[p.pos] != '\n' && p.text[p.pos] != '\r' {
+				p.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// lines skips blanks and the ends of lines.
+func (p *parser) lines() {
+	for {
+		p.spaces()
+		if c := p.peek(); c != '\n' && c != '\r' {
+			return
+		}
+		p.pos++
+	}
+}
+
+// separators skips the ends of statements.
+func (p *parser) separators() {
+	for {
+		p.lines()
+		if p.peek() != ';' {
+			return
+		}
+		p.pos++
+	}
+}
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// identifier reads letters, digits and underscores.
+func (p *parser) identifier() string {
+	from := p.pos
+	for p.pos < len(p.text) && (isLetter(p.text[p.pos]) || isDigit(p.text[p.pos])) {
+		p.pos++
+	}
+	return p.text[from:p.pos]
+}
+
+// keyword takes a word that is the whole word.
+func (p *parser) keyword(word string) bool {
+	end := p.pos + len(word)
+	if end > len(p.text) || !strings.EqualFold(p.text[p.pos:end], word) {
+		return false
+	}
+	if end < len(p.text) {
+		if c := p.text[end]; isLetter(c) || isDigit(c) || c == '-' || c == '.' || c == '\\' || c == ':' {
+			return false
+		}
+	}
+	p.pos = end
+	return true
+}
+
+// word is the word that is next, in lower case, without taking it.
+func (p *parser) word() string {
+	from := p.pos
+	w := strings.ToLower(p.identifier())
+	next := p.peek()
+	p.pos = from
+	if next == '-' || next == '.' || next == '\\' || next == ':' && w != "" {
+		return ""
+	}
+	return w
+}
+
+// want takes a character, behind blanks.
+func (p *parser) want(c byte) error {
+	p.lines()
+	if p.peek() != c {
+		return p.expected(string(c))
+	}
+	p.pos++
+	return nil
+}
+
+func (p *parser) expected(what string) error {
+	if p.pos >= len(p.text) {
+		switch what {
+		case "}":
+			return p.fail("Missing closing '}' in statement block or type definition.")
+		case ")":
+			return p.fail("Missing closing ')' in expression.")
+		}
+		return p.fail("Missing '%s' at the end of the script.", what)
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return p.fail("Unexpected token '%c' in expression or statement; '%s' is expected.", r, what)
+}
+
+// block reads statements up to the end: a brace, or the end of the script for 0.
+func (p *parser) block(end byte) (*block, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	b := &block{}
+	if err := p.header(b); err != nil {
+		return nil, err
+	}
+	for {
+		p.separators()
+		if p.peek() == end && (end != 0 || p.pos >= len(p.text)) {
+			if end != 0 {
+				p.pos++
+			}
+			return b, nil
+		}
+		if p.pos >= len(p.text) {
+			return nil, p.expected(string(end))
+		}
+		if err := p.part(b); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// part reads a named block, a trap or a statement.
+func (p *parser) part(b *block) error {
+	into := map[string]*[]node{"begin": &b.begin, "process": &b.process, "end": &b.end}[p.word()]
+	if into != nil && p.named() {
+		word := p.word()
+		p.pos += len(word)
+		body, err := p.braces()
+		*into = append(*into, body...)
+		b.streams = b.streams || word == "process"
+		return err
+	}
+	if p.keyword("trap") {
+		t := trapStatement{}
+		p.lines()
+		if p.peek() == '[' {
+			kind, err := p.typeName()
+			if err != nil {
+				return err
+			}
+			t.kind = kind
+		}
+		body, err := p.braces()
+		t.body = body
+		b.traps = append(b.traps, t)
+		return err
+	}
+	s, err := p.statement()
+	if err != nil {
+		return err
+	}
+	b.end = append(b.end, s)
+	return p.ended(s)
+}
+
+// named says whether a brace follows the next word.
+func (p *parser) named() bool {
+	from := p.pos
+	defer func() { p.pos = from }()
+	p.identifier()
+	p.lines()
+	return p.peek() == '{'
+}
+
+// ended checks that nothing follows a statement; one that ends with a block needs no
+// separator.
+func (p *parser) ended(s node) error {
+	p.spaces()
+	switch c := p.peek(); {
+	case p.pos >= len(p.text), c == '\n', c == '\r', c == ';', c == '}', c == ')':
+		return nil
+	case p.has("&&"), p.has("||"):
+		return p.fail("The token '%s' is not a valid statement separator in this version.", p.text[p.pos:p.pos+2])
+	case isBlock(s):
+		return nil
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return p.fail("Unexpected token '%c' in expression or statement.", r)
+}
+
+func isBlock(s node) bool {
+	switch s.(type) {
+	case conditional, loop, foreachLoop, switchStatement, functionStatement, tryStatement:
+		return true
+	}
+	return false
+}
+
+// braces reads { statements }.
+func (p *parser) braces() ([]node, error) {
+	if err := p.want('{'); err != nil {
+		return nil, err
+	}
+	return p.statements('}')
+}
+
+// statements reads up to an end, which it takes.
+func (p *parser) statements(end byte) ([]node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	var out []node
+	for {
+		p.separators()
+		if p.peek() == end {
+			p.pos++
+			return out, nil
+		}
+		if p.pos >= len(p.text) {
+			return nil, p.expected(string(end))
+		}
+		if p.word() == "trap" {
+			return nil, p.missing("a trap within a statement block")
+		}
+		s, err := p.statement()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+		if err := p.ended(s); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package powershell
+
+import (
+	"strings"
+)
+
+// delimiters end a word of a command.
+const delimiters = " \t\r\n\v\f;|&(){},"
+
+func isDelimiter(c byte) bool { return strings.IndexByte(delimiters, c) >= 0 }
+
+func (p *parser) command() (node, error) {
+	c := command{position: position(p.pos)}
+	var err error
+	switch ch := p.peek(); {
+	case ch == '&', ch == '.' && strings.IndexByte(" \t\"'$({", p.ahead(1)) >= 0:
+		c.operator = ch
+		p.pos++
+		p.spaces()
+		c.name, err = p.argumentValue()
+	case p.pos >= len(p.text) || ch == '|':
+		return nil, p.fail("An empty pipe element is not allowed.")
+	case ch == '<':
+		return nil, p.fail("The '<' operator is reserved for future use.")
+	case isDelimiter(ch) || ch == '=' || ch == ']':
+		return nil, p.fail("Unexpected token '%c' in expression or statement.", ch)
+	default:
+		c.name, err = p.bareword()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p.spaces()
+		ch := p.peek()
+		if p.pos >= len(p.text) || ch == '\n' || ch == '\r' || ch == ';' || ch == '|' || ch == ')' || ch == '}' {
+			return c, nil
+		}
+		if ch == '&' {
+			if p.has("&&") {
+				return c, nil // the statement's end refuses it
+			}
+			return nil, p.fail("The ampersand (&) character is not allowed. Wrap an ampersand in double quotation marks (\"&\") to pass it as part of a string.")
+		}
+		if r, ok, err := p.redirect(); err != nil {
+			return nil, err
+		} else if ok {
+			c.redirects = append(c.redirects, r)
+			continue
+		}
+		if p.has("--%") && (isDelimiter(p.ahead(3)) || p.ahead(3) == 0) {
+			p.verbatim(&c)
+			continue
+		}
+		a, err := p.argument()
+		if err != nil {
+			return nil, err
+		}
+		c.args = append(c.args, a)
+	}
+}
+
+// verbatim takes the rest of a line behind --% as words for a program.
+func (p *parser) verbatim(c *command) {
+	p.pos += 3
+	from := p.pos
+	for ch := p.peek(); ch != 0 && ch != '\n' && ch != '|'; ch = p.peek() {
+		p.pos++
+	}
+	for word := range strings.FieldsSeq(p.text[from:p.pos]) {
+		c.args = append(c.args, argument{position: position(from), value: constant{position(from), word, word}})
+	}
+}
+
+func (p *parser) redirects() ([]redirect, error) {
+	var out []redirect
+	for {
+		end := p.pos
+		p.spaces()
+		r, ok, err := p.redirect()
+		if err != nil || !ok {
+			if !ok {
+				p.pos = end
+			}
+			return out, err
+		}
+		out = append(out, r)
+	}
+}
+
+// redirect reads > FILE, 2>> FILE, *> FILE, 2>&1 and their like.
+func (p *parser) redirect() (r redirect, ok bool, err error) {
+	r.stream = '1'
+	at := 0
+	if c := p.peek(); (c >= '1' && c <= '6' || c == '*') && p.ahead(1) == '>' {
+		r.stream, at = c, 1
+	}
+	if p.ahead(at) != '>' {
+		return r, false, nil
+	}
+	p.pos += at + 1
+	if p.peek() == '>' {
+		r.adding = true
+		p.pos++
+	}
+	if p.peek() == '&' {
+		if p.ahead(1) != '1' {
+			return r, false, p.fail("The redirection to '%c' is not one that this version knows.", p.ahead(1))
+		}
+		p.pos += 2
+		r.merge = true
+		return r, true, nil
+	}
+	p.spaces()
+	if p.pos >= len(p.text) || isDelimiter(p.peek()) && p.peek() != '(' {
+		return r, false, p.fail("Missing file specification after redirection operator.")
+	}
+	r.target, err = p.argumentValue()
+	return r, true, err
+}
+
+// argument reads a parameter, a splatted variable or a value.
+func (p *parser) argument() (argument, error) {
+	a := argument{position: position(p.pos)}
+	c, next := p.peek(), p.ahead(1)
+	switch {
+	case c == '-' && (isLetter(next) || next == '?'):
+		return p.parameterArgument(a)
+	case c == '@' && isLetter(next):
+		p.pos++
+		a.splat = strings.ToLower(p.identifier())
+		return a, nil
+	}
+	value, err := p.argumentList()
+	a.value = value
+	return a, err
+}
+
+func (p *parser) parameterArgument(a argument) (argument, error) {
+	from := p.pos
+	p.pos++
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		if c == '"' || c == '\'' { // the whole is a word
+			p.pos = from
+			value, err := p.argumentList()
+			a.value = value
+			return a, err
+		}
+		if c == ':' || c == '.' || c == '[' || isDelimiter(c) {
+			break
+		}
+		p.pos++
+	}
+	a.parameter, a.text = p.text[from+1:p.pos], p.text[from:p.pos]
+	if p.peek() == ':' {
+		p.pos++
+		a.joined, a.text = true, a.text+":"
+		p.spaces()
+		value, err := p.argumentList()
+		a.value = value
+		return a, err
+	}
+	return a, nil
+}
+
+// argumentList reads values that commas join.
+func (p *parser) argumentList() (node, error) {
+	from := position(p.pos)
+	first, err := p.argumentValue()
+	if err != nil {
+		return nil, err
+	}
+	items := []node{first}
+	for {
+		end := p.pos
+		p.spaces()
+		if p.peek() != ',' {
+			p.pos = end
+			break
+		}
+		p.pos++
+		p.lines()
+		n, err := p.argumentValue()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, n)
+	}
+	if len(items) == 1 {
+		return first, nil
+	}
+	return arrayLiteral{from, items}, nil
+}
+
+// argumentValue reads one value in the arguments of a command.
+func (p *parser) argumentValue() (node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	c, next := p.peek(), p.ahead(1)
+	switch {
+	case c == '$' && (next == '(' || isLetter(next) || isDigit(next) || strings.IndexByte("{?$^:", next) >= 0):
+		from := p.pos
+		n, err := p.primary()
+		if err != nil {
+			return nil, err
+		}
+		if ch := p.peek(); ch == '.' && !isLetter(p.ahead(1)) || ch != 0 && ch != '.' && ch != '[' && !isDelimiter(ch) && ch != '>' {
+			p.pos = from
+			return p.bareword()
+		}
+		return p.postfix(n, false)
+	case c == '"' || c == '\'' || c == '(' || c == '{' || c == '@' && strings.IndexByte("({\"'", next) >= 0:
+		n, err := p.primary()
+		if err != nil {
+			return nil, err
+		}
+		return p.postfix(n, false)
+	case p.pos >= len(p.text):
+		return nil, p.fail("Missing an argument in parameter list.")
+	case isDelimiter(c):
+		return nil, p.fail("Missing an argument in parameter list.")
+	}
+	return p.bareword()
+}
+
+// bareword reads a word without quotes, in which variables are put in.
+func (p *parser) bareword() (node, error) {
+	from := p.pos
+	w := interpolated{position: position(from), bare: true}
+	var lit strings.Builder
+	flush := func() {
+		if lit.Len() > 0 {
+			w.parts = append(w.parts, constant{position(from), lit.String(), lit.String()})
+			lit.Reset()
+		}
+	}
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; {
+		case isDelimiter(c), c == '>' && p.pos > from:
+			flush()
+			return p.simple(w, from)
+		case c == '"' || c == '\'':
+			flush()
+			q, err := p.quoted()
+			if err != nil {
+				return nil, err
+			}
+			w.parts = append(w.parts, q)
+		case c == '`' && p.pos+1 < len(p.text):
+			lit.WriteString(p.escape())
+		case c == '$':
+			n, ok, err := p.expansion()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				lit.WriteByte(c)
+				p.pos++
+				continue
+			}
+			flush()
+			w.parts = append(w.parts, n)
+		default:
+			lit.WriteByte(c)
+			p.pos++
+		}
+	}
+	flush()
+	return p.simple(w, from)
+}
+
+// simple makes a constant of a word without variables: a number where it reads as one.
+func (p *parser) simple(w interpolated, from int) (node, error) {
+	text := p.text[from:p.pos]
+	if len(w.parts) == 0 {
+		if text == "" {
+			return nil, p.fail("Missing an argument in parameter list.")
+		}
+		return constant{position(from), text, text}, nil
+	}
+	if len(w.parts) > 1 {
+		return w, nil
+	}
+	c, ok := w.parts[0].(constant)
+	if !ok {
+		return w, nil
+	}
+	if c.text == text {
+		q := &parser{text: text}
+		if n, ok := q.number(); ok && q.pos == len(text) {
+			n.position, n.text = position(from), text
+			return n, nil
+		}
+	}
+	c.position = position(from)
+	return c, nil
+}

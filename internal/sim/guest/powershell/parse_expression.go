@@ -1,0 +1,441 @@
+package powershell
+
+import "strings"
+
+// levels are the binary operators, from those that bind least.
+var levels = [][]string{
+	{"-and", "-or", "-xor"},
+	{"-band", "-bor", "-bxor"},
+	{"-eq", "-ne", "-gt", "-ge", "-lt", "-le", "-like", "-notlike", "-match", "-notmatch", "-replace", "-split", "-join", "-contains", "-notcontains", "-in", "-notin", "-is", "-isnot", "-as", "-shl", "-shr"},
+	{"+", "-"},
+	{"*", "/", "%"},
+	{"-f"},
+	{".."},
+}
+
+// folds are the operators that have forms for -c and -i.
+const folds = " -eq -ne -gt -ge -lt -le -like -notlike -match -notmatch -replace -split -contains -notcontains -in -notin "
+
+// startsExpression tells an expression from a command.
+func (p *parser) startsExpression() bool {
+	p.spaces()
+	c, next := p.peek(), p.ahead(1)
+	switch {
+	case c == '$' || c == '"' || c == '\'' || c == '(' || c == '[' || c == '{' || c == '!' || c == ',' || c == '+':
+		return true
+	case c == '@':
+		return next == '(' || next == '{' || next == '"' || next == '\''
+	case isDigit(c), c == '.' && isDigit(next):
+		from := p.pos
+		defer func() { p.pos = from }()
+		_, ok := p.number()
+		return ok
+	case c == '-':
+		return next == '-' || next == ' ' || next == '(' || next == '$' || isDigit(next) || next == '.' || p.unaryWord() != ""
+	}
+	return false
+}
+
+// unaryWord is the operator with a name that is next.
+func (p *parser) unaryWord() string {
+	for _, w := range []string{"-not", "-bnot", "-split", "-csplit", "-isplit", "-join"} {
+		from := p.pos
+		found := p.keyword(w)
+		p.pos = from
+		if found {
+			return w
+		}
+	}
+	return ""
+}
+
+func (p *parser) expression() (node, error) { return p.binary(0) }
+
+func (p *parser) binary(level int) (node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if level == len(levels) {
+		return p.list()
+	}
+	left, err := p.binary(level + 1)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		from := p.pos
+		p.spaces()
+		operator := p.operator(level)
+		if operator == "" {
+			p.pos = from
+			return left, nil
+		}
+		p.lines()
+		right, err := p.binary(level + 1)
+		if err != nil {
+			return nil, err
+		}
+		left = binary{position(from), operator, left, right}
+	}
+}
+
+// operator takes the operator of a level that is next.
+func (p *parser) operator(level int) string {
+	for _, o := range levels[level] {
+		if o[0] != '-' || len(o) == 1 {
+			if !p.has(o) {
+				continue
+			}
+			if next := p.ahead(len(o)); next == '=' || o != ".." && next == o[0] || o == "-" && isLetter(next) {
+				continue
+			}
+			p.pos += len(o)
+			return o
+		}
+		if p.keyword(o) {
+			return o
+		}
+		for _, fold := range []string{"i", "c"} {
+			if strings.Contains(folds, " "+o+" ") && p.keyword("-"+fold+o[1:]) {
+				return map[string]string{"i": o, "c": "-c" + o[1:]}[fold]
+			}
+		}
+	}
+	return ""
+}
+
+// list reads values that commas join.
+func (p *parser) list() (node, error) {
+	from := position(p.pos)
+	first, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	items := []node{first}
+	for {
+		end := p.pos
+		p.spaces()
+		if p.peek() != ',' {
+			p.pos = end
+			break
+		}
+		p.pos++
+		p.lines()
+		n, err := p.unary()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, n)
+	}
+	if len(items) == 1 {
+		return first, nil
+	}
+	return arrayLiteral{from, items}, nil
+}
+
+func (p *parser) unary() (node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	p.spaces()
+	from := position(p.pos)
+	c, next := p.peek(), p.ahead(1)
+	switch {
+	case c == ',':
+		p.pos++
+		of, err := p.unary()
+		return arrayLiteral{from, []node{of}}, err
+	case c == '!':
+		return p.operand(from, "-not", 1)
+	case p.has("++"), p.has("--"):
+		by := map[byte]int64{'+': 1, '-': -1}[c]
+		p.pos += 2
+		of, err := p.unary()
+		return step{from, of, by, true}, err
+	case c == '-' && (isDigit(next) || next == '.' && isDigit(p.ahead(2))):
+		if n, ok := p.number(); ok {
+			return p.postfix(n, true)
+		}
+		return p.operand(from, "-", 1)
+	case c == '+' || c == '-' && p.unaryWord() == "" && !isLetter(next):
+		return p.operand(from, string(c), 1)
+	case c == '-':
+		if w := p.unaryWord(); w != "" {
+			return p.operand(from, w, len(w))
+		}
+	case c == '[':
+		return p.bracket()
+	}
+	n, err := p.primary()
+	if err != nil {
+		return nil, err
+	}
+	return p.postfix(n, true)
+}
+
+func (p *parser) operand(from position, operator string, size int) (node, error) {
+	p.pos += size
+	p.lines()
+	of, err := p.unary()
+	return unary{from, operator, of}, err
+}
+
+// bracket reads a cast, or a type with what follows it.
+func (p *parser) bracket() (node, error) {
+	from := position(p.pos)
+	name, err := p.typeName()
+	if err != nil {
+		return nil, err
+	}
+	if p.has("::") {
+		return p.postfix(typeLiteral{from, name}, true)
+	}
+	end := p.pos
+	p.spaces()
+	c := p.peek()
+	if c == '$' || c == '"' || c == '\'' || c == '(' || c == '@' || c == '[' || isDigit(c) || c == '{' || c == '-' && (isDigit(p.ahead(1)) || p.unaryWord() != "") || c == '!' {
+		of, err := p.unary()
+		return cast{from, name, of}, err
+	}
+	p.pos = end
+	return p.postfix(typeLiteral{from, name}, true)
+}
+
+// typeName reads [Name], in lower case and without System.
+func (p *parser) typeName() (string, error) {
+	depth, from := 0, p.pos
+	for ; p.pos < len(p.text); p.pos++ {
+		switch c := p.text[p.pos]; {
+		case c == '[':
+			depth++
+		case c == ']':
+			if depth--; depth == 0 {
+				p.pos++
+				return typeKey(p.text[from+1 : p.pos-1]), nil
+			}
+		case isLetter(c) || isDigit(c) || c == '.' || c == ',' || c == ' ' || c == '`' || c == '+':
+		case c == '(':
+			return "", p.missing("an attribute of an expression")
+		default:
+			return "", p.fail("Missing type name after '['.")
+		}
+	}
+	return "", p.expected("]")
+}
+
+func typeKey(name string) string {
+	name = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(name), " ", ""))
+	name = strings.ReplaceAll(name, "[system.", "[")
+	return strings.TrimPrefix(name, "system.")
+}
+
+func (p *parser) primary() (node, error) {
+	p.spaces()
+	from := position(p.pos)
+	switch c := p.peek(); {
+	case c == '$' && p.ahead(1) == '(':
+		p.pos += 2
+		body, err := p.statements(')')
+		return subexpression{from, body, false}, err
+	case c == '$':
+		return p.variable()
+	case c == '"' || c == '\'':
+		return p.quoted()
+	case p.has("@\""), p.has("@'"):
+		return p.hereString()
+	case p.has("@("):
+		p.pos += 2
+		body, err := p.statements(')')
+		return subexpression{from, body, true}, err
+	case p.has("@{"):
+		return p.hash()
+	case c == '(':
+		p.pos++
+		p.lines()
+		body, err := p.statement()
+		if err != nil {
+			return nil, err
+		}
+		return parenthesis{from, body}, p.want(')')
+	case c == '{':
+		return p.scriptBlock()
+	case isDigit(c) || c == '.' || c == '-':
+		if n, ok := p.number(); ok {
+			return n, nil
+		}
+	case p.pos >= len(p.text):
+		return nil, p.fail("You must provide a value expression at the end of the script.")
+	}
+	return nil, p.fail("You must provide a value expression here.")
+}
+
+// postfix reads members, indexes and calls. Blanks end it in the arguments of a command.
+func (p *parser) postfix(n node, expression bool) (node, error) {
+	for depth := 0; ; depth++ {
+		if depth > 4*maxDepth {
+			return nil, p.fail("a chain of members is longer than %d (a bound of the simulation)", 4*maxDepth)
+		}
+		from := position(p.pos)
+		switch c, next := p.peek(), p.ahead(1); {
+		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || next == '$' || next == '"' || next == '\'' || next == '('):
+			static := c == ':'
+			p.pos += map[bool]int{true: 2, false: 1}[static]
+			var err error
+			if n, err = p.member(n, from, static); err != nil {
+				return nil, err
+			}
+		case c == '[':
+			p.pos++
+			p.lines()
+			by, err := p.expression()
+			if err != nil {
+				return nil, err
+			}
+			if err := p.want(']'); err != nil {
+				return nil, err
+			}
+			n = index{from, n, by}
+		case expression && (p.has("++") || p.has("--")) && assignable(n):
+			p.pos += 2
+			n = step{from, n, map[byte]int64{'+': 1, '-': -1}[c], false}
+		default:
+			if expression && p.continues() {
+				continue
+			}
+			return n, nil
+		}
+	}
+}
+
+// continues skips to a dot at the start of the next line, which goes on with a chain only
+// in later versions; here it never does.
+func (p *parser) continues() bool { return false }
+
+// member reads a name, and arguments in parentheses.
+func (p *parser) member(of node, from position, static bool) (node, error) {
+	var name node
+	var err error
+	switch c := p.peek(); {
+	case c == '$' || c == '"' || c == '\'' || c == '(':
+		name, err = p.primary()
+	default:
+		word := p.identifier()
+		if word == "" {
+			return nil, p.fail("Missing property name after reference operator.")
+		}
+		name = constant{from, word, word}
+	}
+	if err != nil || p.peek() != '(' {
+		return member{from, of, name, static}, err
+	}
+	p.pos++
+	call := invocation{position: from, of: of, name: name, static: static}
+	for {
+		p.lines()
+		if p.peek() == ')' {
+			p.pos++
+			return call, nil
+		}
+		arg, err := p.argumentExpression()
+		if err != nil {
+			return nil, err
+		}
+		call.args = append(call.args, arg)
+		p.lines()
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case ')':
+		default:
+			return nil, p.expected(")")
+		}
+	}
+}
+
+// argumentExpression reads one argument of a method: commas separate them.
+func (p *parser) argumentExpression() (node, error) { return p.method(0) }
+
+func (p *parser) method(level int) (node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if level == len(levels) {
+		return p.unary()
+	}
+	left, err := p.method(level + 1)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		from := p.pos
+		p.lines()
+		operator := p.operator(level)
+		if operator == "" {
+			p.pos = from
+			return left, nil
+		}
+		p.lines()
+		right, err := p.method(level + 1)
+		if err != nil {
+			return nil, err
+		}
+		left = binary{position(from), operator, left, right}
+	}
+}
+
+func (p *parser) scriptBlock() (node, error) {
+	from := p.pos
+	p.pos++
+	b, err := p.block('}')
+	if err != nil {
+		return nil, err
+	}
+	return scriptBlock{position(from), b, p.text[from+1 : p.pos-1]}, nil
+}
+
+// hash reads @{ key = value; ... }.
+func (p *parser) hash() (node, error) {
+	h := hashLiteral{position: position(p.pos)}
+	p.pos += 2
+	for {
+		p.separators()
+		if p.peek() == '}' {
+			p.pos++
+			return h, nil
+		}
+		key, err := p.key()
+		if err != nil {
+			return nil, err
+		}
+		p.spaces()
+		if p.peek() != '=' {
+			return nil, p.fail("Missing '=' operator after key in hash literal.")
+		}
+		p.pos++
+		p.lines()
+		value, err := p.statement()
+		if err != nil {
+			return nil, err
+		}
+		h.keys, h.values = append(h.keys, key), append(h.values, value)
+		p.spaces()
+		if c := p.peek(); c != '}' && c != ';' && c != '\n' && c != '\r' {
+			return nil, p.fail("The hash literal was incomplete.")
+		}
+	}
+}
+
+func (p *parser) key() (node, error) {
+	from := p.pos
+	if isLetter(p.peek()) {
+		for p.pos < len(p.text) && (isLetter(p.text[p.pos]) || isDigit(p.text[p.pos]) || p.text[p.pos] == '-' || p.text[p.pos] == '.') {
+			p.pos++
+		}
+		word := p.text[from:p.pos]
+		return constant{position(from), word, word}, nil
+	}
+	return p.unary()
+}

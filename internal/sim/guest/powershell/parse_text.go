@@ -1,0 +1,334 @@
+package powershell
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+var multiples = map[string]float64{"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "pb": 1 << 50}
+
+// number reads a number that is a whole word. On false nothing is taken.
+func (p *parser) number() (constant, bool) {
+	from := p.pos
+	if p.peek() == '-' {
+		p.pos++
+	}
+	value, ok := p.digits()
+	if ok {
+		c := p.peek()
+		// 7z is a name; a member of a number, or a range, is behind it.
+		ok = !isLetter(c) && c != '\\' && c != ':' && (c != '.' || p.ahead(1) == '.' || isLetter(p.ahead(1)))
+	}
+	if !ok {
+		p.pos = from
+		return constant{}, false
+	}
+	if p.text[from] == '-' {
+		switch v := value.(type) {
+		case int64:
+			value = -v
+		case float64:
+			value = -v
+		}
+	}
+	return constant{position(from), value, p.text[from:p.pos]}, true
+}
+
+func (p *parser) digits() (any, bool) {
+	from := p.pos
+	if p.peek() == '0' && p.ahead(1)|0x20 == 'x' {
+		p.pos += 2
+		for c := p.peek(); isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f'; c = p.peek() {
+			p.pos++
+		}
+		n, err := strconv.ParseUint(p.text[from+2:p.pos], 16, 64)
+		if err == nil && n <= math.MaxUint32 && n > math.MaxInt32 {
+			return int64(int32(uint32(n))), true // as in Windows PowerShell, 0xFFFFFFFF is -1
+		}
+		return int64(n), err == nil
+	}
+	real := false
+	for isDigit(p.peek()) {
+		p.pos++
+	}
+	if p.peek() == '.' && isDigit(p.ahead(1)) {
+		real = true
+		for p.pos++; isDigit(p.peek()); {
+			p.pos++
+		}
+	}
+	if e := p.peek() | 0x20; e == 'e' && (isDigit(p.ahead(1)) || (p.ahead(1) == '+' || p.ahead(1) == '-') && isDigit(p.ahead(2))) {
+		real = true
+		for p.pos += 2; isDigit(p.peek()); {
+			p.pos++
+		}
+	}
+	text := p.text[from:p.pos]
+	if text == "" || text == "." {
+		return nil, false
+	}
+	suffix := p.suffix()
+	times := 1.0
+	if len(suffix) >= 2 {
+		times = multiples[suffix[len(suffix)-2:]]
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && !real && !strings.HasPrefix(suffix, "d") {
+		if f := float64(n) * times; math.Abs(f) < 1<<62 {
+			return n * int64(times), true
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f * times, err == nil
+}
+
+// suffix takes l, d, kb and their like.
+func (p *parser) suffix() string {
+	from := p.pos
+	if c := p.peek() | 0x20; c == 'l' || c == 'd' {
+		p.pos++
+	}
+	if p.pos+1 < len(p.text) {
+		if _, ok := multiples[strings.ToLower(p.text[p.pos:p.pos+2])]; ok {
+			p.pos += 2
+		}
+	}
+	return strings.ToLower(p.text[from:p.pos])
+}
+
+// variable reads $name, $scope:name, ${name} and the special ones.
+func (p *parser) variable() (node, error) {
+	from := position(p.pos)
+	p.pos++
+	switch c := p.peek(); {
+	case c == '{':
+		end := strings.IndexByte(p.text[p.pos:], '}')
+		if end < 0 {
+			return nil, p.expected("}")
+		}
+		name := p.text[p.pos+1 : p.pos+end]
+		p.pos += end + 1
+		return variable{from, strings.ToLower(strings.ReplaceAll(name, "`", ""))}, nil
+	case c == '$' || c == '^':
+		return nil, p.missing("$" + string(c))
+	case c == '?':
+		p.pos++
+		return variable{from, "?"}, nil
+	}
+	name := p.variableName()
+	if name == "" {
+		return nil, p.fail("Unexpected token '$' in expression or statement.")
+	}
+	return variable{from, strings.ToLower(name)}, nil
+}
+
+// variableName reads a name, with a scope or drive before it.
+func (p *parser) variableName() string {
+	from := p.pos
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		if c == ':' {
+			if next := p.ahead(1); next == ':' || !isLetter(next) && !isDigit(next) || p.pos == from {
+				break
+			}
+		} else if !isLetter(c) && !isDigit(c) && c != '?' {
+			break
+		}
+		p.pos++
+	}
+	return p.text[from:p.pos]
+}
+
+// expansion reads a variable or $( ) within a text; ok is false for a bare dollar.
+func (p *parser) expansion() (n node, ok bool, err error) {
+	next := p.ahead(1)
+	switch {
+	case next == '(', next == '{', next == '?':
+	case isLetter(next), isDigit(next):
+	case next == ':' && isLetter(p.ahead(2)):
+	default:
+		return nil, false, nil
+	}
+	n, err = p.primary()
+	return n, true, err
+}
+
+// escape reads a backtick and what follows it.
+func (p *parser) escape() string {
+	p.pos++
+	c := p.text[p.pos]
+	p.pos++
+	switch c {
+	case '\r':
+		if p.peek() == '\n' {
+			p.pos++
+		}
+		return ""
+	case '\n':
+		return ""
+	case 'n':
+		return "\n"
+	case 'r':
+		return "\r"
+	case 't':
+		return "\t"
+	case '0':
+		return "\x00"
+	case 'a':
+		return "\a"
+	case 'b':
+		return "\b"
+	case 'f':
+		return "\f"
+	case 'v':
+		return "\v"
+	}
+	for p.pos < len(p.text) && p.text[p.pos]&0xc0 == 0x80 {
+		p.pos++ // the rest of a character
+		return p.text[p.pos-2 : p.pos]
+	}
+	return string([]byte{c})
+}
+
+// quoted reads 'text' or "text".
+func (p *parser) quoted() (node, error) {
+	from := p.pos
+	quote := p.peek()
+	p.pos++
+	t := interpolated{position: position(from)}
+	var lit strings.Builder
+	flush := func() {
+		if lit.Len() > 0 {
+			t.parts = append(t.parts, constant{position(from), lit.String(), lit.String()})
+			lit.Reset()
+		}
+	}
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		switch {
+		case c == quote && p.ahead(1) == quote:
+			lit.WriteByte(c)
+			p.pos += 2
+		case c == quote:
+			p.pos++
+			flush()
+			return literalOr(t), nil
+		case quote == '"' && c == '`' && p.pos+1 < len(p.text):
+			lit.WriteString(p.escape())
+		case quote == '"' && c == '$':
+			n, ok, err := p.textExpansion()
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				lit.WriteByte(c)
+				p.pos++
+				continue
+			}
+			flush()
+			t.parts = append(t.parts, n)
+		default:
+			lit.WriteByte(c)
+			p.pos++
+		}
+	}
+	p.pos = len(p.text)
+	return nil, p.fail("The string is missing the terminator: %c.", quote)
+}
+
+// textExpansion is expansion in quotes, where a colon behind a name must begin another.
+func (p *parser) textExpansion() (node, bool, error) {
+	braced := p.ahead(1) == '{' || p.ahead(1) == '('
+	n, ok, err := p.expansion()
+	if _, isVariable := n.(variable); ok && isVariable && !braced && p.peek() == ':' && p.ahead(1) != ':' {
+		return nil, false, p.fail("Variable reference is not valid. ':' was not followed by a valid variable name character. Consider using ${} to delimit the name.")
+	}
+	return n, ok, err
+}
+
+// literalOr is a constant where a text has no values in it.
+func literalOr(t interpolated) node {
+	switch len(t.parts) {
+	case 0:
+		return constant{t.position, "", ""}
+	case 1:
+		if c, ok := t.parts[0].(constant); ok {
+			return c
+		}
+	}
+	return t
+}
+
+// hereString reads @" ... "@ and @' ... '@.
+func (p *parser) hereString() (node, error) {
+	from := p.pos
+	quote := p.text[p.pos+1]
+	p.pos += 2
+	for p.peek() == ' ' || p.peek() == '\t' {
+		p.pos++
+	}
+	if p.peek() == '\r' {
+		p.pos++
+	}
+	if p.peek() != '\n' {
+		return nil, p.fail("No characters are allowed after a here-string header but before the end of the line.")
+	}
+	p.pos++
+	end := strings.Index(p.text[p.pos-1:], "\n"+string(quote)+"@")
+	if end < 0 {
+		p.pos = len(p.text)
+		return nil, p.fail("The string is missing the terminator: %c@.", quote)
+	}
+	end += p.pos - 1
+	body := ""
+	if end > p.pos {
+		body = strings.TrimSuffix(p.text[p.pos:end], "\r")
+	}
+	after := end + len("\n\"@")
+	if quote == '\'' {
+		p.pos = after
+		return constant{position(from), body, body}, nil
+	}
+	n, err := p.within(body)
+	p.pos = after
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// within reads the text of a here-string, in which quotes mean nothing.
+func (p *parser) within(body string) (node, error) {
+	q := &parser{text: p.text[:p.pos+len(body)], pos: p.pos, depth: p.depth}
+	t := interpolated{position: position(p.pos)}
+	var lit strings.Builder
+	flush := func() {
+		if lit.Len() > 0 {
+			t.parts = append(t.parts, constant{t.position, lit.String(), lit.String()})
+			lit.Reset()
+		}
+	}
+	for q.pos < len(q.text) {
+		c := q.text[q.pos]
+		switch {
+		case c == '`' && q.pos+1 < len(q.text):
+			lit.WriteString(q.escape())
+		case c == '$':
+			n, ok, err := q.textExpansion()
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				flush()
+				t.parts = append(t.parts, n)
+				continue
+			}
+			fallthrough
+		default:
+			lit.WriteByte(c)
+			q.pos++
+		}
+	}
+	flush()
+	return literalOr(t), nil
+}

@@ -1,0 +1,344 @@
+package powershell
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// Bounds of one run of a script.
+const (
+	maxSteps = 1_000_000
+	// maxValue bounds one value, maxMade all that a run makes, in bytes.
+	maxValue = 16 << 20
+	maxMade  = 512 << 20
+	// maxCalls bounds functions that call each other.
+	maxCalls = 250
+	// maxItems bounds a range and a list.
+	maxItems = 1 << 20
+)
+
+// sink takes the values that a statement gives.
+type sink func(any) error
+
+// run is the state of a PowerShell.
+type run struct {
+	ctx     context.Context
+	m       *machine.Machine
+	host    Host
+	session Session
+	dir     string
+	// stack are the directories that Push-Location has left.
+	stack []string
+
+	scope, global *scope
+	source, file  string
+	// redirected are the streams that go elsewhere, by their number.
+	redirected [7]sink
+	lastExit   any
+	ok         bool
+	exited     bool
+	errors     *array
+	// tries counts the try statements around what runs.
+	tries int
+	// skipped is the time that waiting has left out.
+	skipped            time.Duration
+	steps, made, calls int
+	modules            map[string]bool
+}
+
+type cell struct {
+	value any
+	kind  string // a cast for what is assigned
+	fixed bool
+}
+
+type scope struct {
+	vars      map[string]*cell
+	functions map[string]function
+	aliases   map[string]string
+	parent    *scope
+	script    bool
+}
+
+func newScope(parent *scope) *scope {
+	return &scope{vars: map[string]*cell{}, functions: map[string]function{}, parent: parent}
+}
+
+// step counts one step.
+func (r *run) step() error {
+	if r.steps++; r.steps > maxSteps {
+		return &LimitError{fmt.Sprintf("takes more than %d steps", maxSteps)}
+	}
+	return r.ctx.Err()
+}
+
+// take counts what is about to be made.
+func (r *run) take(size int) error {
+	r.made += size
+	if size > maxValue {
+		return &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
+	}
+	if r.made > maxMade {
+		return &LimitError{fmt.Sprintf("makes more than %d MiB of values", maxMade>>20)}
+	}
+	return nil
+}
+
+// text is a value as text, which is counted.
+func (r *run) text(v any) (string, error) {
+	left := maxValue
+	if !measure(v, &left, 0) {
+		return "", &LimitError{fmt.Sprintf("makes a value of more than %d MiB", maxValue>>20)}
+	}
+	if err := r.take(maxValue - left); err != nil {
+		return "", err
+	}
+	if a, ok := v.(*array); ok {
+		if separator, ok := r.lookup("ofs"); ok && text(separator) != " " {
+			parts := make([]string, len(a.items))
+			for i, item := range a.items {
+				parts[i] = textOf(item, 1)
+			}
+			return strings.Join(parts, text(separator)), nil
+		}
+	}
+	return text(v), nil
+}
+
+// measure takes the size of a value's text from left.
+func measure(v any, left *int, level int) bool {
+	size := 8
+	switch v := v.(type) {
+	case string:
+		size += len(v)
+	case []byte:
+		size += 4 * len(v)
+	case function:
+		size += len(v.text)
+	case *array:
+		if level > maxLevels {
+			return false
+		}
+		for _, item := range v.items {
+			if !measure(item, left, level+1) {
+				return false
+			}
+		}
+	case *hashtable:
+		if level > maxLevels {
+			return false
+		}
+		for _, k := range v.keys {
+			if item, _ := v.get(k); !measure(item, left, level+1) {
+				return false
+			}
+		}
+	case *object:
+		if level > maxLevels {
+			return false
+		}
+		for _, f := range v.fields {
+			size += len(f.name)
+			if !measure(f.value, left, level+1) {
+				return false
+			}
+		}
+	}
+	*left -= size
+	return *left > 0
+}
+
+// find returns the cell of a variable, from the innermost scope out.
+func (r *run) find(name string) *cell {
+	for s := r.scope; s != nil; s = s.parent {
+		if c := s.vars[name]; c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func (r *run) lookup(name string) (any, bool) {
+	if c := r.find(name); c != nil {
+		return c.value, true
+	}
+	return nil, false
+}
+
+// preference is the text of a preference variable, in lower case.
+func (r *run) preference(name string) string {
+	v, _ := r.lookup(name)
+	return strings.ToLower(text(v))
+}
+
+// scopeOf resolves script:name and its like; drive is what is no scope.
+func (r *run) scopeOf(name string) (s *scope, rest, drive string) {
+	prefix, rest, ok := strings.Cut(name, ":")
+	if !ok {
+		return nil, name, ""
+	}
+	switch prefix {
+	case "global":
+		return r.global, rest, ""
+	case "script":
+		for s := r.scope; s != nil; s = s.parent {
+			if s.script {
+				return s, rest, ""
+			}
+		}
+		return r.global, rest, ""
+	case "local", "private":
+		return r.scope, rest, ""
+	case "variable":
+		return nil, rest, ""
+	}
+	return nil, rest, prefix
+}
+
+// get reads a variable.
+func (r *run) get(v variable) (any, error) {
+	switch v.name {
+	case "?":
+		return r.ok, nil
+	case "lastexitcode":
+		return r.lastExit, nil
+	case "pwd":
+		return pathObject(r.dir), nil
+	case "_", "psitem":
+		value, _ := r.lookup("_")
+		return value, nil
+	}
+	s, name, drive := r.scopeOf(v.name)
+	switch {
+	case drive == "env":
+		if value, ok := r.env(name); ok {
+			return value, nil
+		}
+		return nil, nil
+	case drive == "function":
+		if f, ok := r.function(name); ok {
+			return f, nil
+		}
+		return nil, nil
+	case drive == "using":
+		return nil, lacking("$using: (no session is simulated)")
+	case drive != "":
+		data, err := r.readText(drive + ":" + name)
+		return data, err
+	case s != nil:
+		if name == "lastexitcode" {
+			return r.lastExit, nil
+		}
+		if c := s.vars[name]; c != nil {
+			return c.value, nil
+		}
+		return nil, nil
+	}
+	value, ok := r.lookup(name)
+	if ok {
+		return value, nil
+	}
+	switch name {
+	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event", "eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel", "consolefilename", "formatenumerationlimit":
+		if name == "executioncontext" || name == "formatenumerationlimit" || name == "foreach" {
+			return nil, lacking("$%s", name)
+		}
+	}
+	if r.strict() && name != "matches" && name != "psboundparameters" {
+		return nil, broken("RuntimeException", "VariableIsUndefined", "The variable '$%s' cannot be retrieved because it has not been set.", name)
+	}
+	return nil, nil
+}
+
+func (r *run) strict() bool { v, _ := r.lookup("casement:strict"); return v == true }
+
+// set writes a variable in the innermost scope, or the one that its name says.
+func (r *run) set(name string, value any) error {
+	s, rest, drive := r.scopeOf(name)
+	switch {
+	case drive == "env":
+		return r.setEnv(rest, value)
+	case drive == "function":
+		f, ok := value.(function)
+		if !ok {
+			return lacking("a function that is no script block")
+		}
+		f.name = rest
+		r.scope.functions[rest] = f
+		return nil
+	case drive != "":
+		return lacking("assignment to $%s:", drive)
+	}
+	switch rest {
+	case "true", "false", "null", "?", "error", "host", "pid", "home", "pshome":
+		if rest == "null" {
+			return nil // what is assigned to it is thrown away
+		}
+		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable", "Cannot overwrite variable %s because it is read-only or constant.", rest)
+	case "lastexitcode":
+		r.lastExit = value
+		return nil
+	}
+	if s == nil {
+		s = r.scope
+	}
+	c := s.vars[rest]
+	if c == nil {
+		c = &cell{}
+		s.vars[rest] = c
+	}
+	if c.fixed {
+		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable", "Cannot overwrite variable %s because it is read-only or constant.", rest)
+	}
+	if c.kind != "" {
+		converted, err := r.convert(c.kind, value)
+		if err != nil {
+			return err
+		}
+		value = converted
+	}
+	c.value = value
+	return nil
+}
+
+// env reads a variable of the environment, in any case.
+func (r *run) env(name string) (string, bool) {
+	for k, v := range r.session.Env {
+		if strings.EqualFold(k, name) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func (r *run) setEnv(name string, value any) error {
+	for k := range r.session.Env {
+		if strings.EqualFold(k, name) {
+			delete(r.session.Env, k)
+			name = k
+		}
+	}
+	if s := text(value); s != "" {
+		if err := r.take(len(s)); err != nil {
+			return err
+		}
+		r.session.Env[name] = s
+	}
+	return nil
+}
+
+func (r *run) function(name string) (function, bool) {
+	for s := r.scope; s != nil; s = s.parent {
+		if f, ok := s.functions[name]; ok {
+			return f, true
+		}
+	}
+	return function{}, false
+}
+
+// now is the guest's time, with what waiting has left out.
+func (r *run) now() time.Time { return r.m.Clock.Now().UTC().Add(r.skipped) }

@@ -1,0 +1,447 @@
+package powershell
+
+import (
+	"errors"
+	"strings"
+)
+
+// statements runs one after the other. A failure ends its statement alone, unless it is
+// one that ends the script or something catches it.
+func (r *run) statements(body []node, out sink) error {
+	for _, s := range body {
+		if err := r.step(); err != nil {
+			return err
+		}
+		err := r.exec(s, out)
+		if err == nil {
+			continue
+		}
+		f := failed(err)
+		if f == nil {
+			return err
+		}
+		if err := r.survive(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// survive reports a failure that does not end the script; another one it returns.
+func (r *run) survive(f *failure) error {
+	r.ok = false
+	preference := r.preference("erroractionpreference")
+	silent := preference == "silentlycontinue" || preference == "ignore"
+	switch {
+	case r.tries > 0, f.ends && !silent, preference == "stop":
+		f.ends = true
+		return f
+	}
+	r.remember(f)
+	if !silent && !f.quiet {
+		return r.show(f)
+	}
+	return nil
+}
+
+// remember puts a failure into $Error.
+func (r *run) remember(f *failure) {
+	if len(r.errors.items) > 0 && r.errors.items[0] == any(f) {
+		return
+	}
+	r.errors.items = append([]any{f}, r.errors.items[:min(len(r.errors.items), 255)]...)
+}
+
+// show writes a failure to the stream of errors.
+func (r *run) show(f *failure) error {
+	if to := r.redirected[2]; to != nil {
+		return to(f)
+	}
+	r.print(r.session.Stderr, f.printed())
+	return nil
+}
+
+// exec runs a statement and passes what it gives on.
+func (r *run) exec(s node, out sink) error {
+	switch s := s.(type) {
+	case pipeline:
+		return r.pipeline(s, out)
+	case command:
+		return r.pipeline(pipeline{s.position, []node{s}}, out)
+	case assignment:
+		_, err := r.assign(s)
+		return err
+	case conditional:
+		return r.conditional(s, out)
+	case loop:
+		return r.loop(s, out)
+	case foreachLoop:
+		return r.foreach(s, out)
+	case switchStatement:
+		return r.switchOf(s, out)
+	case functionStatement:
+		r.scope.functions[s.name] = function{name: s.name, body: s.body, text: s.text, source: r.source, file: r.file}
+		return nil
+	case tryStatement:
+		return r.try(s, out)
+	case jump:
+		return r.jump(s, out)
+	}
+	v, err := r.raw(s)
+	if err != nil {
+		return r.located(err, s)
+	}
+	r.ok = true
+	switch n := s.(type) {
+	case step:
+		return nil
+	case parenthesis:
+		if _, ok := n.body.(step); ok {
+			return out(v)
+		}
+	}
+	return each(v, out)
+}
+
+// each passes the items of a value on.
+func each(v any, out sink) error {
+	switch v := v.(type) {
+	case void:
+		return nil
+	case *array:
+		for _, item := range append([]any(nil), v.items...) {
+			if err := out(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	case []byte:
+		return each(newArray(list(v)...), out)
+	}
+	return out(v)
+}
+
+// collect runs statements and returns what they give: nothing, a value or a list.
+func (r *run) collect(body []node) (any, error) {
+	items, err := r.gather(func(out sink) error { return r.statements(body, out) })
+	return single(items), err
+}
+
+func (r *run) gather(f func(sink) error) ([]any, error) {
+	var items []any
+	err := f(func(v any) error {
+		if len(items) >= maxItems {
+			return &LimitError{"makes a list of more than a million items"}
+		}
+		items = append(items, v)
+		return r.take(16)
+	})
+	return items, err
+}
+
+func single(items []any) any {
+	switch len(items) {
+	case 0:
+		return void{}
+	case 1:
+		return items[0]
+	}
+	return newArray(items...)
+}
+
+// value is what a statement is worth: that of an expression as it is, that of a
+// pipeline collected.
+func (r *run) value(s node) (any, error) {
+	switch s.(type) {
+	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:
+		items, err := r.gather(func(out sink) error { return r.exec(s, out) })
+		return single(items), err
+	case assignment:
+		return r.assign(s.(assignment))
+	}
+	return r.raw(s)
+}
+
+func (r *run) conditional(c conditional, out sink) error {
+	for i, condition := range c.conditions {
+		v, err := r.value(condition)
+		if err != nil {
+			return err
+		}
+		if truth(v) {
+			return r.statements(c.bodies[i], out)
+		}
+	}
+	return r.statements(c.otherwise, out)
+}
+
+// passed says whether a loop goes on after an error of its body.
+func passed(err error, label string) (goOn bool, rest error) {
+	if err == nil {
+		return true, nil
+	}
+	j, ok := errors.AsType[jumpSignal](err)
+	if !ok || j.label != "" && j.label != label {
+		return false, err
+	}
+	return j.word == "continue", nil
+}
+
+func (r *run) loop(l loop, out sink) error {
+	if l.begin != nil {
+		if _, err := r.value(l.begin); err != nil {
+			return err
+		}
+	}
+	for n := 0; ; n++ {
+		if err := r.step(); err != nil {
+			return err
+		}
+		if l.condition != nil && (!l.first || n > 0) {
+			v, err := r.value(l.condition)
+			if err != nil || truth(v) == l.negative {
+				return err
+			}
+		}
+		if goOn, err := passed(r.statements(l.body, out), l.label); !goOn || err != nil {
+			return err
+		}
+		if l.next != nil {
+			if _, err := r.value(l.next); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *run) foreach(l foreachLoop, out sink) error {
+	v, err := r.value(l.list)
+	if err != nil {
+		return err
+	}
+	for _, item := range append([]any(nil), list(v)...) {
+		if err := r.step(); err != nil {
+			return err
+		}
+		if err := r.set(l.name, item); err != nil {
+			return err
+		}
+		if goOn, err := passed(r.statements(l.body, out), l.label); !goOn || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) switchOf(s switchStatement, out sink) error {
+	v, err := r.value(s.value)
+	if err != nil {
+		return err
+	}
+	items := list(v)
+	if v == nil {
+		items = []any{nil}
+	}
+	if s.file {
+		content, err := r.readText(text(v))
+		if err != nil {
+			return r.located(err, s)
+		}
+		items = lines(content)
+	}
+	outer := r.find("_")
+	defer func() {
+		if outer != nil {
+			r.scope.vars["_"] = outer
+		} else {
+			delete(r.scope.vars, "_")
+		}
+	}()
+	for _, item := range items {
+		r.scope.vars["_"] = &cell{value: item}
+		if goOn, err := passed(r.cases(s, item, out), s.label); !goOn || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cases runs the bodies of all patterns that match.
+func (r *run) cases(s switchStatement, item any, out sink) error {
+	matched := false
+	for i, pattern := range s.patterns {
+		if err := r.step(); err != nil {
+			return err
+		}
+		yes, err := r.matches(s, pattern, item)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			continue
+		}
+		matched = true
+		if err := r.statements(s.bodies[i], out); err != nil {
+			return err
+		}
+	}
+	if matched {
+		return nil
+	}
+	return r.statements(s.fallback, out)
+}
+
+func (r *run) matches(s switchStatement, pattern node, item any) (bool, error) {
+	if b, ok := pattern.(scriptBlock); ok {
+		v, err := r.collect(b.body.end)
+		return truth(v), err
+	}
+	want, err := r.eval(pattern)
+	if err != nil {
+		return false, err
+	}
+	operator := map[string]string{"regex": "-match", "wildcard": "-like"}[s.mode]
+	if operator == "" {
+		operator = "-eq"
+	}
+	if s.exact {
+		operator = "-c" + operator[1:]
+	}
+	v, err := r.operate(operator, item, want)
+	return truth(v), err
+}
+
+func (r *run) try(t tryStatement, out sink) error {
+	r.tries++
+	if t.catches == nil {
+		r.tries--
+	}
+	err := r.statements(t.body, out)
+	if t.catches != nil {
+		r.tries--
+	}
+	if f := failed(err); f != nil && !f.quiet {
+		if clause := catching(t.catches, f); clause != nil {
+			r.remember(f)
+			err = r.catch(clause, f, out)
+		}
+	}
+	if t.finally != nil {
+		if _, bound := errors.AsType[*LimitError](err); !bound && r.ctx.Err() == nil {
+			if last := r.statements(t.finally, out); last != nil {
+				return last
+			}
+		}
+	}
+	return err
+}
+
+func (r *run) catch(c *catchClause, f *failure, out sink) error {
+	outer := r.scope.vars["_"]
+	r.scope.vars["_"] = &cell{value: f}
+	defer func() {
+		if outer != nil {
+			r.scope.vars["_"] = outer
+		} else {
+			delete(r.scope.vars, "_")
+		}
+	}()
+	f.ends = false
+	return r.statements(c.body, out)
+}
+
+// catching finds the clause for a failure.
+func catching(clauses []catchClause, f *failure) *catchClause {
+	for i, c := range clauses {
+		if len(c.kinds) == 0 {
+			return &clauses[i]
+		}
+		for _, kind := range c.kinds {
+			if isException(f.exception.kind, kind) {
+				return &clauses[i]
+			}
+		}
+	}
+	return nil
+}
+
+// isException says whether an exception is of a type or one below it.
+func isException(kind, wanted string) bool {
+	have := typeKey(kind)
+	short := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
+	switch {
+	case have == wanted, short(have) == short(wanted):
+		return true
+	case wanted == "exception", wanted == "systemexception":
+		return true
+	case short(wanted) == "runtimeexception":
+		return strings.HasPrefix(have, "management.automation.")
+	case short(wanted) == "ioexception":
+		return strings.HasPrefix(have, "io.")
+	}
+	return false
+}
+
+func (r *run) jump(j jump, out sink) error {
+	switch j.word {
+	case "break", "continue":
+		return jumpSignal{j.word, j.label}
+	case "return":
+		if j.value != nil {
+			if err := r.exec(j.value, out); err != nil {
+				return err
+			}
+		}
+		return returnSignal{}
+	case "exit":
+		return r.exit(j)
+	}
+	return r.throw(j)
+}
+
+func (r *run) exit(j jump) error {
+	if j.value == nil {
+		return exitSignal{0}
+	}
+	v, err := r.value(j.value)
+	if err != nil {
+		return err
+	}
+	n, err := r.convert("int", plain(v))
+	if err != nil {
+		return exitSignal{1}
+	}
+	code, _ := n.(int64)
+	return exitSignal{int(int32(code))}
+}
+
+func (r *run) throw(j jump) error {
+	f := broken("RuntimeException", "ScriptHalted", "ScriptHalted")
+	if j.value == nil {
+		if c := r.scope.vars["_"]; c != nil {
+			if old, ok := c.value.(*failure); ok {
+				old.ends = true
+				return old
+			}
+		}
+	} else {
+		v, err := r.value(j.value)
+		if err != nil {
+			return err
+		}
+		switch v := v.(type) {
+		case *failure:
+			f = v
+		case exception:
+			f.exception, f.id = v, v.message
+		default:
+			s, err := r.text(v)
+			if err != nil {
+				return err
+			}
+			f.exception.message, f.id, f.target = s, s, v
+		}
+	}
+	f.ends = true
+	return r.located(f, j)
+}

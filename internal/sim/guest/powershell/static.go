@@ -1,0 +1,516 @@
+package powershell
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+)
+
+// staticMethod is a method or property of a type. A property is called without arguments.
+type staticMethod func(r *run, args []any) (any, error)
+
+// statics are those that the simulation has, as type::name in lower case.
+var statics map[string]staticMethod
+
+func init() { //nolint:gochecknoinits // the functions of the table look into it
+	statics = map[string]staticMethod{}
+	for _, table := range []map[string]staticMethod{textStatics, mathStatics, fileStatics, systemStatics, madeStatics} {
+		for name, f := range table {
+			statics[name] = f
+		}
+	}
+}
+
+// settings are properties of types that scripts set and the simulation has no use for.
+var settings = map[string]bool{
+	"net.servicepointmanager::securityprotocol": true, "net.servicepointmanager::servercertificatevalidationcallback": true, "net.servicepointmanager::expect100continue": true,
+	"net.servicepointmanager::defaultconnectionlimit": true, "console::outputencoding": true, "console::inputencoding": true,
+}
+
+// enumerations are types whose members are texts.
+var enumerations = map[string]bool{
+	"net.securityprotocoltype": true, "io.compression.compressionmode": true, "environmentvariabletarget": true, "stringcomparison": true, "stringsplitoptions": true, "text.regularexpressions.regexoptions": true,
+	"io.filemode": true, "io.searchoption": true, "management.automation.actionpreference": true, "serviceprocess.servicecontrollerstatus": true, "consolecolor": true, "base64formattingoptions": true, "microsoft.win32.registryvaluekind": true,
+}
+
+// staticValue reads a property of a type.
+func (r *run) staticValue(kind, name string) (any, error) {
+	low := strings.ToLower(name)
+	if enumerations[kind] {
+		return name, nil
+	}
+	if settings[kind+"::"+low] {
+		return "Tls12", nil
+	}
+	if f, ok := statics[kind+"::"+low]; ok && values[kind+"::"+low] {
+		return f(r, nil)
+	}
+	switch kind + "::" + low {
+	case "int::maxvalue", "int32::maxvalue":
+		return int64(math.MaxInt32), nil
+	case "int::minvalue", "int32::minvalue":
+		return int64(math.MinInt32), nil
+	case "long::maxvalue", "int64::maxvalue":
+		return int64(math.MaxInt64), nil
+	case "uint32::maxvalue":
+		return int64(math.MaxUint32), nil
+	case "string::empty":
+		return "", nil
+	case "math::pi":
+		return math.Pi, nil
+	case "guid::empty":
+		return guid("00000000-0000-0000-0000-000000000000"), nil
+	case "datetime::minvalue":
+		return time.Time{}, nil
+	case "timespan::zero":
+		return time.Duration(0), nil
+	}
+	return nil, lacking("[%s]::%s", kind, name)
+}
+
+// values are the static members that are properties.
+var values = map[string]bool{
+	"datetime::now": true, "datetime::utcnow": true, "datetime::today": true, "environment::machinename": true, "environment::newline": true, "environment::username": true, "environment::is64bitoperatingsystem": true, "environment::currentdirectory": true,
+	"environment::osversion": true, "environment::processorcount": true, "environment::systemdirectory": true, "environment::userdomainname": true, "environment::exitcode": true, "environment::is64bitprocess": true,
+	"text.encoding::utf8": true, "text.encoding::unicode": true, "text.encoding::ascii": true, "text.encoding::default": true, "text.encoding::bigendianunicode": true, "io.path::directoryseparatorchar": true,
+}
+
+func (r *run) putStatic(kind, name string, _ any) error {
+	if settings[kind+"::"+strings.ToLower(name)] {
+		return nil
+	}
+	return lacking("assignment to [%s]::%s", kind, name)
+}
+
+func (r *run) staticCall(kind, name string, args []any) (any, error) {
+	low := strings.ToLower(name)
+	if low == "new" {
+		return r.make(kind, args)
+	}
+	if f, ok := statics[kind+"::"+low]; ok {
+		return f(r, args)
+	}
+	if low == "parse" {
+		if full, ok := typeNames[kind]; ok {
+			return r.parseAs(kind, full, args)
+		}
+	}
+	return nil, lacking("[%s]::%s()", kind, name)
+}
+
+func (r *run) parseAs(kind, full string, args []any) (any, error) {
+	v, err := r.convert(kind, at(args, 0))
+	if f := failed(err); f != nil || strings.TrimSpace(at(args, 0)) == "" {
+		return nil, broken("System.FormatException", "FormatException", "Input string was not in a correct format.")
+	}
+	_ = full
+	return v, err
+}
+
+var textStatics = map[string]staticMethod{
+	"string::isnullorempty": func(_ *run, a []any) (any, error) { return at(a, 0) == "", nil },
+	"string::isnullorwhitespace": func(_ *run, a []any) (any, error) {
+		return strings.TrimSpace(at(a, 0)) == "", nil
+	},
+	"string::join": func(r *run, a []any) (any, error) {
+		if len(a) == 2 {
+			return r.join(a[1], at(a, 0))
+		}
+		return r.join(newArray(a[min(1, len(a)):]...), at(a, 0))
+	},
+	"string::format": func(r *run, a []any) (any, error) {
+		if len(a) == 2 {
+			return r.composite(at(a, 0), list(a[1]))
+		}
+		return r.composite(at(a, 0), a[min(1, len(a)):])
+	},
+	"string::concat":  func(r *run, a []any) (any, error) { return r.join(newArray(a...), "") },
+	"string::equals":  func(_ *run, a []any) (any, error) { return sameText(at(a, 0), at(a, 1), len(a) < 3), nil },
+	"string::compare": func(_ *run, a []any) (any, error) { return int64(strings.Compare(at(a, 0), at(a, 1))), nil },
+	"char::isdigit":   func(_ *run, a []any) (any, error) { return len(at(a, 0)) == 1 && isDigit(at(a, 0)[0]), nil },
+	"regex::escape":   func(_ *run, a []any) (any, error) { return escapeRegex(at(a, 0)), nil },
+	"regex::ismatch":  regexMatch,
+	"regex::match":    regexFind,
+	"regex::matches":  regexFindAll,
+	"regex::replace": func(r *run, a []any) (any, error) {
+		return r.replace(true, first2(a), newArray(a[min(1, len(a)):min(3, len(a))]...))
+	},
+	"regex::split": func(r *run, a []any) (any, error) { return r.split(true, first2(a), newArray(at(a, 1))) },
+	"convert::tobase64string": func(r *run, a []any) (any, error) {
+		b, err := bytesOf(first2(a))
+		return base64.StdEncoding.EncodeToString(b), err
+	},
+	"convert::frombase64string": func(r *run, a []any) (any, error) {
+		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(at(a, 0)), ""))
+		if err != nil {
+			return nil, broken("System.FormatException", "FormatException", "The input is not a valid Base-64 string as it contains a non-base 64 character, more than two padding characters, or an illegal character among the padding characters. ")
+		}
+		return b, r.take(len(b))
+	},
+	"convert::toint32":  func(r *run, a []any) (any, error) { return r.toInt(a) },
+	"convert::toint64":  func(r *run, a []any) (any, error) { return r.toInt(a) },
+	"convert::tobyte":   func(r *run, a []any) (any, error) { return r.toInt(a) },
+	"convert::tostring": func(r *run, a []any) (any, error) { return r.toBase(a) },
+	"convert::toboolean": func(_ *run, a []any) (any, error) {
+		return truth(first2(a)) && !strings.EqualFold(at(a, 0), "false"), nil
+	},
+	"convert::todouble":   func(r *run, a []any) (any, error) { return r.convert("double", first2(a)) },
+	"convert::todatetime": func(r *run, a []any) (any, error) { return r.convert("datetime", first2(a)) },
+	"bitconverter::tostring": func(_ *run, a []any) (any, error) {
+		b, err := bytesOf(first2(a))
+		return strings.ReplaceAll(strings.ToUpper(fmt.Sprintf("% x", b)), " ", "-"), err
+	},
+	"text.encoding::utf8":             encodingObject("utf8"),
+	"text.encoding::unicode":          encodingObject("unicode"),
+	"text.encoding::ascii":            encodingObject("ascii"),
+	"text.encoding::default":          encodingObject("default"),
+	"text.encoding::bigendianunicode": encodingObject("bigendianunicode"),
+	"uri::escapedatastring": func(_ *run, a []any) (any, error) {
+		return strings.ReplaceAll(url.QueryEscape(at(a, 0)), "+", "%20"), nil
+	},
+	"uri::unescapedatastring": func(_ *run, a []any) (any, error) {
+		s, err := url.PathUnescape(at(a, 0))
+		return s, err
+	},
+}
+
+func encodingObject(name string) staticMethod {
+	return func(*run, []any) (any, error) {
+		return system(kindEncoding, nil, "name", name, "EncodingName", name), nil
+	}
+}
+
+func bytesOf(v any) ([]byte, error) {
+	if b, ok := v.([]byte); ok {
+		return b, nil
+	}
+	var out []byte
+	for _, item := range list(v) {
+		n, ok := item.(int64)
+		if !ok || n < 0 || n > 255 {
+			return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument", "Cannot convert argument with value: \"%s\" to type \"System.Byte[]\".", text(item))
+		}
+		out = append(out, byte(n))
+	}
+	return out, nil
+}
+
+var mathStatics = map[string]staticMethod{
+	"math::round": func(r *run, a []any) (any, error) {
+		f, err := toFloat("double", first2(a))
+		x, _ := f.(float64)
+		n, _ := r.number(a, 1)
+		scale := math.Pow(10, float64(n))
+		return math.RoundToEven(x*scale) / scale, err
+	},
+	"math::floor":    unaryMath(math.Floor),
+	"math::ceiling":  unaryMath(math.Ceil),
+	"math::truncate": unaryMath(math.Trunc),
+	"math::sqrt":     unaryMath(math.Sqrt),
+	"math::log":      unaryMath(math.Log),
+	"math::log10":    unaryMath(math.Log10),
+	"math::abs": func(r *run, a []any) (any, error) {
+		v, err := r.numeric(first2(a))
+		if n, ok := v.(int64); ok {
+			return max(n, -n), err
+		}
+		f, _ := v.(float64)
+		return math.Abs(f), err
+	},
+	"math::max": func(r *run, a []any) (any, error) { return r.extreme(a, 1) },
+	"math::min": func(r *run, a []any) (any, error) { return r.extreme(a, -1) },
+	"math::pow": func(_ *run, a []any) (any, error) {
+		if len(a) != 2 {
+			return nil, lacking("[math]::Pow with these arguments")
+		}
+		x, _ := float(a[0])
+		y, _ := float(a[1])
+		return math.Pow(x, y), nil
+	},
+}
+
+func unaryMath(f func(float64) float64) staticMethod {
+	return func(_ *run, a []any) (any, error) {
+		v, err := toFloat("double", first2(a))
+		x, _ := v.(float64)
+		return f(x), err
+	}
+}
+
+func (r *run) extreme(a []any, sign int) (any, error) {
+	if len(a) != 2 {
+		return nil, lacking("[math]::Max and Min with these arguments")
+	}
+	n, err := r.order(a[0], a[1], true)
+	if n*sign >= 0 {
+		return a[0], err
+	}
+	return a[1], err
+}
+
+func (r *run) toInt(a []any) (any, error) {
+	if len(a) == 2 {
+		base, err := r.number(a, 1)
+		if err != nil {
+			return nil, err
+		}
+		var n int64
+		if _, err := fmt.Sscanf(strings.TrimPrefix(strings.ToLower(at(a, 0)), "0x"), map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base], &n); err != nil {
+			return nil, broken("System.FormatException", "FormatException", "Could not find any recognizable digits.")
+		}
+		return n, nil
+	}
+	return r.integer(first2(a))
+}
+
+func (r *run) toBase(a []any) (any, error) {
+	if len(a) < 2 {
+		return r.text(first2(a))
+	}
+	n, err := r.integer(a[0])
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.number(a, 1)
+	if err != nil {
+		return nil, err
+	}
+	form, ok := map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base]
+	if !ok {
+		return nil, broken("System.ArgumentException", "ArgumentException", "Invalid Base.")
+	}
+	return fmt.Sprintf(form, uint64(n)&(1<<32-1)), nil
+}
+
+var systemStatics = map[string]staticMethod{
+	"datetime::now":    func(r *run, _ []any) (any, error) { return r.now(), nil },
+	"datetime::utcnow": func(r *run, _ []any) (any, error) { return r.now(), nil },
+	"datetime::today":  func(r *run, _ []any) (any, error) { return r.now().Truncate(24 * time.Hour), nil },
+	"datetime::parseexact": func(_ *run, _ []any) (any, error) {
+		return nil, lacking("[datetime]::ParseExact()")
+	},
+	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute), "timespan::fromhours": spanOf(time.Hour), "timespan::fromdays": spanOf(24 * time.Hour), "timespan::frommilliseconds": spanOf(time.Millisecond),
+	"guid::newguid": func(*run, []any) (any, error) {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+		return guid(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])), nil
+	},
+	"environment::machinename":            func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
+	"environment::newline":                func(*run, []any) (any, error) { return "\r\n", nil },
+	"environment::username":               func(r *run, _ []any) (any, error) { v, _ := r.env("USERNAME"); return v, nil },
+	"environment::userdomainname":         func(r *run, _ []any) (any, error) { return strings.ToUpper(r.m.ComputerName), nil },
+	"environment::is64bitoperatingsystem": func(*run, []any) (any, error) { return true, nil },
+	"environment::is64bitprocess":         func(*run, []any) (any, error) { return true, nil },
+	"environment::currentdirectory":       func(r *run, _ []any) (any, error) { return r.session.Dir, nil },
+	"environment::processorcount":         func(*run, []any) (any, error) { return int64(2), nil },
+	"environment::systemdirectory":        func(*run, []any) (any, error) { return `C:\Windows\system32`, nil },
+	"environment::osversion": func(r *run, _ []any) (any, error) {
+		v, err := toVersion(r.m.Image.Build)
+		if err != nil {
+			v = version(r.m.Image.Build)
+		}
+		return system("System.OperatingSystem", nil, "Platform", "Win32NT", "Version", v, "VersionString", "Microsoft Windows NT "+r.m.Image.Build), nil
+	},
+	"environment::getenvironmentvariable": func(r *run, a []any) (any, error) { return r.environment(a) },
+	"environment::setenvironmentvariable": func(r *run, a []any) (any, error) {
+		return void{}, r.putEnvironment(at(a, 0), first2(a[min(1, len(a)):]), at(a, 2))
+	},
+	"environment::expandenvironmentvariables": func(r *run, a []any) (any, error) {
+		return r.expand(at(a, 0)), nil
+	},
+	"environment::getfolderpath": func(r *run, a []any) (any, error) {
+		dir, ok := map[string]string{"programfiles": `C:\Program Files`, "system": `C:\Windows\system32`, "windows": `C:\Windows`, "commonapplicationdata": `C:\ProgramData`, "userprofile": r.session.Env["USERPROFILE"]}[strings.ToLower(at(a, 0))]
+		if !ok {
+			return nil, lacking("[Environment]::GetFolderPath('%s')", at(a, 0))
+		}
+		return dir, nil
+	},
+	"environment::exit": func(r *run, a []any) (any, error) {
+		n, err := r.number(a, 0)
+		if err != nil {
+			return nil, err
+		}
+		return nil, exitSignal{n}
+	},
+	"net.dns::gethostname":      func(r *run, _ []any) (any, error) { return r.m.Hostname(), nil },
+	"net.dns::gethostentry":     func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostbyname":    func(r *run, a []any) (any, error) { return r.hostEntry(at(a, 0)) },
+	"net.dns::gethostaddresses": func(r *run, a []any) (any, error) { v, err := r.hostEntry(at(a, 0)); return addressesOf(v), err },
+	"net.ipaddress::parse":      func(r *run, a []any) (any, error) { return toAddress(first2(a)) },
+	"console::writeline":        func(r *run, a []any) (any, error) { r.print(r.session.Stdout, at(a, 0)+"\r\n"); return void{}, nil },
+	"console::write":            func(r *run, a []any) (any, error) { r.print(r.session.Stdout, at(a, 0)); return void{}, nil },
+	"gc::collect":               func(*run, []any) (any, error) { return void{}, nil },
+	"scriptblock::create":       func(r *run, a []any) (any, error) { return r.blockOf(at(a, 0)) },
+	"array::reverse":            reverseArray,
+	"array::indexof": func(r *run, a []any) (any, error) {
+		l, _ := first2(a).(*array)
+		return r.listCall(orEmpty(l), "IndexOf", "indexof", a[min(1, len(a)):])
+	},
+	"runtime.interopservices.marshal::securestringtobstr": func(_ *run, a []any) (any, error) { return first2(a), nil },
+	"runtime.interopservices.marshal::ptrtostringauto":    plainSecret,
+	"runtime.interopservices.marshal::ptrtostringbstr":    plainSecret,
+	"runtime.interopservices.marshal::zerofreebstr":       func(*run, []any) (any, error) { return void{}, nil },
+	"security.principal.windowsidentity::getcurrent": func(r *run, _ []any) (any, error) {
+		user, _ := r.env("USERNAME")
+		return system("System.Security.Principal.WindowsIdentity", nil, "Name", strings.ToUpper(r.m.ComputerName)+`\`+user, "IsSystem", false), nil
+	},
+	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
+		return system(kindWatch, nil, "started", r.now(), "IsRunning", true), nil
+	},
+	"security.principal.windowsbuiltinrole::administrator": func(*run, []any) (any, error) { return "Administrator", nil },
+}
+
+func orEmpty(a *array) *array {
+	if a == nil {
+		return newArray()
+	}
+	return a
+}
+
+func plainSecret(_ *run, a []any) (any, error) {
+	s, _ := first2(a).(secret)
+	return s.text, nil
+}
+
+func reverseArray(_ *run, a []any) (any, error) {
+	if l, ok := first2(a).(*array); ok {
+		for i, j := 0, len(l.items)-1; i < j; i, j = i+1, j-1 {
+			l.items[i], l.items[j] = l.items[j], l.items[i]
+		}
+	}
+	return void{}, nil
+}
+
+func spanOf(unit time.Duration) staticMethod {
+	return func(_ *run, a []any) (any, error) {
+		f, _ := float(first2(a))
+		return time.Duration(f * float64(unit)), nil
+	}
+}
+
+func (r *run) blockOf(script string) (any, error) {
+	if err := r.take(len(script)); err != nil {
+		return nil, err
+	}
+	b, err := parse(script)
+	if err != nil {
+		return nil, r.unparsed(err, "")
+	}
+	return function{body: b, text: script, source: script, file: r.file}, nil
+}
+
+// environment reads a variable of the process, the machine or the user.
+func (r *run) environment(a []any) (any, error) {
+	switch strings.ToLower(at(a, 1)) {
+	case "machine", "user":
+		key := machineEnvironment
+		if strings.EqualFold(at(a, 1), "user") {
+			key = userEnvironment
+		}
+		v, ok := r.m.Registry().Value(key, at(a, 0))
+		if !ok {
+			return nil, nil
+		}
+		return valueText(v), nil
+	}
+	if v, ok := r.env(at(a, 0)); ok {
+		return v, nil
+	}
+	return nil, nil
+}
+
+const (
+	machineEnvironment = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`
+	userEnvironment    = `HKCU\Environment`
+)
+
+func (r *run) putEnvironment(name string, value any, target string) error {
+	key := machineEnvironment
+	switch strings.ToLower(target) {
+	case "machine", "2":
+	case "user", "1":
+		key = userEnvironment
+	default:
+		return r.setEnv(name, value)
+	}
+	if s := text(value); s != "" {
+		return r.m.Registry().Set(key, name, machine.Value{Kind: "String", Text: s})
+	}
+	return r.m.Registry().Unset(key, name)
+}
+
+// expand puts variables of the environment in for %NAME%.
+func (r *run) expand(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			break
+		}
+		j := strings.IndexByte(s[i+1:], '%')
+		if j < 0 {
+			break
+		}
+		b.WriteString(s[:i])
+		if v, ok := r.env(s[i+1 : i+1+j]); ok {
+			b.WriteString(v)
+		} else {
+			b.WriteString(s[i : i+j+2])
+		}
+		s = s[i+j+2:]
+	}
+	return b.String() + s
+}
+
+func (r *run) hostEntry(name string) (any, error) {
+	if name != "" && !strings.EqualFold(name, r.m.Hostname()) && !strings.EqualFold(name, "localhost") {
+		if a, err := netip.ParseAddr(name); err != nil || !a.IsValid() {
+			return nil, lacking("the resolution of names other than the machine's own")
+		}
+	}
+	addresses := newArray()
+	for _, ip := range r.m.IPs {
+		a, err := toAddress(ip.String())
+		if err != nil {
+			return nil, err
+		}
+		addresses.items = append(addresses.items, a)
+	}
+	return system("System.Net.IPHostEntry", nil, "HostName", r.m.Hostname(), "AddressList", addresses), nil
+}
+
+func addressesOf(v any) any {
+	if o, ok := v.(*object); ok {
+		a, _ := o.get("AddressList")
+		return a
+	}
+	return nil
+}
+
+// fileError words an error of the file system as .NET does.
+func fileError(err error, name string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return broken("System.IO.FileNotFoundException", "FileNotFoundException", "Could not find file '%s'.", name)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):
+		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessException", "Access to the path '%s' is denied.", name)
+	case errors.Is(err, machine.ErrDrive):
+		return broken("System.IO.DirectoryNotFoundException", "DirectoryNotFoundException", "Could not find a part of the path '%s'.", name)
+	case errors.Is(err, machine.ErrName):
+		return broken("System.ArgumentException", "ArgumentException", "Illegal characters in path.")
+	}
+	return broken("System.IO.IOException", "IOException", "The file '%s' cannot be used: %v", name, errors.Unwrap(err))
+}

@@ -1,0 +1,384 @@
+package powershell
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A value is nil, a string, an int64, a float64, a bool, a char, a time.Time, a
+// time.Duration, a []byte, or one of the types here.
+type (
+	// void is what a command gives that gives nothing.
+	void struct{}
+	char rune
+	// array is a list; kind is its type as PowerShell names it.
+	array struct {
+		items []any
+		kind  string
+	}
+	// typeValue is a type, as [string] is.
+	typeValue struct{ name string }
+	// secret is a SecureString. It has no text.
+	secret struct{ text string }
+	// guid and version print themselves.
+	guid    string
+	version string
+	// function is what has a name and a body, or a body alone.
+	function struct {
+		name string
+		body *block
+		text string
+		file string
+		// source is the text that positions in body are of.
+		source string
+	}
+	// object has fields in an order. Closed ones are of the system: a field that is not
+	// there is not simulated.
+	object struct {
+		kind   string
+		fields []field
+		closed bool
+		// shown are the columns of a table; nil shows all.
+		shown []string
+	}
+	field struct {
+		name  string
+		value any
+	}
+)
+
+func (o *object) String() string { return o.kind }
+
+func newArray(items ...any) *array { return &array{items: items, kind: "Object[]"} }
+
+func (o *object) get(name string) (any, bool) {
+	for _, f := range o.fields {
+		if strings.EqualFold(f.name, name) {
+			return f.value, true
+		}
+	}
+	return nil, false
+}
+
+func (o *object) set(name string, value any) {
+	for i, f := range o.fields {
+		if strings.EqualFold(f.name, name) {
+			o.fields[i].value = value
+			return
+		}
+	}
+	o.fields = append(o.fields, field{name, value})
+}
+
+// remove drops a field.
+func (o *object) remove(name string) {
+	for i, f := range o.fields {
+		if strings.EqualFold(f.name, name) {
+			o.fields = append(o.fields[:i:i], o.fields[i+1:]...)
+			return
+		}
+	}
+}
+
+// system makes an object of the system from names and values.
+func system(kind string, shown []string, pairs ...any) *object {
+	o := &object{kind: kind, closed: true, shown: shown}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		o.fields = append(o.fields, field{name, pairs[i+1]})
+	}
+	return o
+}
+
+const customKind = "System.Management.Automation.PSCustomObject"
+
+func custom(fields ...field) *object { return &object{kind: customKind, fields: fields} }
+
+// hashtable keeps the order in which keys came. Keys of text are the same in any case.
+type hashtable struct {
+	keys    []any
+	values  map[string]any
+	ordered bool
+}
+
+func newHash() *hashtable { return &hashtable{values: map[string]any{}} }
+
+func hashKey(k any) string {
+	switch k := k.(type) {
+	case string:
+		return "s" + strings.ToLower(k)
+	case int64:
+		return "i" + strconv.FormatInt(k, 10)
+	}
+	return fmt.Sprintf("%T%s", k, text(k))
+}
+
+func (h *hashtable) get(key any) (any, bool) { v, ok := h.values[hashKey(key)]; return v, ok }
+
+func (h *hashtable) set(key, value any) {
+	id := hashKey(key)
+	if _, ok := h.values[id]; !ok {
+		h.keys = append(h.keys, key)
+	}
+	h.values[id] = value
+}
+
+func (h *hashtable) remove(key any) {
+	id := hashKey(key)
+	if _, ok := h.values[id]; !ok {
+		return
+	}
+	delete(h.values, id)
+	for i, k := range h.keys {
+		if hashKey(k) == id {
+			h.keys = append(h.keys[:i:i], h.keys[i+1:]...)
+			return
+		}
+	}
+}
+
+// plain turns nothing into null.
+func plain(v any) any {
+	if _, ok := v.(void); ok {
+		return nil
+	}
+	return v
+}
+
+// truth is a value as a condition.
+func truth(v any) bool {
+	switch v := v.(type) {
+	case nil, void:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	case char:
+		return v != 0
+	case []byte:
+		return len(v) > 0
+	case *array:
+		switch len(v.items) {
+		case 0:
+			return false
+		case 1:
+			if inner, ok := v.items[0].(*array); ok {
+				return len(inner.items) > 0
+			}
+			return truth(v.items[0])
+		}
+	}
+	return true
+}
+
+// list is a value as the items that a loop has of it.
+func list(v any) []any {
+	switch v := v.(type) {
+	case nil, void:
+		return nil
+	case *array:
+		return v.items
+	case []byte:
+		out := make([]any, len(v))
+		for i, b := range v {
+			out[i] = int64(b)
+		}
+		return out
+	}
+	return []any{v}
+}
+
+// text is a value as text, within a string.
+func text(v any) string { return textOf(v, 0) }
+
+// maxLevels bounds lists in lists.
+const maxLevels = 32
+
+func textOf(v any, level int) string {
+	switch v := v.(type) {
+	case nil, void:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return number(v)
+	case char:
+		return string(rune(v))
+	case guid:
+		return string(v)
+	case version:
+		return string(v)
+	case secret:
+		return "System.Security.SecureString"
+	case time.Time:
+		return v.Format("01/02/2006 15:04:05")
+	case time.Duration:
+		return span(v)
+	case typeValue:
+		return typeName(v.name)
+	case function:
+		return v.text
+	case *hashtable:
+		if v.ordered {
+			return "System.Collections.Specialized.OrderedDictionary"
+		}
+		return "System.Collections.Hashtable"
+	case *array, []byte:
+		items := list(v)
+		parts := make([]string, 0, len(items))
+		for _, item := range items {
+			if _, ok := item.(*array); ok && level >= maxLevels {
+				break
+			} else if ok && level > 0 {
+				parts = append(parts, "System.Object[]")
+				continue
+			}
+			parts = append(parts, textOf(item, level+1))
+		}
+		return strings.Join(parts, " ")
+	case *object:
+		return objectText(v, level)
+	case fmt.Stringer:
+		return v.String()
+	}
+	return fmt.Sprint(v)
+}
+
+// objectText is how an object reads within a text.
+func objectText(o *object, level int) string {
+	if o.kind == customKind {
+		if level >= maxLevels {
+			return ""
+		}
+		parts := make([]string, len(o.fields))
+		for i, f := range o.fields {
+			parts[i] = f.name + "=" + textOf(f.value, level+1)
+		}
+		return "@{" + strings.Join(parts, "; ") + "}"
+	}
+	for name := range strings.SplitSeq(textField[o.kind], ",") {
+		if v, ok := o.get(name); ok {
+			return textOf(v, level+1)
+		}
+	}
+	return o.kind
+}
+
+// textField are the fields that objects of a kind read as.
+var textField = map[string]string{
+	kindService: "Name", kindFile: "FullName", kindDirectory: "FullName", kindMatch: "Line", kindUser: "Name", kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
+}
+
+// number is a float as .NET prints it, with 15 digits.
+func number(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	s := strconv.FormatFloat(f, 'E', 14, 64)
+	mantissa, exponent, _ := strings.Cut(s, "E")
+	n, _ := strconv.Atoi(exponent)
+	if n >= 15 || n < -5 {
+		if strings.Contains(mantissa, ".") {
+			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
+		}
+		return fmt.Sprintf("%sE%+03d", mantissa, n)
+	}
+	s = strconv.FormatFloat(f, 'f', max(14-n, 0), 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+// span is a TimeSpan's own form.
+func span(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	days := d / (24 * time.Hour)
+	d -= days * 24 * time.Hour
+	out := fmt.Sprintf("%02d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+	if ticks := d % time.Second / 100; ticks != 0 {
+		out += fmt.Sprintf(".%07d", int64(ticks))
+	}
+	if days > 0 {
+		out = fmt.Sprintf("%d.%s", int64(days), out)
+	}
+	return sign + out
+}
+
+// kindOf is the full name of a value's type.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "System.String"
+	case bool:
+		return "System.Boolean"
+	case int64:
+		if v > math.MaxInt32 || v < math.MinInt32 {
+			return "System.Int64"
+		}
+		return "System.Int32"
+	case float64:
+		return "System.Double"
+	case char:
+		return "System.Char"
+	case guid:
+		return "System.Guid"
+	case version:
+		return "System.Version"
+	case secret:
+		return "System.Security.SecureString"
+	case time.Time:
+		return "System.DateTime"
+	case time.Duration:
+		return "System.TimeSpan"
+	case []byte:
+		return "System.Byte[]"
+	case typeValue:
+		return "System.RuntimeType"
+	case function:
+		return "System.Management.Automation.ScriptBlock"
+	case *hashtable:
+		if v.ordered {
+			return "System.Collections.Specialized.OrderedDictionary"
+		}
+		return "System.Collections.Hashtable"
+	case *array:
+		if strings.Contains(v.kind, ".") {
+			return v.kind
+		}
+		return "System." + v.kind
+	case *object:
+		return v.kind
+	case *failure:
+		return "System.Management.Automation.ErrorRecord"
+	case exception:
+		return v.kind
+	}
+	return fmt.Sprintf("%T", v)
+}
