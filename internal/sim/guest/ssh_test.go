@@ -76,7 +76,7 @@ func TestSSHCommands(t *testing.T) {
 		{"linux", "hostname; cd /tmp && pwd; exit 3", "c1-md-0-abcde\n/tmp\n", withKey(linux(t, nil), line), 3},
 		{"linux unknown", "nope", "", withKey(linux(t, nil), line), 127},
 		{"linux user", "whoami; pwd; echo $HOME", "capi\n/home/capi\n/home/capi\n", withKey(linux(t, nil), line), 0},
-		{"windows", "hostname", "c1-md-wi-abcde\n", withKey(windows(t, nil), line), 0},
+		{"windows", "hostname", "c1-md-wi-abcde\r\n", withKey(windows(t, nil), line), 0},
 		{"windows sentinel", `Test-Path C:\run\cluster-api\bootstrap-success.complete`, "False\r\n", withKey(windows(t, nil), line), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestSSHShellKeepsState(t *testing.T) {
 		config        guest.Config
 	}{
 		{"bash", "x=5\ncd /etc\nif true; then\necho $x $PWD\nfi\nexit\n", "5 /etc\n", withKey(linux(t, nil), line)},
-		{"powershell", "cd C:\\k\npwd\nexit\n", "C:\\k\r\n", withKey(windows(t, nil), line)},
+		{"powershell", "cd C:\\k\n(pwd).Path\nexit\n", "C:\\k\r\n", withKey(windows(t, nil), line)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, _ := boot(t, c.config)
@@ -228,7 +228,7 @@ func TestSSHJump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.Output("hostname"); err != nil || string(out) != "c1-md-wi-abcde\n" {
+	if out, err := s.Output("hostname"); err != nil || string(out) != "c1-md-wi-abcde\r\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }

@@ -59,10 +59,13 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 	}
 }
 
+// windowsHosts is the hosts file of a fresh image, which has comments alone.
+const windowsHosts = "# simulated by casement\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"
+
 func windowsImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{
 		`C:\k\debug`, `C:\etc\kubernetes\manifests`, `C:\etc\kubernetes\pki`, `C:\etc\cni\net.d`, `C:\opt\cni\bin`,
-		`C:\var\log\kubelet`, `C:\var\lib\kubelet\credential-provider`, `C:\Windows\System32`, `C:\Windows\Temp`, `C:\Users\Public`,
+		`C:\var\log\kubelet`, `C:\var\lib\kubelet\credential-provider`, `C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`, `C:\Users\Public`,
 		`C:\ProgramData\containerd\root`, `C:\ProgramData\containerd\state`, `C:\ProgramData\ssh`, `C:\Program Files\containerd`,
 		`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log`,
 	}
@@ -70,6 +73,7 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 		`C:\k\kubeadm.exe`:                           simulatedProgram,
 		`C:\k\kubelet.exe`:                           simulatedProgram,
 		`C:\k\kubectl.exe`:                           simulatedProgram,
+		`C:\Windows\System32\drivers\etc\hosts`:      windowsHosts,
 		`C:\k\debug\hns.psm1`:                        "# simulated by casement\n",
 		`C:\k\debug\collectlogs.ps1`:                 "# simulated by casement\n",
 		`C:\Program Files\containerd\containerd.exe`: simulatedProgram,
@@ -87,7 +91,7 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 // containerImage is the little that every base image has.
 func containerImage(s Spec) ([]string, map[string]string) {
 	if s.OS == Windows {
-		return []string{`C:\inetpub\wwwroot`, `C:\Windows\System32`, `C:\Windows\Temp`, `C:\Users\ContainerAdministrator`, `C:\Users\ContainerUser`}, nil
+		return []string{`C:\inetpub\wwwroot`, `C:\Windows\System32\drivers\etc`, `C:\Windows\Temp`, `C:\Users\ContainerAdministrator`, `C:\Users\ContainerUser`}, map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 	}
 	return []string{"/etc", "/home", "/root", "/run", "/tmp", "/usr/bin", "/var/log"}, map[string]string{
 		"/etc/os-release": fmt.Sprintf("PRETTY_NAME=%q\n", s.Image.Name),

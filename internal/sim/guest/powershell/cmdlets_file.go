@@ -188,7 +188,7 @@ func getChildItem(c *call) error {
 		}
 		pattern := strings.ContainsAny(base(strings.ReplaceAll(name, "/", `\`)), "*?")
 		for _, at := range found {
-			if err := c.below(at, depth, !pattern); err != nil {
+			if err := c.below(at, depth, !pattern || len(found) == 1); err != nil {
 				return err
 			}
 		}

@@ -153,3 +153,6 @@ func lines(s string) []any {
 	}
 	return out
 }
+
+// Text is a script file's content.
+func Text(data []byte) string { return decode(data) }

@@ -1,16 +1,14 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"strings"
 )
 
-// maxSteps bounds a batch script, whose goto can loop for ever.
+// maxSteps bounds the commands of a batch script, whose goto can loop without end.
 const maxSteps = 20000
 
 // maxLine is the longest command line of cmd.exe, in characters, with the variables
@@ -20,25 +18,75 @@ const maxLine = 8191
 // notRecognized is cmd.exe's errorlevel for an unknown command.
 const notRecognized = 9009
 
-// batch is one running script of cmd.exe. Its lines do not stop on errors; its
-// result is the errorlevel at its end.
+// batch is one running script of cmd.exe, or a subroutine of one. Its lines do not stop
+// on errors; its result is the errorlevel at its end.
 type batch struct {
-	shell      *Shell
-	o          Session
-	dir        string
-	env        map[string]string
-	level      int
-	echo       bool
-	lines      []string
-	at         int
-	steps      int
-	depth      int
-	terminated bool
+	shell *Shell
+	o     Session
+	// cmd is what all scripts of one cmd.exe share.
+	cmd   *cmdProcess
+	lines []string
+	at    int
+	// loops are the variables of the for commands that run, by letter.
+	loops map[byte]string
+	// saved are the states that setlocal keeps.
+	saved []cmdState
+	depth int
+	// typed says that the lines are of a command line and not of a file.
+	typed bool
+	// jumped and ended say that a goto, or the end, leaves what runs.
+	jumped, ended bool
+}
+
+type cmdProcess struct {
+	cmdState
+	level  int
+	echo   bool
+	steps  int
+	exited bool
+	stack  []string
+}
+
+// cmdState is what setlocal keeps.
+type cmdState struct {
+	dir     string
+	env     map[string]string
+	delayed bool
 }
 
 // Batch runs a script as cmd.exe /c FILE does, with echo on unless the session
 // says otherwise, and returns the last errorlevel.
 func (s *Shell) Batch(ctx context.Context, script string, o Session) int {
+	return s.batch(ctx, script, o, false, false)
+}
+
+// Cmd runs one line as cmd.exe /c LINE does: no echo, and % is not doubled.
+func (s *Shell) Cmd(ctx context.Context, line string, o Session) int {
+	return s.cmd(ctx, line, o, false)
+}
+
+func (s *Shell) cmd(ctx context.Context, line string, o Session, delayed bool) int {
+	o.EchoOff = true
+	if inner, ok := unquoted(line); ok {
+		line = inner
+	}
+	return s.batch(ctx, line, o, true, delayed)
+}
+
+// unquoted drops the outer quotes of cmd /c "...", as cmd.exe does.
+func unquoted(line string) (string, bool) {
+	t := strings.TrimSpace(line)
+	if len(t) < 2 || t[0] != '"' {
+		return line, false
+	}
+	if strings.Count(t, `"`) == 2 && t[len(t)-1] == '"' && !strings.ContainsAny(t, "&<>()@^|") && !strings.Contains(t, " ") {
+		return line, false // one program's path in quotes
+	}
+	last := strings.LastIndexByte(t, '"')
+	return t[1:last] + t[last+1:], true
+}
+
+func (s *Shell) batch(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	o = s.complete(o)
 	ctx, leave, err := s.enter(ctx, script)
 	defer leave()
@@ -47,191 +95,120 @@ func (s *Shell) Batch(ctx context.Context, script string, o Session) int {
 		return 1
 	}
 	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	b := &batch{shell: s, o: o, dir: o.Dir, env: maps.Clone(o.Env), echo: !o.EchoOff}
+	b := &batch{shell: s, o: o, typed: typed, cmd: &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env), delayed: delayed}, echo: !o.EchoOff}}
 	b.run(ctx, script)
-	return b.level
-}
-
-// Cmd runs one line as cmd.exe /c LINE does: no echo, and % is not doubled.
-func (s *Shell) Cmd(ctx context.Context, line string, o Session) int {
-	o.EchoOff = true
-	return s.Batch(ctx, line, o)
+	return b.cmd.level
 }
 
 func (b *batch) run(ctx context.Context, script string) {
-	b.lines = strings.Split(strings.ReplaceAll(script, "\r\n", "\n"), "\n")
-	for b.at = 0; b.at < len(b.lines) && !b.terminated; {
+	b.lines = strings.Split(strings.ReplaceAll(strings.TrimPrefix(script, "\ufeff"), "\r\n", "\n"), "\n")
+	b.at = 0
+	b.runLines(ctx)
+}
+
+// runLines runs from the current line to the end.
+func (b *batch) runLines(ctx context.Context) {
+	depth := len(b.saved)
+	for b.at < len(b.lines) && !b.ended && !b.cmd.exited {
 		if ctx.Err() != nil {
-			b.level = 1
-			return
+			b.cmd.level, b.cmd.exited = 1, true
+			break
 		}
-		if b.steps++; b.steps > maxSteps {
-			bound := fmt.Sprintf("runs more than %d lines", maxSteps)
-			if l, some := ctx.Value(limitsKey{}).(limits); some {
-				b.errorf("%v", b.shell.exceed(l.used, bound))
-			}
-			b.level, b.terminated = 1, true
-			return
+		if !b.step(ctx) {
+			break
 		}
-		line := b.logicalLine()
-		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || strings.HasPrefix(trimmed, ":") {
-			continue
-		}
-		quiet := strings.HasPrefix(trimmed, "@")
-		line = b.expand(strings.TrimLeft(strings.TrimLeft(line, " \t"), "@"))
-		if len(line) > maxLine {
+		b.jumped = false
+		text, node, err := b.logicalLine()
+		switch {
+		case err != nil:
+			b.errorf("%v", err)
+			b.cmd.level, b.cmd.exited = 255, true
+		case len(text) > maxLine && !strings.Contains(text, "\n"):
 			b.errorf("The input line is too long.")
-			b.level = 1
-			continue
+			b.cmd.level = 1
+		case node != nil:
+			if b.cmd.echo && !quietLine(text) {
+				fmt.Fprintf(b.o.Stdout, "\r\n%s>%s \r\n", b.cmd.dir, strings.TrimSpace(text))
+			}
+			b.exec(ctx, node)
 		}
-		if b.echo && !quiet {
-			fmt.Fprintf(b.o.Stdout, "\r\n%s>%s \r\n", b.dir, strings.TrimRight(line, " \t"))
-		}
-		b.sequence(ctx, line)
+	}
+	for len(b.saved) > depth {
+		b.endlocal()
 	}
 }
 
-// logicalLine takes the next line together with those that a caret or an open
-// parenthesis continues.
-func (b *batch) logicalLine() string {
+func quietLine(text string) bool { return strings.HasPrefix(strings.TrimLeft(text, " \t"), "@") }
+
+// step counts one command; false ends the script.
+func (b *batch) step(ctx context.Context) bool {
+	if b.cmd.steps++; b.cmd.steps <= maxSteps {
+		return true
+	}
+	if l, some := ctx.Value(limitsKey{}).(limits); some {
+		b.errorf("%v", b.shell.exceed(l.used, fmt.Sprintf("runs more than %d lines", maxSteps)))
+	}
+	b.cmd.level, b.cmd.exited = 1, true
+	return false
+}
+
+// logicalLine reads the next line together with those that a caret or an open
+// parenthesis continues. node is nil for a label or an empty line.
+func (b *batch) logicalLine() (string, cmdNode, error) {
 	line := b.lines[b.at]
 	b.at++
-	for b.at < len(b.lines) {
-		switch {
-		case strings.HasSuffix(line, "^") && !strings.HasSuffix(line, "^^"):
-			line = strings.TrimSuffix(line, "^") + b.lines[b.at]
-		case openParens(line) > 0 && takesBlock(line):
-			sep := " & "
-			if t := strings.TrimSpace(line); strings.HasSuffix(t, "(") || strings.HasPrefix(strings.TrimSpace(b.lines[b.at]), ")") {
-				sep = " "
+	if t := strings.TrimLeft(line, " \t,;="); t == "" || strings.HasPrefix(t, ":") {
+		return "", nil, nil
+	}
+	text, err := b.percent(line)
+	if err != nil {
+		return "", nil, err
+	}
+	for {
+		p := &cmdParser{text: text}
+		node, err := p.line()
+		if err == nil || !p.open {
+			return text, node, err
+		}
+		if b.at >= len(b.lines) {
+			if p.caret {
+				p = &cmdParser{text: text, final: true}
+				node, err = p.line()
 			}
-			line += sep + strings.TrimSpace(b.lines[b.at])
-		default:
-			return line
+			return text, node, err
+		}
+		more, err := b.percent(b.lines[b.at])
+		if err != nil {
+			return "", nil, err
 		}
 		b.at++
-	}
-	return line
-}
-
-// sequence runs commands joined by &, && and ||.
-func (b *batch) sequence(ctx context.Context, line string) int {
-	result := 0
-	op := "&"
-	for {
-		cmd, next, rest := cutOperator(line)
-		if op == "&" || (op == "&&" && result == 0) || (op == "||" && result != 0) {
-			result = b.pipeline(ctx, cmd)
-		}
-		if next == "" || b.terminated {
-			return result
-		}
-		op, line = next, rest
-	}
-}
-
-// pipeline runs commands joined by |, each to its end before the next.
-func (b *batch) pipeline(ctx context.Context, line string) int {
-	parts := splitPipes(line)
-	if len(parts) > 1 && strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "if ") {
-		parts = []string{line}
-	}
-	in, code := b.o.Stdin, 0
-	for i, part := range parts {
-		out := b.o.Stdout
-		var buf bytes.Buffer
-		if i < len(parts)-1 {
-			out = &buf
-		}
-		code = b.simple(ctx, part, in, out)
-		in = &buf
-	}
-	return code
-}
-
-// simple runs one command with its redirections.
-func (b *batch) simple(ctx context.Context, line string, in io.Reader, out io.Writer) int {
-	line = strings.TrimLeft(strings.TrimLeft(line, " \t"), "@")
-	word := strings.ToLower(firstWord(line))
-	switch {
-	case strings.TrimSpace(line) == "":
-		return 0
-	case word == "rem" || strings.HasPrefix(word, "::"):
-		return 0
-	case word == "if":
-		return b.ifCommand(ctx, line)
-	case word == "for":
-		b.errorf("for: simulated: not executed")
-		return 0
-	case strings.HasPrefix(line, "("):
-		if end := strings.LastIndexByte(line, ')'); end > 0 && strings.TrimSpace(line[end+1:]) == "" {
-			return b.sequence(ctx, line[1:end])
-		}
-	}
-	if strings.ContainsAny(word[:1], "&|<>)") && word != ">" {
-		b.errorf("%s was unexpected at this time.", word)
-		b.level, b.terminated = 255, true
-		return 255
-	}
-	cmd, redirects, err := cutRedirects(line)
-	if err != nil {
-		b.errorf("The syntax of the command is incorrect.")
-		b.level = 255
-		return 255
-	}
-	p, closers, err := b.open(ctx, redirects, in, out)
-	defer func() {
-		for _, c := range closers {
-			c.Close()
-		}
-	}()
-	if err != nil {
-		b.errorf("%s", windowsReason(err))
-		b.level = 1
-		return 1
-	}
-	return b.command(ctx, cmd, p)
-}
-
-func (b *batch) open(ctx context.Context, rs []redirect, in io.Reader, out io.Writer) (*Process, []io.Closer, error) {
-	p := &Process{Stdin: in, Stdout: out, Stderr: b.o.Stderr, Env: b.env, Dir: b.dir, Guest: b.shell.guest, shell: b.shell}
-	var closers []io.Closer
-	for _, r := range rs {
-		switch {
-		case r.file == "&1":
-			p.Stderr = p.Stdout
-			continue
-		case r.file == "&2":
-			p.Stdout = p.Stderr
-			continue
-		}
-		var w io.Writer = io.Discard
-		if !strings.EqualFold(r.file, "nul") {
-			flag := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-			if r.op == ">>" {
-				flag = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-			} else if r.op == "<" {
-				flag = os.O_RDONLY
-			}
-			f, err := p.Guest.Root.OpenFile(p.Abs(r.file), flag, 0o644)
-			if err != nil {
-				return p, closers, err
-			}
-			closers = append(closers, f)
-			if r.op == "<" {
-				p.Stdin = f
-				continue
-			}
-			w = b.shell.writer(ctx, f)
-		}
-		if r.fd == '2' {
-			p.Stderr = w
+		if p.caret {
+			text = strings.TrimSuffix(strings.TrimRight(text, " \t"), "^") + more
 		} else {
-			p.Stdout = w
+			text += "\n" + more
+		}
+		if len(text) > maxScript/8 {
+			return "", nil, fmt.Errorf("a block is longer than %d bytes (a bound of the simulation)", maxScript/8)
 		}
 	}
-	return p, closers, nil
 }
 
 func (b *batch) errorf(format string, a ...any) { fmt.Fprintf(b.o.Stderr, format+"\r\n", a...) }
+
+// lacks ends a script at what cmd.exe has and the simulation has not.
+func (b *batch) lacks(format string, a ...any) int {
+	b.errorf("casement does not simulate "+format+"; the script ends here", a...)
+	b.cmd.level, b.cmd.exited = 255, true
+	return 255
+}
+
+// leaving says whether what runs is left by a goto, an exit or a bound.
+func (b *batch) leaving() bool { return b.jumped || b.ended || b.cmd.exited }
+
+// child is the same script with other streams.
+func (b *batch) with(in io.Reader, out, errOut io.Writer, f func() int) int {
+	outer := b.o
+	b.o.Stdin, b.o.Stdout, b.o.Stderr = in, out, errOut
+	defer func() { b.o.Stdin, b.o.Stdout, b.o.Stderr = outer.Stdin, outer.Stdout, outer.Stderr }()
+	return f()
+}

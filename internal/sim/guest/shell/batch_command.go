@@ -1,61 +1,400 @@
 package shell
 
 import (
+	"bufio"
 	"context"
-	"fmt"
+	"errors"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// command runs one command without operators. Internal commands that succeed
-// leave the errorlevel as it is, as in a .bat file.
-func (b *batch) command(ctx context.Context, line string, p *Process) int {
-	word := firstWord(line)
-	name := strings.ToLower(word)
-	rest := strings.TrimPrefix(strings.TrimLeft(line, " \t"), word)
-	if strings.HasPrefix(name, "echo.") || strings.HasPrefix(name, "echo:") {
-		name, rest = "echo", " "+word[5:]+rest
-		if strings.TrimSpace(rest) == "" {
-			p.Printf("\r\n")
-			return 0
-		}
+// firstWord is the first word of a line; a blank where there is none.
+func firstWord(line string) string {
+	line = strings.TrimLeft(line, " \t")
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		return line[:i]
 	}
-	p.Args = splitArgs(line)
-	if len(p.Args) == 0 {
+	if line == "" {
+		return " "
+	}
+	return line
+}
+
+// simple runs one command without operators and redirections. Internal commands that
+// succeed leave the errorlevel as it is, as in a .bat file.
+func (b *batch) simple(ctx context.Context, text string) int {
+	text, err := b.late(text)
+	if err != nil {
+		return b.lacks("%v", err)
+	}
+	text = strings.TrimLeft(text, " \t,;=")
+	if strings.TrimSpace(text) == "" {
 		return 0
 	}
-	switch name {
-	case "echo":
-		return b.echoCommand(p, strings.TrimPrefix(rest, " "))
-	case "set":
-		return b.set(p, strings.TrimSpace(rest))
-	case "cd", "chdir":
-		return b.chdir(p, rest)
-	case "exit":
-		return b.exit(p.Args[1:])
-	case "goto":
-		return b.jump(p.Arg(1))
-	case "call":
-		return b.call(ctx, strings.TrimSpace(rest), p)
-	case "setlocal", "endlocal", "title", "color", "pause", "cls", "chcp", "prompt", "path", "pushd", "popd":
-		return 0
-	}
-	if isBatchFile(name) {
-		code := b.script(ctx, p)
-		b.terminated = true // without call, control does not come back
+	name, rest := commandName(text)
+	if code, ok := b.internal(ctx, name, rest, text); ok {
 		return code
 	}
-	c := b.shell.find(p.Args[0])
-	if c == nil || isCmdlet(name) || !b.shell.reachable(p) {
-		fmt.Fprintf(p.Stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", p.Args[0])
-		b.level = notRecognized
-		return notRecognized
+	return b.external(ctx, text)
+}
+
+// commandName cuts the name of an internal command off: echo. and cd.. and dir/b have no
+// blank behind it.
+func commandName(text string) (name, rest string) {
+	end := 0
+	for end < len(text) && strings.IndexByte(" \t,;=/.:([]+\\\"\r", text[end]) < 0 {
+		end++
 	}
-	code := b.shell.start(ctx, c, p)
-	if code != 0 || !isInternal(name) {
-		b.level = code
+	return strings.ToLower(text[:end]), text[end:]
+}
+
+// separates says whether what follows an internal command's name ends it.
+func separates(rest string) bool {
+	return rest == "" || strings.IndexByte(" \t,;=/\r", rest[0]) >= 0
+}
+
+// internal runs a command of cmd.exe itself; ok is false for another.
+func (b *batch) internal(ctx context.Context, name, rest, text string) (code int, ok bool) {
+	switch name {
+	case "echo":
+		if separates(rest) || strings.IndexByte(".:([]+\\", rest[0]) >= 0 {
+			return b.echo(rest), true
+		}
+	case "cd", "chdir":
+		if separates(rest) || rest[0] == '.' || rest[0] == '\\' {
+			return b.chdir(strings.TrimSpace(rest)), true
+		}
 	}
-	return code
+	if !separates(rest) {
+		return 0, false
+	}
+	args := strings.TrimSpace(rest)
+	switch name {
+	case "set":
+		return b.set(args), true
+	case "exit":
+		return b.exit(args), true
+	case "goto":
+		return b.jump(args), true
+	case "call":
+		return b.call(ctx, args), true
+	case "setlocal":
+		return b.setlocal(args), true
+	case "endlocal":
+		b.endlocal()
+		return 0, true
+	case "shift":
+		return b.shift(args), true
+	case "pushd", "popd":
+		return b.directories(name, args), true
+	case "title", "color", "cls", "verify", "break":
+		return 0, true // they change a window, which nothing shows
+	case "pause":
+		b.print("Press any key to continue . . . \r\n")
+		return 0, true
+	case "chcp":
+		if args == "" {
+			b.print("Active code page: 437\r\n")
+		} else {
+			b.print("Active code page: " + args + "\r\n")
+		}
+		return 0, true
+	case "path":
+		if args == "" {
+			v, _ := b.variable("PATH")
+			b.print("PATH=" + v + "\r\n")
+			return 0, true
+		}
+		return b.assign("PATH", strings.TrimPrefix(args, "=")), true
+	case "date", "time":
+		return b.clock(name, args), true
+	case "prompt", "assoc", "ftype", "vol", "label", "mklink", "start", "dpath", "keys":
+		return b.lacks("%s of cmd.exe", name), true
+	}
+	c := cmdInternals[name]
+	if c == nil {
+		return 0, false
+	}
+	p := b.process(splitArgs(name + " " + args))
+	code = b.shell.start(ctx, c, p)
+	if code != 0 {
+		b.cmd.level = code
+	}
+	return code, true
+}
+
+func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } // a failed write is the reader's affair
+
+// process is a program's start with the current streams.
+func (b *batch) process(args []string) *Process {
+	return &Process{Args: args, Stdin: b.o.Stdin, Stdout: b.o.Stdout, Stderr: b.o.Stderr, Env: b.cmd.env, Dir: b.cmd.dir, Guest: b.shell.guest, shell: b.shell}
+}
+
+func (b *batch) echo(rest string) int {
+	if rest == "" {
+		b.print("ECHO is " + map[bool]string{true: "on", false: "off"}[b.cmd.echo] + ".\r\n")
+		return 0
+	}
+	text := rest[1:]
+	if rest[0] == '/' || rest[0] == ' ' || rest[0] == '\t' || rest[0] == ',' || rest[0] == ';' || rest[0] == '=' {
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "on":
+			b.cmd.echo = true
+			return 0
+		case "off":
+			b.cmd.echo = false
+			return 0
+		case "":
+			return b.echo("")
+		case "?":
+			return b.lacks("echo /?")
+		}
+	}
+	b.print(text + "\r\n")
+	return 0
+}
+
+func (b *batch) chdir(args string) int {
+	if strings.HasPrefix(strings.ToLower(args), "/d") && separates(args[2:]) {
+		args = strings.TrimSpace(args[2:])
+		return b.enter(args, true)
+	}
+	return b.enter(args, false)
+}
+
+// enter changes the directory; another drive's only with /d.
+func (b *batch) enter(to string, drives bool) int {
+	to = strings.Trim(to, `"`)
+	if to == "" {
+		b.print(b.cmd.dir + "\r\n")
+		return 0
+	}
+	dir := b.shell.guest.Root.Abs(b.cmd.dir, to)
+	if !b.shell.guest.Root.IsDir(dir) {
+		b.errorf("The system cannot find the path specified.")
+		b.cmd.level = 1
+		return 1
+	}
+	if !drives && !strings.EqualFold(dir[:2], b.cmd.dir[:min(2, len(b.cmd.dir))]) {
+		return 0 // the other drive's own directory changes, which nothing uses
+	}
+	b.cmd.dir = dir
+	return 0
+}
+
+func (b *batch) directories(name, args string) int {
+	if name == "pushd" {
+		if args == "" {
+			return 0
+		}
+		old := b.cmd.dir
+		if code := b.enter(args, true); code != 0 {
+			return code
+		}
+		if len(b.cmd.stack) < 1000 {
+			b.cmd.stack = append(b.cmd.stack, old)
+		}
+		return 0
+	}
+	if n := len(b.cmd.stack); n > 0 {
+		b.cmd.dir, b.cmd.stack = b.cmd.stack[n-1], b.cmd.stack[:n-1]
+		return 0
+	}
+	b.cmd.level = 1
+	return 1
+}
+
+func (b *batch) clock(name, args string) int {
+	now := b.shell.guest.Clock.Now().UTC()
+	if !strings.EqualFold(args, "/t") {
+		return b.lacks("%s other than %s /t", name, name)
+	}
+	b.print(map[string]string{"date": now.Format("Mon 01/02/2006"), "time": now.Format("03:04 PM")}[name] + "\r\n")
+	return 0
+}
+
+func (b *batch) exit(args string) int {
+	inner := false
+	words := strings.Fields(args)
+	if len(words) > 0 && strings.EqualFold(words[0], "/b") {
+		inner, words = true, words[1:]
+	}
+	if len(words) > 0 {
+		if n, err := strconv.ParseInt(words[0], 0, 64); err == nil {
+			b.cmd.level = int(int32(n))
+		}
+	}
+	if inner {
+		b.ended = true
+	} else {
+		b.cmd.exited = true
+	}
+	return b.cmd.level
+}
+
+func (b *batch) shift(args string) int {
+	at := 0
+	if n, ok := strings.CutPrefix(args, "/"); ok {
+		i, err := strconv.Atoi(n)
+		if err != nil || i < 0 || i > 8 {
+			return b.lacks("shift %s", args)
+		}
+		at = max(i-1, 0)
+	}
+	if at == 0 && args == "" && len(b.o.Args) > 0 {
+		b.o.Name = b.o.Args[0]
+	}
+	if at < len(b.o.Args) {
+		b.o.Args = slices.Concat(b.o.Args[:at], b.o.Args[at+1:])
+	}
+	return 0
+}
+
+// call runs a subroutine, a batch file or a command, whose text is expanded again.
+func (b *batch) call(ctx context.Context, rest string) int {
+	again, err := b.percent(rest)
+	if err != nil {
+		return b.lacks("%v", err)
+	}
+	words := batchWords(again)
+	if len(words) == 0 {
+		return 0
+	}
+	if b.depth > 16 {
+		b.errorf("scripts call each other too deep (a bound of the simulation)")
+		b.cmd.level, b.cmd.exited = 1, true
+		return 1
+	}
+	if label, ok := strings.CutPrefix(words[0], ":"); ok {
+		return b.subroutine(ctx, label, words[1:])
+	}
+	if file := b.batchFile(words[0]); file != "" {
+		return b.script(ctx, file, words)
+	}
+	name, tail := commandName(again)
+	if code, ok := b.internal(ctx, name, tail, again); ok {
+		return code
+	}
+	return b.external(ctx, again)
+}
+
+func (b *batch) subroutine(ctx context.Context, label string, args []string) int {
+	if strings.EqualFold(label, "eof") {
+		return 0
+	}
+	at := b.label(label)
+	if at < 0 {
+		b.errorf("The system cannot find the batch label specified - %s", label)
+		b.cmd.level = 1
+		return 1
+	}
+	inner := *b
+	inner.at, inner.depth, inner.saved, inner.loops = at, b.depth+1, nil, nil
+	inner.o.Args, inner.ended, inner.jumped = args, false, false
+	inner.runLines(ctx)
+	return b.cmd.level
+}
+
+// script runs a batch file, whose errorlevel becomes ours.
+func (b *batch) script(ctx context.Context, file string, words []string) int {
+	data, err := b.shell.guest.Root.ReadFile(file)
+	if err != nil {
+		return b.unknown(words[0])
+	}
+	if b.depth > 16 {
+		b.errorf("scripts call each other too deep (a bound of the simulation)")
+		b.cmd.level, b.cmd.exited = 1, true
+		return 1
+	}
+	o := b.o
+	o.Name, o.Args = file, words[1:]
+	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1}
+	inner.run(ctx, string(data))
+	return b.cmd.level
+}
+
+// batchFile is the file that a name means, or nothing.
+func (b *batch) batchFile(word string) string {
+	name := strings.Trim(word, `"`)
+	p := b.process([]string{name})
+	if isBatchFile(strings.ToLower(name)) {
+		if at := p.Abs(name); p.Guest.Root.Exists(at) {
+			return at
+		}
+		if strings.ContainsAny(name, `\/`) {
+			return ""
+		}
+	}
+	if strings.ContainsAny(name, `\/`) {
+		for _, suffix := range []string{".cmd", ".bat"} {
+			if at := p.Abs(name + suffix); p.Guest.Root.Exists(at) && !p.Guest.Root.Exists(p.Abs(name+".exe")) {
+				return at
+			}
+		}
+		return ""
+	}
+	if b.shell.find(name) != nil && !isBatchFile(strings.ToLower(name)) {
+		return ""
+	}
+	for _, at := range p.findProgram(name) {
+		if isBatchFile(strings.ToLower(at)) {
+			return at
+		}
+	}
+	return ""
+}
+
+func (b *batch) unknown(name string) int {
+	b.errorf("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.", strings.Trim(name, `"`))
+	b.cmd.level = notRecognized
+	return notRecognized
+}
+
+// external runs a program or a batch file.
+func (b *batch) external(ctx context.Context, text string) int {
+	args := splitArgs(text)
+	if len(args) == 0 {
+		return 0
+	}
+	if drive := args[0]; len(drive) == 2 && drive[1] == ':' {
+		return b.enter(drive+`\`, true)
+	}
+	if file := b.batchFile(args[0]); file != "" {
+		code := b.script(ctx, file, batchWords(text))
+		b.ended = true // without call, control does not come back
+		return code
+	}
+	name := strings.ToLower(args[0])
+	p := b.process(args)
+	c := b.shell.find(args[0])
+	if c == nil || !b.shell.reachable(p) {
+		return b.unknown(args[0])
+	}
+	if base := strings.TrimSuffix(name[strings.LastIndexAny(name, `\/`)+1:], ".exe"); base == "cmd" {
+		p.Args = cmdArgs(text, args)
+	}
+	b.cmd.level = b.shell.start(ctx, c, p)
+	return b.cmd.level
+}
+
+// cmdArgs keeps the text behind /c as it is written.
+func cmdArgs(text string, args []string) []string {
+	low := strings.ToLower(text)
+	for _, flag := range []string{"/c", "/k"} {
+		if i := strings.Index(low, flag); i > 0 && (i+2 == len(text) || text[i+2] == ' ' || text[i+2] == '"') {
+			out := []string{args[0]}
+			for _, a := range args[1:] {
+				if strings.EqualFold(a, flag) || strings.HasPrefix(strings.ToLower(a), flag) {
+					break
+				}
+				out = append(out, a)
+			}
+			return append(out, flag, strings.TrimSpace(text[i+2:]))
+		}
+	}
+	return args
 }
 
 // reachable says whether a command that is named by a path is there.
@@ -69,173 +408,86 @@ func (s *Shell) reachable(p *Process) bool {
 	return strings.HasPrefix(lower, `c:\windows\`) || s.guest.Root.Exists(file) || s.guest.Root.Exists(file+".exe")
 }
 
-func (b *batch) echoCommand(p *Process, text string) int {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "on":
-		b.echo = true
-	case "off":
-		b.echo = false
-	case "":
-		p.Printf("ECHO is %s.\r\n", map[bool]string{true: "on", false: "off"}[b.echo])
-	default:
-		p.Printf("%s\r\n", text)
-	}
-	return 0
+func isBatchFile(name string) bool {
+	return strings.HasSuffix(name, ".cmd") || strings.HasSuffix(name, ".bat")
 }
 
-func (b *batch) set(p *Process, rest string) int {
-	if rest == "" {
-		for k, v := range b.env {
-			p.Printf("%s=%s\r\n", k, v)
-		}
-		return 0
-	}
-	rest = strings.Trim(rest, `"`)
-	k, v, ok := strings.Cut(rest, "=")
-	if strings.HasPrefix(k, "/") {
-		return p.Fail(0, "set %s: simulated: not executed", firstWord(k))
-	}
-	if !ok {
-		if v := b.variable(k); v != "" {
-			p.Printf("%s=%s\r\n", k, v)
-			return 0
-		}
-		b.level = 1
-		return p.Fail(1, "Environment variable %s not defined", k)
-	}
-	for old := range b.env {
-		if strings.EqualFold(old, k) {
-			delete(b.env, old)
+// splitArgs splits as the C runtime does, near enough: blanks outside quotes.
+func splitArgs(line string) []string {
+	var args []string
+	var cur strings.Builder
+	quoted, any := false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line) && line[i+1] == '"':
+			cur.WriteByte('"')
+			any = true
+			i++
+		case c == '"':
+			quoted, any = !quoted, true
+		case (c == ' ' || c == '\t') && !quoted:
+			if any || cur.Len() > 0 {
+				args = append(args, cur.String())
+			}
+			cur.Reset()
+			any = false
+		default:
+			cur.WriteByte(c)
 		}
 	}
-	if v != "" {
-		b.env[k] = v
+	if any || cur.Len() > 0 {
+		args = append(args, cur.String())
 	}
-	return 0
+	return args
 }
 
-func (b *batch) chdir(p *Process, rest string) int {
-	to := strings.Trim(strings.TrimSpace(strings.Replace(strings.ToLower(rest), "/d ", "", 1)), `"`)
-	if to == "" {
-		p.Printf("%s\r\n", b.dir)
-		return 0
-	}
-	dir := p.Abs(to)
-	if !p.Guest.Root.IsDir(dir) {
-		b.level = 1
-		return p.Fail(1, "The system cannot find the path specified.")
-	}
-	b.dir = dir
-	return 0
-}
-
-func (b *batch) exit(args []string) int {
-	if len(args) > 0 && strings.EqualFold(args[0], "/b") {
-		args = args[1:]
-	}
-	if len(args) > 0 {
-		if n, err := strconv.ParseInt(args[0], 0, 64); err == nil {
-			b.level = int(int32(n))
+// batchWords splits as cmd.exe does for %1: at blanks, commas, semicolons and equals
+// signs; quotes stay.
+func batchWords(line string) []string {
+	var out []string
+	var cur strings.Builder
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		if c == '"' {
+			quoted = !quoted
 		}
-	}
-	b.terminated = true
-	return b.level
-}
-
-func (b *batch) jump(label string) int {
-	label = strings.ToLower(strings.TrimPrefix(label, ":"))
-	if label == "eof" {
-		b.terminated = true
-		return 0
-	}
-	for i, l := range b.lines {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(l), ":"); ok && strings.ToLower(firstWord(name)) == label {
-			b.at = i + 1
-			return 0
+		if !quoted && strings.IndexByte(" \t,;=\r", c) >= 0 {
+			if cur.Len() > 0 {
+				out = append(out, cur.String())
+			}
+			cur.Reset()
+			continue
 		}
+		cur.WriteByte(c)
 	}
-	b.errorf("The system cannot find the batch label specified - %s", label)
-	b.level, b.terminated = 1, true
-	return 1
+	if cur.Len() > 0 {
+		out = append(out, cur.String())
+	}
+	return out
 }
 
-func (b *batch) call(ctx context.Context, rest string, p *Process) int {
-	if strings.HasPrefix(rest, ":") {
-		b.errorf("call %s: simulated: not executed", firstWord(rest))
-		return 0
+// readLine reads a line of standard input without what follows it.
+func (b *batch) readLine() (string, error) {
+	if r, ok := b.o.Stdin.(*bufio.Reader); ok {
+		s, err := r.ReadString('\n')
+		return strings.TrimRight(s, "\r\n"), err
 	}
-	p.Args = splitArgs(rest)
-	if len(p.Args) == 0 {
-		return 0
-	}
-	if isBatchFile(strings.ToLower(p.Args[0])) {
-		return b.script(ctx, p)
-	}
-	return b.command(ctx, rest, p)
-}
-
-// script runs a batch file, whose errorlevel becomes ours.
-func (b *batch) script(ctx context.Context, p *Process) int {
-	data, err := p.Guest.Root.ReadFile(p.Abs(p.Args[0]))
-	if err != nil {
-		fmt.Fprintf(p.Stderr, "'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", p.Args[0])
-		b.level = notRecognized
-		return b.level
-	}
-	if b.depth > 16 {
-		b.errorf("scripts call each other too deep (simulated)")
-		b.level = 1
-		return 1
-	}
-	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Name: p.Args[0], Args: p.Args[1:]}
-	inner := &batch{shell: b.shell, o: o, dir: b.dir, env: b.env, level: b.level, echo: b.echo, depth: b.depth + 1}
-	inner.run(ctx, string(data))
-	b.level, b.dir = inner.level, inner.dir
-	return b.level
-}
-
-// ifCommand runs if [not] (exist F | errorlevel N | A==B) COMMAND [else COMMAND].
-func (b *batch) ifCommand(ctx context.Context, line string) int {
-	rest := strings.TrimSpace(strings.TrimLeft(line, " \t")[2:])
-	fold := false
-	negate := false
+	var line []byte
+	var one [1]byte
 	for {
-		word := strings.ToLower(firstWord(rest))
-		if word != "/i" && word != "not" {
-			break
+		n, err := b.o.Stdin.Read(one[:])
+		if n == 1 {
+			if one[0] == '\n' {
+				return strings.TrimSuffix(string(line), "\r"), nil
+			}
+			line = append(line, one[0])
 		}
-		fold, negate = fold || word == "/i", negate != (word == "not")
-		rest = strings.TrimSpace(rest[len(word):])
-	}
-	var truth bool
-	switch strings.ToLower(firstWord(rest)) {
-	case "exist":
-		rest = strings.TrimSpace(rest[len("exist"):])
-		n := rawLen(rest)
-		truth = b.shell.guest.Root.Exists(b.shell.guest.Root.Abs(b.dir, strings.Trim(rest[:n], `"`)))
-		rest = rest[n:]
-	case "errorlevel":
-		rest = strings.TrimSpace(rest[len("errorlevel"):])
-		n, err := strconv.Atoi(firstWord(rest))
-		truth = err == nil && b.level >= n
-		rest = strings.TrimPrefix(rest, firstWord(rest))
-	case "defined":
-		rest = strings.TrimSpace(rest[len("defined"):])
-		truth = b.variable(firstWord(rest)) != ""
-		rest = strings.TrimPrefix(rest, firstWord(rest))
-	default:
-		left, right, after, ok := comparison(rest)
-		if !ok {
-			b.errorf("The syntax of the command is incorrect.")
-			b.level, b.terminated = 255, true
-			return 255
+		if err != nil || len(line) > maxLine {
+			if len(line) > 0 && errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return string(line), err
 		}
-		truth = left == right || (fold && strings.EqualFold(left, right))
-		rest = after
 	}
-	then, otherwise := cutElse(strings.TrimSpace(rest))
-	if truth != negate {
-		return b.sequence(ctx, then)
-	}
-	return b.sequence(ctx, otherwise)
 }

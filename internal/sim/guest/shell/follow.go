@@ -2,10 +2,8 @@ package shell
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,92 +185,4 @@ func stampedSince(text string, from time.Time) string {
 		out.WriteString(line)
 	}
 	return out.String()
-}
-
-// getContent is Get-Content: -Tail N, -TotalCount N, -Wait and -Raw.
-func getContent(ctx context.Context, p *Process) int {
-	wait, quiet, tailed, first := false, false, -1, -1
-	var files []string
-	for i := 1; i < len(p.Args); i++ {
-		a := strings.ToLower(p.Args[i])
-		value := func() int {
-			i++
-			n, err := strconv.Atoi(p.Arg(i))
-			if err != nil {
-				return -1
-			}
-			return n
-		}
-		switch {
-		case a == "-wait":
-			wait = true
-		case a == "-raw" || a == "-path" || a == "-literalpath":
-		case a == "-tail" || a == "-last":
-			tailed = value()
-		case a == "-totalcount" || a == "-head" || a == "-first":
-			first = value()
-		case (a == "-erroraction" || a == "-ea") && strings.EqualFold(p.Arg(i+1), "SilentlyContinue"):
-			quiet = true
-			i++
-		case a == "-encoding" || a == "-erroraction" || a == "-ea" || a == "-readcount":
-			i++
-		case strings.HasPrefix(a, "-"):
-		default:
-			for f := range strings.SplitSeq(p.Args[i], ",") {
-				files = append(files, globWindows(p, strings.Trim(strings.TrimSpace(f), "'\""))...)
-			}
-		}
-	}
-	sizes := make([]int64, len(files))
-	for i, f := range files {
-		data, err := p.Guest.Root.ReadFile(p.Abs(f))
-		if err != nil && quiet {
-			continue
-		}
-		if err != nil {
-			return p.Fail(1, "Get-Content : Cannot find path '%s' because it does not exist.", p.Abs(f))
-		}
-		sizes[i] = int64(len(data))
-		text := lastLines(string(data), tailed)
-		if first >= 0 {
-			lines := strings.SplitAfter(text, "\n")
-			text = strings.Join(lines[:min(first, len(lines))], "")
-		}
-		if text != "" && !wait && !strings.HasSuffix(text, "\n") {
-			text += "\r\n" // it prints lines, whether or not the last one is ended
-		}
-		fmt.Fprint(p.Stdout, text)
-	}
-	if wait && len(files) > 0 {
-		return follow(ctx, p, files, sizes, false)
-	}
-	return 0
-}
-
-// globWindows resolves * and ? in a path, folder by folder; what has neither stays.
-func globWindows(p *Process, pattern string) []string {
-	if !strings.ContainsAny(pattern, "*?") {
-		return []string{pattern}
-	}
-	found := []string{""}
-	for i, part := range strings.Split(p.Abs(pattern), `\`) {
-		var next []string
-		for _, dir := range found {
-			if i == 0 || !strings.ContainsAny(part, "*?") {
-				next = append(next, strings.TrimPrefix(dir+`\`+part, `\`))
-				continue
-			}
-			entries, err := p.Guest.Root.ReadDir(dir + `\`)
-			if err != nil {
-				continue
-			}
-			for _, e := range entries {
-				if ok, err := path.Match(strings.ToLower(part), strings.ToLower(e.Name())); err == nil && ok {
-					next = append(next, dir+`\`+e.Name())
-				}
-			}
-		}
-		found = next
-	}
-	return slices.DeleteFunc(found, func(f string) bool { return !p.Guest.Root.Exists(f) })
 }

@@ -7,6 +7,8 @@ import (
 
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
+
+	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
 // Interactive is a shell that takes lines and keeps its directory and variables
@@ -18,7 +20,7 @@ type Interactive struct {
 
 	sh     *interp.Runner
 	parser *syntax.Parser
-	ps     *powershell
+	ps     *powershell.Shell
 }
 
 // Interactive starts a shell.
@@ -26,7 +28,7 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 	o = s.complete(o)
 	i := &Interactive{shell: s, o: o}
 	if s.guest.IsWindows() {
-		i.ps = &powershell{shell: s, o: o}
+		i.ps = s.powershell(context.Background(), o)
 		return i, nil
 	}
 	i.o.Name = "-bash"
@@ -42,7 +44,10 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 func (i *Interactive) Prompt() string {
 	switch {
 	case i.ps != nil:
-		return "PS " + i.ps.o.Dir + "> "
+		if i.pending != "" {
+			return ">> "
+		}
+		return "PS " + i.ps.Dir() + "> "
 	case i.pending != "":
 		return "> "
 	}
@@ -61,8 +66,7 @@ func (i *Interactive) Prompt() string {
 // ended.
 func (i *Interactive) Line(ctx context.Context, line string) (code int, done bool) {
 	if i.ps != nil {
-		i.ps.block(ctx, line, 0)
-		return i.ps.code, i.ps.done
+		return i.psLine(ctx, line)
 	}
 	i.pending += line + "\n"
 	file, err := i.parser.Parse(strings.NewReader(i.pending), "")
@@ -96,4 +100,24 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 		}
 	}
 	return code, false
+}
+
+// psLine runs a line of PowerShell, together with those before it that it ends.
+func (i *Interactive) psLine(ctx context.Context, line string) (code int, done bool) {
+	i.pending += line + "\n"
+	ctx, leave, err := i.shell.enter(ctx, i.pending)
+	defer leave()
+	if err != nil {
+		i.pending = ""
+		fmt.Fprintf(i.o.Stderr, "%v\r\n", err)
+		return 1, false
+	}
+	code, done, incomplete := i.ps.Line(ctx, i.pending)
+	if incomplete && strings.TrimSpace(line) == "" { // an empty line ends what is typed, as in a console
+		code, incomplete = i.ps.Command(ctx, i.pending), false
+	}
+	if !incomplete {
+		i.pending = ""
+	}
+	return code, done
 }

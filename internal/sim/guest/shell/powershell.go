@@ -1,262 +1,210 @@
 package shell
 
 import (
+	"bytes"
 	"context"
-	"fmt"
-	"regexp"
-	"strconv"
+	"io"
+	"net/http"
+	"slices"
 	"strings"
+	"time"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/powershell"
 )
 
-// PowerShell runs what it recognises of a script: statements that are one command
-// of the table, if (Test-Path F) {} else {}, exit, and loops that wait for a file.
-// Every other statement is named as not executed and counts as success. The
-// result is the code of exit, or 1 when the last native command failed, or 0.
-//
-// A script that assigns variables and consists of nothing but what package posh
-// knows is a program, and all of it is run.
+// PowerShell runs a script as powershell.exe -File does: the result is the code of exit,
+// or 1 where an error ended the script, or 0.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
-	ps := &powershell{shell: s, o: s.complete(o)}
+	o = s.complete(o)
 	ctx, leave, err := s.enter(ctx, script)
 	defer leave()
 	if err != nil {
-		fmt.Fprintf(ps.o.Stderr, "%v\r\n", err)
-		return 1
+		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
 	}
-	ps.o.Stdout, ps.o.Stderr = s.writer(ctx, ps.o.Stdout), s.writer(ctx, ps.o.Stderr)
-	if code, ok := ps.program(ctx, script); ok {
-		return code
-	}
-	ps.block(ctx, script, 0)
-	return ps.code
+	return s.powershell(ctx, o).File(ctx, script)
 }
 
-type powershell struct {
-	shell *Shell
-	o     Session
-	code  int
-	done  bool
+// PowerShellCommand runs a script as powershell.exe -Command does: the result is 1 also
+// where the last statement failed.
+func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session) int {
+	o = s.complete(o)
+	ctx, leave, err := s.enter(ctx, script)
+	defer leave()
+	if err != nil {
+		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
+	}
+	return s.powershell(ctx, o).Command(ctx, script)
 }
 
-var (
-	waitLoop  = regexp.MustCompile(`(?is)^\s*(?:for|while|do|until)\b.*?Test-Path\s+(?:-(?:Literal)?Path\s+)?["']?([^"'\s)}]+)["']?`)
-	lastExit  = regexp.MustCompile(`(?i)\bexit\s+(-?\d+)`)
-	testPath  = regexp.MustCompile(`(?is)^if\s*\(\s*(-not\s*\(?\s*|!\s*\(?\s*)?\(?\s*Test-Path\s+(?:-(?:Literal)?Path\s+)?["']?([^"')]+?)["']?\s*\)+\s*$`)
-	comment   = regexp.MustCompile(`(?s)<#.*?#>`)
-	value     = regexp.MustCompile(`(?is)^(?:\$PSVersionTable|\$env:\w+|"(?:[^"$]|\$env:\w)*"|'[^']*')$`)
-	envInText = regexp.MustCompile(`(?i)\$\{?env:([A-Za-z_][A-Za-z0-9_]*)\}?`)
-)
-
-func (ps *powershell) block(ctx context.Context, script string, depth int) {
-	if depth > 32 {
-		return
-	}
-	script = stripComments(script)
-	// A loop that waits for a file, and what exits behind it, are answered by
-	// whether the file is there: nothing arrives while a guest looks.
-	if m := waitLoop.FindStringSubmatch(script); m != nil {
-		ps.answer(script, m[1])
-		return
-	}
-	for _, st := range statements(script) {
-		if ps.done || ctx.Err() != nil {
-			return
-		}
-		ps.statement(ctx, st, depth)
-	}
-}
-
-func (ps *powershell) answer(script, file string) {
-	ps.done = true
-	if ps.shell.guest.Root.Exists(ps.path(file)) {
-		ps.code = 0
-		return
-	}
-	ps.code = 1
-	for _, m := range lastExit.FindAllStringSubmatch(script, -1) {
-		if n, err := strconv.Atoi(m[1]); err == nil && n != 0 {
-			ps.code = n
-		}
-	}
-}
-
-func (ps *powershell) path(name string) string {
-	return ps.shell.guest.Root.Abs(ps.o.Dir, ps.expand(name))
-}
-
-// expand puts in the environment.
-func (ps *powershell) expand(s string) string {
-	return envInText.ReplaceAllStringFunc(s, func(v string) string {
-		name := envInText.FindStringSubmatch(v)[1]
-		for k, val := range ps.o.Env {
-			if strings.EqualFold(k, name) {
-				return val
-			}
-		}
-		return ""
+// powershell starts one for a complete session.
+func (s *Shell) powershell(ctx context.Context, o Session) *powershell.Shell {
+	return powershell.New(s.guest, psHost{s}, powershell.Session{
+		Stdin: o.Stdin, Stdout: s.writer(ctx, o.Stdout), Stderr: s.writer(ctx, o.Stderr), Env: o.Env, Dir: o.Dir, File: o.Name, Args: o.Args, User: o.User,
 	})
 }
 
-func (ps *powershell) statement(ctx context.Context, st string, depth int) {
-	word := strings.ToLower(firstWord(st))
-	switch {
-	case word == "exit":
-		ps.done = true
-		if n, err := strconv.Atoi(strings.TrimSpace(st[4:])); err == nil {
-			ps.code = n
+// psHost lets PowerShell start the guest's programs.
+type psHost struct{ s *Shell }
+
+// Start implements powershell.Host. A batch file runs in cmd.exe.
+func (h psHost) Start(ctx context.Context, p *powershell.Program) (int, bool) {
+	one := &Process{Args: p.Args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Guest: h.s.guest, shell: h.s}
+	if isBatchFile(strings.ToLower(p.Args[0])) {
+		data, err := h.s.guest.Root.ReadFile(one.Abs(p.Args[0]))
+		if err != nil {
+			return 0, false
 		}
-	case word == "return":
-		ps.done = true
-	case word == "if" || strings.HasPrefix(word, "if("):
-		ps.condition(ctx, st, depth)
-	case value.MatchString(st):
-		ps.put(ctx, render(ps.source(ctx, st)), nil)
-	case strings.HasPrefix(word, "$") || strings.HasPrefix(word, "[") || strings.HasPrefix(word, "function") || strings.ContainsAny(firstWord(st), "{}="):
-		ps.skipped(st)
-	default:
-		ps.command(ctx, st)
+		o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: one.Abs(p.Args[0]), Args: p.Args[1:]}
+		return h.s.Batch(ctx, string(data), o), true
 	}
+	c := h.s.find(p.Args[0])
+	if c == nil || !h.s.reachable(one) {
+		return 0, false
+	}
+	return h.s.start(ctx, c, one), true
 }
 
-// command runs a pipeline of what is simulated, or the first command of another.
-func (ps *powershell) command(ctx context.Context, st string) {
-	segments := splitPipeline(st)
-	if (len(segments) > 1 || alone(strings.ToLower(firstWord(st))) || strings.HasPrefix(st, "(")) && ps.pipeline(ctx, segments) {
-		return
+// Has implements powershell.Host.
+func (h psHost) Has(name string) (string, bool) {
+	if h.s.find(name) == nil || !h.s.reachable(&Process{Args: []string{name}, Dir: `C:\`, Guest: h.s.guest}) {
+		return "", false
 	}
-	ps.native(ctx, st)
+	return programPath(h.s.guest, name), true
 }
 
-// skipped names a statement by its first word only: the rest may hold secrets.
-func (ps *powershell) skipped(st string) {
-	word := strings.TrimRight(firstWord(st), "({")
-	if i := strings.IndexAny(word, `='"`); i > 0 {
-		word = word[:i]
+// Ask implements powershell.Host.
+func (h psHost) Ask(ctx context.Context, r powershell.Request) (powershell.Answer, error) {
+	if h.s.web == nil {
+		return powershell.Answer{}, errNoNetwork
 	}
-	fmt.Fprintf(ps.o.Stdout, "simulated: not executed: %s ...\r\n", word)
-}
-
-func (ps *powershell) condition(ctx context.Context, st string, depth int) {
-	open := strings.IndexByte(st, '{')
-	if open < 0 {
-		ps.skipped(st)
-		return
-	}
-	m := testPath.FindStringSubmatch(strings.TrimSpace(st[:open]))
-	end := closing(st, open)
-	if m == nil || end < 0 {
-		ps.skipped(st)
-		return
-	}
-	truth := ps.shell.guest.Root.Exists(ps.path(m[2])) != (m[1] != "")
-	if truth {
-		ps.block(ctx, st[open+1:end], depth+1)
-		return
-	}
-	rest := strings.TrimSpace(st[end+1:])
-	if !strings.HasPrefix(strings.ToLower(rest), "else") {
-		return
-	}
-	rest = strings.TrimSpace(rest[4:])
-	if strings.HasPrefix(strings.ToLower(rest), "if") {
-		ps.statement(ctx, rest, depth+1)
-	} else if e := closing(rest, 0); e > 0 && rest[0] == '{' {
-		ps.block(ctx, rest[1:e], depth+1)
-	}
-}
-
-// native runs the first command of a pipeline that is in the table.
-func (ps *powershell) native(ctx context.Context, st string) {
-	first := strings.TrimSpace(splitPipes(st)[0])
-	first = strings.TrimSpace(strings.TrimPrefix(first, "&"))
-	line, redirects, err := cutRedirects(ps.expand(first))
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
-		ps.skipped(st)
-		return
+		return powershell.Answer{}, err
 	}
-	args := splitPowerShell(line)
+	for k, v := range r.Headers {
+		req.Header.Set(k, v)
+	}
+	resp, err := h.s.web.RoundTrip(req)
+	if err != nil {
+		return powershell.Answer{}, err
+	}
+	defer resp.Body.Close()
+	a := powershell.Answer{Status: resp.StatusCode, Headers: map[string]string{}}
+	for k := range resp.Header {
+		a.Headers[k] = resp.Header.Get(k)
+	}
+	a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return a, err
+}
+
+// Sleep implements powershell.Host.
+func (h psHost) Sleep(ctx context.Context, d time.Duration) (time.Duration, error) {
+	pause(ctx, &Process{Guest: h.s.guest}, d)
+	return max(d-longestSleep, 0), ctx.Err()
+}
+
+// Enter implements powershell.Host.
+func (h psHost) Enter(ctx context.Context, script string) (context.Context, func(), error) {
+	return h.s.enter(ctx, script)
+}
+
+// Overrun implements powershell.Host.
+func (h psHost) Overrun(reason string) { h.s.guest.Overrun(reason) }
+
+// programPath is where the image has a program.
+func programPath(m *machine.Machine, name string) string {
+	plain := strings.TrimSuffix(strings.ToLower(name[strings.LastIndexAny(name, `\/`)+1:]), ".exe")
+	if strings.ContainsAny(name, `\/`) {
+		return m.Root.Abs(`C:\`, name)
+	}
+	switch plain {
+	case "powershell":
+		return `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
+	case "ssh", "scp", "sftp":
+		return `C:\Windows\System32\OpenSSH\` + plain + ".exe"
+	}
+	if slices.Contains([]string{"kubeadm", "kubelet", "kubectl", "nssm"}, plain) {
+		return `C:\k\` + plain + ".exe"
+	}
+	if slices.Contains([]string{"crictl", "ctr", "containerd"}, plain) {
+		return `C:\Program Files\containerd\` + plain + ".exe"
+	}
+	return `C:\Windows\System32\` + plain + ".exe"
+}
+
+// runPowerShell is powershell.exe: FILE, -File FILE, -Command TEXT or -EncodedCommand
+// BASE64 (UTF-16).
+func runPowerShell(ctx context.Context, p *Process) int {
+	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}
+	args := p.Args[1:]
+	for len(args) > 0 && (strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "/")) {
+		if args[0] == "-" {
+			return p.readScript(ctx, o)
+		}
+		flag := strings.ToLower(args[0][1:])
+		args = args[1:]
+		switch {
+		case flag == "?" || flag == "h" || flag == "help":
+			return p.Fail(1, "powershell: casement does not simulate the help of powershell.exe\r")
+		case isFlag(flag, "noprofile", 3), isFlag(flag, "noninteractive", 4), isFlag(flag, "nologo", 3), isFlag(flag, "noexit", 3), flag == "mta", flag == "sta":
+		case isFlag(flag, "encodedcommand", 1) || flag == "ec":
+			script, err := powershell.DecodeCommand(strings.Join(args[:min(1, len(args))], ""))
+			if err != nil {
+				return p.Fail(1, "Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.\r")
+			}
+			return p.shell.PowerShellCommand(ctx, script, o)
+		case isFlag(flag, "command", 1):
+			if len(args) == 1 && args[0] == "-" {
+				return p.readScript(ctx, o)
+			}
+			return p.shell.PowerShellCommand(ctx, strings.Join(args, " "), o)
+		case isFlag(flag, "file", 1):
+			return runFile(ctx, p, args, o)
+		case isFlag(flag, "executionpolicy", 2), flag == "ep", isFlag(flag, "windowstyle", 1), isFlag(flag, "outputformat", 1), isFlag(flag, "inputformat", 1), isFlag(flag, "version", 1), isFlag(flag, "psconsolefile", 1), isFlag(flag, "workingdirectory", 2):
+			if len(args) == 0 {
+				return p.Fail(1, "Cannot process the command because of a missing parameter. A value must follow -%s.\r", flag)
+			}
+			args = args[1:]
+		default: // an unknown word begins a command
+			return p.shell.PowerShellCommand(ctx, strings.Join(append([]string{"-" + flag}, args...), " "), o)
+		}
+	}
 	if len(args) == 0 {
-		return
+		return p.readScript(ctx, o)
 	}
-	name := strings.ToLower(args[0])
-	c := ps.shell.find(args[0])
-	if name == "sc" { // the alias of Set-Content hides sc.exe
-		c = setContent
-	}
-	switch {
-	case strings.HasSuffix(name, ".ps1"):
-		ps.file(ctx, args)
-		return
-	case name == "cd" || name == "set-location" || name == "sl" || name == "chdir":
-		ps.chdir(args)
-		return
-	case name == "pwd" || name == "get-location" || name == "gl":
-		fmt.Fprintf(ps.o.Stdout, "%s\r\n", ps.o.Dir)
-		return
-	}
-	if c == nil || strings.ContainsAny(line, "@$") && strings.HasPrefix(name, "new-hns") {
-		if c == nil && looksNative(args[0]) {
-			fmt.Fprintf(ps.o.Stderr, "%s : The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program.\r\n", args[0], args[0])
-			ps.code = 1
-			return
-		}
-		if c == nil {
-			ps.skipped(st)
-			return
-		}
-	}
-	b := &batch{shell: ps.shell, o: ps.o, dir: ps.o.Dir, env: ps.o.Env}
-	p, closers, err := b.open(ctx, redirects, ps.o.Stdin, ps.o.Stdout)
-	defer func() {
-		for _, cl := range closers {
-			cl.Close()
-		}
-	}()
-	if err != nil {
-		fmt.Fprintf(ps.o.Stderr, "%s\r\n", windowsReason(err))
-		ps.code = 1
-		return
-	}
-	p.Args = args
-	ps.code = min(max(ps.shell.start(ctx, c, p), 0), 1)
+	return p.shell.PowerShellCommand(ctx, strings.Join(args, " "), o)
 }
 
-func (ps *powershell) chdir(args []string) {
-	to := operand(args[1:])
-	if len(to) == 0 {
-		return
-	}
-	if dir := ps.path(to[0]); ps.shell.guest.Root.IsDir(dir) {
-		ps.o.Dir = dir
-		return
-	}
-	fmt.Fprintf(ps.o.Stderr, "Set-Location : Cannot find path '%s' because it does not exist.\r\n", to[0])
-	ps.code = 1
+// isFlag says whether a flag is a parameter's name or enough of its start.
+func isFlag(flag, name string, least int) bool {
+	return len(flag) >= least && strings.HasPrefix(name, flag)
 }
 
-func (ps *powershell) file(ctx context.Context, args []string) {
-	file := ps.path(args[0])
-	if strings.EqualFold(file, `C:\k\RestartKubelet.ps1`) && ps.shell.guest.Root.Exists(file) {
-		if err := ps.shell.guest.Services.Restart("kubelet"); err != nil {
-			fmt.Fprintf(ps.o.Stderr, "%v\r\n", err)
-			ps.code = 1
-		}
-		return
-	}
-	data, err := ps.shell.guest.Root.ReadFile(file)
+// readScript runs what standard input has.
+func (p *Process) readScript(ctx context.Context, o Session) int {
+	script, err := p.read("-")
 	if err != nil {
-		fmt.Fprintf(ps.o.Stderr, "%s : The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program.\r\n", args[0], args[0])
-		ps.code = 1
-		return
+		return 1
 	}
-	inner := &powershell{shell: ps.shell, o: ps.o}
-	ctx, leave, err := ps.shell.enter(ctx, string(data))
-	defer leave()
+	o.Stdin = nil
+	return p.shell.PowerShellCommand(ctx, string(script), o)
+}
+
+// runFile is -File. A file that is not there gives the code that Windows gives.
+func runFile(ctx context.Context, p *Process, args []string, o Session) int {
+	if len(args) == 0 {
+		return p.Fail(1, "The -File parameter requires a file path.\r")
+	}
+	o.Name, o.Args = p.Abs(args[0]), args[1:]
+	data, err := p.Guest.Root.ReadFile(o.Name)
 	if err != nil {
-		fmt.Fprintf(ps.o.Stderr, "%v\r\n", err)
-		ps.code = 1
-		return
+		return p.Fail(-196608, "The argument '%s' to the -File parameter does not exist. Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r", args[0])
 	}
-	inner.block(ctx, string(data), 1)
-	ps.code = inner.code
+	if !strings.EqualFold(o.Name[max(len(o.Name)-4, 0):], ".ps1") {
+		return p.Fail(-196608, "Processing -File '%s' failed because the file does not have a '.ps1' extension. Specify a valid Windows PowerShell script file name, and then try again.\r", args[0])
+	}
+	return p.shell.PowerShell(ctx, powershell.Text(data), o)
 }

@@ -1,5 +1,5 @@
 // Package shell runs scripts in a simulated guest: POSIX sh and bash on Linux,
-// batch and a recognised part of PowerShell on Windows. Commands are Go functions
+// batch and PowerShell on Windows. Commands are Go functions
 // of a table; nothing is ever executed on the real machine, and files are those of
 // the guest's tree alone. What the table lacks fails as in the real shell. Only the
 // packages below internal/sim/guest and the commands that a host registers import it.
@@ -153,7 +153,7 @@ func (s *Shell) Run(ctx context.Context, script string, o Session) int {
 	case "powershell", "pwsh", "cmd":
 		return s.Cmd(ctx, script, o)
 	}
-	return s.PowerShell(ctx, script, o)
+	return s.PowerShellCommand(ctx, script, o)
 }
 
 // Exec runs one program with its arguments, without a shell between. found is false

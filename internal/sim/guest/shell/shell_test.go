@@ -126,14 +126,14 @@ func TestBatch(t *testing.T) {
 		{"without call it ends", "echo echo in>C:\\k\\s.cmd\r\nC:\\k\\s.cmd\r\necho out", "in\r\n", 0},
 		{"if exist", "if exist C:\\k\\kubeadm.exe echo yes\r\nif not exist C:/none echo no", "yes\r\nno\r\n", 0},
 		{"if else", "if \"a\"==\"b\" (echo 1) else (echo 2)", "2\r\n", 0},
-		{"if block", "if exist C:\\k (\r\necho 1\r\necho 2\r\n) else (\r\necho 3\r\n)", "1 \r\n2 \r\n", 0},
+		{"if block", "if exist C:\\k (\r\necho 1\r\necho 2\r\n) else (\r\necho 3\r\n)", "1\r\n2\r\n", 0},
 		{"errorlevel", "fail\r\nif errorlevel 8 echo 8\r\nif errorlevel 7 echo 7", "7\r\n", 7},
 		{"goto", "goto end\r\necho no\r\n:end\r\necho yes", "yes\r\n", 0},
 		{"goto for ever", ":a\r\ngoto a", "the script was ended, because it runs more than 20000 lines (a bound of the simulation)\r\n", 1},
 		{"caret", "echo a ^& b", "a & b\r\n", 0},
 		{"pipe", "echo some text | findstr text", "some text \r\n", 0},
 		{"mkdir -p makes -p", "mkdir -p C:\\a\\b\r\nif exist C:\\Windows\\System32\\-p echo trap", "trap\r\n", 0},
-		{"mkdir with forward slashes", "mkdir /run/cluster-api", "The syntax of the command is incorrect.\n", 1},
+		{"mkdir with forward slashes", "mkdir /run/cluster-api", "The syntax of the command is incorrect.\r\n", 1},
 		{"no unix commands", "ls", "'ls' is not recognized as an internal or external command,\r\noperable program or batch file.\r\n", 9009},
 		{"nssm", "nssm set kubelet start SERVICE_DEMAND_START\r\nnssm get kubelet start", "Set parameter \"start\" for service \"kubelet\".\r\nSERVICE_DEMAND_START\r\n", 0},
 		{"sc", "sc.exe config kubelet start= disabled\r\nsc start kubelet", "[SC] ChangeServiceConfig SUCCESS\r\n[SC] start FAILED 1058: service kubelet: the service cannot be started, because it is disabled\n", 1058},
@@ -182,25 +182,25 @@ func TestPowerShell(t *testing.T) {
 	}{
 		{"cmdlet", "Write-Host \"a b\"", "a b\r\n", 0},
 		{"comments", "# nothing\n<# more\n#>\nWrite-Output x # y", "x\r\n", 0},
-		{"defender", "Add-MpPreference -ExclusionProcess C:/opt/cni/bin/calico.exe", "Add-MpPreference: simulated: no effect\n", 0},
-		{"the external network", "ipmo C:\\k\\debug\\hns.psm1;\nNew-HnsNetwork -Type Overlay -AddressPrefix \"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-HnsNetwork", "ipmo: simulated: no effect\nName : External (simulated)\r\nName : External\r\n", 0},
-		{"secrets are not named", "$password = [pscustomobject]'hunter2'", "simulated: not executed: $password ...\r\n", 0},
+		{"defender", "Add-MpPreference -ExclusionProcess C:/opt/cni/bin/calico.exe", "Add-MpPreference: simulated: no effect (no antivirus is simulated)\r\n", 0},
+		{"the external network", "ipmo C:\\k\\debug\\hns.psm1;\nNew-HnsNetwork -Type Overlay -AddressPrefix \"192.168.255.0/30\" -Name \"External\" -SubnetPolicies @(@{Type = \"VSID\"; VSID = 9999; })\nGet-HnsNetwork", "\r\nName     Type\r\n----     ----\r\nExternal Overlay\r\nExternal External\r\n\r\n", 0},
+		{"secrets are not named", "$password = 'hunter2'; Get-Nothing -Password $password", "casement does not simulate the cmdlet Get-Nothing, if the image has one of that name; the script ends here\r\nAt line:1 char:24\r\n", 1},
 		{"the sentinel is not there", loop, "", -2},
-		{"the sentinel is there", "New-Item -Path C:\\run\\cluster-api -ItemType Directory; New-Item -Path C:\\run\\cluster-api\\bootstrap-success.complete", "", 0},
+		{"the sentinel is there", "New-Item -Path C:\\run\\cluster-api -ItemType Directory | Out-Null; $null = New-Item -Path C:\\run\\cluster-api\\bootstrap-success.complete", "", 0},
 		{"condition", "if (-not (Test-Path C:\\none)) { Write-Host no\nWrite-Host really }", "no\r\nreally\r\n", 0},
 		{"else", "if (Test-Path C:\\none) { Write-Host 1 }\nelse { Write-Host 2 }", "2\r\n", 0},
-		{"unknown", "frobit x", "frobit : The term 'frobit' is not recognized as the name of a cmdlet, function, script file, or operable program.\r\n", 1},
+		{"unknown", "frobit x", "frobit : The term 'frobit' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.\r\nAt line:1 char:1\r\n    + FullyQualifiedErrorId : CommandNotFoundException\r\n", 1},
 		{"exit", "exit 4; Write-Host no", "", 4},
 		{"native code", "fail", "", 1},
-		{"services", "Stop-Service kubelet; Get-Service -Name kubelet", "\r\nStatus   Name               DisplayName\r\n------   ----               -----------\r\nStopped  kubelet            kubelet\r\n", 0},
+		{"services", "Stop-Service kubelet; Get-Service -Name kubelet", "\r\nStatus   Name               DisplayName\r\n------   ----               -----------\r\nStopped  kubelet            kubelet\r\n\r\n", 0},
 		{"encoded", "powershell -NoProfile -ExecutionPolicy Bypass -EncodedCommand " + encode("Write-Host hi"), "hi\r\n", 0},
-		{"no download", "Invoke-WebRequest -Uri https://x -OutFile C:\\x", "Invoke-WebRequest: this guest is simulated and downloads nothing\n", 1},
+		{"no download", "Invoke-WebRequest -Uri https://x -OutFile C:\\x", "Invoke-WebRequest : Unable to connect to the remote server: this guest is simulated and downloads nothing\r\nAt line:1 char:1\r\n    + FullyQualifiedErrorId : WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand\r\n", 1},
 		{"environment", "Write-Host $env:COMPUTERNAME", "NODE-1\r\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := shell.New(newMachine(t, machine.Windows, ""), table(), nil)
 			var out bytes.Buffer
-			code := s.PowerShell(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &out})
+			code := s.PowerShellCommand(t.Context(), c.script, shell.Session{Stdout: &out, Stderr: &out})
 			if code != c.code || out.String() != c.out {
 				t.Errorf("got %q and %d, want %q and %d", out.String(), code, c.out, c.code)
 			}

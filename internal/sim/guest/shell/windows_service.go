@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -33,61 +32,6 @@ func windowsState(s machine.Service) string {
 		return "Running"
 	}
 	return "Stopped"
-}
-
-func getService(_ context.Context, p *Process) int {
-	rows := p.Guest.Services.List()
-	if names := operand(p.Args[1:]); len(names) > 0 {
-		rows = nil
-		for _, n := range strings.Split(names[0], ",") {
-			row, ok := p.Guest.Services.Get(n)
-			if !ok {
-				return p.Fail(1, "Get-Service : Cannot find any service with service name '%s'.", n)
-			}
-			rows = append(rows, row)
-		}
-	}
-	p.Printf("\r\nStatus   Name               DisplayName\r\n------   ----               -----------\r\n")
-	for _, r := range rows {
-		p.Printf("%-8s %-18s %s\r\n", windowsState(r), r.Name, r.Display)
-	}
-	return 0
-}
-
-func serviceVerb(_ context.Context, p *Process) int {
-	verb, _, _ := strings.Cut(strings.ToLower(p.Args[0]), "-")
-	for _, n := range operand(p.Args[1:]) {
-		var err error
-		switch verb {
-		case "start":
-			err = p.Guest.Services.Start(n)
-		case "stop":
-			err = p.Guest.Services.Stop(n)
-		default:
-			err = p.Guest.Services.Restart(n)
-		}
-		if err != nil {
-			return p.Fail(1, "%s : %v", p.Args[0], err)
-		}
-	}
-	return 0
-}
-
-func setService(_ context.Context, p *Process) int {
-	name, ok := option(p.Args, "-Name")
-	if !ok && len(p.Args) > 1 {
-		name = p.Args[1]
-	}
-	start, hasStart := option(p.Args, "-StartupType")
-	err := p.Guest.Services.Edit(name, func(s *machine.Service) {
-		if hasStart {
-			s.Start = startType(start)
-		}
-	})
-	if err != nil {
-		return p.Fail(1, "Set-Service : %v", err)
-	}
-	return 0
 }
 
 // startType folds the spellings of PowerShell, sc.exe and nssm.
@@ -233,44 +177,6 @@ func net(_ context.Context, p *Process) int {
 	return p.Fail(0, "net: simulated: no effect")
 }
 
-// hnsFile keeps the names of the guest's HNS networks, one a line.
-const hnsFile = `C:\ProgramData\Microsoft\Windows\HNS\casement-networks.txt`
-
-// hnsNetworks are the networks that were made by hand and those that the CNI
-// makes: an external one, which carries the machine's own traffic, and its own.
-func hnsNetworks(p *Process) []string {
-	var out []string
-	if data, err := p.Guest.Root.ReadFile(hnsFile); err == nil {
-		out = strings.Fields(string(data))
-	}
-	const configs = `C:\etc\cni\net.d`
-	entries, err := p.Guest.Root.ReadDir(configs)
-	if err != nil {
-		return out
-	}
-	for _, e := range entries {
-		data, err := p.Guest.Root.ReadFile(configs + `\` + e.Name())
-		switch {
-		case err != nil || !strings.Contains(e.Name(), ".conf"):
-		case strings.Contains(string(data), `"calico"`):
-			out = append(out, "External", "Calico")
-		case strings.Contains(string(data), `"azure-vnet"`):
-			out = append(out, "azure")
-		case strings.Contains(string(data), `"flannel"`):
-			out = append(out, "External", "flannel.4096")
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-func getHNS(_ context.Context, p *Process) int {
-	for _, name := range hnsNetworks(p) {
-		p.Printf("Name : %s\r\n", name)
-	}
-	return 0
-}
-
 // hnsdiag lists the networks of the Host Network Service.
 func hnsdiag(_ context.Context, p *Process) int {
 	if !strings.EqualFold(p.Arg(1), "list") {
@@ -281,26 +187,8 @@ func hnsdiag(_ context.Context, p *Process) int {
 		return 0
 	}
 	p.Printf("Network  (simulated by casement)\r\n")
-	for _, name := range hnsNetworks(p) {
+	for _, name := range p.Guest.HNSNetworks() {
 		p.Printf("Name : %s\r\n", name)
 	}
-	return 0
-}
-
-func newHNS(_ context.Context, p *Process) int {
-	name, _ := option(p.Args, "-Name")
-	if name == "" {
-		name, _ = option(p.Args, "-Type")
-	}
-	if data, err := p.Guest.Root.ReadFile(hnsFile); err == nil && slices.Contains(strings.Fields(string(data)), name) {
-		return 0
-	}
-	if err := p.Guest.Root.MkdirAll(`C:\ProgramData\Microsoft\Windows\HNS`); err != nil {
-		return p.Fail(1, "New-HnsNetwork : %s", windowsReason(err))
-	}
-	if err := p.Guest.Root.AppendFile(hnsFile, []byte(name+"\r\n"), 0o644); err != nil {
-		return p.Fail(1, "New-HnsNetwork : %s", windowsReason(err))
-	}
-	p.Printf("Name : %s (simulated)\r\n", name)
 	return 0
 }

@@ -1,0 +1,520 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// cmdNode is a command of cmd.exe as it is parsed.
+type cmdNode interface{}
+
+type (
+	// simpleCommand is a command's text, without redirections.
+	simpleCommand struct {
+		text      string
+		redirects []redirect
+	}
+	blockCommand struct {
+		body      cmdNode
+		redirects []redirect
+	}
+	// joinedCommand is two commands and &, &&, || or |.
+	joinedCommand struct {
+		operator    string
+		left, right cmdNode
+	}
+	// remark is rem, which does nothing but be echoed.
+	remark    struct{}
+	ifCommand struct {
+		fold, not bool
+		// test is exist, errorlevel, defined or an operator.
+		test            string
+		left, right     string
+		then, otherwise cmdNode
+	}
+	forCommand struct {
+		mode     string // l, f, d, r or nothing
+		options  string
+		root     string
+		variable byte
+		set      string
+		body     cmdNode
+	}
+)
+
+// redirect is > FILE and its like; file &1 is another stream.
+type redirect struct {
+	fd   byte
+	op   string
+	file string
+}
+
+// maxCmdDepth bounds blocks in blocks.
+const maxCmdDepth = 60
+
+var errOpen = errors.New("the script ends within a block")
+
+type cmdParser struct {
+	text  string
+	pos   int
+	depth int
+	level int
+	// open says that more lines are needed, caret that a caret asks for them.
+	open, caret, final bool
+}
+
+func (p *cmdParser) peek() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+func (p *cmdParser) has(s string) bool { return strings.HasPrefix(p.text[p.pos:], s) }
+
+func (p *cmdParser) blanks(lines bool) {
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		if c != ' ' && c != '\t' && c != '\r' && !(lines && c == '\n') {
+			return
+		}
+		p.pos++
+	}
+}
+
+func (p *cmdParser) unexpected() error {
+	if p.pos >= len(p.text) {
+		if p.depth > 0 {
+			p.open = true
+			return errOpen
+		}
+		return errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+	}
+	rest := p.text[p.pos:]
+	word := rest[:1]
+	for _, s := range []string{"&&", "||"} {
+		if strings.HasPrefix(rest, s) {
+			word = s
+		}
+	}
+	return fmt.Errorf("%s was unexpected at this time.", word) //nolint:staticcheck // cmd.exe's words
+}
+
+// line reads a whole logical line.
+func (p *cmdParser) line() (cmdNode, error) {
+	n, err := p.sequence()
+	if err != nil {
+		return nil, err
+	}
+	p.blanks(true)
+	if p.pos < len(p.text) {
+		if p.peek() == ')' { // cmd.exe ignores the rest of a line that begins with it
+			return n, nil
+		}
+		return nil, p.unexpected()
+	}
+	return n, nil
+}
+
+// sequence reads commands that & joins; in a block lines do, too.
+func (p *cmdParser) sequence() (cmdNode, error) {
+	if p.level++; p.level > maxCmdDepth {
+		return nil, fmt.Errorf("the script is nested more than %d deep (a bound of the simulation)", maxCmdDepth)
+	}
+	defer func() { p.level-- }()
+	return p.joined(0)
+}
+
+var joins = []string{"&", "||", "&&", "|"}
+
+func (p *cmdParser) joined(level int) (cmdNode, error) {
+	if level == len(joins) {
+		return p.command()
+	}
+	left, err := p.joined(level + 1)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p.blanks(false)
+		if level == 0 && p.depth > 0 && p.peek() == '\n' {
+			p.blanks(true)
+			if p.peek() == ')' {
+				return left, nil
+			}
+			if p.pos >= len(p.text) {
+				return nil, p.unexpected()
+			}
+			right, err := p.joined(1)
+			if err != nil {
+				return nil, err
+			}
+			left = joinedCommand{"&", left, right}
+			continue
+		}
+		if !p.join(joins[level]) {
+			return left, nil
+		}
+		if joins[level] == "&" { // a & at the end of a line joins nothing
+			p.blanks(false)
+			if c := p.peek(); p.pos >= len(p.text) && p.depth == 0 || c == '\n' || c == ')' && p.depth > 0 {
+				continue
+			}
+		}
+		p.blanks(p.depth > 0)
+		right, err := p.joined(level + 1)
+		if err != nil {
+			return nil, err
+		}
+		left = joinedCommand{joins[level], left, right}
+	}
+}
+
+// join takes an operator that is the whole operator.
+func (p *cmdParser) join(operator string) bool {
+	if !p.has(operator) || len(operator) == 1 && p.pos+1 < len(p.text) && p.text[p.pos+1] == operator[0] {
+		return false
+	}
+	p.pos += len(operator)
+	return true
+}
+
+// command reads one command.
+func (p *cmdParser) command() (cmdNode, error) {
+	for p.blanks(p.depth > 0); p.peek() == '@' || p.pos < len(p.text) && strings.IndexByte(",;=", p.peek()) >= 0; p.blanks(false) {
+		p.pos++
+	}
+	switch c := p.peek(); {
+	case p.pos >= len(p.text):
+		if p.depth > 0 {
+			return nil, p.unexpected()
+		}
+		return nil, nil
+	case c == '(':
+		return p.block()
+	case c == '&' || c == '|':
+		return nil, p.unexpected()
+	case c == ')':
+		return nil, nil
+	case c == ':': // a label within a block ends its line
+		for p.pos < len(p.text) && p.peek() != '\n' {
+			p.pos++
+		}
+		return nil, nil
+	}
+	switch strings.ToLower(p.word()) {
+	case "rem":
+		for p.pos < len(p.text) && p.peek() != '\n' {
+			p.pos++
+		}
+		return remark{}, nil
+	case "if":
+		p.pos += len("if")
+		return p.ifCommand()
+	case "for":
+		p.pos += len("for")
+		return p.forCommand()
+	}
+	return p.simple()
+}
+
+// word is the next word, without taking it.
+func (p *cmdParser) word() string {
+	end := p.pos
+	for end < len(p.text) && strings.IndexByte(" \t\r\n,;=/&|<>()\"", p.text[end]) < 0 {
+		end++
+	}
+	return p.text[p.pos:end]
+}
+
+func (p *cmdParser) block() (cmdNode, error) {
+	p.pos++
+	p.depth++
+	p.blanks(true)
+	var body cmdNode
+	var err error
+	if p.peek() != ')' {
+		if body, err = p.sequence(); err != nil {
+			return nil, err
+		}
+		p.blanks(true)
+	}
+	if p.peek() != ')' {
+		return nil, p.unexpected()
+	}
+	p.pos++
+	p.depth--
+	b := blockCommand{body: body}
+	for {
+		p.blanks(false)
+		r, ok, err := p.redirect()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return b, nil
+		}
+		b.redirects = append(b.redirects, r)
+	}
+}
+
+// redirect reads > FILE and its like, with a stream's number before it.
+func (p *cmdParser) redirect() (redirect, bool, error) {
+	at := p.pos
+	r := redirect{fd: '1'}
+	if c := p.peek(); c >= '0' && c <= '9' && at+1 < len(p.text) && (p.text[at+1] == '>' || p.text[at+1] == '<') {
+		r.fd = c
+		at++
+	} else if c == '<' {
+		r.fd = '0'
+	}
+	if at >= len(p.text) || p.text[at] != '>' && p.text[at] != '<' {
+		return r, false, nil
+	}
+	r.op = p.text[at : at+1]
+	p.pos = at + 1
+	if r.op == ">" && p.peek() == '>' {
+		r.op = ">>"
+		p.pos++
+	}
+	if p.peek() == '&' && p.pos+1 < len(p.text) {
+		r.file = p.text[p.pos : p.pos+2]
+		p.pos += 2
+		return r, true, nil
+	}
+	p.blanks(false)
+	var b strings.Builder
+	quoted := false
+	for p.pos < len(p.text) {
+		c := p.peek()
+		if c == '\n' || !quoted && strings.IndexByte(" \t\r&|<>,;=", c) >= 0 || !quoted && c == ')' && p.depth > 0 {
+			break
+		}
+		if c == '"' {
+			quoted = !quoted
+		}
+		if c == '^' && !quoted && p.pos+1 < len(p.text) {
+			p.pos++
+			c = p.peek()
+		}
+		b.WriteByte(c)
+		p.pos++
+	}
+	if r.file = b.String(); r.file == "" {
+		return r, false, p.unexpected()
+	}
+	return r, true, nil
+}
+
+// simple reads a command's text up to an operator. What is before a redirection keeps
+// its blanks: echo success > f writes "success ".
+func (p *cmdParser) simple() (cmdNode, error) {
+	s := simpleCommand{}
+	var b strings.Builder
+	quoted := false
+	for p.pos < len(p.text) {
+		c := p.peek()
+		switch {
+		case c == '\n', !quoted && (c == '&' || c == '|'), !quoted && c == ')' && p.depth > 0:
+			s.text = b.String()
+			return s, nil
+		case c == '"':
+			quoted = !quoted
+		case c == '^' && !quoted:
+			if strings.TrimRight(p.text[p.pos+1:], " \t\r") == "" && !p.final {
+				p.open, p.caret = true, true
+				return nil, errOpen
+			}
+			if p.pos++; p.pos < len(p.text) {
+				b.WriteByte(p.peek())
+				p.pos++
+			}
+			continue
+		case !quoted && (c == '>' || c == '<' || c >= '0' && c <= '9' && startsWord(b.String())):
+			r, ok, err := p.redirect()
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				s.redirects = append(s.redirects, r)
+				continue
+			}
+		}
+		b.WriteByte(c)
+		p.pos++
+	}
+	s.text = b.String()
+	return s, nil
+}
+
+// startsWord says whether what follows a text begins a word.
+func startsWord(before string) bool {
+	return before == "" || strings.IndexByte(" \t,;=(", before[len(before)-1]) >= 0 || strings.HasSuffix(before, `"`)
+}
+
+// operand reads a word of a condition, with its quotes.
+func (p *cmdParser) operand() string {
+	p.blanks(false)
+	from := p.pos
+	quoted := false
+	for p.pos < len(p.text) {
+		c := p.peek()
+		if c == '\n' || !quoted && (strings.IndexByte(" \t\r,;", c) >= 0 || p.has("==")) {
+			break
+		}
+		if c == '"' {
+			quoted = !quoted
+		}
+		p.pos++
+	}
+	return p.text[from:p.pos]
+}
+
+var comparisons = map[string]bool{"equ": true, "neq": true, "lss": true, "leq": true, "gtr": true, "geq": true}
+
+func (p *cmdParser) ifCommand() (cmdNode, error) {
+	n := ifCommand{}
+	for {
+		p.blanks(false)
+		if p.has("/i") || p.has("/I") {
+			n.fold = true
+			p.pos += 2
+			continue
+		}
+		if strings.EqualFold(p.word(), "not") {
+			n.not = !n.not
+			p.pos += len("not")
+			continue
+		}
+		break
+	}
+	syntax := errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+	switch word := strings.ToLower(p.word()); word {
+	case "exist", "errorlevel", "defined", "cmdextversion":
+		p.pos += len(word)
+		n.test, n.left = word, p.operand()
+	default:
+		n.left = p.operand()
+		p.blanks(false)
+		if p.has("==") {
+			p.pos += len("==")
+			n.test, n.right = "==", p.operand()
+		} else if word := strings.ToLower(p.word()); comparisons[word] {
+			p.pos += len(word)
+			n.test, n.right = word, p.operand()
+		} else {
+			return nil, syntax
+		}
+		if n.right == "" {
+			return nil, syntax
+		}
+	}
+	if n.left == "" && n.test != "==" {
+		return nil, syntax
+	}
+	p.blanks(false)
+	if p.pos >= len(p.text) || p.peek() == '\n' {
+		return nil, syntax
+	}
+	var err error
+	if p.peek() != '(' {
+		n.then, err = p.sequence()
+		return n, err
+	}
+	if n.then, err = p.block(); err != nil {
+		return nil, err
+	}
+	p.blanks(false)
+	if strings.EqualFold(p.word(), "else") {
+		p.pos += len("else")
+		p.blanks(false)
+		n.otherwise, err = p.sequence()
+		return n, err
+	}
+	n.then, err = p.rest(n.then)
+	return n, err
+}
+
+// rest reads the operators behind a block that is a condition's body: what they join
+// belongs to the body.
+func (p *cmdParser) rest(body cmdNode) (cmdNode, error) {
+	for _, operator := range []string{"&&", "||", "|", "&"} {
+		if p.join(operator) {
+			p.blanks(false)
+			if operator == "&" && (p.pos >= len(p.text) || p.peek() == '\n' || p.peek() == ')') {
+				return body, nil
+			}
+			right, err := p.sequence()
+			return joinedCommand{operator, body, right}, err
+		}
+	}
+	return body, nil
+}
+
+func (p *cmdParser) forCommand() (cmdNode, error) {
+	n := forCommand{}
+	syntax := errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+	p.blanks(false)
+	if p.peek() == '/' && p.pos+1 < len(p.text) {
+		n.mode = strings.ToLower(p.text[p.pos+1 : p.pos+2])
+		p.pos += 2
+		if !strings.Contains("lfdr", n.mode) {
+			return nil, syntax
+		}
+		p.blanks(false)
+		if p.peek() != '%' {
+			n.options = p.operand()
+			p.blanks(false)
+		}
+	}
+	if p.peek() != '%' || p.pos+1 >= len(p.text) {
+		return nil, syntax
+	}
+	n.variable = p.text[p.pos+1]
+	p.pos += 2
+	p.blanks(false)
+	if !strings.EqualFold(p.word(), "in") {
+		return nil, syntax
+	}
+	p.pos += len("in")
+	p.blanks(false)
+	if p.peek() != '(' {
+		return nil, syntax
+	}
+	p.pos++
+	from, quoted := p.pos, byte(0)
+	for ; p.pos < len(p.text); p.pos++ {
+		c := p.peek()
+		if quoted != 0 {
+			if c == quoted {
+				quoted = 0
+			}
+			continue
+		}
+		if c == '"' || n.mode == "f" && (c == '\'' || c == '`') {
+			quoted = c
+		}
+		if c == ')' {
+			break
+		}
+	}
+	if p.pos >= len(p.text) {
+		p.open = true
+		return nil, errOpen
+	}
+	n.set = p.text[from:p.pos]
+	p.pos++
+	p.blanks(true)
+	if !strings.EqualFold(p.word(), "do") {
+		return nil, syntax
+	}
+	p.pos += len("do")
+	p.blanks(false)
+	if p.pos >= len(p.text) {
+		return nil, syntax
+	}
+	body, err := p.sequence()
+	n.body = body
+	return n, err
+}

@@ -1,0 +1,301 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// set is set: it lists, assigns, and with /a computes and with /p asks.
+func (b *batch) set(rest string) int {
+	low := strings.ToLower(rest)
+	switch {
+	case rest == "":
+		return b.list("")
+	case strings.HasPrefix(low, "/a"):
+		return b.compute(strings.TrimSpace(rest[2:]))
+	case strings.HasPrefix(low, "/p"):
+		return b.ask(strings.TrimSpace(rest[2:]))
+	case strings.HasPrefix(low, "/"):
+		return b.lacks("set %s", firstWord(rest))
+	}
+	rest = quotedAssignment(rest)
+	name, v, ok := strings.Cut(rest, "=")
+	if !ok {
+		return b.list(strings.TrimRight(name, " "))
+	}
+	return b.assign(name, v)
+}
+
+// quotedAssignment drops the quotes of set "NAME=VALUE" and what is behind them.
+func quotedAssignment(s string) string {
+	if !strings.HasPrefix(s, `"`) {
+		return s
+	}
+	if last := strings.LastIndexByte(s, '"'); last > 0 {
+		return s[1:last]
+	}
+	return s[1:]
+}
+
+func (b *batch) list(prefix string) int {
+	var names []string
+	for k := range b.cmd.env {
+		if len(k) >= len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
+			names = append(names, k)
+		}
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		b.print(k + "=" + b.cmd.env[k] + "\r\n")
+	}
+	if len(names) == 0 {
+		b.errorf("Environment variable %s not defined", prefix)
+		b.cmd.level = 1
+		return 1
+	}
+	return 0
+}
+
+// maxEnvironment bounds the variables of a script, in bytes.
+const maxEnvironment = 1 << 20
+
+func (b *batch) assign(name, v string) int {
+	size := len(name) + len(v)
+	for old, value := range b.cmd.env {
+		if strings.EqualFold(old, name) {
+			delete(b.cmd.env, old)
+			name = old
+			continue
+		}
+		size += len(old) + len(value)
+	}
+	if size > maxEnvironment {
+		return b.lacks("an environment of more than %d bytes", maxEnvironment)
+	}
+	if v != "" {
+		b.cmd.env[name] = v
+	}
+	return 0
+}
+
+// ask is set /p: a prompt, and a line of standard input. At its end the variable stays.
+func (b *batch) ask(rest string) int {
+	name, prompt, ok := strings.Cut(quotedAssignment(rest), "=")
+	if !ok {
+		b.errorf("The syntax of the command is incorrect.")
+		b.cmd.level = 1
+		return 1
+	}
+	b.print(strings.Trim(prompt, `"`))
+	line, err := b.readLine()
+	if err != nil && line == "" || line == "" {
+		b.cmd.level = 1
+		return 1
+	}
+	return b.assign(name, line)
+}
+
+// compute is set /a: expressions of 32-bit integers, joined by commas.
+func (b *batch) compute(text string) int {
+	text = strings.ReplaceAll(text, `"`, "")
+	m := &sum{text: text, b: b}
+	n, err := m.all()
+	if err != nil {
+		b.errorf("%v", err)
+		b.cmd.level = 1073750988
+		return b.cmd.level
+	}
+	if b.typed { // a command line prints the result
+		b.print(strconv.Itoa(int(n)))
+	}
+	return 0
+}
+
+// sum reads an expression of set /a.
+type sum struct {
+	text  string
+	pos   int
+	depth int
+	b     *batch
+}
+
+func (m *sum) blanks() {
+	for m.pos < len(m.text) && (m.text[m.pos] == ' ' || m.text[m.pos] == '\t') {
+		m.pos++
+	}
+}
+
+func (m *sum) take(s string) bool {
+	m.blanks()
+	if !strings.HasPrefix(m.text[m.pos:], s) {
+		return false
+	}
+	m.pos += len(s)
+	return true
+}
+
+func (m *sum) all() (int32, error) {
+	for {
+		n, err := m.assignment()
+		if err != nil {
+			return 0, err
+		}
+		if !m.take(",") {
+			if m.blanks(); m.pos < len(m.text) {
+				return 0, fmt.Errorf("Missing operator.") //nolint:staticcheck // cmd.exe's words
+			}
+			return n, nil
+		}
+	}
+}
+
+var assignments = []string{"+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>=", "="}
+
+func (m *sum) assignment() (int32, error) {
+	m.blanks()
+	from := m.pos
+	if name := m.name(); name != "" {
+		for _, operator := range assignments {
+			if strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), operator) && !strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), "==") {
+				m.take(operator)
+				n, err := m.assignment()
+				if err != nil {
+					return 0, err
+				}
+				if operator != "=" {
+					if n, err = calculate(strings.TrimSuffix(operator, "="), m.value(name), n); err != nil {
+						return 0, err
+					}
+				}
+				m.b.assign(name, strconv.Itoa(int(n)))
+				return n, nil
+			}
+		}
+	}
+	m.pos = from
+	return m.level(0)
+}
+
+func (m *sum) name() string {
+	from := m.pos
+	for m.pos < len(m.text) && strings.IndexByte(" \t+-*/%()&|^<>=,!~", m.text[m.pos]) < 0 {
+		m.pos++
+	}
+	if s := m.text[from:m.pos]; s != "" && (s[0] < '0' || s[0] > '9') {
+		return s
+	}
+	m.pos = from
+	return ""
+}
+
+func (m *sum) value(name string) int32 {
+	v, _ := m.b.variable(name)
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 0, 64)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+var sums = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
+
+func (m *sum) level(i int) (int32, error) {
+	if m.depth++; m.depth > 400 {
+		return 0, fmt.Errorf("the expression is too deep (a bound of the simulation)")
+	}
+	defer func() { m.depth-- }()
+	if i == len(sums) {
+		return m.unary()
+	}
+	left, err := m.level(i + 1)
+	for err == nil {
+		operator := ""
+		for _, o := range sums[i] {
+			if operator == "" && m.take(o) {
+				operator = o
+			}
+		}
+		if operator == "" {
+			return left, nil
+		}
+		var right int32
+		if right, err = m.level(i + 1); err == nil {
+			left, err = calculate(operator, left, right)
+		}
+	}
+	return 0, err
+}
+
+func (m *sum) unary() (int32, error) {
+	m.blanks()
+	if m.pos >= len(m.text) {
+		return 0, fmt.Errorf("Missing operand.") //nolint:staticcheck // cmd.exe's words
+	}
+	if m.depth++; m.depth > 400 {
+		return 0, fmt.Errorf("the expression is too deep (a bound of the simulation)")
+	}
+	defer func() { m.depth-- }()
+	switch c := m.text[m.pos]; c {
+	case '-', '+', '~', '!':
+		m.pos++
+		n, err := m.unary()
+		switch c {
+		case '-':
+			n = -n
+		case '~':
+			n = ^n
+		case '!':
+			n = map[bool]int32{true: 1}[n == 0]
+		}
+		return n, err
+	case '(':
+		m.pos++
+		n, err := m.level(0)
+		if err == nil && !m.take(")") {
+			err = fmt.Errorf("Unbalanced parenthesis.") //nolint:staticcheck // cmd.exe's words
+		}
+		return n, err
+	}
+	if name := m.name(); name != "" {
+		return m.value(name), nil
+	}
+	from := m.pos
+	for m.pos < len(m.text) && strings.IndexByte("0123456789abcdefxABCDEFX", m.text[m.pos]) >= 0 {
+		m.pos++
+	}
+	n, err := strconv.ParseInt(m.text[from:m.pos], 0, 64)
+	if err != nil || n > 1<<31-1 {
+		return 0, fmt.Errorf("Invalid number.  Numeric constants are either decimal (17),\r\nhexadecimal (0x11), or octal (021).") //nolint:staticcheck // cmd.exe's words
+	}
+	return int32(n), nil
+}
+
+func calculate(operator string, a, b int32) (int32, error) {
+	switch operator {
+	case "+":
+		return a + b, nil
+	case "-":
+		return a - b, nil
+	case "*":
+		return a * b, nil
+	case "/", "%":
+		if b == 0 {
+			return 0, fmt.Errorf("Divide by zero error.") //nolint:staticcheck // cmd.exe's words
+		}
+		if operator == "/" {
+			return int32(int64(a) / int64(b)), nil
+		}
+		return int32(int64(a) % int64(b)), nil
+	case "&":
+		return a & b, nil
+	case "|":
+		return a | b, nil
+	case "^":
+		return a ^ b, nil
+	case "<<":
+		return a << (uint32(b) & 31), nil
+	}
+	return a >> (uint32(b) & 31), nil
+}

@@ -1,0 +1,428 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/powershell"
+)
+
+// switches takes the options that a command has from its arguments; another one is
+// refused by name.
+func (p *Process) switches(known string) (given map[string]bool, rest []string, code int) {
+	given = map[string]bool{}
+	for _, a := range p.Args[1:] {
+		low := strings.ToLower(a)
+		if !strings.HasPrefix(low, "/") || strings.Contains(low[1:], "/") && strings.Count(low, "/") == len(strings.Split(low[1:], "/")) && len(low) > 12 {
+			rest = append(rest, a)
+			continue
+		}
+		for one := range strings.SplitSeq(low[1:], "/") { // rd /s/q
+			if !slices.Contains(strings.Fields(known), one) {
+				return nil, nil, p.Fail(1, "%s: casement does not simulate /%s\r", p.Args[0], one)
+			}
+			given[one] = true
+		}
+	}
+	return given, rest, 0
+}
+
+// denied says whether an error is one of access.
+func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }
+
+func typeFile(_ context.Context, p *Process) int {
+	_, names, code := p.switches("")
+	if code != 0 {
+		return code
+	}
+	if len(names) == 0 {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	for _, n := range names {
+		for _, f := range globWindows(p, n) {
+			if p.Guest.Root.IsDir(p.Abs(f)) {
+				return p.Fail(1, "Access is denied.\r")
+			}
+			data, err := p.Guest.Root.ReadFile(p.Abs(f))
+			if err != nil {
+				code = p.Fail(1, "The system cannot find the file specified.\r")
+				continue
+			}
+			if len(data) > 1 && data[0] == 0xff && data[1] == 0xfe { // it shows UTF-16 by its mark
+				data = []byte(powershell.Text(data))
+			}
+			if len(names) > 1 {
+				p.Printf("\r\n%s\r\n\r\n\r\n", f)
+			}
+			if _, err := p.Stdout.Write(data); err != nil {
+				return 1
+			}
+		}
+	}
+	return code
+}
+
+// dir lists folders: /b bare names, /s below too, /a:d folders, /a-d files.
+func dir(_ context.Context, p *Process) int {
+	given, names, code := p.switches("b s ad a:d a-d a:-d a o on o:n q n l od o:d o-d o:-d -c w p")
+	if code != 0 {
+		return code
+	}
+	if len(names) == 0 {
+		names = []string{p.Dir}
+	}
+	list := lister{p: p, bare: given["b"], below: given["s"], only: map[bool]string{true: "d"}[given["ad"] || given["a:d"]]}
+	if given["a-d"] || given["a:-d"] {
+		list.only = "f"
+	}
+	if given["w"] || given["p"] || given["q"] || given["o"] || given["od"] || given["o:d"] || given["o-d"] || given["o:-d"] {
+		return p.Fail(1, "dir: casement does not simulate the order and form that these options ask for\r")
+	}
+	for _, n := range names {
+		at, mask := p.Abs(n), "*"
+		if strings.ContainsAny(n, "*?") {
+			i := strings.LastIndexByte(at, '\\')
+			at, mask = at[:max(i, 2)], at[i+1:]
+			if len(at) == 2 {
+				at += `\`
+			}
+		} else if info, err := p.Guest.Root.Stat(at); err == nil && !info.IsDir() {
+			i := strings.LastIndexByte(at, '\\')
+			at, mask = at[:max(i, 2)], at[i+1:]
+		} else if err != nil {
+			return p.Fail(1, "File Not Found\r")
+		}
+		if list.folder(at, mask) == 0 {
+			code = p.Fail(1, "File Not Found\r")
+		}
+	}
+	return code
+}
+
+type lister struct {
+	p           *Process
+	bare, below bool
+	only        string
+	depth       int
+}
+
+// folder lists one, and returns how many entries it showed.
+func (l lister) folder(at, mask string) int {
+	entries, err := l.p.Guest.Root.ReadDir(at)
+	if err != nil || l.depth > 64 {
+		return 0
+	}
+	shown := 0
+	if !l.bare {
+		l.p.Printf("\r\n Directory of %s\r\n\r\n", at)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !maskMatch(mask, e.Name()) || l.only == "d" && !e.IsDir() || l.only == "f" && e.IsDir() {
+			continue
+		}
+		shown++
+		switch {
+		case l.bare && l.below:
+			l.p.Printf("%s\r\n", l.p.Guest.Root.Abs(at, e.Name()))
+		case l.bare:
+			l.p.Printf("%s\r\n", e.Name())
+		default:
+			kind := strconv.FormatInt(info.Size(), 10)
+			if e.IsDir() {
+				kind = "<DIR>         "
+			}
+			l.p.Printf("%s    %14s %s\r\n", info.ModTime().UTC().Format("01/02/2006  03:04 PM"), kind, e.Name())
+		}
+	}
+	for _, e := range entries {
+		if l.below && e.IsDir() {
+			inner := l
+			inner.depth++
+			shown += inner.folder(l.p.Guest.Root.Abs(at, e.Name()), mask)
+		}
+	}
+	if !l.bare && mask == "*" {
+		shown++ // an empty folder is listed
+	}
+	return max(shown, map[bool]int{true: 1}[mask == "*"])
+}
+
+// makeDir makes parents too. As cmd.exe does, it takes every argument for a
+// directory, -p as well.
+func makeDir(_ context.Context, p *Process) int {
+	if len(p.Args) < 2 {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	code := 0
+	for _, d := range p.Args[1:] {
+		// A forward slash starts an option, which mkdir has none of.
+		if strings.HasPrefix(d, "/") || (strings.Contains(d, "/") && !strings.Contains(d, ":")) {
+			return p.Fail(1, "The syntax of the command is incorrect.\r")
+		}
+		if p.Guest.Root.Exists(p.Abs(d)) {
+			code = p.Fail(1, "A subdirectory or file %s already exists.\r", d)
+			continue
+		}
+		if err := p.Guest.Root.MkdirAll(p.Abs(d)); err != nil {
+			return p.Fail(1, "%s\r", windowsReason(err))
+		}
+	}
+	return code
+}
+
+// del removes files, never folders: of a folder it removes the files. What is not there
+// leaves the errorlevel as it is.
+func del(_ context.Context, p *Process) int {
+	given, names, code := p.switches("q f s a p")
+	if code != 0 {
+		return code
+	}
+	if given["s"] || given["p"] {
+		return p.Fail(1, "del: casement does not simulate /s and /p\r")
+	}
+	if len(names) == 0 {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	for _, n := range names {
+		pattern := n
+		if p.Guest.Root.IsDir(p.Abs(n)) {
+			pattern = strings.TrimRight(n, `\/`) + `\*`
+		}
+		removed := 0
+		for _, f := range globWindows(p, pattern) {
+			at := p.Abs(f)
+			info, err := p.Guest.Root.Stat(at)
+			if err != nil || info.IsDir() {
+				continue
+			}
+			if info.Mode()&0o200 == 0 && !given["f"] {
+				p.Fail(0, "%s\r\nAccess is denied.\r", at)
+				removed++
+				continue
+			}
+			if err := p.Guest.Root.Remove(at); err != nil {
+				return p.Fail(1, "%s\r", windowsReason(err))
+			}
+			removed++
+		}
+		if removed == 0 {
+			p.Fail(0, "Could Not Find %s\r", p.Abs(n))
+		}
+	}
+	return 0
+}
+
+func removeDir(_ context.Context, p *Process) int {
+	given, names, code := p.switches("s q")
+	if code != 0 {
+		return code
+	}
+	if len(names) == 0 {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	for _, n := range names {
+		at := p.Abs(n)
+		switch info, err := p.Guest.Root.Stat(at); {
+		case err != nil:
+			code = p.Fail(2, "The system cannot find the file specified.\r")
+		case !info.IsDir():
+			code = p.Fail(267, "The directory name is invalid.\r")
+		default:
+			remove := p.Guest.Root.Remove
+			if given["s"] {
+				remove = p.Guest.Root.RemoveAll
+			}
+			if err := remove(at); denied(err) {
+				code = p.Fail(5, "Access is denied.\r")
+			} else if err != nil {
+				code = p.Fail(145, "The directory is not empty.\r")
+			}
+		}
+	}
+	return code
+}
+
+// copyWindows is copy [/y] FROM [TO]. A folder's files are copied, its folders are not.
+func copyWindows(_ context.Context, p *Process) int {
+	_, names, code := p.switches("y -y b a v z")
+	if code != 0 {
+		return code
+	}
+	if len(names) == 0 || len(names) > 2 || strings.Contains(names[0], "+") {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	to := p.Dir
+	if len(names) == 2 {
+		to = p.Abs(names[1])
+	}
+	pattern := names[0]
+	if p.Guest.Root.IsDir(p.Abs(pattern)) {
+		pattern = strings.TrimRight(pattern, `\/`) + `\*`
+	}
+	copied := 0
+	if len(names) == 2 && strings.EqualFold(names[1], "nul") {
+		return 0
+	}
+	for _, f := range globWindows(p, pattern) {
+		from := p.Abs(f)
+		info, err := p.Guest.Root.Stat(from)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		target := to
+		if p.Guest.Root.IsDir(to) {
+			target = p.Guest.Root.Abs(to, from[strings.LastIndexByte(from, '\\')+1:])
+		}
+		if err := copyTree(p, from, target); err != nil {
+			return p.Fail(1, "%s\r", windowsReason(err))
+		}
+		copied++
+	}
+	if copied == 0 {
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	}
+	p.Printf("        %d file(s) copied.\r\n", copied)
+	return 0
+}
+
+// moveWindows is move [/y] FROM TO.
+func moveWindows(_ context.Context, p *Process) int {
+	_, names, code := p.switches("y -y")
+	if code != 0 {
+		return code
+	}
+	if len(names) != 2 {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	moved := 0
+	for _, f := range globWindows(p, names[0]) {
+		from, to := p.Abs(f), p.Abs(names[1])
+		if !p.Guest.Root.Exists(from) {
+			continue
+		}
+		if p.Guest.Root.IsDir(to) {
+			to = p.Guest.Root.Abs(to, from[strings.LastIndexByte(from, '\\')+1:])
+		}
+		if err := p.Guest.Root.Rename(from, to); err != nil {
+			return p.Fail(1, "%s\r", windowsReason(err))
+		}
+		moved++
+	}
+	if moved == 0 {
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	}
+	p.Printf("        %d file(s) moved.\r\n", moved)
+	return 0
+}
+
+func renameWindows(_ context.Context, p *Process) int {
+	_, names, code := p.switches("")
+	if code != 0 {
+		return code
+	}
+	if len(names) != 2 || strings.ContainsAny(names[1], `\/:`) {
+		return p.Fail(1, "The syntax of the command is incorrect.\r")
+	}
+	if strings.ContainsAny(names[0]+names[1], "*?") {
+		return p.Fail(1, "%s: casement does not simulate patterns\r", p.Args[0])
+	}
+	from := p.Abs(names[0])
+	to := p.Guest.Root.Abs(from[:strings.LastIndexByte(from, '\\')+1], names[1])
+	switch {
+	case !p.Guest.Root.Exists(from):
+		return p.Fail(1, "The system cannot find the file specified.\r")
+	case p.Guest.Root.Exists(to):
+		return p.Fail(1, "A duplicate file name exists, or the file\r\ncannot be found.\r")
+	}
+	if err := p.Guest.Root.Rename(from, to); err != nil {
+		return p.Fail(1, "%s\r", windowsReason(err))
+	}
+	return 0
+}
+
+// xcopy copies files, and with /s or /e what is below.
+func xcopy(_ context.Context, p *Process) int {
+	given, names, code := p.switches("s e y q i h r k f c d")
+	if code != 0 {
+		return code
+	}
+	if len(names) < 1 || len(names) > 2 {
+		return p.Fail(4, "Invalid number of parameters\r")
+	}
+	to := p.Dir
+	if len(names) == 2 {
+		to = p.Abs(names[1])
+	}
+	from := p.Abs(names[0])
+	if !p.Guest.Root.IsDir(from) {
+		if strings.HasSuffix(names[len(names)-1], `\`) || given["i"] {
+			if err := p.Guest.Root.MkdirAll(to); err != nil {
+				return p.Fail(4, "%s\r", windowsReason(err))
+			}
+		}
+		one := *p
+		one.Args = []string{"xcopy", names[0], to}
+		return copyWindows(context.Background(), &one) // it waits for nothing
+	}
+	if !given["s"] && !given["e"] {
+		if err := p.Guest.Root.MkdirAll(to); err != nil {
+			return p.Fail(4, "%s\r", windowsReason(err))
+		}
+		one := *p
+		one.Args = []string{"xcopy", from, to}
+		return copyWindows(context.Background(), &one) // it waits for nothing
+	}
+	if err := copyTree(p, from, to); err != nil {
+		return p.Fail(4, "%s\r", windowsReason(err))
+	}
+	return 0
+}
+
+// robocopy copies a folder: the code is 1 where something was copied, and 16 for an
+// error. It is a folder's whole tree with /e, /s or /mir.
+func robocopy(_ context.Context, p *Process) int {
+	given := map[string]bool{}
+	var names []string
+	for _, a := range p.Args[1:] {
+		low := strings.ToLower(a)
+		switch {
+		case low == "/e", low == "/s":
+			given["tree"] = true
+		case low == "/njh", low == "/njs", low == "/np", low == "/nfl", low == "/ndl", low == "/nc", low == "/ns", strings.HasPrefix(low, "/r:"), strings.HasPrefix(low, "/w:"), strings.HasPrefix(low, "/mt"), low == "/copyall", low == "/dcopy:t":
+		case strings.HasPrefix(low, "/"):
+			return p.Fail(16, "ROBOCOPY: casement does not simulate %s\r", a)
+		default:
+			names = append(names, a)
+		}
+	}
+	if len(names) != 2 {
+		return p.Fail(16, "ROBOCOPY: casement simulates one folder and one destination\r")
+	}
+	from, to := p.Abs(names[0]), p.Abs(names[1])
+	if !p.Guest.Root.IsDir(from) {
+		return p.Fail(16, "ERROR 2 (0x00000002) Accessing Source Directory %s\r\nThe system cannot find the file specified.\r", from)
+	}
+	if err := p.Guest.Root.MkdirAll(to); err != nil {
+		return p.Fail(16, "%s\r", windowsReason(err))
+	}
+	entries, err := p.Guest.Root.ReadDir(from)
+	if err != nil {
+		return p.Fail(16, "%s\r", windowsReason(err))
+	}
+	code := 0
+	for _, e := range entries {
+		if e.IsDir() && !given["tree"] {
+			continue
+		}
+		if err := copyTree(p, p.Guest.Root.Abs(from, e.Name()), p.Guest.Root.Abs(to, e.Name())); err != nil {
+			return p.Fail(16, "%s\r", windowsReason(err))
+		}
+		code = 1
+	}
+	return code
+}

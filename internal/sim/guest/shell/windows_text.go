@@ -1,0 +1,273 @@
+package shell
+
+import (
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// findstr searches lines: /i /v /r /l /c:TEXT /x /b /e /n /m /s are what it takes of
+// findstr.exe. Words of the pattern are alternatives; a dot, * and [ are of expressions
+// unless /l is given.
+func findstr(_ context.Context, p *Process) int {
+	f := finder{}
+	var files []string
+	patterns := []string(nil)
+	literal, given := false, false
+	for _, a := range p.Args[1:] {
+		low := strings.ToLower(a)
+		switch {
+		case strings.HasPrefix(low, "/c:"), strings.HasPrefix(low, "-c:"):
+			patterns, given, literal = append(patterns, a[3:]), true, true
+		case len(a) > 1 && (a[0] == '/' || a[0] == '-') && !given || len(a) == 2 && a[0] == '/':
+			for _, flag := range low[1:] {
+				if !f.flag(flag) {
+					return p.Fail(2, "FINDSTR: casement does not simulate /%c\r", flag)
+				}
+			}
+		case !given:
+			patterns, given = strings.Fields(a), true
+		default:
+			files = append(files, a)
+		}
+	}
+	if len(patterns) == 0 {
+		return p.Fail(2, "FINDSTR: Bad command line\r")
+	}
+	if f.literal || literal && !f.regular {
+		for i, one := range patterns {
+			patterns[i] = regexp.QuoteMeta(one)
+		}
+	} else {
+		for i, one := range patterns {
+			patterns[i] = findstrPattern(one)
+		}
+	}
+	text := "(?:" + strings.Join(patterns, "|") + ")"
+	if f.whole || f.begins {
+		text = "^" + text
+	}
+	if f.whole || f.ends {
+		text += "$"
+	}
+	if f.fold {
+		text = "(?i)" + text
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return p.Fail(2, "FINDSTR: the pattern is not one that casement simulates\r")
+	}
+	return f.search(p, files, re)
+}
+
+// finder is what findstr and find are asked for.
+type finder struct {
+	fold, invert, regular, literal, whole, begins, ends, number, names, below, count bool
+}
+
+func (f *finder) flag(c rune) bool {
+	flags := map[rune]*bool{'i': &f.fold, 'v': &f.invert, 'r': &f.regular, 'l': &f.literal, 'x': &f.whole, 'b': &f.begins, 'e': &f.ends, 'n': &f.number, 'm': &f.names}
+	if flags[c] == nil {
+		return false
+	}
+	*flags[c] = true
+	return true
+}
+
+// findstrPattern translates an expression: \< and \> are words, other escapes stay.
+func findstrPattern(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case c == '\\' && i+1 < len(p) && (p[i+1] == '<' || p[i+1] == '>'):
+			b.WriteString(`\b`)
+			i++
+		case c == '\\' && i+1 < len(p):
+			b.WriteString(regexp.QuoteMeta(p[i+1 : i+2]))
+			i++
+		case strings.IndexByte("+?(){}|", c) >= 0:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// search prints the lines that match; the code is 1 where none does.
+func (f finder) search(p *Process, names []string, re *regexp.Regexp) int {
+	files := names
+	if len(names) > 0 {
+		files = nil
+		for _, n := range names {
+			files = append(files, globWindows(p, n)...)
+		}
+		if len(files) == 0 {
+			return p.Fail(1, "FINDSTR: Cannot open %s\r", names[0])
+		}
+	}
+	code, total := 1, 0
+	for _, file := range orStdin(files) {
+		data, err := p.read(file)
+		if err != nil {
+			p.Fail(1, "FINDSTR: Cannot open %s\r", file)
+			continue
+		}
+		prefix := ""
+		if len(files) > 1 || len(names) > 0 && strings.ContainsAny(names[0], "*?") {
+			prefix = file + ":"
+		}
+		n := 0
+		for line := range strings.Lines(string(data)) {
+			n++
+			line = strings.TrimRight(line, "\r\n")
+			if re.MatchString(line) == f.invert {
+				continue
+			}
+			code, total = 0, total+1
+			switch {
+			case f.count:
+			case f.names:
+				p.Printf("%s\r\n", file)
+			case f.number:
+				p.Printf("%s%d:%s\r\n", prefix, n, line)
+			default:
+				p.Printf("%s%s\r\n", prefix, line)
+			}
+			if f.names {
+				break
+			}
+		}
+	}
+	if f.count {
+		p.Printf("%d\r\n", total)
+	}
+	return code
+}
+
+// findWindows is find.exe: "TEXT" with /i /v /c /n.
+func findWindows(_ context.Context, p *Process) int {
+	f, text, given := finder{}, "", false
+	var files []string
+	for _, a := range p.Args[1:] {
+		switch low := strings.ToLower(a); {
+		case low == "/i":
+			f.fold = true
+		case low == "/v":
+			f.invert = true
+		case low == "/c":
+			f.count = true
+		case low == "/n":
+			f.number = true
+		case strings.HasPrefix(a, "/"):
+			return p.Fail(2, "FIND: casement does not simulate %s\r", a)
+		case !given:
+			text, given = a, true
+		default:
+			files = append(files, a)
+		}
+	}
+	if !given {
+		return p.Fail(2, "FIND: Parameter format not correct\r")
+	}
+	text = regexp.QuoteMeta(text)
+	if f.fold {
+		text = "(?i)" + text
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return p.Fail(2, "FIND: Parameter format not correct\r")
+	}
+	return f.search(p, files, re)
+}
+
+// whereCommand is where.exe: programs of the image by their paths, and files of the
+// current directory and of PATH.
+func whereCommand(_ context.Context, p *Process) int {
+	quiet, code := false, 0
+	for _, name := range p.Args[1:] {
+		if strings.EqualFold(name, "/q") {
+			quiet = true
+			continue
+		}
+		if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "$") {
+			return p.Fail(2, "ERROR: casement does not simulate where %s\r", name)
+		}
+		found := p.findProgram(name)
+		for _, at := range found {
+			if !quiet {
+				p.Printf("%s\r\n", at)
+			}
+		}
+		if len(found) > 0 {
+			continue
+		}
+		code = 1
+		if !quiet {
+			p.Fail(1, "INFO: Could not find files for the given pattern(s).\r")
+		}
+	}
+	return code
+}
+
+// findProgram is where a name is found.
+func (p *Process) findProgram(name string) []string {
+	var found []string
+	dirs := append([]string{p.Dir}, strings.Split(lookupFold(p.Env, "PATH"), ";")...)
+	for _, dir := range dirs {
+		for _, suffix := range []string{"", ".exe", ".cmd", ".bat", ".ps1"} {
+			if dir == "" || suffix == "" && !strings.Contains(name, ".") || suffix == ".ps1" {
+				continue
+			}
+			for _, at := range globWindows(p, strings.TrimRight(dir, `\`)+`\`+name+suffix) {
+				if p.Guest.Root.Exists(at) && !p.Guest.Root.IsDir(at) && !slices.Contains(found, at) {
+					found = append(found, at)
+				}
+			}
+		}
+	}
+	if len(found) == 0 && p.shell.find(name) != nil && !strings.ContainsAny(name, `\/*?`) {
+		found = append(found, programPath(p.Guest, name))
+	}
+	return found
+}
+
+func lookupFold(env map[string]string, name string) string {
+	for k, v := range env {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// globWindows resolves * and ? in a path, folder by folder; what has neither stays.
+func globWindows(p *Process, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?") {
+		return []string{pattern}
+	}
+	found := []string{""}
+	for i, part := range strings.Split(p.Abs(pattern), `\`) {
+		var next []string
+		for _, dir := range found {
+			if i == 0 || !strings.ContainsAny(part, "*?") {
+				next = append(next, strings.TrimPrefix(dir+`\`+part, `\`))
+				continue
+			}
+			entries, err := p.Guest.Root.ReadDir(dir + `\`)
+			if err != nil {
+				continue
+			}
+			for _, e := range entries {
+				mask := strings.ToLower(strings.ReplaceAll(part, "*.*", "*"))
+				if ok, err := path.Match(mask, strings.ToLower(e.Name())); err == nil && ok {
+					next = append(next, dir+`\`+e.Name())
+				}
+			}
+		}
+		found = next
+	}
+	return slices.DeleteFunc(found, func(f string) bool { return !p.Guest.Root.Exists(f) })
+}
