@@ -10,6 +10,8 @@ package capi
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,9 +63,10 @@ type Ports struct {
 	Core, Bootstrap, ControlPlane int
 }
 
-// EnableFeatures sets the feature gates of the local plane. Gates are global to
-// the process in Cluster API, so call it once, before New.
-func EnableFeatures() error {
+// EnableFeatures sets the feature gates of the local plane, and more of them as
+// NAME=true,NAME=false, which come last. Gates are global to the process in Cluster API,
+// so call it once, before New.
+func EnableFeatures(more string) error {
 	gates := map[string]bool{
 		string(feature.ClusterTopology):                true,
 		string(feature.KubeadmBootstrapFormatIgnition): true,
@@ -74,7 +77,23 @@ func EnableFeatures() error {
 	if !ok {
 		return fmt.Errorf("cluster-api's feature gates cannot be set")
 	}
-	return mutable.SetFromMap(gates)
+	if err := mutable.SetFromMap(gates); err != nil {
+		return err
+	}
+	if err := mutable.Set(more); err != nil {
+		var known []string
+		for gate := range mutable.GetAll() {
+			known = append(known, string(gate))
+		}
+		slices.Sort(known)
+		return fmt.Errorf("--feature-gates: %w; Cluster API knows %s", err, strings.Join(known, ", "))
+	}
+	for _, gate := range []featuregate.Feature{feature.RuntimeSDK, feature.InPlaceUpdates} {
+		if feature.Gates.Enabled(gate) {
+			return fmt.Errorf("--feature-gates: the local plane has no runtime extensions, which %s is for; leave it out, or use up --bare", gate)
+		}
+	}
+	return nil
 }
 
 // New returns the three managers, ready to be started. Their CRDs have to be

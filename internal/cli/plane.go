@@ -41,10 +41,16 @@ number scales it, so that 0.1 is ten times as fast.
 With --bare the management cluster is empty but for a stub for cert-manager:
 clusterctl installs the providers, whose Deployments run as processes of this machine
 from the programs that 'make programs' builds. --azure-of lets a second such plane use
-the local Azure of a first one, for clusterctl move.`,
+the local Azure of a first one, for clusterctl move.
+
+With --proxy the plane also answers for Azure's public names, so that other controllers,
+such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
+--for proxy' prints their environment.`,
 		Example: `  casement up
   casement up --latency azure
   casement up --foreground
+  casement up --feature-gates MachineTaintPropagation=true
+  casement up --proxy 127.0.0.1:8080
   casement up --bare && casement status -o clusterctl >> clusterctl.yaml
   export KUBECONFIG=$(casement status -o kubeconfig)`,
 		Args: cobra.NoArgs,
@@ -73,17 +79,28 @@ type planeKind struct {
 	bare    bool
 	audit   bool
 	azureOf string
+	gates   string
+	public  azurePublic
 }
 
 func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
 	f.BoolVar(&k.audit, "audit", false, "note what casement-manager asks of the management API server in management/log/audit.log")
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
+	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
+	k.public.flags(f)
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
-	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit)}
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy}
+	if k.public.clients != "" {
+		abs, err := filepath.Abs(k.public.clients)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--clients", abs)
+	}
 	if k.azureOf == "" {
 		return args, nil
 	}
@@ -296,7 +313,10 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		}
 		kind.azureOf = abs
 	}
-	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf)}
+	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates}
+	if err := kind.public.apply(&opts); err != nil {
+		return err
+	}
 	if foreground {
 		shown := 0
 		opts.OnStatus = func(s plane.Status) {

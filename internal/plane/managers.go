@@ -68,7 +68,7 @@ type webhookPorts struct {
 // startManagers runs Cluster API and casement, again where they end, and returns when
 // they serve.
 func (c *supervisor) startManagers(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	if err := capi.EnableFeatures(); err != nil {
+	if err := capi.EnableFeatures(c.opts.FeatureGates); err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)

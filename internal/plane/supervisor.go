@@ -52,6 +52,9 @@ type Options struct {
 	// Listen is the address of the local Azure, "" for the one it had before or a
 	// free port of 127.0.0.1.
 	Listen string
+	// FeatureGates are Cluster API's, beside those that the plane sets itself, as
+	// NAME=true,NAME=false.
+	FeatureGates string
 	// Proxy is the address of the proxy that stands for Azure's public names, ""
 	// for none.
 	Proxy string

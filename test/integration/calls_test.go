@@ -62,6 +62,37 @@ func TestCalls(t *testing.T) {
 	golden.Compare(t, "testdata/calls.golden.txt", []byte(all.String()))
 }
 
+// TestCreationBudget holds what it costs to create a cluster of four machines: no list of
+// a group that is known to be new, no read after an answer that had it all.
+func TestCreationBudget(t *testing.T) {
+	const writes, reads = 21, 30
+	b := newBed(t)
+	mark := b.azure.mark()
+	b.provision()
+	machines := []*infrav1.AzureMachine{b.machine("cp", "Linux", true), b.machine("linux", "Linux", false), b.machine("win-a", "Windows", false), b.machine("win-b", "Windows", false)}
+	for _, m := range machines {
+		b.create(m)
+	}
+	for _, m := range machines {
+		b.running(m)
+	}
+	count := map[bool][]string{}
+	for _, call := range b.azure.since(mark) {
+		verb, _, _ := strings.Cut(call, " ")
+		count[verb == "GET"] = append(count[verb == "GET"], call)
+	}
+	if len(count[false]) > writes || len(count[true]) > reads {
+		t.Errorf("%d writes of at most %d, %d reads and polls of at most %d:\n%s", len(count[false]), writes, len(count[true]), reads, strings.Join(slices.Concat(count[false], count[true]), "\n"))
+	}
+	t.Logf("%d writes, %d reads and polls", len(count[false]), len(count[true]))
+	for _, m := range machines {
+		b.delete(m)
+		b.gone(m)
+	}
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+}
+
 func machineCalls(l *ledger) {
 	l.provision()
 	l.action("create the cluster")
