@@ -79,6 +79,8 @@ func template(manifests, image string) (string, error) {
 		{"image: " + image + "\n", "image: {{ .Values.image }}\n"},
 		{"replicas: 1\n", "replicas: {{ .Values.replicas }}\n"},
 		{"=${EXP_MACHINE_POOL:=true}", "={{ .Values.machinePools }}"},
+		{"        - --diagnostics-address=${CAPZ_DIAGNOSTICS_ADDRESS:=:8443}\n", ""},
+		{"        - --insecure-diagnostics=${CAPZ_INSECURE_DIAGNOSTICS:=false}\n", ""},
 		{"        - --leader-elect\n", "        - --leader-elect\n        {{- range .Values.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n"},
 	} {
 		if n := strings.Count(text, r.old); n != 1 {

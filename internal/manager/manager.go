@@ -144,6 +144,9 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		// the records of grants.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	}
+	if o.InsecureMetrics {
+		options.Metrics.SecureServing, options.Metrics.FilterProvider = false, nil
+	}
 	for _, namespace := range o.Namespaces {
 		if options.Cache.DefaultNamespaces == nil {
 			options.Cache.DefaultNamespaces = map[string]cache.Config{}

@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// MetricsAddress and HealthAddress are host:port to listen on; "0" is off.
 	MetricsAddress string
+	// InsecureMetrics serves metrics by plain HTTP, to whoever asks.
+	InsecureMetrics bool
 	HealthAddress  string
 	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
 	// are served, and from which tls.crt and tls.key. Port 0 serves none.
@@ -110,6 +112,8 @@ func Defaults() Options {
 // where Azure is also comes from the environment.
 func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, `address that serves metrics; "0" turns it off`)
+	flags.StringVar(&o.MetricsAddress, "diagnostics-address", o.MetricsAddress, "the same, by the name that Cluster API's providers have for it")
+	flags.BoolVar(&o.InsecureMetrics, "insecure-diagnostics", o.InsecureMetrics, "serve metrics by plain HTTP and to whoever asks, for tests that collect them")
 	flags.StringVar(&o.HealthAddress, "health-addr", o.HealthAddress, `address that serves /healthz and /readyz; "0" turns it off`)
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
