@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/plane"
@@ -162,12 +165,17 @@ func (a *app) stateFlag() string {
 }
 
 func newAzureReset(a *app) *cobra.Command {
-	return &cobra.Command{
+	var yes bool
+	c := &cobra.Command{
 		Use:     "reset",
 		Short:   "Delete everything in the local Azure at once, guests included",
-		Example: "  casement azure reset",
+		Long:    "Delete everything in the local Azure at once, guests included. It asks first, unless\n--yes is given; without a terminal to ask at, it needs --yes.",
+		Example: "  casement azure reset\n  casement azure reset --yes",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !a.confirmed("Delete every resource of the local Azure and end its virtual machines?") {
+				return usagef("nothing was deleted; confirm it with --yes")
+			}
 			if err := plane.NewClient(a.dir).ResetAzure(cmd.Context()); err != nil {
 				return err
 			}
@@ -175,6 +183,21 @@ func newAzureReset(a *app) *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return c
+}
+
+// confirmed asks a question at the terminal; anything but y or yes is no, and so is where
+// there is no terminal.
+func (a *app) confirmed(question string) bool {
+	in, ok := a.raw.In.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return false
+	}
+	fmt.Fprintf(a.Err, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(in).ReadString('\n') // what cannot be read is no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 func newAzureSnapshot(a *app) *cobra.Command {
@@ -198,7 +221,11 @@ output. The file holds passwords and custom data. The disks of guests are not in
 			if err := errors.Join(client.SnapshotAzure(cmd.Context(), f), f.Close()); err != nil {
 				return err
 			}
-			return os.Rename(f.Name(), args[0])
+			if err := os.Rename(f.Name(), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "The state of the local Azure is in %s. It holds passwords and custom data.\n", args[0])
+			return nil
 		},
 	}
 }
@@ -228,7 +255,11 @@ input). VMs that ran boot anew from their custom data.`,
 				defer f.Close()
 				in = f
 			}
-			return plane.NewClient(a.dir).RestoreAzure(cmd.Context(), in)
+			if err := plane.NewClient(a.dir).RestoreAzure(cmd.Context(), in); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, "The local Azure is as the snapshot has it; the VMs that ran boot again.")
+			return nil
 		},
 	}
 }

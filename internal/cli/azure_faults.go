@@ -151,7 +151,15 @@ func newFaultsClear(a *app) *cobra.Command {
 		Example: "  casement azure faults clear\n  casement azure faults clear 2 3",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return plane.NewClient(a.dir).ClearFaults(cmd.Context(), args...)
+			if err := plane.NewClient(a.dir).ClearFaults(cmd.Context(), args...); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				fmt.Fprintln(a.Out, "No fault rule is in force any more.")
+				return nil
+			}
+			fmt.Fprintf(a.Out, "Fault rules removed: %s.\n", strings.Join(args, ", "))
+			return nil
 		},
 	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -17,6 +19,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/plane"
 )
 
 // target is the cluster that a command asks, by the usual flags.
@@ -58,8 +61,23 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
 	}
+	if a.asksPlane(t.kubeconfig) {
+		if err := a.planeRuns(); err != nil {
+			return nil, err
+		}
+	}
 	facts.Tune(cfg)
 	return cfg, nil
+}
+
+// planeRuns returns the error of a plane that is not running, whose kubeconfig stays.
+func (a *app) planeRuns() error {
+	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
+	defer cancel()
+	if _, err := plane.NewClient(a.dir).Status(ctx); errors.Is(err, plane.ErrNotRunning) {
+		return err
+	}
+	return nil // another trouble shows when the API server is asked
 }
 
 func (a *app) client(t target) (client.Client, error) {

@@ -1,12 +1,23 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/flavors"
 )
 
 // pluginComplete is the name by which kubectl asks a plugin for completions.
@@ -23,7 +34,7 @@ func pluginArgs(args []string) []string {
 }
 
 // choices are words of a flag's usage that are values of it.
-var choices = regexp.MustCompile(`\b(?:table|wide|json|yaml|text|sarif|github|junit|tar|name)\b`)
+var choices = regexp.MustCompile(`\b(?:table|wide|json|yaml|text|sarif|github|junit|tar|name|kubeconfig|clusterctl|jsonpath=|go-template=)`)
 
 // completeOutput completes the values of --output in all commands below c, which are
 // those that its help names.
@@ -42,4 +53,125 @@ func completeOutput(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		completeOutput(sub)
 	}
+}
+
+// strictOutput refuses a value of --output before a command does its work.
+func strictOutput(c *cobra.Command) {
+	if run, f := c.RunE, c.Flags().Lookup("output"); run != nil && f != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			values := choices.FindAllString(f.Usage, -1)
+			got := f.Value.String()
+			fits := func(value string) bool {
+				return got == value || strings.HasSuffix(value, "=") && strings.HasPrefix(got, value)
+			}
+			if got != "" && len(values) > 0 && !slices.ContainsFunc(values, fits) {
+				return usagef("unknown output format %q: use %s", got, f.Usage)
+			}
+			return run(c, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		strictOutput(sub)
+	}
+}
+
+// takes says what the arguments of commands name: those of one that takes more than one
+// name all the same.
+var takes = map[string][]string{
+	"why": {"Cluster", "Machine"}, "doctor": {"Cluster", "Machine"}, "tree": {"Cluster"}, "wait": {"Cluster"}, "support": {"Cluster"}, "adopt": {"Cluster"},
+	"kubeconfig": {"Cluster"}, "timeline": {"Machine"}, "logs": {"Machine"}, "ssh": {"Machine"}, "rdp": {"Machine"}, "cp": {"Machine"},
+}
+
+// fixed are the values of flags that are the same for all.
+var fixed = map[string][]string{"for": {"ready", "deleted"}, "latency": {"instant", "azure"}, "from": {fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole}}
+
+// completeNames completes what names something: arguments and flags of all commands below
+// c. Where nothing can be asked there is nothing to offer.
+func (a *app) completeNames(c *cobra.Command) {
+	if kinds, ok := takes[c.Name()]; ok && c.ValidArgsFunction == nil && c.Runnable() {
+		c.ValidArgsFunction = func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.namesOf(c, kinds), directive(c.Name())
+		}
+	}
+	flag := func(name string, values func(*cobra.Command) []string) {
+		if c.Flags().Lookup(name) == nil {
+			return
+		}
+		// The error is that the flag is completed already.
+		_ = c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return values(c), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	flag("cluster", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Cluster"}) })
+	flag("flavor", func(*cobra.Command) []string { return flavors.List() })
+	flag("namespace", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Namespace"}) })
+	flag("target-namespace", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Namespace"}) })
+	flag("context", a.contexts)
+	for name, values := range fixed {
+		if name != "from" || c.Name() == "logs" {
+			flag(name, func(*cobra.Command) []string { return values })
+		}
+	}
+	for _, sub := range c.Commands() {
+		a.completeNames(sub)
+	}
+}
+
+// directive lets cp complete files too.
+func directive(name string) cobra.ShellCompDirective {
+	if name == "cp" {
+		return cobra.ShellCompDirectiveDefault
+	}
+	return cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePatience bounds what a completion may take.
+const completePatience = 2 * time.Second
+
+// completing is the target of a command line that is being completed.
+func (a *app) completing(c *cobra.Command) target {
+	text := func(name string) string {
+		if f := c.Flags().Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	_ = a.settle(text("state")) // without a state directory nothing is found
+	return target{kubeconfig: text("kubeconfig"), context: text("context"), namespace: cmp.Or(text("namespace"), "default")}
+}
+
+// namesOf are the names of the objects of some kinds.
+func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
+	t := a.completing(c)
+	k, err := a.client(t)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+	defer cancel()
+	for _, kind := range kinds {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
+		within := []client.ListOption{client.InNamespace(t.namespace)}
+		if kind == "Namespace" {
+			list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+			within = nil
+		}
+		if err := k.List(ctx, list, within...); err != nil {
+			continue
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
+}
+
+// contexts are those of the kubeconfig.
+func (a *app) contexts(c *cobra.Command) []string {
+	raw, err := a.clientConfig(a.completing(c)).RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts))
 }

@@ -93,9 +93,13 @@ func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	if o.name == "" {
 		return usagef("name the cluster: casement generate cluster NAME")
 	}
-	out, _, err := flavors.Fill(template, a.lookup(ctx, o))
-	if err != nil {
+	lookup := a.lookup(ctx, o)
+	if err := checkValues(template, lookup); err != nil {
 		return err
+	}
+	out, _, err := flavors.Fill(template, lookup)
+	if err != nil {
+		return a.suggestUp(ctx, err)
 	}
 	if o.namespace != "" {
 		if out, err = flavors.InNamespace(out, o.namespace); err != nil {
@@ -179,6 +183,7 @@ func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (strin
 	fallback := map[string]string{
 		"KUBERNETES_VERSION": defaultKubernetes, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
 	}
+	maps.Copy(flags, sshKeys(os.LookupEnv))
 	s, err := plane.NewClient(a.dir).Status(ctx)
 	var local map[string]string
 	if err == nil {

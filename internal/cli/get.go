@@ -85,7 +85,7 @@ func newGetClusters(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:     "clusters",
-		Short:   "List the workload clusters, problems first",
+		Short:   "List the workload clusters, problems first, of all namespaces unless one is named",
 		Example: "  casement get clusters\n  casement get clusters -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,10 +94,23 @@ func newGetClusters(a *app) *cobra.Command {
 				return err
 			}
 			var list clusterv1.ClusterList
-			if err := c.List(cmd.Context(), &list); err != nil {
+			var only []client.ListOption
+			if cmd.Flags().Changed("namespace") {
+				only = append(only, client.InNamespace(t.namespace))
+			}
+			if err := c.List(cmd.Context(), &list, only...); err != nil {
 				return err
 			}
 			rows := clusterRows(list.Items)
+			if len(rows) == 0 && len(only) > 0 {
+				fmt.Fprintf(a.Err, "There is no cluster in namespace %s.\n", t.namespace)
+			}
+			if output == "name" {
+				for _, r := range rows {
+					fmt.Fprintf(a.Out, "cluster.cluster.x-k8s.io/%s\n", r.Name)
+				}
+				return nil
+			}
 			return a.print(output, rows, func(w *tabwriter.Writer) {
 				fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tAVAILABLE\tCONTROL PLANE\tWORKERS\tENDPOINT\tAGE")
 				for _, r := range rows {
@@ -108,7 +121,7 @@ func newGetClusters(a *app) *cobra.Command {
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json, yaml, jsonpath=TEMPLATE or go-template=TEMPLATE (the clusters are .items)")
 	return c
 }
 

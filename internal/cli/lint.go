@@ -19,7 +19,7 @@ import (
 
 // ExitUnreadable is lint's exit code for input that could not be read; an error of
 // the command line is 2, a finding 1.
-const ExitUnreadable = 3
+const ExitUnreadable = 4
 
 type lintOptions struct {
 	output, failOn, assumeOS, baseline, kubernetes, config string

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"text/tabwriter"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/terminal"
@@ -31,6 +36,45 @@ func (a *app) print(format string, v any, table func(*tabwriter.Writer)) error {
 		table(w)
 		return w.Flush()
 	default:
+		if printer, err := templated(format); printer != nil || err != nil {
+			return a.printBy(printer, err, v)
+		}
 		return usagef("unknown output format %q: use table, wide, json or yaml", format)
 	}
+}
+
+// templated is the printer of a format with a template; nil for another format.
+func templated(format string) (printers.ResourcePrinter, error) {
+	if template, ok := strings.CutPrefix(format, "jsonpath="); ok {
+		return printers.NewJSONPathPrinter(template)
+	}
+	if template, ok := strings.CutPrefix(format, "go-template="); ok {
+		return printers.NewGoTemplatePrinter([]byte(template))
+	}
+	return nil, nil
+}
+
+// printBy prints v, of which a list is the items of an object, as kubectl's lists are.
+func (a *app) printBy(printer printers.ResourcePrinter, err error, v any) error {
+	if err != nil {
+		return usageError{err}
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, &object.Object); err != nil {
+		var items []any
+		if err := json.Unmarshal(data, &items); err != nil {
+			return err
+		}
+		object.Object = map[string]any{"items": items}
+	}
+	var out bytes.Buffer
+	if err := printer.PrintObj(object, &out); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.data(), strings.TrimRight(out.String(), "\n"))
+	return err
 }

@@ -129,19 +129,10 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
   casement generate cluster demo --flavor windows | casement kubectl apply -f -
   casement wait demo
   casement get kubeconfig demo > demo.kubeconfig`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if stateDir != "" {
-				abs, err := filepath.Abs(stateDir)
-				a.dir = plane.Dir(abs)
-				return err
-			}
-			dir, err := plane.DefaultDir()
-			a.dir = dir
-			return err
-		},
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.settle(stateDir) },
 	}
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -154,11 +145,28 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
 		newVersion(a), newDocs(a),
 	)
+	root.Version = version()
+	root.SetVersionTemplate(versionLine() + "\n")
+	group(root)
 	for _, c := range root.Commands() {
 		strictArgs(c)
+		strictOutput(c)
 	}
 	completeOutput(root)
+	a.completeNames(root)
 	return root
+}
+
+// settle finds the state directory: the one that is named, or the user's own.
+func (a *app) settle(named string) error {
+	if named != "" {
+		abs, err := filepath.Abs(named)
+		a.dir = plane.Dir(abs)
+		return err
+	}
+	dir, err := plane.DefaultDir()
+	a.dir = dir
+	return err
 }
 
 // strictArgs turns wrong positional arguments into usage errors.

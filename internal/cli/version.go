@@ -2,26 +2,42 @@ package cli
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-// version is the module's version, or the commit it was built from.
+// version is the module's version.
 func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
+// commit is the one that the program was built from, as far as the build recorded it.
+func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
+	revision, changed := "unknown", ""
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = " and changes"
 		}
 	}
-	return "devel"
+	return revision + changed
+}
+
+// versionLine says what this program is.
+func versionLine() string {
+	return fmt.Sprintf("casement %s (commit %s, %s), Cluster API %s", version(), commit(), runtime.Version(), moduleVersion("sigs.k8s.io/cluster-api"))
 }
 
 // moduleVersion is the version of a module that this program was built with.
@@ -45,7 +61,7 @@ func newVersion(a *app) *cobra.Command {
 		Example: "  casement version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Out, "casement %s, Cluster API %s\n", version(), moduleVersion("sigs.k8s.io/cluster-api"))
+			_, err := fmt.Fprintln(a.Out, versionLine())
 			return err
 		},
 	}

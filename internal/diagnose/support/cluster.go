@@ -22,6 +22,9 @@ func (a *Archive) Cluster(f *facts.Snapshot, events []corev1.Event) error {
 		a.Object("management/controlplane.yaml", f.ControlPlane),
 		a.Object("management/machines.yaml", f.Machines),
 		a.Object("management/azuremachines.yaml", inOrder(f.AzureMachines)),
+		a.Object("management/machinedeployments.yaml", f.Deployments),
+		a.Object("management/machinesets.yaml", f.Sets),
+		a.Object("management/machinehealthchecks.yaml", f.HealthChecks),
 		a.Object("management/machinepools.yaml", f.Pools),
 		a.Object("management/azuremachinepools.yaml", inOrder(f.AzurePools)),
 		a.Object("management/azuremachinepoolmachines.yaml", inOrder(f.PoolMachines)),
@@ -29,6 +32,13 @@ func (a *Archive) Cluster(f *facts.Snapshot, events []corev1.Event) error {
 		a.Object("management/events.yaml", events),
 		a.Object("workload/nodes.yaml", inOrder(f.Nodes)),
 		a.Object("workload/pods.yaml", f.Pods),
+		a.Object("workload/deployments.yaml", f.Workloads.Deployments),
+		a.Object("workload/replicasets.yaml", f.Workloads.ReplicaSets),
+		a.Object("workload/statefulsets.yaml", f.Workloads.StatefulSets),
+		a.Object("workload/daemonsets.yaml", f.Workloads.DaemonSets),
+		a.Object("workload/jobs.yaml", f.Workloads.Jobs),
+		a.Object("workload/services.yaml", f.Workloads.Services),
+		a.Object("workload/persistentvolumeclaims.yaml", f.Workloads.Claims),
 		a.Object("workload/warnings.yaml", f.Warnings),
 	)
 	if f.Unreachable != "" {

@@ -1,0 +1,36 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// groups are the headings of the help, with the commands below each. A command that is
+// in none is listed under the last.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"The local plane:", []string{"up", "down", "status", "azure", "calls", "kubectl"}},
+	{"Clusters:", []string{"generate", "get", "wait", "tree", "addons", "adopt", "fetch"}},
+	{"When something is wrong:", []string{"why", "doctor", "timeline", "logs", "support"}},
+	{"On a machine:", []string{"ssh", "rdp", "cp"}},
+	{"Before something is applied:", []string{"lint", "preflight", "images"}},
+	{"More:", nil},
+}
+
+// group puts the commands below their headings.
+func group(root *cobra.Command) {
+	of := map[string]string{}
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range g.commands {
+			of[name] = g.title
+		}
+	}
+	last := groups[len(groups)-1].title
+	for _, c := range root.Commands() {
+		if c.GroupID = of[c.Name()]; c.GroupID == "" {
+			c.GroupID = last
+		}
+	}
+	root.SetHelpCommandGroupID(last)
+	root.SetCompletionCommandGroupID(last)
+}
