@@ -61,9 +61,6 @@ func problemOf(name, value string) string {
 		if n, err := strconv.Atoi(value); err != nil || n < 0 {
 			return "a number of machines is 0 or more"
 		}
-		if n, _ := strconv.Atoi(value); name == "CONTROL_PLANE_MACHINE_COUNT" && n%2 == 0 {
-			return "etcd needs an odd number of control plane machines"
-		}
 	case name == "AZURE_SSH_PUBLIC_KEY":
 		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(value)); err != nil {
 			return "it is no line of authorized_keys, such as ssh-ed25519 AAAA... you@host"

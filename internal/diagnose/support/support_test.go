@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -37,7 +38,9 @@ func planted() *facts.Snapshot {
 	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name = new("data"), "am", "kc"
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 	p.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"--password=" + canary}, Env: []corev1.EnvVar{{Name: "AZURE_CLIENT_SECRET", Value: canary}}}}
-	return &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m}, Pods: []corev1.Pod{p},
+	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
+	d.Spec.Template.Spec = p.Spec
+	return &facts.Snapshot{Workloads: facts.Workloads{Deployments: []appsv1.Deployment{d}}, Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m}, Pods: []corev1.Pod{p},
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Configs: map[string]*bootstrapv1.KubeadmConfig{"kc": kc},
 		Warnings:    []corev1.Event{{Message: "Authorization: Bearer " + canary}},
 		Unreachable: "GET https://x/?sig=" + canary,
@@ -56,7 +59,7 @@ func TestArchiveHoldsNoCanary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sum.Files) != 17 || sum.Redacted < 10 {
+	if len(sum.Files) != 27 || sum.Redacted < 10 {
 		t.Errorf("got %d files, %d values redacted: %v", len(sum.Files), sum.Redacted, sum.Files)
 	}
 	gz, err := gzip.NewReader(&b)
