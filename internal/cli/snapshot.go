@@ -2,12 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/rescue"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/inside"
 	"casement.dev/casement/internal/plane"
@@ -38,6 +45,51 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 		return b.String()
 	})
 	return s, nil
+}
+
+// rulesOf reads the rules and routes of a cluster's virtual network, and notes those that
+// keep machines from the API server.
+func (a *app) rulesOf(ctx context.Context, t target, s *facts.Snapshot) {
+	const what = "security rules and routes of the virtual network"
+	ac := s.AzureCluster
+	if ac == nil {
+		return
+	}
+	azure, err := a.azureOf(ctx, t, ac)
+	if err != nil {
+		s.Unexamined(what, err)
+		return
+	}
+	port := 6443
+	if p := ac.Spec.ControlPlaneEndpoint.Port; p != 0 {
+		port = int(p)
+	}
+	group := cmp.Or(ac.Spec.NetworkSpec.Vnet.ResourceGroup, ac.Spec.ResourceGroup, ac.Name)
+	network := "/subscriptions/" + azure.SubscriptionID() + "/resourceGroups/" + group + "/providers/Microsoft.Network/"
+	for kind, judge := range map[string]func(json.RawMessage) []string{
+		"networkSecurityGroups": func(g json.RawMessage) []string { return facts.ClosedPort(g, port) }, "routeTables": facts.ClosedRoutes,
+	} {
+		for item, err := range azure.List(ctx, network+kind, desired.NetworkAPIVersion) {
+			if err != nil {
+				s.Unexamined(what, err)
+				break
+			}
+			s.Closed = append(s.Closed, judge(item)...)
+		}
+	}
+	slices.Sort(s.Closed)
+}
+
+// azureOf is a client of the Azure that a cluster is in: the local one, or as the user.
+func (a *app) azureOf(ctx context.Context, t target, ac *infrav1.AzureCluster) (*arm.Client, error) {
+	if a.asksPlane(t.kubeconfig) {
+		s, err := plane.NewClient(a.dir).Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.Azure.ARM()
+	}
+	return rescue.Login(ac.Spec.AzureEnvironment, ac.Spec.SubscriptionID)
 }
 
 // clusterObject is a cluster as the object of a command.

@@ -48,6 +48,12 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 			if err != nil {
 				return err
 			}
+			if answer.Cause == "NoRouteToAPI" {
+				a.rulesOf(cmd.Context(), t, snapshot)
+				if answer, err = walk.Object(snapshot, object); err != nil {
+					return err
+				}
+			}
 			if answer.Healthy || answer.Waiting || answer.Step == "node" {
 				a.lookInside(cmd.Context(), t, snapshot, object)
 				if answer, err = walk.Object(snapshot, object); err != nil {

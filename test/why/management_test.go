@@ -177,6 +177,10 @@ func management() []failure {
 		{"forbidden node label", "LabelForbidden", "guest of Machine/md-0", "node-role", boots(`nodes "md-0" is forbidden: is not allowed to modify labels: node-role.kubernetes.io/worker`)},
 		{"node name taken", "NodeNameTaken", "guest of Machine/md-0", "md-0", boots(`a Node with name "md-0" and status "Ready" already exists in the cluster`)},
 		{"no way to the API server", "NoRouteToAPI", "guest of Machine/md-0", "6443", boots(`Get "https://10.0.0.100:6443/api/v1/namespaces/kube-public/configmaps/cluster-info": dial tcp 10.0.0.100:6443: i/o timeout`)},
+		{"foreign rule before the API server", "NetworkRuleDenies", "guest of Machine/md-0", "corp-deny", func(s *scene) {
+			boots(`dial tcp 10.0.0.100:6443: i/o timeout`)(s)
+			s.closed = []string{"security rule corp-deny of demo-controlplane-nsg (Inbound, priority 100) denies port 6443 from *"}
+		}},
 		{"silent boot", "NotRegistered", "Machine/md-0", "", boots("nothing that is known")},
 		{"Cluster API does not know the node", "ProviderIDMismatch", "Node/md-0", "virtualMachines/other", func(s *scene) {
 			s.worker.Status.NodeRef.Name = ""

@@ -99,6 +99,8 @@ type scene struct {
 	events []event
 	// console is the worker's boot log, logs those of containers.
 	console, logs string
+	// closed is what Azure's rules were found to deny.
+	closed []string
 	// asked is what is asked about, the cluster where it is empty.
 	asked string
 }
@@ -324,7 +326,7 @@ func (s *scene) read(t *testing.T, c client.Client) (*facts.Snapshot, facts.Obje
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Taken = f.Taken.Add(old)
+	f.Taken, f.Closed = f.Taken.Add(old), s.closed
 	f.Console = func(m *clusterv1.Machine) string {
 		if m.Name == s.worker.Name {
 			return s.console

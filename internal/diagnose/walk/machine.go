@@ -132,8 +132,7 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 		waiting.Evidence = a.Evidence
 		return waiting
 	}
-	a.Evidence = append(a.Evidence, f.closed()...)
-	return a
+	return f.barred(a)
 }
 
 // registered walks from a VM that runs to its node.

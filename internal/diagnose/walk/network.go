@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,6 +105,15 @@ func (f walker) unanswered(p *corev1.Pod) string {
 	return ""
 }
 
-// closed is what Azure's rules and routes say of a way to the API server that does not
-// lead there.
-func (f walker) closed() []string { return f.Closed }
+// barred turns an answer that something does not reach the API server into one about the
+// rule or route of Azure's network that keeps it from there, where one is known.
+func (f walker) barred(a *Answer) *Answer {
+	if len(f.Closed) == 0 || a.Cause != "NoRouteToAPI" {
+		return a
+	}
+	a.Cause, a.Says = "NetworkRuleDenies", "a rule or route of the virtual network keeps machines from the API server"
+	a.Evidence = append(slices.Clone(f.Closed), a.Evidence...)
+	a.Fix = "remove the rule or route that the evidence names, or let the API server's port pass before it"
+	a.Next = "az network nsg list -o table; az network route-table list -o table"
+	return a
+}

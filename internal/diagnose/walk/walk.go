@@ -190,9 +190,7 @@ func (f walker) reached() *Answer {
 	if f.initializing() {
 		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer", f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
-	a := s.because("APIServerUnreachable", f.Unreachable)
-	a.Evidence = append(a.Evidence, f.closed()...)
-	return a
+	return f.barred(s.because("APIServerUnreachable", f.Unreachable))
 }
 
 // initializing says that the control plane has never answered yet.
