@@ -68,6 +68,9 @@ e2e-faults: build ## Some 40 faults, and what casement why calls each
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/clusterctl -full
 
+e2e-guests: ## sh, bash and the commands of guests against the real dash, bash and jq of this machine; DIFF=1 lists what differs
+	go test -timeout 20m -count=1 -v ./test/guests -real $(if $(DIFF),-differences)
+
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/sdk
 
@@ -105,4 +108,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +31,9 @@ func (m *Machine) AddUser(name, gecos, shell string) (bool, error) {
 		line := fmt.Sprintf("%s:x:%d:%d:%s:%s:%s\n", name, 1000+len(m.Users())-1, 1000+len(m.Users())-1, gecos, home, shell)
 		if err := m.Root.AppendFile("/etc/passwd", []byte(line), 0o644); err != nil {
 			return made, fmt.Errorf("add user %s: %w", name, err)
+		}
+		if err := m.AddGroup(name); err != nil {
+			return made, err
 		}
 	}
 	return made, nil
@@ -49,6 +54,110 @@ func (m *Machine) HasUser(name string) bool {
 	}
 	data, err := m.Root.ReadFile("/etc/passwd")
 	return err == nil && strings.Contains("\n"+string(data), "\n"+name+":")
+}
+
+// Account is a line of /etc/passwd.
+type Account struct {
+	Name        string
+	UID, GID    int
+	Home, Shell string
+}
+
+// Group is a line of /etc/group.
+type Group struct {
+	Name    string
+	GID     int
+	Members []string
+}
+
+// Account returns an account of Linux by its name.
+func (m *Machine) Account(name string) (Account, bool) {
+	for _, f := range m.database("/etc/passwd", 7) {
+		if f[0] == name {
+			uid, _ := strconv.Atoi(f[2])
+			gid, _ := strconv.Atoi(f[3])
+			return Account{f[0], uid, gid, f[5], f[6]}, true
+		}
+	}
+	return Account{}, false
+}
+
+// Groups are the groups of Linux, in the file's order.
+func (m *Machine) Groups() (out []Group) {
+	for _, f := range m.database("/etc/group", 4) {
+		gid, _ := strconv.Atoi(f[2])
+		out = append(out, Group{f[0], gid, strings.FieldsFunc(f[3], func(r rune) bool { return r == ',' })})
+	}
+	return out
+}
+
+// HasGroup says whether a group of Linux exists.
+func (m *Machine) HasGroup(name string) bool {
+	return slices.ContainsFunc(m.Groups(), func(g Group) bool { return g.Name == name })
+}
+
+// GroupsOf are the groups of a user, its own first.
+func (m *Machine) GroupsOf(user string) []Group {
+	account, _ := m.Account(user)
+	own := Group{Name: user, GID: account.GID}
+	var more []Group
+	for _, g := range m.Groups() {
+		switch {
+		case g.GID == account.GID:
+			own = g
+		case slices.Contains(g.Members, user):
+			more = append(more, g)
+		}
+	}
+	return append([]Group{own}, more...)
+}
+
+// AddGroup makes a group of Linux, if it is not there, and adds members to it.
+func (m *Machine) AddGroup(name string, members ...string) error {
+	data, err := m.Root.ReadFile("/etc/group")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("add group %s: %w", name, err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	gid, found := 1000, false
+	for i, line := range lines {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
+		if len(f) != 4 {
+			continue
+		}
+		if n, err := strconv.Atoi(f[2]); err == nil && n >= gid && n < 60000 {
+			gid = n + 1
+		}
+		if f[0] == name {
+			found = true
+			all := strings.FieldsFunc(f[3], func(r rune) bool { return r == ',' })
+			for _, m := range members {
+				if !slices.Contains(all, m) {
+					all = append(all, m)
+				}
+			}
+			f[3] = strings.Join(all, ",")
+			lines[i] = strings.Join(f, ":") + "\n"
+		}
+	}
+	if !found {
+		lines = append(lines, fmt.Sprintf("%s:x:%d:%s\n", name, gid, strings.Join(members, ",")))
+	}
+	return m.Root.WriteFile("/etc/group", []byte(strings.Join(lines, "")), 0o644)
+}
+
+// database is the lines of a file of accounts, in fields.
+func (m *Machine) database(file string, fields int) (rows [][]string) {
+	data, err := m.Root.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), ":"); len(f) == fields {
+			rows = append(rows, f)
+		}
+	}
+	return rows
 }
 
 // AuthorizedKeys is the guest path of a user's SSH keys.

@@ -52,7 +52,8 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 	return dirs, map[string]string{
 		"/etc/os-release":  release,
 		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",
-		"/etc/passwd":      "root:x:0:0:root:/root:/bin/bash\n",
+		"/etc/passwd":      systemAccounts(),
+		"/etc/group":       systemGroups(),
 		"/usr/bin/kubeadm": simulatedProgram,
 		"/usr/bin/kubelet": simulatedProgram,
 		"/usr/bin/kubectl": simulatedProgram,
@@ -61,6 +62,44 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 
 // windowsHosts is the hosts file of a fresh image, which has comments alone.
 const windowsHosts = "# simulated by casement\r\n#\t127.0.0.1       localhost\r\n#\t::1             localhost\r\n"
+
+// systemUsers are accounts and groups that Ubuntu's image has, with their numbers.
+var systemUsers = []struct {
+	name string
+	id   int
+}{
+	{"daemon", 1}, {"bin", 2}, {"sys", 3}, {"games", 60}, {"man", 6}, {"mail", 8}, {"news", 9}, {"proxy", 13}, {"www-data", 33}, {"backup", 34}, {"list", 38},
+	{"systemd-network", 998}, {"systemd-resolve", 992}, {"messagebus", 101}, {"syslog", 103}, {"sshd", 107}, {"nobody", 65534},
+}
+
+// groupsOnly are groups of Ubuntu's image that are no user's own.
+var groupsOnly = []struct {
+	name string
+	id   int
+}{{"adm", 4}, {"tty", 5}, {"disk", 6}, {"dialout", 20}, {"cdrom", 24}, {"floppy", 25}, {"sudo", 27}, {"audio", 29}, {"dip", 30}, {"shadow", 42}, {"video", 44}, {"plugdev", 46}, {"staff", 50}, {"users", 100}, {"netdev", 110}, {"lxd", 111}, {"docker", 999}}
+
+func systemAccounts() string {
+	text := "root:x:0:0:root:/root:/bin/bash\n"
+	for _, u := range systemUsers {
+		text += fmt.Sprintf("%s:x:%d:%d:%s:/nonexistent:/usr/sbin/nologin\n", u.name, u.id, u.id, u.name)
+	}
+	return text
+}
+
+func systemGroups() string {
+	text := "root:x:0:\n"
+	for _, u := range systemUsers {
+		name := u.name
+		if name == "nobody" {
+			name = "nogroup"
+		}
+		text += fmt.Sprintf("%s:x:%d:\n", name, u.id)
+	}
+	for _, g := range groupsOnly {
+		text += fmt.Sprintf("%s:x:%d:\n", g.name, g.id)
+	}
+	return text
+}
 
 func windowsImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{

@@ -54,10 +54,15 @@ func (r *Root) Readlink(p string) (string, error) {
 // confined is a link's target as seen from its folder.
 func confined(folder, target string) (string, error) {
 	if !path.IsAbs(target) {
-		target = path.Join("/", folder, target)
+		return filepath.Rel(path.Join("/", folder), path.Join("/", folder, target))
 	}
-	return filepath.Rel(path.Join("/", folder), path.Clean(target))
+	rel, err := filepath.Rel(path.Join("/", folder), path.Clean(target))
+	return absoluteMark + rel, err
 }
+
+// absoluteMark starts the target of a link that was made with an absolute one: the link
+// on the host's disk must be relative to stay in the tree.
+const absoluteMark = "././"
 
 // physical resolves the links of a path; what does not exist resolves to itself.
 func physical(root *os.Root, rel string) (string, error) {

@@ -60,6 +60,9 @@ type Spec struct {
 	SSHPublicKeys []string
 	Image         Image
 	DataDisks     []DataDisk
+	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
+	// the shell's default.
+	Speed float64
 }
 
 // Image says what the VM's image holds.
@@ -107,6 +110,7 @@ type Machine struct {
 
 	registryOnce sync.Once
 	registry     *Registry
+	marks        marks
 }
 
 // New makes the guest's file tree as its image has it, or takes up what is there.

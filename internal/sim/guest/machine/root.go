@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 var (
@@ -212,7 +214,24 @@ func (r *Root) OpenFile(p string, flag int, perm fs.FileMode) (*os.File, error) 
 		return nil, err
 	}
 	f, err := root.OpenFile(rel, flag, perm)
+	if errors.Is(err, fs.ErrPermission) && !r.windows {
+		f, err = openLocked(root, rel, flag, perm)
+	}
 	return f, rename(err, p)
+}
+
+// openLocked opens a file whose mode keeps the host's user out: in the guest root runs
+// the programs.
+func openLocked(root *os.Root, rel string, flag int, perm fs.FileMode) (*os.File, error) {
+	info, err := root.Stat(rel)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: fs.ErrPermission}
+	}
+	if err := root.Chmod(rel, info.Mode().Perm()|0o600); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(rel, flag, perm)
+	return f, errors.Join(err, root.Chmod(rel, info.Mode().Perm()))
 }
 
 // ReadFile returns a file's content.
@@ -225,6 +244,14 @@ func (r *Root) ReadFile(p string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: p, Err: syscall.EFBIG}
 	}
 	data, err := root.ReadFile(rel)
+	if errors.Is(err, fs.ErrPermission) && !r.windows {
+		f, err := openLocked(root, rel, os.O_RDONLY, 0)
+		if err != nil {
+			return nil, rename(err, p)
+		}
+		defer f.Close()
+		return io.ReadAll(io.LimitReader(f, maxRead))
+	}
 	return data, rename(err, p)
 }
 
@@ -335,6 +362,42 @@ func (r *Root) Chmod(p string, mode fs.FileMode) error {
 		return err
 	}
 	return rename(root.Chmod(rel, mode.Perm()), p)
+}
+
+// Chtimes sets when a file was changed.
+func (r *Root) Chtimes(p string, at time.Time) error {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return err
+	}
+	return rename(root.Chtimes(rel, at, at), p)
+}
+
+// Readlink returns where a symbolic link leads, as it was made.
+func (r *Root) Readlink(p string) (string, error) {
+	root, rel, err := r.locate(p)
+	if err != nil {
+		return "", err
+	}
+	target, err := root.Readlink(rel)
+	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
+		folder, err := physical(root, path.Dir(rel))
+		return path.Join("/", folder, inner), rename(err, p)
+	}
+	return target, rename(err, p)
+}
+
+// Link gives a file a second name.
+func (r *Root) Link(from, to string) error {
+	root, rel, err := r.locate(from)
+	if err != nil {
+		return err
+	}
+	_, relTo, err := r.locate(to)
+	if err != nil {
+		return err
+	}
+	return rename(root.Link(rel, relTo), to)
 }
 
 // rename puts the guest's path for the host's into an error.

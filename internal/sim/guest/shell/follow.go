@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -70,32 +71,18 @@ func readFrom(root *machine.Root, name string, offset int64) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// tail prints the ends of files, or what follows a line: -n 5, -n +1, -5, -f, -F.
-func tail(ctx context.Context, p *Process) int {
-	count, goOn, quiet := "10", false, false
-	var files []string
-	for i := 1; i < len(p.Args); i++ {
-		switch a := p.Args[i]; {
-		case a == "-n" && i+1 < len(p.Args):
-			i++
-			count = p.Args[i]
-		case strings.HasPrefix(a, "--lines="):
-			count = strings.TrimPrefix(a, "--lines=")
-		case a == "-f" || a == "-F" || a == "--follow":
-			goOn = true
-		case a == "-q":
-			quiet = true
-		case len(a) > 1 && a[0] == '-':
-			count = strings.TrimLeft(a, "-n")
-		default:
-			files = append(files, a)
-		}
+// tail prints the ends of files, or what follows a line.
+func tail(ctx context.Context, p *Process, o options) int {
+	files, goOn := o.operands, o.has("f", "F")
+	if o.has("c") {
+		return tailBytes(p, o)
 	}
+	count := cmp.Or(o.value("n"), "10")
 	n, err := strconv.Atoi(strings.TrimPrefix(count, "+"))
 	if err != nil {
 		return p.Fail(1, "tail: invalid number of lines: '%s'", count)
 	}
-	heads, code := len(files) > 1 && !quiet, 0
+	heads, code := (len(files) > 1 || o.has("v")) && !o.has("q"), 0
 	sizes := make([]int64, len(files))
 	for i, f := range orStdin(files) {
 		data, err := p.read(f)
@@ -114,7 +101,7 @@ func tail(ctx context.Context, p *Process) int {
 			skipped := strings.SplitAfter(text, "\n")
 			text = strings.Join(skipped[min(max(n-1, 0), len(skipped)):], "")
 		} else {
-			text = lastLines(text, n)
+			text = lastLines(text, max(n, -n))
 		}
 		p.Printf("%s", text)
 	}
@@ -124,27 +111,29 @@ func tail(ctx context.Context, p *Process) int {
 	return code
 }
 
-// journalctl shows the log of a unit that the guest keeps one of: -u UNIT, -n N,
-// -f and --since @SECONDS; other flags change only the form.
-func journalctl(ctx context.Context, p *Process) int {
-	unit, since, lines, goOn := "", "", "", false
-	for i := 1; i < len(p.Args); i++ {
-		name, value, inline := strings.Cut(p.Args[i], "=")
-		if takes := strings.Contains(" -u --unit -n --lines -S --since -o --output ", " "+name+" "); takes && !inline && i+1 < len(p.Args) {
-			i++
-			value = p.Args[i]
-		}
-		switch name {
-		case "-u", "--unit":
-			unit = strings.TrimSuffix(value, ".service")
-		case "-S", "--since":
-			since = value
-		case "-n", "--lines":
-			lines = value
-		case "-f", "--follow":
-			goOn = true
-		}
+// tailBytes prints the last bytes of files, or those from one on.
+func tailBytes(p *Process, o options) int {
+	count := o.value("c")
+	n, err := strconv.Atoi(strings.TrimPrefix(count, "+"))
+	if err != nil {
+		return p.Fail(1, "tail: invalid number of bytes: '%s'", count)
 	}
+	text, code := p.inputs(o.operands)
+	from := len(text) - max(n, -n)
+	if strings.HasPrefix(count, "+") {
+		from = n - 1
+	}
+	p.Printf("%s", text[min(max(from, 0), len(text)):])
+	return code
+}
+
+// journalctl shows the log of a unit that the guest keeps one of: -u UNIT, -n N,
+// -f and --since @SECONDS; the other flags that it takes change only the form.
+func journalctl(ctx context.Context, p *Process, o options) int {
+	if o.has("k", "r") {
+		return p.Refuse("journalctl -k or -r")
+	}
+	unit, since, lines, goOn := strings.TrimSuffix(o.value("u"), ".service"), o.value("S"), o.value("n"), o.has("f")
 	if unit == "" {
 		return p.Fail(1, "journalctl: this guest is simulated by casement and keeps the logs of units only: name one with -u")
 	}

@@ -315,33 +315,38 @@ func (w *weigher) expansion(p *syntax.ParamExp) int64 {
 
 // nested guards what a command runs as a script: the arguments of eval, a file that is
 // sourced, an action of a trap. What cannot be parsed fails in the interpreter.
-func (s *Shell) nested(ctx context.Context, kept *scripts, args []string) ([]string, error) {
+func (s *Shell) nested(ctx context.Context, run *scriptRun, args []string) ([]string, error) {
 	switch {
 	case args[0] == "shopt" && slices.Contains(args, "expand_aliases"):
 		return []string{"true"}, nil // an alias is not seen before it runs
 	case args[0] == "eval":
-		text, err := s.guarded(ctx, strings.Join(args[1:], " "))
+		text, err := s.guarded(ctx, run, strings.Join(args[1:], " "))
 		return []string{"eval", text}, err
 	case args[0] == "trap" && len(args) > 2 && !strings.HasPrefix(args[1], "-"):
-		text, err := s.guarded(ctx, args[1])
+		text, err := s.guarded(ctx, run, args[1])
 		return slices.Concat([]string{"trap", text}, args[2:]), err
 	case (args[0] == "source" || args[0] == ".") && len(args) > 1:
 		data, err := s.guest.Root.ReadFile(s.guest.Root.Abs(interp.HandlerCtx(ctx).Dir, args[1]))
 		if err != nil || len(data) > maxScript {
 			return args, nil //nolint:nilerr // the interpreter says what is wrong
 		}
-		text, err := s.guarded(ctx, string(data))
-		return slices.Concat([]string{args[0], kept.keep(text)}, args[2:]), err
+		text, err := s.guarded(ctx, run, string(data))
+		return slices.Concat([]string{args[0], run.sourced.keep(text)}, args[2:]), err
 	}
 	return args, nil
 }
 
 // guarded is the text of a script with its guard.
-func (s *Shell) guarded(ctx context.Context, text string) (string, error) {
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+func (s *Shell) guarded(ctx context.Context, run *scriptRun, text string) (string, error) {
+	lang := syntax.LangBash
+	if run.posix && !strings.Contains(text, own) {
+		lang = syntax.LangPOSIX
+	}
+	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return text, nil //nolint:nilerr // it fails in the interpreter, too
 	}
+	s.adapt(file, run)
 	if err := s.guard(ctx, file); err != nil {
 		return "", err
 	}
@@ -371,6 +376,14 @@ func (k *scripts) keep(text string) (name string) {
 	name = fmt.Sprintf("%s/%d", noTemp, k.count)
 	k.texts[name] = text
 	return name
+}
+
+// look returns a text that stays.
+func (k *scripts) look(name string) (string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	text, ok := k.texts[name]
+	return text, ok
 }
 
 func (k *scripts) take(name string) (string, bool) {

@@ -21,6 +21,7 @@ type Interactive struct {
 	sh     *interp.Runner
 	parser *syntax.Parser
 	ps     *powershell.Shell
+	run    *scriptRun
 }
 
 // Interactive starts a shell.
@@ -32,7 +33,8 @@ func (s *Shell) Interactive(o Session) (*Interactive, error) {
 		return i, nil
 	}
 	i.o.Name = "-bash"
-	runner, err := s.runner(i.o)
+	i.run = &scriptRun{}
+	runner, err := s.runner(i.o, i.run)
 	if err != nil {
 		return nil, fmt.Errorf("start a shell: %w", err)
 	}
@@ -78,10 +80,8 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 		fmt.Fprintf(i.o.Stderr, "-bash: %s\n", syntaxError(err))
 		return 2, false
 	}
-	if hasProcessSubstitution(file) {
-		fmt.Fprintf(i.o.Stderr, "-bash: process substitution is not simulated\n")
-		return 2, false
-	}
+	i.shell.adapt(file, i.run)
+	defer i.run.end(i.shell)
 	ctx, leave, err := i.shell.enter(ctx, line)
 	defer leave()
 	if err == nil {

@@ -36,6 +36,8 @@ type limits struct {
 
 type usage struct {
 	calls, written atomic.Int64
+	// skipped is the time that was slept through without waiting.
+	skipped atomic.Int64
 	// factor says that a script replaces parts of variables by others.
 	factor atomic.Bool
 	end    context.CancelCauseFunc

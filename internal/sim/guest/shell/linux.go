@@ -2,38 +2,41 @@ package shell
 
 import (
 	"context"
+	"maps"
 	"path"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// longestSleep bounds what sleeping costs: a guest's waits are for things that
-// have happened already.
-const longestSleep = 20 * time.Millisecond
-
 func linuxCommands() Table {
-	ok := func(context.Context, *Process) int { return 0 }
 	t := Table{
-		"cat": cat, "mkdir": mkdir, "rm": remove, "cp": copyFiles, "mv": move, "ln": link, "ls": list, "touch": touch, "sed": sed, "grep": grep, "tee": tee,
-		"chmod": chmod, "chown": ok, "chgrp": ok, "sleep": sleep, "hostname": hostname, "hostnamectl": hostnamectl, "whoami": whoami, "id": id, "uname": uname,
-		"date": date, "env": env, "which": which, "sudo": sudo, "sh": runSh, "bash": runSh, "dash": runSh, "timeout": timeout, "head": head, "tail": tail, "wc": wc,
-		"seq": seq, "basename": basename, "dirname": dirname, "systemctl": systemctl, "journalctl": journalctl, "ip": ip, "netplan": netplan, "awk": awk, "cut": cut, "tr": tr,
-		"sort": sortLines, "ps": ps, "uptime": uptime, "df": df, "find": find, "readlink": readlink, "cloud-init": cloudInit, "reboot": reboot, "shutdown": reboot, "mktemp": mktemp,
-		"scp": scp, "crictl": crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"),
-		"base64": base64Command, "gunzip": gunzip, "gzip": gunzip,
-		"curl": curl, "wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
+		"sleep": flagged("+", sleep), "timeout": flagged("+ k|kill-after: s|signal: preserve-status foreground v|verbose", timeout),
+		"sudo": flagged("+ E|preserve-env=? n|non-interactive H|set-home u|user: g|group: i|login s|shell S|stdin b|background", sudo),
+		"sh":   runSh, "bash": runSh, "dash": runSh, "awk": flagged("+ F|field-separator: v|assign: f|file:", awkCommand), "mawk": flagged("+ F: v: f:", awkCommand), "gawk": flagged("+ F: v: f:", awkCommand),
+		"tail":       flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),
+		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
+		"crictl":     crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"), "scp": scp,
+		"wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
-	for _, name := range []string{"sync", "modprobe", "sysctl", "swapoff", "swapon", "mount", "umount", "iptables", "ip6tables", "update-ca-certificates", "ufw", "setenforce", "apparmor_parser", "ldconfig", "logger", "udevadm", "timedatectl", "passwd", "chpasswd", "usermod", "mkfs.ext4", "fdisk", "parted", "blkid"} {
+	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
+		maps.Copy(t, more)
+	}
+	for _, name := range onImage {
+		t[name] = func(_ context.Context, p *Process) int { return p.Refuse("%s", p.name()) }
+	}
+	for _, name := range noEffectOnLinux {
 		t[name] = noEffect
 	}
 	return t
 }
 
-// noEffect accepts a command whose effect the guest has no use for, and says so.
-func noEffect(_ context.Context, p *Process) int {
-	return p.Fail(0, "%s: simulated: no effect", p.Args[0])
-}
+// noEffectOnLinux are the programs whose effect no simulated node depends on, and that
+// real boots run: they are accepted, and each is marked.
+var noEffectOnLinux = strings.Fields(`
+	modprobe sysctl swapoff swapon mount umount iptables ip6tables iptables-save iptables-restore nft update-ca-certificates ufw setenforce apparmor_parser ldconfig logger
+	udevadm timedatectl localectl passwd chpasswd usermod useradd adduser groupadd gpasswd userdel groupdel mkfs.ext4 mkfs.xfs fdisk parted blkid partprobe resize2fs
+	growpart tune2fs e2label ethtool systemd-tmpfiles systemd-sysctl update-initramfs wall chage locale-gen dpkg-reconfigure apt-mark loadkeys kill`)
 
 // quiet refuses a program that only a real node can answer for.
 func quiet(name string) Command {
@@ -42,6 +45,7 @@ func quiet(name string) Command {
 			p.Printf("%s simulated (Kubernetes %s, %s %s)\n", name, p.Guest.Image.KubernetesVersion, p.Guest.Image.Runtime, p.Guest.Image.RuntimeVersion)
 			return 0
 		}
+		p.Guest.Refused(name)
 		return p.Fail(1, "%s: this guest is simulated: there is no container runtime in it", name)
 	}
 }
@@ -49,126 +53,168 @@ func quiet(name string) Command {
 // refuseNetwork refuses a download with the code that the program has for it.
 func refuseNetwork(code int) Command {
 	return func(_ context.Context, p *Process) int {
+		p.Guest.Refused("downloads by " + p.name())
 		return p.Fail(code, "%s: this guest is simulated and downloads nothing", p.Args[0])
 	}
 }
 
-// operands splits one-letter and long options from the rest.
-func operands(args []string) (flags string, rest []string) {
-	for i, a := range args {
-		switch {
-		case a == "--":
-			return flags, append(rest, args[i+1:]...)
-		case strings.HasPrefix(a, "--"):
-			flags += " " + a
-		case strings.HasPrefix(a, "-") && a != "-":
-			flags += a[1:]
-		default:
-			rest = append(rest, a)
+// parseWait reads a time of sleep and timeout: a number and s, m, h or d.
+func parseWait(text string) (time.Duration, bool) {
+	unit := time.Second
+	if text != "" {
+		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[len(text)-1]]; ok {
+			unit, text = u, text[:len(text)-1]
 		}
 	}
-	return flags, rest
+	n, err := strconv.ParseFloat(text, 64)
+	return time.Duration(min(n*float64(unit), 1e18)), err == nil && n >= 0
 }
 
-// sleep waits as long as asked for, but not long.
-func sleep(ctx context.Context, p *Process) int {
-	if len(p.Args) < 2 {
+// sleep waits in the guest's time.
+func sleep(ctx context.Context, p *Process, o options) int {
+	if len(o.operands) == 0 {
 		return p.Fail(1, "sleep: missing operand")
 	}
-	d, err := time.ParseDuration(p.Args[1])
-	if err != nil {
-		if d, err = time.ParseDuration(p.Args[1] + "s"); err != nil {
-			return p.Fail(1, "sleep: invalid time interval '%s'", p.Args[1])
+	var all time.Duration
+	for _, a := range o.operands {
+		d, ok := parseWait(a)
+		if a == "infinity" {
+			d, ok = 1<<62, true
 		}
+		if !ok {
+			return p.Fail(1, "sleep: invalid time interval '%s'", a)
+		}
+		all += d
 	}
-	return pause(ctx, p, d)
+	return pause(ctx, p, all)
 }
 
-func pause(ctx context.Context, p *Process, d time.Duration) int {
-	select {
-	case <-ctx.Done():
-		return 143
-	case <-p.Guest.Clock.After(min(d, longestSleep)):
-		return 0
-	}
-}
-
-func timeout(ctx context.Context, p *Process) int {
-	_, args := operands(p.Args[1:])
-	if len(args) < 2 {
+// timeout runs a command that it ends after some of the guest's time.
+func timeout(ctx context.Context, p *Process, o options) int {
+	if len(o.operands) < 2 {
 		return p.Fail(125, "timeout: missing operand")
 	}
-	return p.shell.child(ctx, p, args[1:])
+	d, ok := parseWait(o.operands[0])
+	if !ok {
+		return p.Fail(125, "timeout: invalid time interval '%s'", o.operands[0])
+	}
+	if d == 0 {
+		return p.shell.child(ctx, p, o.operands[1:])
+	}
+	end, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-p.Guest.Clock.After(p.shell.real(d)):
+			cancel(errTimeout)
+		case <-end.Done():
+		}
+	}()
+	code := p.shell.child(end, p, o.operands[1:])
+	if context.Cause(end) == errTimeout {
+		return 124
+	}
+	return code
 }
 
-func sudo(ctx context.Context, p *Process) int {
-	flags, args := operands(p.Args[1:])
-	if len(args) == 0 && strings.ContainsAny(flags, "is") {
-		return p.Fail(1, "sudo: a shell of root's own is not simulated: put sudo before each command")
+func sudo(ctx context.Context, p *Process, o options) int {
+	args := o.operands
+	c := *p
+	c.Env = maps.Clone(p.Env)
+	who := "root"
+	if o.has("u") {
+		who = strings.TrimPrefix(o.value("u"), "#0")
 	}
+	if who != "" && !p.Guest.HasUser(who) {
+		return p.Fail(1, "sudo: unknown user %s", who)
+	}
+	c.Env["USER"], c.Env["LOGNAME"], c.Env["HOME"], c.Env["SUDO_USER"] = who, who, p.Guest.Home(who), p.user()
 	if len(args) == 0 {
+		if o.has("i", "s") {
+			return p.Refuse("sudo with a shell of root's own: put sudo before each command")
+		}
 		return 0
 	}
-	at := slices.Index(p.Args, args[0])
-	return p.shell.child(ctx, p, p.Args[at:])
+	for len(args) > 0 {
+		k, v, ok := strings.Cut(args[0], "=")
+		if !ok {
+			return p.shell.child(ctx, &c, args)
+		}
+		c.Env[k] = v
+		args = args[1:]
+	}
+	return 0
 }
 
 // child runs args with p's streams.
 func (s *Shell) child(ctx context.Context, p *Process, args []string) int {
 	c := *p
 	c.Args = args
-	return s.launch(ctx, &c, "sh: 1")
+	return s.launch(ctx, &c, p.name())
 }
 
-// runSh is sh, dash and bash: -c SCRIPT, a file, or standard input.
+// runSh is sh, dash and bash: -c SCRIPT, a file, or standard input. Options before
+// them are those of set.
 func runSh(ctx context.Context, p *Process) int {
-	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.Args[0]}
+	o := Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir, Name: p.name()}
 	run := p.shell.Sh
 	if path.Base(p.Args[0]) == "bash" {
 		run = p.shell.Bash
 	}
-	args := p.Args[1:]
-	prefix := ""
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+	args, sets, command, fromInput := p.Args[1:], "", false, false
+	for len(args) > 0 && len(args[0]) > 1 && (args[0][0] == '-' || args[0][0] == '+') {
 		flag := args[0]
 		args = args[1:]
-		if strings.Contains(flag, "e") && !strings.HasPrefix(flag, "--") {
-			prefix += "set -e\n"
+		if flag == "--" {
+			break
 		}
-		if strings.HasSuffix(flag, "c") && !strings.HasPrefix(flag, "--") {
-			if len(args) == 0 {
-				return p.Fail(2, "%s: -c: option requires an argument", p.Args[0])
+		if strings.HasPrefix(flag, "--") {
+			if flag != "--login" && flag != "--norc" && flag != "--noprofile" && flag != "--posix" {
+				return p.Refuse("%s %s", p.name(), flag)
 			}
-			if len(args) > 1 {
-				o.Name, o.Args = args[1], args[2:]
+			continue
+		}
+		letters := strings.Map(func(r rune) rune {
+			switch r {
+			case 'c':
+				command = true
+				return -1
+			case 's':
+				fromInput = true
+				return -1
+			case 'l', 'i':
+				return -1
 			}
-			return run(ctx, prefix+args[0], o)
+			return r
+		}, flag[1:])
+		if strings.HasSuffix(letters, "o") && len(args) > 0 {
+			sets += "set " + flag[:1] + letters + " " + args[0] + "\n"
+			args = args[1:]
+		} else if letters != "" {
+			sets += "set " + flag[:1] + letters + "\n"
 		}
 	}
-	if len(args) > 0 {
+	o.Options = sets
+	switch {
+	case command && len(args) == 0:
+		return p.Fail(2, "%s: -c: option requires an argument", p.Args[0])
+	case command:
+		if len(args) > 1 {
+			o.Name, o.Args = args[1], args[2:]
+		}
+		return run(ctx, args[0], o)
+	case len(args) > 0 && !fromInput:
 		data, err := p.Guest.Root.ReadFile(p.Abs(args[0]))
 		if err != nil {
 			return p.Fail(127, "%s: %s: %s", p.Args[0], args[0], reason(err))
 		}
 		o.Name, o.Args = args[0], args[1:]
-		return run(ctx, prefix+string(data), o)
+		return run(ctx, string(data), o)
 	}
 	data, err := p.read("-")
 	if err != nil {
 		return p.failed("-", err)
 	}
-	o.Stdin = nil
-	return run(ctx, prefix+string(data), o)
-}
-
-func which(_ context.Context, p *Process) int {
-	code := 0
-	for _, n := range p.Args[1:] {
-		if p.shell.find(n) == nil {
-			code = 1
-			continue
-		}
-		p.Printf("/usr/bin/%s\n", n)
-	}
-	return code
+	o.Stdin, o.Args = nil, args
+	return run(ctx, string(data), o)
 }

@@ -2,118 +2,342 @@ package shell
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"path"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`)
 
-// curl asks by HTTP in the guest's network: -X, -H, -o, -f, -K - (headers alone); what
-// else it is given has no effect.
+// curlFlags: those behind the last line change nothing that a guest could see: how it
+// talks, how often it tries, what it draws.
+var curlFlags = declare(`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw: data-binary: data-urlencode: json: G|get
+	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url: m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
+	F|form: b|cookie: c|cookie-jar: x|proxy: resolve: unix-socket: oauth2-bearer: v|verbose
+	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
+	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time: no-keepalive stderr: g|globoff q|disable R|remote-time`)
+
+// curlRequest is what a command line of curl asks for.
+type curlRequest struct {
+	method, url string
+	headers     http.Header
+	body        []byte
+	tls         *tls.Config
+}
+
+// curl asks by HTTP in the guest's network.
 func curl(ctx context.Context, p *Process) int {
-	url, out, method, fail := "", "", "", false
-	headers := map[string]string{}
-	header := func(line string) {
-		if k, v, ok := strings.Cut(line, ":"); ok {
-			headers[strings.TrimSpace(k)] = strings.TrimSpace(v)
+	o, unknown := curlFlags.parse(p.Args[1:])
+	if strings.HasSuffix(unknown, ":") {
+		return p.Fail(2, "curl: option %s requires parameter", strings.TrimSuffix(unknown, ":"))
+	}
+	for _, f := range []string{"F", "b", "c", "x", "resolve", "unix-socket", "v", "T"} {
+		if o.has(f) && unknown == "" {
+			unknown = "-" + f
 		}
 	}
-	for i := 1; i < len(p.Args); i++ {
-		value := func() string {
-			if i++; i < len(p.Args) {
-				return p.Args[i]
-			}
-			return ""
+	if unknown != "" {
+		return p.Refuse("curl %s", unknown)
+	}
+	for _, f := range o.values("K") {
+		data, err := p.read(f)
+		if err != nil {
+			return p.Fail(26, "curl: cannot read the configuration")
 		}
-		switch a := p.Args[i]; {
-		case a == "-H" || a == "--header":
-			header(value())
-		case a == "-X" || a == "--request":
-			method = value()
-		case a == "-o" || a == "--output":
-			out = value()
-		case a == "-K" || a == "--config":
-			data, err := p.read(value())
-			if err != nil {
-				return p.Fail(26, "curl: cannot read the configuration")
+		for _, m := range curlSetting.FindAllStringSubmatch(string(data), -1) {
+			known, ok := curlFlags.flags[m[1]]
+			if !ok {
+				return p.Refuse("the line %s in a configuration of curl", m[1])
 			}
-			for _, m := range curlSetting.FindAllStringSubmatch(string(data), -1) {
-				if m[1] == "header" {
-					header(m[2])
+			o.given = append(o.given, given{known.name, m[2]})
+		}
+	}
+	urls := append(o.values("url"), o.operands...)
+	if len(urls) == 0 {
+		return p.Fail(2, "curl: (2) no URL specified")
+	}
+	code := 0
+	for i, u := range urls {
+		out := ""
+		if outs := o.values("o"); i < len(outs) {
+			out = outs[i]
+		}
+		code = p.fetch(ctx, o, u, out)
+	}
+	return code
+}
+
+// fetch asks for one address, and writes the answer to a file or to standard output.
+func (p *Process) fetch(ctx context.Context, o options, address, out string) int {
+	say := func(code int, format string, a ...any) int {
+		if !o.has("s") || o.has("S") {
+			p.Fail(code, "curl: (%d) "+format, append([]any{code}, a...)...)
+		}
+		return code
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	r, code := p.curlRequest(o, address)
+	if code != 0 {
+		return code
+	}
+	if p.shell.web == nil {
+		p.Guest.Refused("downloads by curl")
+		return p.Fail(6, "curl: this guest is simulated and downloads nothing")
+	}
+	if seconds, err := strconv.ParseFloat(o.value("m"), 64); err == nil && seconds > 0 {
+		limited, cancel := context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+		defer cancel()
+		ctx = limited
+	}
+	got, err := p.shell.send(ctx, r, o.has("L"))
+	if err != nil {
+		return say(curlCode(err), "%v", err)
+	}
+	if name := o.value("D"); name != "" {
+		if err := p.Guest.Root.WriteFile(p.Abs(name), []byte(got.head), 0o644); err != nil {
+			return say(23, "%s: %s", name, reason(err))
+		}
+	}
+	failed := got.status >= http.StatusBadRequest && o.has("f", "fail-with-body")
+	if !failed || o.has("fail-with-body") {
+		if o.has("I", "i") {
+			got.body = append([]byte(got.head), got.body...)
+		}
+		if o.has("O") {
+			u, _ := url.Parse(address)
+			if out = path.Base(u.Path); out == "/" || out == "." {
+				return say(23, "Remote file name has no length!")
+			}
+		}
+		if code := p.curlWrite(o, out, got.body, say); code != 0 {
+			return code
+		}
+	}
+	if o.has("w") {
+		text := o.value("w")
+		for name, value := range map[string]string{"http_code": strconv.Itoa(got.status), "response_code": strconv.Itoa(got.status), "content_type": got.kind, "size_download": strconv.Itoa(len(got.body)), "url_effective": address} {
+			text = strings.ReplaceAll(text, "%{"+name+"}", value)
+		}
+		if strings.Contains(text, "%{") {
+			return p.Refuse("curl -w with %s", text[strings.Index(text, "%{"):])
+		}
+		p.Printf("%s", unescape(text))
+	}
+	if failed {
+		return say(22, "The requested URL returned error: %d", got.status)
+	}
+	return 0
+}
+
+func (p *Process) curlWrite(o options, out string, body []byte, say func(int, string, ...any) int) int {
+	if out == "" || out == "-" || p.device(out, body) {
+		if out == "" || out == "-" {
+			_, _ = p.Stdout.Write(body) // a failed write is the reader's affair
+		}
+		return 0
+	}
+	name := p.Abs(out)
+	if dir := o.value("output-dir"); dir != "" {
+		name = p.Guest.Root.Abs(p.Abs(dir), out)
+	}
+	if o.has("create-dirs") {
+		if err := p.makeDir(path.Dir(name), 0o755); err != nil {
+			return say(23, "%s: %s", out, reason(err))
+		}
+	}
+	if err := p.Guest.Root.WriteFile(name, body, p.creates(0o666)); err != nil {
+		return say(23, "%s: %s", out, reason(err))
+	}
+	return 0
+}
+
+// curlCode is the exit code for an error of the network.
+func curlCode(err error) int {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "no such host"):
+		return 6
+	case strings.Contains(text, "certificate"), strings.Contains(text, "x509"):
+		return 60
+	case strings.Contains(text, "deadline exceeded"):
+		return 28
+	}
+	return 7
+}
+
+// curlRequest reads the flags that make the request.
+func (p *Process) curlRequest(o options, address string) (*curlRequest, int) {
+	r := &curlRequest{url: address, method: o.value("X"), headers: http.Header{}}
+	var data []string
+	for _, g := range o.given {
+		text := g.value
+		switch g.name {
+		case "d", "data-ascii", "data-binary", "json":
+			if file, ok := strings.CutPrefix(text, "@"); ok {
+				content, err := p.read(file)
+				if err != nil {
+					return nil, p.Fail(26, "curl: option %s: error encountered when reading a file", g.name)
+				}
+				if text = string(content); g.name == "d" || g.name == "data-ascii" {
+					text = strings.NewReplacer("\r", "", "\n", "").Replace(text)
 				}
 			}
-		case a == "--max-time" || a == "-m" || a == "--connect-timeout" || a == "--retry" || a == "--retry-delay" || a == "--noproxy":
-			value()
-		case strings.HasPrefix(a, "--"):
-			fail = fail || a == "--fail"
-		case strings.HasPrefix(a, "-"):
-			fail = fail || strings.Contains(a, "f")
-		default:
-			url = a
+			data = append(data, text)
+		case "data-raw":
+			data = append(data, text)
+		case "data-urlencode":
+			name, value, ok := strings.Cut(text, "=")
+			if !ok {
+				name, value = "", text
+			}
+			if name != "" {
+				name += "="
+			}
+			data = append(data, name+strings.ReplaceAll(url.QueryEscape(value), "+", "%20"))
+		case "H":
+			if k, v, ok := strings.Cut(text, ":"); ok {
+				r.headers.Set(strings.TrimSpace(k), strings.TrimSpace(v))
+			}
+		case "u":
+			r.headers.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(text)))
+		case "oauth2-bearer":
+			r.headers.Set("Authorization", "Bearer "+text)
+		case "A":
+			r.headers.Set("User-Agent", text)
+		case "e":
+			r.headers.Set("Referer", text)
 		}
 	}
-	got, err := p.shell.ask(ctx, method, url, headers)
-	switch {
-	case err != nil && p.shell.web == nil:
-		return p.Fail(6, "curl: %v", err)
-	case err != nil:
-		return p.Fail(7, "curl: (7) %v", err)
-	case fail && got.status >= http.StatusBadRequest:
-		return p.Fail(22, "curl: (22) The requested URL returned error: %d", got.status)
+	if r.headers.Get("User-Agent") == "" {
+		r.headers.Set("User-Agent", "curl (simulated by casement)")
 	}
-	if out != "" {
-		if err := p.Guest.Root.WriteFile(p.Abs(out), got.body, 0o644); err != nil {
-			return p.Fail(23, "curl: (23) %s: %s", out, reason(err))
+	if len(data) > 0 {
+		r.give(o, strings.Join(data, "&"))
+	}
+	if o.has("I") && r.method == "" {
+		r.method = http.MethodHead
+	}
+	return r, p.curlTLS(o, r)
+}
+
+// give sends data with a request: as its body, or behind the address with -G.
+func (r *curlRequest) give(o options, data string) {
+	if o.has("G") {
+		joint := "?"
+		if strings.Contains(r.url, "?") {
+			joint = "&"
 		}
+		r.url += joint + data
+		return
+	}
+	r.body = []byte(data)
+	if r.method == "" {
+		r.method = http.MethodPost
+	}
+	kind := "application/x-www-form-urlencoded"
+	if o.has("json") {
+		kind = "application/json"
+		r.headers.Set("Accept", kind)
+	}
+	if r.headers.Get("Content-Type") == "" {
+		r.headers.Set("Content-Type", kind)
+	}
+}
+
+// curlTLS reads -k, --cacert, --cert and --key.
+func (p *Process) curlTLS(o options, r *curlRequest) int {
+	if !o.has("k", "cacert", "cert") {
 		return 0
 	}
-	_, _ = p.Stdout.Write(got.body) // a failed write is the reader's affair
+	r.tls = &tls.Config{InsecureSkipVerify: o.has("k")} //nolint:gosec // the script asks for it
+	if file := o.value("cacert"); file != "" {
+		data, err := p.read(file)
+		r.tls.RootCAs = x509.NewCertPool()
+		if err != nil || !r.tls.RootCAs.AppendCertsFromPEM(data) {
+			return p.Fail(77, "curl: (77) error setting certificate file: %s", file)
+		}
+	}
+	if file := o.value("cert"); file != "" {
+		cert, err := p.read(file)
+		key := cert
+		if err == nil && o.has("key") {
+			key, err = p.read(o.value("key"))
+		}
+		pair, err2 := tls.X509KeyPair(cert, key)
+		if err != nil || err2 != nil {
+			return p.Fail(58, "curl: (58) could not load the client certificate %s", file)
+		}
+		r.tls.Certificates = []tls.Certificate{pair}
+	}
 	return 0
 }
 
-// base64Command encodes, and decodes with -d.
-func base64Command(_ context.Context, p *Process) int {
-	flags, files := operands(p.Args[1:])
-	data, err := p.read(orStdin(files)[0])
-	if err != nil {
-		return p.Fail(1, "base64: %s", reason(err))
-	}
-	if !strings.Contains(flags, "d") {
-		p.Printf("%s\n", base64.StdEncoding.EncodeToString(data))
-		return 0
-	}
-	plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(data)), ""))
-	if err != nil {
-		return p.Fail(1, "base64: invalid input")
-	}
-	_, _ = p.Stdout.Write(plain)
-	return 0
+// curlAnswer is what came back.
+type curlAnswer struct {
+	status     int
+	kind, head string
+	body       []byte
 }
 
-// maxUnzipped bounds what a compressed stream may grow to.
-const maxUnzipped = 16 << 20
+// maxRedirects is how many redirections curl -L follows.
+const maxRedirects = 50
 
-// gunzip undoes gzip, from its input to its output.
-func gunzip(_ context.Context, p *Process) int {
-	flags, _ := operands(p.Args[1:])
-	if p.Args[0] == "gzip" && !strings.Contains(flags, "d") {
-		return p.Fail(1, "gzip: only -d is simulated")
+// send asks, and asks again where the answer leads.
+func (s *Shell) send(ctx context.Context, r *curlRequest, follow bool) (*curlAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	web := s.web
+	if r.tls != nil {
+		if t, ok := web.(interface {
+			WithTLS(*tls.Config) http.RoundTripper
+		}); ok {
+			web = t.WithTLS(r.tls)
+		}
 	}
-	data, err := p.read("-")
-	if err != nil {
-		return p.Fail(1, "gzip: %s", reason(err))
+	for range maxRedirects {
+		req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
+		if err != nil {
+			return nil, err
+		}
+		req.Header = r.headers.Clone()
+		if host := req.Header.Get("Host"); host != "" {
+			req.Host = host
+		}
+		resp, err := web.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if next := resp.Header.Get("Location"); follow && next != "" && resp.StatusCode/100 == 3 {
+			to, err := req.URL.Parse(next)
+			if err != nil {
+				return nil, err
+			}
+			if r.url = to.String(); resp.StatusCode == http.StatusSeeOther {
+				r.method, r.body = "", nil
+			}
+			continue
+		}
+		var head strings.Builder
+		fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", resp.StatusCode, http.StatusText(resp.StatusCode))
+		_ = resp.Header.Write(&head) // a builder takes all
+		return &curlAnswer{resp.StatusCode, resp.Header.Get("Content-Type"), head.String() + "\r\n", body}, nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return p.Fail(1, "gzip: stdin: not in gzip format")
-	}
-	if _, err := io.Copy(p.Stdout, io.LimitReader(z, maxUnzipped)); err != nil {
-		return p.Fail(1, "gzip: stdin: unexpected end of file")
-	}
-	return 0
+	return nil, fmt.Errorf("maximum (%d) redirects followed", maxRedirects)
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -40,7 +42,15 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 		return 126
 	}
 	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	runner, err := s.runner(o)
+	run := &scriptRun{posix: lang == syntax.LangPOSIX}
+	defer run.end(s)
+	runner, err := s.runner(o, run)
+	if err == nil && o.Options != "" {
+		err = execute(ctx, runner, o.Options)
+	}
+	if status, ok := interp.IsExitStatus(err); ok {
+		return int(status)
+	}
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
 		return 2
@@ -54,12 +64,11 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 			complaint = syntaxError(err)
 			break
 		}
-		if hasProcessSubstitution(stmt) {
-			complaint = "process substitution is not simulated"
-			break
-		}
 		file.Stmts = append(file.Stmts, stmt)
 	}
+	run.main = true
+	s.adapt(file, run)
+	run.main = false
 	err = s.guard(ctx, file)
 	if err == nil {
 		err = s.begins(ctx, o)
@@ -94,33 +103,29 @@ func syntaxError(err error) string {
 	return "Syntax error"
 }
 
-// hasProcessSubstitution finds <( ), for which the interpreter would make pipes
-// in the real machine's temporary directory.
-func hasProcessSubstitution(n syntax.Node) bool {
-	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
-		if _, ok := n.(*syntax.ProcSubst); ok {
-			found = true
-		}
-		return !found
-	})
-	return found
+// execute runs a line of the simulator's own.
+func execute(ctx context.Context, r *interp.Runner, text string) error {
+	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx, file)
 }
 
-func (s *Shell) runner(o Session) (*interp.Runner, error) {
-	env := []string{"TMPDIR=" + noTemp}
+func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
+	env := append(s.shellVariables(o, run.posix), "TMPDIR="+noTemp)
 	for k, v := range o.Env {
 		if k != "TMPDIR" {
 			env = append(env, k+"="+v)
 		}
 	}
-	sourced := &scripts{}
+	var r *interp.Runner
 	r, err := interp.New(
 		interp.Env(expand.ListEnviron(env...)),
 		interp.StdIO(o.Stdin, o.Stdout, o.Stderr),
 		interp.Params(append([]string{"--"}, o.Args...)...),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
-			return func(ctx context.Context, args []string) error { return s.execute(ctx, o.Name, args) }
+			return func(ctx context.Context, args []string) error { return s.execute(ctx, o.Name, run.posix, args) }
 		}),
 		interp.CallHandler(func(ctx context.Context, args []string) ([]string, error) {
 			if err := s.counted(ctx); err != nil {
@@ -129,14 +134,13 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 			if err := s.measure(ctx, args); err != nil {
 				return nil, err
 			}
-			args, err := s.nested(ctx, sourced, args)
-			if err != nil {
-				return nil, err
-			}
-			return call(ctx, args)
+			return s.nested(ctx, run, s.call(ctx, r, run.posix, args))
 		}),
 		interp.OpenHandler(func(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
-			if text, ok := sourced.take(p); ok {
+			if strings.HasPrefix(p, outPath) {
+				return s.openSink(ctx, run, p)
+			}
+			if text, ok := run.sourced.take(p); ok {
 				return script{strings.NewReader(text)}, nil
 			}
 			return s.open(ctx, p, flag, perm)
@@ -169,41 +173,40 @@ func (s *Shell) runner(o Session) (*interp.Runner, error) {
 const noTemp = "/dev/null/none"
 
 // forget hides noTemp from scripts.
-func forget(r *interp.Runner) error {
-	file, err := syntax.NewParser().Parse(strings.NewReader("unset TMPDIR"), "")
-	if err != nil {
-		return err
+func forget(r *interp.Runner) error { return execute(context.Background(), r, "unset TMPDIR") }
+
+// shellVariables are those that a shell sets for itself.
+func (s *Shell) shellVariables(o Session, posix bool) []string {
+	uid := "0"
+	if account, ok := s.guest.Account(o.Env["USER"]); ok {
+		uid = strconv.Itoa(account.UID)
 	}
-	return r.Run(context.Background(), file)
+	vars := []string{"UID=" + uid, "EUID=" + uid, "GID=" + uid}
+	if posix {
+		return vars
+	}
+	return append(vars, "BASH=/bin/bash", "BASH_VERSION=5.2.21(1)-release", "OSTYPE=linux-gnu", "HOSTTYPE=x86_64", "MACHTYPE=x86_64-pc-linux-gnu", "BASH_SOURCE="+o.Name)
 }
 
-// call turns the builtins that would look at the real machine's files into
-// commands of ours.
-func call(_ context.Context, args []string) ([]string, error) {
-	switch {
-	case args[0] == "command" && len(args) > 1 && (args[1] == "-v" || args[1] == "-V"):
-		return append([]string{"which"}, args[2:]...), nil
-	case args[0] == "type" || args[0] == "hash":
-		return append([]string{"which"}, args[1:]...), nil
-	case args[0] == "pwd":
-		return args[:1], nil
-	case args[0] == "logout", args[0] == "times", args[0] == "ulimit":
-		return []string{"true"}, nil
-	}
-	return args, nil
-}
+// ownVariables are no part of the environment of programs.
+var ownVariables = strings.Fields("UID EUID GID BASH BASH_VERSION OSTYPE HOSTTYPE MACHTYPE BASH_SOURCE")
 
 func (s *Shell) open(ctx context.Context, p string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
 	h := interp.HandlerCtx(ctx)
 	switch p = s.guest.Root.Abs(h.Dir, p); p {
 	case "/dev/null":
 		return device{}, nil
+	case "/dev/stdin":
+		return input{h.Stdin}, nil
 	case "/dev/stdout", "/dev/console", "/dev/tty", "/dev/kmsg":
 		return device{h.Stdout}, nil
 	case "/dev/stderr":
 		return device{h.Stderr}, nil
 	}
-	f, err := s.guest.Root.OpenFile(p, flag, perm|0o600)
+	if flag&os.O_CREATE != 0 {
+		perm = 0o666 &^ umaskOf(h.Env.Get(umaskName).String())
+	}
+	f, err := s.guest.Root.OpenFile(p, flag, perm)
 	if err != nil {
 		op := "cannot open"
 		if flag&os.O_CREATE != 0 {
@@ -229,10 +232,17 @@ func (d device) Write(b []byte) (int, error) {
 	return d.w.Write(b)
 }
 
+// input is standard input as a file.
+type input struct{ io.Reader }
+
+func (input) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+func (input) Close() error              { return nil }
+
 // execute runs what is no builtin: a command of the table or a script file.
-func (s *Shell) execute(ctx context.Context, shell string, args []string) error {
+func (s *Shell) execute(ctx context.Context, shell string, posix bool, args []string) error {
 	h := interp.HandlerCtx(ctx)
-	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env)}
+	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env), posix: posix}
+	p.isSet = func(name string) bool { return h.Env.Get(name).IsSet() }
 	return status(s.launch(ctx, p, fmt.Sprintf("%s: %d", shell, h.Pos.Line())))
 }
 
@@ -246,7 +256,7 @@ func status(code int) error {
 func exported(env expand.Environ) map[string]string {
 	out := map[string]string{}
 	for name, v := range env.Each {
-		if v.Exported && v.Kind == expand.String {
+		if v.Exported && v.Kind == expand.String && v.IsSet() && env.Get(name).IsSet() && v.Str != noTemp && !slices.Contains(ownVariables, name) {
 			out[name] = v.Str
 		}
 	}
@@ -314,6 +324,5 @@ func (s *Shell) script(ctx context.Context, p *Process, name string, args []stri
 	case "bash":
 		return s.Bash(ctx, string(data), o)
 	}
-	p.Printf("simulated: not executed: a script for %s\n", interpreter)
-	return 0
+	return p.Refuse("a script for %s", interpreter)
 }

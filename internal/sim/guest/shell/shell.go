@@ -7,6 +7,7 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"casement.dev/casement/internal/sim/guest/machine"
 )
@@ -31,7 +33,16 @@ type Process struct {
 	Guest *machine.Machine
 
 	shell *Shell
+	// posix is set for what dash runs, which differs from bash's builtins.
+	posix bool
+	// isSet tells whether the shell that runs the process has a variable.
+	isSet func(name string) bool
+	// skipped is the time that the run slept through without waiting.
+	skipped *atomic.Int64
 }
+
+// bash says whether the shell that runs the process is bash.
+func (p *Process) bash() bool { return !p.posix }
 
 // Abs makes a guest path absolute against the process's directory.
 func (p *Process) Abs(name string) string { return p.Guest.Root.Abs(p.Dir, name) }
@@ -70,6 +81,8 @@ type Session struct {
 	// Name is how the script names itself in errors; Args are its arguments.
 	Name string
 	Args []string
+	// Options are commands of a shell that come before the script, such as set -e.
+	Options string
 	// User is who runs it; root or SYSTEM when empty.
 	User string
 	// Echo starts a batch with echo off.
@@ -81,6 +94,8 @@ type Shell struct {
 	guest    *machine.Machine
 	commands Table
 	web      http.RoundTripper
+	// speed is how many seconds of the guest's waits pass in one real second.
+	speed float64
 }
 
 // New returns a shell whose commands are those that the guest's image has and, in
@@ -92,7 +107,7 @@ func New(m *machine.Machine, host Table, web http.RoundTripper) *Shell {
 		table = windowsCommands(m.Image)
 	}
 	maps.Copy(table, host)
-	return &Shell{guest: m, commands: table, web: web}
+	return &Shell{guest: m, commands: table, web: web, speed: cmp.Or(m.Speed, defaultSpeed)}
 }
 
 // complete fills in what a session leaves out.
@@ -128,11 +143,8 @@ func (s *Shell) complete(o Session) Session {
 		}
 		maps.Copy(env, map[string]string{
 			"HOME": s.guest.Home(user), "USER": user, "LOGNAME": user, "HOSTNAME": s.guest.Hostname(), "SHELL": "/bin/bash", "LANG": "C.UTF-8",
-			"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "UID": "0", "EUID": "0", "GID": "0",
+			"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		})
-		if user != "root" {
-			env["UID"], env["EUID"], env["GID"] = "1000", "1000", "1000"
-		}
 		if o.Dir == "" {
 			o.Dir = "/"
 		}
@@ -170,6 +182,15 @@ func (s *Shell) Exec(ctx context.Context, argv []string, o Session) (code int, f
 // find returns the command that args[0] names: by name, by the path of a program
 // of the image, or nil.
 func (s *Shell) find(name string) Command {
+	if !s.guest.IsWindows() {
+		if c := s.commands[name]; c != nil {
+			return c
+		}
+		if c := s.commands[strings.TrimPrefix(name, own)]; c != nil {
+			return c
+		}
+		return s.commands[path.Base(name)]
+	}
 	base := strings.ToLower(path.Base(strings.ReplaceAll(name, `\`, "/")))
 	base = strings.TrimSuffix(base, ".exe")
 	return s.commands[base]
@@ -177,7 +198,7 @@ func (s *Shell) find(name string) Command {
 
 // start runs a command of the table.
 func (s *Shell) start(ctx context.Context, c Command, p *Process) int {
-	p.shell, p.Guest = s, s.guest
+	p.shell, p.Guest, p.skipped = s, s.guest, skippedTime(ctx)
 	if err := s.counted(ctx); err != nil {
 		return p.Fail(137, "%s: %v", p.Args[0], err)
 	}

@@ -1,0 +1,409 @@
+package awk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+func (r *run) eval(n *node) value {
+	r.step()
+	switch n.op {
+	case "number":
+		return numberOf(n.num)
+	case "text":
+		return textOf(n.text)
+	case "pattern":
+		return truth(r.compile(n.text).MatchString(r.record))
+	case "name":
+		return r.get(n.text)
+	case "group":
+		v := r.eval(n.parts[0])
+		return v
+	case "field":
+		return r.field(int(r.number(r.eval(n.parts[0]))))
+	case "index":
+		return r.array(n.text)[r.subscript(n.parts)]
+	case "call":
+		return r.call(n)
+	case "?":
+		if r.isTrue(r.eval(n.parts[0])) {
+			return r.eval(n.parts[1])
+		}
+		return r.eval(n.parts[2])
+	case "&&":
+		return truth(r.isTrue(r.eval(n.parts[0])) && r.isTrue(r.eval(n.parts[1])))
+	case "||":
+		return truth(r.isTrue(r.eval(n.parts[0])) || r.isTrue(r.eval(n.parts[1])))
+	case "in":
+		key := ""
+		if n.parts[0].op == "list" {
+			key = r.subscript(n.parts[0].parts)
+		} else {
+			key = r.text(r.eval(n.parts[0]))
+		}
+		_, ok := r.array(n.parts[1].text)[key]
+		return truth(ok)
+	case "~", "!~":
+		return truth(r.pattern(n.parts[1]).MatchString(r.text(r.eval(n.parts[0]))) == (n.op == "~"))
+	case "assign":
+		v := r.eval(n.parts[1])
+		if n.text != "" {
+			v = numberOf(arithmetic(n.text, r.number(r.eval(n.parts[0])), r.number(v)))
+		}
+		return r.assign(n.parts[0], v)
+	case "pre++", "pre--", "post++", "post--":
+		old := r.number(r.eval(n.parts[0]))
+		changed := old + 1
+		if strings.HasSuffix(n.op, "--") {
+			changed = old - 1
+		}
+		r.assign(n.parts[0], numberOf(changed))
+		if strings.HasPrefix(n.op, "pre") {
+			return numberOf(changed)
+		}
+		return numberOf(old)
+	case "unary!":
+		return truth(!r.isTrue(r.eval(n.parts[0])))
+	case "unary-":
+		return numberOf(-r.number(r.eval(n.parts[0])))
+	case "unary+":
+		return numberOf(r.number(r.eval(n.parts[0])))
+	case "concat":
+		a, b := r.text(r.eval(n.parts[0])), r.text(r.eval(n.parts[1]))
+		if len(a)+len(b) > maxText {
+			panic(problem{errors.New("a text is too large (a bound of the simulation)")})
+		}
+		return textOf(a + b)
+	case "<", "<=", "==", "!=", ">", ">=":
+		return truth(r.compared(n))
+	case "list":
+		panic(problem{errors.New("a list where a value is expected")})
+	}
+	return numberOf(arithmetic(n.op, r.number(r.eval(n.parts[0])), r.number(r.eval(n.parts[1]))))
+}
+
+func arithmetic(op string, a, b float64) float64 {
+	switch op {
+	case "+":
+		return a + b
+	case "-":
+		return a - b
+	case "*":
+		return a * b
+	case "^", "**":
+		return math.Pow(a, b)
+	}
+	if b == 0 {
+		panic(problem{errors.New("division by zero")})
+	}
+	if op == "%" {
+		return math.Mod(a, b)
+	}
+	return a / b
+}
+
+func (r *run) field(i int) value {
+	switch {
+	case i < 0:
+		panic(problem{fmt.Errorf("attempt to access field %d", i)})
+	case i == 0:
+		return inputOf(r.record)
+	case i > len(r.fields):
+		return value{may: true}
+	}
+	return inputOf(r.fields[i-1])
+}
+
+func (r *run) compared(n *node) bool {
+	a, b := r.eval(n.parts[0]), r.eval(n.parts[1])
+	c := 0
+	unset := func(v value) bool { return v.may && v.s == "" }
+	if (r.numeric(a) || unset(a)) && (r.numeric(b) || unset(b)) && !(unset(a) && unset(b)) {
+		x, y := r.number(a), r.number(b)
+		switch {
+		case x < y:
+			c = -1
+		case x > y:
+			c = 1
+		}
+	} else {
+		c = strings.Compare(r.text(a), r.text(b))
+	}
+	switch n.op {
+	case "<":
+		return c < 0
+	case "<=":
+		return c <= 0
+	case "==":
+		return c == 0
+	case "!=":
+		return c != 0
+	case ">":
+		return c > 0
+	}
+	return c >= 0
+}
+
+type matching interface {
+	MatchString(string) bool
+	FindStringIndex(string) []int
+	FindAllStringIndex(string, int) [][]int
+	Split(string, int) []string
+}
+
+// pattern is what stands for a regular expression: itself, or a text that holds one.
+func (r *run) pattern(n *node) matching {
+	if n.op == "pattern" {
+		return r.compile(n.text)
+	}
+	return r.compile(r.text(r.eval(n)))
+}
+
+func (r *run) call(n *node) value {
+	if d, ok := r.functions[n.text]; ok {
+		return r.callOwn(d, n.parts)
+	}
+	arg := func(i int) string {
+		if i < len(n.parts) {
+			return r.text(r.eval(n.parts[i]))
+		}
+		return ""
+	}
+	num := func(i int) float64 {
+		if i < len(n.parts) {
+			return r.number(r.eval(n.parts[i]))
+		}
+		return 0
+	}
+	switch n.text {
+	case "length":
+		if len(n.parts) == 0 {
+			return numberOf(float64(utf8.RuneCountInString(r.record)))
+		}
+		if p := n.parts[0]; p.op == "name" && r.arrays[p.text] != nil {
+			return numberOf(float64(len(r.array(p.text))))
+		}
+		return numberOf(float64(utf8.RuneCountInString(arg(0))))
+	case "substr":
+		return r.substr(n, arg(0))
+	case "index":
+		s := arg(0)
+		i := strings.Index(s, arg(1))
+		if i < 0 {
+			return numberOf(0)
+		}
+		return numberOf(float64(utf8.RuneCountInString(s[:i]) + 1))
+	case "split":
+		return r.split(n, arg(0))
+	case "sub", "gsub":
+		return r.replace(n)
+	case "match":
+		s := arg(0)
+		m := r.pattern(n.parts[1]).FindStringIndex(s)
+		start, length := 0, -1
+		if m != nil {
+			start, length = utf8.RuneCountInString(s[:m[0]])+1, utf8.RuneCountInString(s[m[0]:m[1]])
+		}
+		r.vars["RSTART"], r.vars["RLENGTH"] = numberOf(float64(start)), numberOf(float64(length))
+		return numberOf(float64(start))
+	case "sprintf":
+		var args []value
+		for _, p := range n.parts[1:] {
+			args = append(args, r.eval(p))
+		}
+		return textOf(r.format(arg(0), args))
+	case "toupper":
+		return textOf(strings.ToUpper(arg(0)))
+	case "tolower":
+		return textOf(strings.ToLower(arg(0)))
+	case "int":
+		return numberOf(math.Trunc(num(0)))
+	case "sqrt":
+		return numberOf(math.Sqrt(num(0)))
+	case "exp":
+		return numberOf(math.Exp(num(0)))
+	case "log":
+		return numberOf(math.Log(num(0)))
+	case "sin":
+		return numberOf(math.Sin(num(0)))
+	case "cos":
+		return numberOf(math.Cos(num(0)))
+	case "atan2":
+		return numberOf(math.Atan2(num(0), num(1)))
+	case "close", "fflush":
+		return numberOf(0)
+	}
+	panic(problem{Unsupported("the function " + n.text)})
+}
+
+func (r *run) substr(n *node, s string) value {
+	letters := []rune(s)
+	from := math.Round(r.number(r.eval(n.parts[1])))
+	to := float64(len(letters)) + 1
+	if len(n.parts) > 2 {
+		to = from + math.Round(r.number(r.eval(n.parts[2])))
+	}
+	from, to = max(from, 1), min(to, float64(len(letters))+1)
+	if from >= to || math.IsNaN(from) || math.IsNaN(to) {
+		return textOf("")
+	}
+	return textOf(string(letters[int(from)-1 : int(to)-1]))
+}
+
+func (r *run) split(n *node, s string) value {
+	into := r.array(n.parts[1].text)
+	clear(into)
+	var parts []string
+	switch {
+	case len(n.parts) < 3:
+		parts = r.splitFields(s, r.text(r.vars["FS"]))
+	case n.parts[2].op == "pattern":
+		if s != "" {
+			parts = r.compile(n.parts[2].text).Split(s, -1)
+		}
+	default:
+		parts = r.splitFields(s, r.text(r.eval(n.parts[2])))
+	}
+	for i, p := range parts {
+		into[fmt.Sprint(i+1)] = inputOf(p)
+	}
+	return numberOf(float64(len(parts)))
+}
+
+func (r *run) replace(n *node) value {
+	if len(n.parts) < 2 {
+		panic(problem{errors.New("sub and gsub take two arguments or three")})
+	}
+	target := &node{op: "field", parts: []*node{{op: "number"}}}
+	if len(n.parts) > 2 {
+		target = n.parts[2]
+	}
+	re, with := r.pattern(n.parts[0]), r.text(r.eval(n.parts[1]))
+	s := r.text(r.eval(target))
+	most := -1
+	if n.text == "sub" {
+		most = 1
+	}
+	var b strings.Builder
+	from := 0
+	found := re.FindAllStringIndex(s, most)
+	for _, m := range found {
+		b.WriteString(s[from:m[0]])
+		for i := 0; i < len(with); i++ {
+			switch {
+			case with[i] == '\\' && i+1 < len(with) && (with[i+1] == '&' || with[i+1] == '\\'):
+				i++
+				b.WriteByte(with[i])
+			case with[i] == '&':
+				b.WriteString(s[m[0]:m[1]])
+			default:
+				b.WriteByte(with[i])
+			}
+		}
+		from = m[1]
+		if b.Len() > maxText {
+			panic(problem{errors.New("a text is too large (a bound of the simulation)")})
+		}
+	}
+	if len(found) > 0 {
+		b.WriteString(s[from:])
+		r.assign(target, textOf(b.String()))
+	}
+	return numberOf(float64(len(found)))
+}
+
+func (r *run) callOwn(d *definition, args []*node) value {
+	if len(r.frames) >= maxCalls {
+		panic(problem{errors.New("functions call each other too deep (a bound of the simulation)")})
+	}
+	f := &frame{vars: map[string]value{}, arrays: map[string]map[string]value{}, locals: map[string]bool{}}
+	for i, name := range d.params {
+		f.locals[name] = true
+		if i >= len(args) {
+			continue
+		}
+		if a := args[i]; a.op == "name" && r.isArray(a.text) {
+			f.arrays[name] = r.array(a.text)
+			continue
+		}
+		f.vars[name] = r.eval(args[i])
+	}
+	r.frames = append(r.frames, f)
+	r.result = value{}
+	flow := r.statement(d.body)
+	r.frames = r.frames[:len(r.frames)-1]
+	if flow == exits {
+		panic(problem{Unsupported("exit in a function")})
+	}
+	return r.result
+}
+
+func (r *run) isArray(name string) bool {
+	if f := r.frameOf(name); f != nil {
+		return f.arrays[name] != nil
+	}
+	return r.arrays[name] != nil
+}
+
+// format is printf's.
+func (r *run) format(format string, args []value) string {
+	var b strings.Builder
+	next := func() value {
+		if len(args) == 0 {
+			return value{}
+		}
+		v := args[0]
+		args = args[1:]
+		return v
+	}
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			b.WriteByte(format[i])
+			continue
+		}
+		j := i + 1
+		for j < len(format) && strings.IndexByte("-+ 0#123456789.*", format[j]) >= 0 {
+			j++
+		}
+		if j == len(format) {
+			b.WriteString(format[i:])
+			break
+		}
+		spec := format[i:j]
+		for strings.Contains(spec, "*") {
+			spec = strings.Replace(spec, "*", fmt.Sprint(int(r.number(next()))), 1)
+		}
+		if len(strings.Trim(spec, "%-+ 0#")) > 6 {
+			panic(problem{Unsupported("so wide a format")})
+		}
+		switch c := format[j]; c {
+		case '%':
+			b.WriteByte('%')
+		case 'd', 'i':
+			fmt.Fprintf(&b, spec+"d", int64(r.number(next())))
+		case 'o', 'x', 'X', 'u':
+			if c == 'u' {
+				c = 'd'
+			}
+			fmt.Fprintf(&b, spec+string(rune(c)), uint64(int64(r.number(next()))))
+		case 'f', 'F', 'e', 'E', 'g', 'G':
+			fmt.Fprintf(&b, spec+string(rune(c)), r.number(next()))
+		case 's':
+			fmt.Fprintf(&b, spec+"s", r.text(next()))
+		case 'c':
+			if v := next(); v.num {
+				b.WriteRune(rune(int(v.n)))
+			} else if s := r.text(v); s != "" {
+				letter, _ := utf8.DecodeRuneInString(s)
+				b.WriteRune(letter)
+			}
+		default:
+			b.WriteString(format[i : j+1])
+		}
+		i = j
+	}
+	return b.String()
+}

@@ -1,0 +1,520 @@
+package awk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/regex"
+)
+
+// Bounds of one run.
+const (
+	maxSteps = 3_000_000
+	maxText  = 16 << 20
+	maxCalls = 200
+	maxField = 10_000
+)
+
+// Output writes what print sends elsewhere than to standard output: to a file, with
+// append or anew. It is nil where nothing may be written.
+type Output func(name, text string, appended bool) error
+
+// Input is a file that the program reads.
+type Input struct {
+	Name, Text string
+	// Assign is a variable that is set before the next file is read, with Text.
+	Assign string
+}
+
+// value is a string, a number, or a field that may be either.
+type value struct {
+	s   string
+	n   float64
+	num bool // a number
+	may bool // a text of the input, which is a number where it looks like one
+}
+
+func numberOf(n float64) value { return value{n: n, num: true} }
+func textOf(s string) value    { return value{s: s} }
+func inputOf(s string) value   { return value{s: s, may: true} }
+
+func truth(b bool) value {
+	if b {
+		return numberOf(1)
+	}
+	return numberOf(0)
+}
+
+type flow int
+
+const (
+	goesOn flow = iota
+	breaks
+	continues
+	nexts
+	exits
+	returns
+)
+
+// frame are the variables of a function that runs.
+type frame struct {
+	vars   map[string]value
+	arrays map[string]map[string]value
+	locals map[string]bool
+}
+
+type run struct {
+	*Program
+	vars     map[string]value
+	arrays   map[string]map[string]value
+	frames   []*frame
+	record   string
+	fields   []string
+	patterns map[string]*regexp.Regexp
+	out      io.Writer
+	write    Output
+	opened   map[string]bool
+	steps    int
+	exit     int
+	result   value
+}
+
+// problem ends a run.
+type problem struct{ err error }
+
+// Run runs a program and returns its exit code. vars are set before BEGIN.
+func (p *Program) Run(vars map[string]string, inputs func() (Input, bool), out io.Writer, write Output) (code int, err error) {
+	r := &run{Program: p, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"), "RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
+		arrays: map[string]map[string]value{}, patterns: map[string]*regexp.Regexp{}, out: out, write: write, opened: map[string]bool{}}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case problem:
+			code, err = 2, e.err
+		default:
+			panic(e)
+		}
+	}()
+	for k, v := range vars {
+		r.vars[k] = inputOf(v)
+	}
+	for _, b := range p.begin {
+		if r.statement(b) == exits {
+			return r.exit, nil
+		}
+	}
+	if len(p.rules) > 0 || len(p.end) > 0 {
+		if r.records(inputs) {
+			return r.finish(), nil
+		}
+	}
+	return r.finish(), nil
+}
+
+// finish runs END, also after exit.
+func (r *run) finish() int {
+	for _, b := range r.end {
+		if r.statement(b) == exits {
+			break
+		}
+	}
+	return r.exit
+}
+
+// records reads the inputs. It reports whether the program has ended by exit.
+func (r *run) records(inputs func() (Input, bool)) bool {
+	total := 0
+	for {
+		in, ok := inputs()
+		if !ok {
+			return false
+		}
+		if in.Assign != "" {
+			r.vars[in.Assign] = inputOf(in.Text)
+			continue
+		}
+		r.vars["FILENAME"] = textOf(in.Name)
+		for i, rec := range split(in.Text, r.text(r.vars["RS"])) {
+			total++
+			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i+1))
+			r.setRecord(rec)
+			if r.rulesOn() == exits {
+				return true
+			}
+		}
+	}
+}
+
+// split takes a text apart into records.
+func split(text, sep string) []string {
+	switch {
+	case text == "":
+		return nil
+	case sep == "":
+		var out []string
+		for part := range strings.SplitSeq(text, "\n\n") {
+			if part = strings.Trim(part, "\n"); part != "" {
+				out = append(out, part)
+			}
+		}
+		return out
+	case len(sep) > 1:
+		panic(problem{Unsupported("RS of more than one letter")})
+	}
+	return strings.Split(strings.TrimSuffix(text, sep), sep)
+}
+
+func (r *run) rulesOn() flow {
+	for _, rl := range r.rules {
+		if !r.selects(rl) {
+			continue
+		}
+		if rl.body == nil {
+			r.print(r.record + r.text(r.vars["ORS"]))
+			continue
+		}
+		switch f := r.statement(rl.body); f {
+		case nexts:
+			return nexts
+		case exits:
+			return exits
+		}
+	}
+	return goesOn
+}
+
+func (r *run) selects(rl *rule) bool {
+	switch {
+	case rl.from == nil:
+		return true
+	case rl.to == nil:
+		return r.isTrue(r.eval(rl.from))
+	case !rl.active && !r.isTrue(r.eval(rl.from)):
+		return false
+	}
+	rl.active = !r.isTrue(r.eval(rl.to))
+	return true
+}
+
+func (r *run) setRecord(rec string) {
+	r.record = rec
+	r.fields = r.splitFields(rec, r.text(r.vars["FS"]))
+	r.vars["NF"] = numberOf(float64(len(r.fields)))
+}
+
+func (r *run) splitFields(s, sep string) []string {
+	switch {
+	case s == "":
+		return nil
+	case sep == " ":
+		return strings.Fields(s)
+	case len(sep) == 1 && sep != "|" && sep != "\\" || sep == "\t":
+		return strings.Split(s, sep)
+	case sep == "|":
+		return strings.Split(s, sep)
+	case sep == "":
+		return strings.Split(s, "")
+	}
+	return r.compile(sep).Split(s, -1)
+}
+
+// rebuild makes the record of its fields.
+func (r *run) rebuild() {
+	r.record = strings.Join(r.fields, r.text(r.vars["OFS"]))
+	r.vars["NF"] = numberOf(float64(len(r.fields)))
+}
+
+func (r *run) setField(i int, s string) {
+	if i < 0 || i > maxField {
+		panic(problem{fmt.Errorf("attempt to access field %d", i)})
+	}
+	if i == 0 {
+		r.setRecord(s)
+		return
+	}
+	for len(r.fields) < i {
+		r.fields = append(r.fields, "")
+	}
+	r.fields[i-1] = s
+	r.rebuild()
+}
+
+func (r *run) print(s string) { _, _ = io.WriteString(r.out, s) } // a failed write is the reader's affair
+
+func (r *run) compile(p string) *regexp.Regexp {
+	if re, ok := r.patterns[p]; ok {
+		return re
+	}
+	re, err := regex.Compile(awkPattern(p), regex.Options{Extended: true})
+	if errors.Is(err, regex.ErrUnsupported) {
+		err = Unsupported(err.Error())
+	}
+	if err != nil {
+		panic(problem{err})
+	}
+	r.patterns[p] = re
+	return re
+}
+
+// awkPattern undoes the escapes that POSIX's expressions have not.
+func awkPattern(p string) string {
+	return strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `\/`, `/`, `\r`, "\r", `\f`, "\f", `\v`, "\v").Replace(p)
+}
+
+func (r *run) text(v value) string {
+	if !v.num {
+		return v.s
+	}
+	if v.n == math.Trunc(v.n) && math.Abs(v.n) < 1e16 {
+		return strconv.FormatInt(int64(v.n), 10)
+	}
+	return fmt.Sprintf(strings.Replace(r.vars["CONVFMT"].s, "%i", "%d", 1), v.n)
+}
+
+func (r *run) number(v value) float64 {
+	if v.num {
+		return v.n
+	}
+	s := strings.TrimLeft(v.s, " \t\n")
+	sign := 1.0
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		if s[0] == '-' {
+			sign = -1
+		}
+		s = s[1:]
+	}
+	n, _ := strconv.ParseFloat(numeral(s), 64)
+	return sign * n
+}
+
+// numeric says whether a value compares as a number.
+func (r *run) numeric(v value) bool {
+	if !v.may || v.num {
+		return v.num
+	}
+	s := strings.TrimSpace(v.s)
+	s = strings.TrimLeft(s, "+-")
+	return s != "" && numeral(s) == s
+}
+
+func (r *run) isTrue(v value) bool {
+	if r.numeric(v) {
+		return r.number(v) != 0
+	}
+	return r.text(v) != ""
+}
+
+func (r *run) step() {
+	if r.steps++; r.steps > maxSteps {
+		panic(problem{errors.New("the program runs too long (a bound of the simulation)")})
+	}
+}
+
+func (r *run) statement(n *node) flow {
+	r.step()
+	switch n.op {
+	case "block":
+		for _, s := range n.parts {
+			if f := r.statement(s); f != goesOn {
+				return f
+			}
+		}
+	case "expr":
+		r.eval(n.parts[0])
+	case "print", "printf":
+		r.printing(n)
+	case "if":
+		if r.isTrue(r.eval(n.parts[0])) {
+			return r.statement(n.parts[1])
+		}
+		if len(n.parts) > 2 {
+			return r.statement(n.parts[2])
+		}
+	case "while", "do":
+		for first := n.op == "do"; first || r.isTrue(r.eval(n.parts[0])); first = false {
+			if f := r.statement(n.parts[1]); f == breaks {
+				break
+			} else if f > continues {
+				return f
+			}
+		}
+	case "for":
+		return r.forLoop(n)
+	case "forin":
+		keys := make([]string, 0)
+		for k := range r.array(n.parts[0].text) {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		for _, k := range keys {
+			r.set(n.text, inputOf(k))
+			if f := r.statement(n.parts[1]); f == breaks {
+				break
+			} else if f > continues {
+				return f
+			}
+		}
+	case "delete":
+		target := n.parts[0]
+		if target.op == "index" {
+			delete(r.array(target.text), r.subscript(target.parts))
+		} else {
+			clear(r.array(target.text))
+		}
+	case "break":
+		return breaks
+	case "continue":
+		return continues
+	case "next":
+		return nexts
+	case "exit":
+		if len(n.parts) > 0 {
+			r.exit = int(r.number(r.eval(n.parts[0]))) & 0xff
+		}
+		return exits
+	case "return":
+		r.result = value{}
+		if len(n.parts) > 0 {
+			r.result = r.eval(n.parts[0])
+		}
+		return returns
+	}
+	return goesOn
+}
+
+func (r *run) forLoop(n *node) flow {
+	if n.parts[0] != nil {
+		r.statement(n.parts[0])
+	}
+	for n.parts[1] == nil || r.isTrue(r.eval(n.parts[1])) {
+		if f := r.statement(n.parts[3]); f == breaks {
+			break
+		} else if f > continues {
+			return f
+		}
+		if n.parts[2] != nil {
+			r.statement(n.parts[2])
+		}
+	}
+	return goesOn
+}
+
+func (r *run) printing(n *node) {
+	var args []value
+	for _, p := range n.parts[1:] {
+		args = append(args, r.eval(p))
+	}
+	var b strings.Builder
+	switch {
+	case n.op == "printf" && len(args) > 0:
+		b.WriteString(r.format(r.text(args[0]), args[1:]))
+	case len(args) == 0:
+		b.WriteString(r.record + r.text(r.vars["ORS"]))
+	default:
+		for i, a := range args {
+			if i > 0 {
+				b.WriteString(r.text(r.vars["OFS"]))
+			}
+			if a.num && a.n != math.Trunc(a.n) {
+				b.WriteString(fmt.Sprintf(r.vars["OFMT"].s, a.n))
+			} else {
+				b.WriteString(r.text(a))
+			}
+		}
+		b.WriteString(r.text(r.vars["ORS"]))
+	}
+	switch target := ""; n.text {
+	case "":
+		r.print(b.String())
+	case "|":
+		panic(problem{Unsupported("print to a command")})
+	default:
+		target = r.text(r.eval(n.parts[0]))
+		if r.write == nil {
+			panic(problem{Unsupported("print to a file")})
+		}
+		if err := r.write(target, b.String(), n.text == ">>" || r.opened[target]); err != nil {
+			panic(problem{err})
+		}
+		r.opened[target] = true
+	}
+}
+
+// frameOf is the function's frame that has a local variable, or nil.
+func (r *run) frameOf(name string) *frame {
+	if n := len(r.frames); n > 0 && r.frames[n-1].locals[name] {
+		return r.frames[n-1]
+	}
+	return nil
+}
+
+func (r *run) array(name string) map[string]value {
+	arrays := r.arrays
+	if f := r.frameOf(name); f != nil {
+		arrays = f.arrays
+	}
+	if arrays[name] == nil {
+		arrays[name] = map[string]value{}
+	}
+	return arrays[name]
+}
+
+func (r *run) get(name string) value {
+	if f := r.frameOf(name); f != nil {
+		return f.vars[name]
+	}
+	v, ok := r.vars[name]
+	if !ok {
+		return value{may: true}
+	}
+	return v
+}
+
+func (r *run) set(name string, v value) {
+	if f := r.frameOf(name); f != nil {
+		f.vars[name] = v
+		return
+	}
+	r.vars[name] = v
+	if name == "NF" {
+		n := min(max(int(r.number(v)), 0), maxField)
+		for len(r.fields) < n {
+			r.fields = append(r.fields, "")
+		}
+		r.fields = r.fields[:n]
+		r.rebuild()
+	}
+}
+
+func (r *run) subscript(parts []*node) string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, r.text(r.eval(p)))
+	}
+	return strings.Join(out, r.text(r.vars["SUBSEP"]))
+}
+
+func (r *run) assign(target *node, v value) value {
+	if len(v.s) > maxText {
+		panic(problem{errors.New("a text is too large (a bound of the simulation)")})
+	}
+	switch target.op {
+	case "group":
+		return r.assign(target.parts[0], v)
+	case "name":
+		r.set(target.text, v)
+	case "field":
+		r.setField(int(r.number(r.eval(target.parts[0]))), r.text(v))
+	case "index":
+		r.array(target.text)[r.subscript(target.parts)] = v
+	default:
+		panic(problem{errors.New("assignment to what is no variable")})
+	}
+	return v
+}

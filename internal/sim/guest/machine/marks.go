@@ -1,0 +1,54 @@
+package machine
+
+import (
+	"slices"
+	"sync"
+)
+
+// maxMarks bounds what is kept of each kind.
+const maxMarks = 200
+
+// Marks are what programs of a guest asked for and the simulation does not do, each
+// named once, in the order in which they came.
+type Marks struct {
+	// Refused failed by name, as a missing program does.
+	Refused []string
+	// NoEffect was accepted and did nothing.
+	NoEffect []string
+}
+
+// marks keeps Marks for several goroutines.
+type marks struct {
+	mu   sync.Mutex
+	kept Marks
+}
+
+func (k *marks) add(list *[]string, what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !slices.Contains(*list, what) && len(*list) < maxMarks {
+		*list = append(*list, what)
+	}
+}
+
+// Refused notes that a program asked for something that is not simulated, and failed.
+func (m *Machine) Refused(what string) { m.marks.add(&m.marks.kept.Refused, what) }
+
+// NoEffect notes that a program did nothing where the real one has an effect.
+func (m *Machine) NoEffect(what string) { m.marks.add(&m.marks.kept.NoEffect, what) }
+
+// TakeMarks returns what was noted since the last call.
+func (m *Machine) TakeMarks() Marks {
+	out := m.Marks()
+	m.marks.mu.Lock()
+	defer m.marks.mu.Unlock()
+	m.marks.kept = Marks{}
+	return out
+}
+
+// Marks returns what was noted since the guest was made by New.
+func (m *Machine) Marks() Marks {
+	m.marks.mu.Lock()
+	defer m.marks.mu.Unlock()
+	return Marks{slices.Clone(m.marks.kept.Refused), slices.Clone(m.marks.kept.NoEffect)}
+}

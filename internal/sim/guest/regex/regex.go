@@ -1,0 +1,286 @@
+// Package regex translates the regular expressions of POSIX and GNU programs, basic
+// and extended, to those of Go. What Go cannot match (a reference back to a group) is
+// refused by name. It is pure; the simulated programs of a guest import it.
+package regex
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// ErrUnsupported is wrapped by errors for patterns that Go cannot match.
+var ErrUnsupported = errors.New("pattern")
+
+// ErrBackReference is returned for a pattern that refers back to a group of its own.
+var ErrBackReference = fmt.Errorf("a back reference in a %w", ErrUnsupported)
+
+// Perl returns a pattern of grep -P. What looks around or back is refused.
+func Perl(pattern string, o Options) (*regexp.Regexp, error) {
+	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!", "(?>", `\K`, `\1`, `\2`, "++", "*+", "?+"} {
+		if strings.Contains(pattern, s) {
+			return nil, fmt.Errorf("%s in a %w of Perl's", s, ErrUnsupported)
+		}
+	}
+	text := pattern
+	switch {
+	case o.Line:
+		text = `^(?:` + text + `)$`
+	case o.Word:
+		text = `\b(?:` + text + `)\b`
+	}
+	if o.IgnoreCase {
+		text = "(?i)" + text
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w of Perl's that Go does not know: %w", ErrUnsupported, err)
+	}
+	return re, nil
+}
+
+// Options say how a pattern is written and matched.
+type Options struct {
+	// Extended is grep -E and sed -E; without it the pattern is basic.
+	Extended bool
+	// Fixed is no pattern but a text.
+	Fixed bool
+	// IgnoreCase matches letters in either case.
+	IgnoreCase bool
+	// Word and Line match whole words or whole lines alone.
+	Word, Line bool
+	// Multiline lets ^ and $ match at each line of a text.
+	Multiline bool
+}
+
+// Compile returns the pattern as Go's, which matches the longest as POSIX does.
+func Compile(pattern string, o Options) (*regexp.Regexp, error) {
+	text := regexp.QuoteMeta(pattern)
+	if !o.Fixed {
+		t := translator{in: pattern, extended: o.Extended}
+		var err error
+		if text, err = t.translate(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case o.Line:
+		text = `^(?:` + text + `)$`
+	case o.Word:
+		text = `(?:^|\b)(?:` + text + `)(?:\b|$)`
+	}
+	flags := "s"
+	if o.IgnoreCase {
+		flags += "i"
+	}
+	if o.Multiline {
+		flags += "m"
+	}
+	re, err := regexp.Compile("(?" + flags + ")" + text)
+	if err != nil {
+		return nil, fmt.Errorf("invalid regular expression: %w", err)
+	}
+	re.Longest()
+	return re, nil
+}
+
+type translator struct {
+	in       string
+	at       int
+	extended bool
+	out      strings.Builder
+	// start is set where an expression begins, at which * is a letter.
+	start bool
+	depth int
+}
+
+func (t *translator) translate() (string, error) {
+	t.start = true
+	for t.at < len(t.in) {
+		if err := t.step(); err != nil {
+			return "", err
+		}
+	}
+	return t.out.String(), nil
+}
+
+// step translates one item.
+func (t *translator) step() error {
+	c := t.in[t.at]
+	t.at++
+	start := t.start
+	t.start = false
+	switch {
+	case c == '[':
+		return t.bracket()
+	case c == '\\':
+		return t.escaped(start)
+	case c == '*' && start:
+		if t.extended {
+			return nil // GNU ignores it
+		}
+		t.out.WriteString(`\*`)
+	case c == '*':
+		t.repeat("*")
+	case c == '^' && (t.extended || start):
+		t.out.WriteByte('^')
+		t.start = true
+	case c == '$' && (t.extended || t.at == len(t.in) || strings.HasPrefix(t.in[t.at:], `\)`) || strings.HasPrefix(t.in[t.at:], `\|`)):
+		t.out.WriteByte('$')
+	case c == '.':
+		t.out.WriteByte('.')
+	case strings.IndexByte("+?{}()|", c) >= 0 && t.extended:
+		t.operator(c, start)
+	default:
+		t.letter(c)
+	}
+	return nil
+}
+
+// letter writes a byte that means itself; one of a longer letter needs no quoting.
+func (t *translator) letter(c byte) {
+	if c < 0x80 {
+		t.out.WriteString(regexp.QuoteMeta(string(rune(c))))
+		return
+	}
+	t.out.WriteByte(c)
+}
+
+// repeat writes a repetition, of which Go takes no two in a row.
+func (t *translator) repeat(op string) {
+	text := t.out.String()
+	if op == "*" && strings.HasSuffix(text, "*") && !strings.HasSuffix(text, `\*`) {
+		return
+	}
+	t.out.WriteString(op)
+}
+
+// operator is one of + ? { } ( ) | where it has its meaning.
+func (t *translator) operator(c byte, start bool) {
+	switch c {
+	case '(', '|':
+		t.start = true
+		if c == '(' {
+			t.depth++
+		}
+		t.out.WriteByte(c)
+	case ')':
+		if t.depth == 0 {
+			t.out.WriteString(`\)`)
+			return
+		}
+		t.depth--
+		t.out.WriteByte(c)
+	case '{':
+		end := strings.IndexByte(t.in[t.at:], '}')
+		body := ""
+		if end >= 0 {
+			body = strings.TrimSuffix(t.in[t.at:t.at+end], `\`)
+		}
+		if start || end < 0 || body == "" || strings.Trim(body, "0123456789,") != "" {
+			t.out.WriteString(`\{`)
+			return
+		}
+		t.at += end + 1
+		if strings.HasPrefix(body, ",") {
+			body = "0" + body
+		}
+		t.out.WriteString("{" + body + "}")
+	case '}':
+		t.out.WriteString(`\}`)
+	default:
+		if start {
+			t.out.WriteString(`\` + string(c))
+			return
+		}
+		t.out.WriteByte(c)
+	}
+}
+
+// escaped is what follows a backslash.
+func (t *translator) escaped(start bool) error {
+	if t.at == len(t.in) {
+		return errors.New("trailing backslash")
+	}
+	c := t.in[t.at]
+	t.at++
+	switch {
+	case c >= '1' && c <= '9':
+		return ErrBackReference
+	case strings.IndexByte("+?{}()|", c) >= 0 && !t.extended:
+		t.operator(c, start)
+	case c == '<' || c == '>' || c == 'b':
+		t.out.WriteString(`\b`)
+	case c == 'n':
+		t.out.WriteByte('\n')
+	case c == 't':
+		t.out.WriteByte('\t')
+	case strings.IndexByte("wWsSB", c) >= 0:
+		t.out.WriteString(`\` + string(c))
+	case c == '`':
+		t.out.WriteString(`\A`)
+	case c == '\'':
+		t.out.WriteString(`\z`)
+	default:
+		t.letter(c)
+	}
+	return nil
+}
+
+// bracket is a bracket expression, in which a backslash is a letter and ] may come
+// first.
+func (t *translator) bracket() error {
+	rest := t.in[t.at:]
+	i := 0
+	if strings.HasPrefix(rest, "^") {
+		i++
+	}
+	if strings.HasPrefix(rest[i:], "]") {
+		i++
+	}
+	for i < len(rest) && rest[i] != ']' {
+		if strings.HasPrefix(rest[i:], "[:") || strings.HasPrefix(rest[i:], "[.") || strings.HasPrefix(rest[i:], "[=") {
+			end := strings.Index(rest[i+2:], rest[i+1:i+2]+"]")
+			if end < 0 {
+				break
+			}
+			i += end + 3
+		}
+		i++
+	}
+	if i >= len(rest) {
+		return errors.New("unmatched [, [^, [:, [., or [=")
+	}
+	body := rest[:i]
+	t.at += i + 1
+	t.out.WriteByte('[')
+	if after, ok := strings.CutPrefix(body, "^"); ok {
+		t.out.WriteByte('^')
+		body = after
+	}
+	for len(body) > 0 {
+		if strings.HasPrefix(body, "[:") {
+			end := strings.Index(body, ":]")
+			t.out.WriteString(body[:end+2])
+			body = body[end+2:]
+			continue
+		}
+		switch c := body[0]; c {
+		case '\\':
+			if len(body) > 1 && (body[1] == 'n' || body[1] == 't') { // GNU sed's
+				t.out.WriteString(body[:2])
+				body = body[1:]
+			} else {
+				t.out.WriteString(`\\`)
+			}
+		case '[', ']', '^', '&', '~':
+			t.out.WriteString(`\` + string(c))
+		default:
+			t.out.WriteByte(c)
+		}
+		body = body[1:]
+	}
+	t.out.WriteByte(']')
+	return nil
+}

@@ -1,0 +1,390 @@
+// Package sed runs the stream editor's scripts as GNU sed does, over lines that it is
+// given: it opens no file itself. What it does not know it refuses by name
+// (Unsupported). The simulated programs of a guest import it.
+package sed
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Bounds of one run.
+const (
+	maxSteps = 2_000_000
+	maxSpace = 16 << 20
+)
+
+// Files are what r and w name.
+type Files interface {
+	// ReadFile returns a file's content.
+	ReadFile(name string) ([]byte, error)
+	// AppendFile adds to a file that the run makes.
+	AppendFile(name, text string) error
+}
+
+type run struct {
+	*Program
+	lines    []string // with their newlines
+	at       int      // the line that is in the pattern space, from 1
+	space    string
+	hold     string
+	newline  bool // the line in the pattern space ends with one
+	quiet    bool
+	out      io.Writer
+	files    Files
+	appended []string
+	last     *regexp.Regexp
+	replaced bool
+	steps    int
+}
+
+var (
+	errDelete = errors.New("the cycle ends without printing")
+	errAgain  = errors.New("the cycle starts again without reading")
+	errQuit   = errors.New("quit")
+	errSilent = errors.New("quit without printing")
+)
+
+// Run edits a text and returns sed's exit code. quiet is -n.
+func (p *Program) Run(text string, quiet bool, out io.Writer, files Files) (int, error) {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for _, c := range p.commands {
+		c.active = false
+	}
+	r := &run{Program: p, lines: lines, quiet: quiet, out: out, files: files}
+	for again := false; again || r.next(); {
+		code, err := r.cycle()
+		again = errors.Is(err, errAgain)
+		switch {
+		case errors.Is(err, errQuit):
+			r.finish()
+			return code, nil
+		case errors.Is(err, errSilent):
+			return code, nil
+		case errors.Is(err, errDelete), again:
+			r.flush()
+		case err != nil:
+			return 1, err
+		default:
+			r.finish()
+		}
+	}
+	return 0, nil
+}
+
+// next reads a line into the pattern space.
+func (r *run) next() bool {
+	if r.at >= len(r.lines) {
+		return false
+	}
+	r.space, r.newline = strings.CutSuffix(r.lines[r.at], "\n")
+	r.at++
+	r.replaced = false
+	return true
+}
+
+func (r *run) finish() {
+	if !r.quiet {
+		r.print(r.space)
+	}
+	r.flush()
+}
+
+func (r *run) print(text string) {
+	if r.newline || r.at < len(r.lines) {
+		text += "\n"
+	}
+	_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
+}
+
+func (r *run) flush() {
+	for _, text := range r.appended {
+		_, _ = io.WriteString(r.out, text) // a failed write is the reader's affair
+	}
+	r.appended = nil
+}
+
+func (r *run) cycle() (int, error) {
+	for i := 0; i < len(r.commands); i++ {
+		if r.steps++; r.steps > maxSteps || len(r.space)+len(r.hold) > maxSpace {
+			return 1, errors.New("the script is too long or its text too large (a bound of the simulation)")
+		}
+		c := r.commands[i]
+		ok, err := r.selected(c)
+		if err != nil {
+			return 1, err
+		}
+		if !ok {
+			if c.name == '{' {
+				i = c.end - 1
+			}
+			continue
+		}
+		to, err := r.execute(c)
+		if err != nil {
+			return c.code, err
+		}
+		if to >= 0 {
+			i = to - 1
+		}
+	}
+	return 0, nil
+}
+
+func (r *run) selected(c *command) (bool, error) {
+	ok, err := r.inRange(c)
+	return ok != c.not, err
+}
+
+func (r *run) inRange(c *command) (bool, error) {
+	switch {
+	case c.from == nil:
+		return true, nil
+	case c.to == nil:
+		return r.matches(c.from)
+	case c.active:
+		return r.goesOn(c)
+	}
+	if c.from.line == 0 && c.from.re == nil && !c.from.last && !c.from.empty && c.from.step == 0 { // 0,/re/
+		c.active = r.at == 1
+		if c.active {
+			return r.goesOn(c)
+		}
+		return false, nil
+	}
+	ok, err := r.matches(c.from)
+	if !ok || err != nil {
+		return false, err
+	}
+	c.active = true
+	switch {
+	case c.to.step == -1:
+		c.until = r.at + c.to.line
+		c.active = c.until > r.at
+	case c.to.last:
+		c.active = r.at < len(r.lines)
+	case c.to.re == nil && !c.to.empty:
+		c.until = c.to.line
+		if c.to.step > 0 {
+			c.until = r.at
+		}
+		c.active = c.until > r.at
+	}
+	return true, nil
+}
+
+// goesOn is a line amid a range.
+func (r *run) goesOn(c *command) (bool, error) {
+	if c.to.re != nil || c.to.empty {
+		end, err := r.matches(c.to)
+		c.active = !end
+		return true, err
+	}
+	if c.to.last {
+		c.active = r.at < len(r.lines)
+		return true, nil
+	}
+	c.active = r.at < c.until
+	return r.at <= c.until, nil
+}
+
+func (r *run) matches(a *address) (bool, error) {
+	switch {
+	case a.last:
+		return r.at == len(r.lines), nil
+	case a.empty && r.last == nil:
+		return false, errors.New("no previous regular expression")
+	case a.empty:
+		return r.last.MatchString(r.space), nil
+	case a.re != nil:
+		r.last = a.re
+		return a.re.MatchString(r.space), nil
+	case a.step > 0:
+		return r.at >= a.line && (r.at-a.line)%a.step == 0, nil
+	}
+	return r.at == a.line, nil
+}
+
+// execute does one command. It returns where to go on, or -1.
+func (r *run) execute(c *command) (int, error) {
+	switch c.name {
+	case 's':
+		return -1, r.substitute(c.sub)
+	case 'd':
+		return -1, errDelete
+	case 'p':
+		r.print(r.space)
+	case 'q':
+		return -1, errQuit
+	case 'Q':
+		return -1, errSilent
+	case '=':
+		fmt.Fprintf(r.out, "%d\n", r.at)
+	case 'a':
+		r.appended = append(r.appended, c.text)
+	case 'i':
+		_, _ = io.WriteString(r.out, c.text) // a failed write is the reader's affair
+	case 'c':
+		if c.to == nil || !c.active || c.not {
+			_, _ = io.WriteString(r.out, c.text) // as above
+		}
+		return -1, errDelete
+	case 'y':
+		r.space = strings.Map(func(l rune) rune {
+			if to, ok := c.pairs[l]; ok {
+				return to
+			}
+			return l
+		}, r.space)
+	case 'r':
+		if data, err := r.files.ReadFile(c.text); err == nil { // what is not there is nothing
+			r.appended = append(r.appended, string(data))
+		}
+	case 'w':
+		return -1, r.files.AppendFile(c.text, r.space+"\n")
+	case 'b', 't', 'T':
+		return r.jump(c), nil
+	default:
+		return -1, r.move(c.name)
+	}
+	return -1, nil
+}
+
+func (r *run) jump(c *command) int {
+	taken := c.name == 'b' || r.replaced == (c.name == 't')
+	if c.name != 'b' {
+		r.replaced = false
+	}
+	switch {
+	case !taken:
+		return -1
+	case c.text == "":
+		return len(r.commands)
+	}
+	return r.labels[c.text]
+}
+
+// move does the commands that move text between the spaces and the input.
+func (r *run) move(name byte) error {
+	switch name {
+	case 'h':
+		r.hold = r.space
+	case 'H':
+		r.hold += "\n" + r.space
+	case 'g':
+		r.space = r.hold
+	case 'G':
+		r.space += "\n" + r.hold
+	case 'x':
+		r.space, r.hold = r.hold, r.space
+	case 'n':
+		if r.at >= len(r.lines) {
+			return errQuit
+		}
+		if !r.quiet {
+			r.print(r.space)
+		}
+		r.flush()
+		replaced := r.replaced
+		r.next()
+		r.replaced = replaced
+	case 'N':
+		if r.at >= len(r.lines) {
+			return errQuit
+		}
+		r.flush()
+		before, replaced := r.space, r.replaced
+		r.next()
+		r.space, r.replaced = before+"\n"+r.space, replaced
+	case 'P':
+		first, _, _ := strings.Cut(r.space, "\n")
+		_, _ = io.WriteString(r.out, first+"\n") // a failed write is the reader's affair
+	case 'D':
+		_, rest, more := strings.Cut(r.space, "\n")
+		if !more {
+			return errDelete
+		}
+		r.space = rest
+		return errAgain
+	}
+	return nil
+}
+
+func (r *run) substitute(s *substitution) error {
+	re := s.re
+	if s.empty {
+		re = r.last
+	}
+	if re == nil {
+		return errors.New("no previous regular expression")
+	}
+	r.last = re
+	var b strings.Builder
+	from, count, done := 0, 0, false
+	for _, m := range re.FindAllStringSubmatchIndex(r.space, -1) {
+		count++
+		if count < s.number || count > s.number && !s.global {
+			continue
+		}
+		b.WriteString(r.space[from:m[0]])
+		expand(&b, r.space, m, s.replacement)
+		from, done = m[1], true
+	}
+	if !done {
+		return nil
+	}
+	b.WriteString(r.space[from:])
+	r.space, r.replaced = b.String(), true
+	if s.print {
+		r.print(r.space)
+	}
+	if s.file != "" {
+		return r.files.AppendFile(s.file, r.space+"\n")
+	}
+	return nil
+}
+
+// expand writes a replacement, with GNU's changes of case.
+func expand(b *strings.Builder, text string, m []int, replacement []piece) {
+	var fold, once byte
+	for _, p := range replacement {
+		switch p.fold {
+		case 'U', 'L', 'E':
+			fold, once = p.fold, 0
+			continue
+		case 'u', 'l':
+			once = p.fold
+			continue
+		}
+		part := p.text
+		if p.group >= 0 {
+			part = ""
+			if i := 2 * p.group; i < len(m) && m[i] >= 0 {
+				part = text[m[i]:m[i+1]]
+			}
+		}
+		switch fold {
+		case 'U':
+			part = strings.ToUpper(part)
+		case 'L':
+			part = strings.ToLower(part)
+		}
+		if once != 0 && part != "" {
+			letters := []rune(part)
+			if once == 'u' {
+				letters[0] = unicode.ToUpper(letters[0])
+			} else {
+				letters[0] = unicode.ToLower(letters[0])
+			}
+			part, once = string(letters), 0
+		}
+		b.WriteString(part)
+	}
+}

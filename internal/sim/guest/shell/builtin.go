@@ -1,0 +1,562 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// own marks a builtin of the shells that is a command of ours: the interpreter's
+// differs from dash's or bash's.
+const own = "\x01"
+
+// ours are the builtins that are commands of ours.
+func builtinCommands() Table {
+	return Table{
+		"test": test, "[": test, "printf": printf, "echo": echo,
+		own + "refuse": func(_ context.Context, p *Process) int { return p.Refuse("%s", strings.Join(p.Args[1:], " ")) },
+		own + "fail": func(_ context.Context, p *Process) int {
+			n, _ := strconv.Atoi(p.Arg(1))
+			return p.Fail(n, "%s", p.Arg(2))
+		},
+		own + "print": func(_ context.Context, p *Process) int {
+			p.Printf("%s", p.Arg(1))
+			n, _ := strconv.Atoi(p.Arg(2))
+			return n
+		},
+		"true":  func(context.Context, *Process) int { return 0 },
+		"false": func(context.Context, *Process) int { return 1 },
+		"pwd":   func(_ context.Context, p *Process) int { p.Printf("%s\n", p.Dir); return 0 },
+	}
+}
+
+// echo prints its words: dash's knows -n and backslashes, bash's -n, -e and -E.
+func echo(_ context.Context, p *Process) int {
+	args, newline, escapes := p.Args[1:], true, !p.bash()
+	for len(args) > 0 {
+		letters, ok := strings.CutPrefix(args[0], "-")
+		if !ok || letters == "" || strings.Trim(letters, "neE") != "" || !p.bash() && letters != "n" {
+			break
+		}
+		for _, l := range letters {
+			switch l {
+			case 'n':
+				newline = false
+			default:
+				escapes = l == 'e'
+			}
+		}
+		args = args[1:]
+		if !p.bash() {
+			break
+		}
+	}
+	text := strings.Join(args, " ")
+	if escapes {
+		var end bool
+		if text, end = unescapeEcho(text, p.bash()); end {
+			newline = false
+		}
+	}
+	if newline {
+		text += "\n"
+	}
+	p.Printf("%s", text)
+	return 0
+}
+
+// unescape undoes backslashes as in the format of printf.
+func unescape(text string) string { text, _ = escapes(text, false, true); return text }
+
+// unescapeEcho does as echo -e and %b do, in which an octal number starts with 0. end
+// says that \c ended the text.
+func unescapeEcho(text string, bash bool) (out string, end bool) { return escapes(text, true, bash) }
+
+func escapes(text string, zero, bash bool) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		i++
+		digits := func(set string, most int) string {
+			n := 0
+			for n < most && i+1+n < len(text) && strings.IndexByte(set, text[i+1+n]) >= 0 {
+				n++
+			}
+			s := text[i+1 : i+1+n]
+			i += n
+			return s
+		}
+		switch c := text[i]; c {
+		case 'a', 'b', 'f', 'n', 'r', 't', 'v':
+			b.WriteByte("\a\b\f\n\r\t\v"[strings.IndexByte("abfnrtv", c)])
+		case '\\':
+			b.WriteByte('\\')
+		case 'c':
+			if zero {
+				return b.String(), true
+			}
+			b.WriteString(`\c`)
+		case 'e', 'E', 'x', 'u', 'U':
+			switch {
+			case !bash:
+				b.WriteString(`\` + string(rune(c)))
+			case c == 'e' || c == 'E':
+				b.WriteByte(0x1b)
+			default:
+				most := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
+				n, err := strconv.ParseUint(digits("0123456789abcdefABCDEF", most), 16, 32)
+				switch {
+				case err != nil:
+					b.WriteString(`\` + string(rune(c)))
+				case c == 'x':
+					b.WriteByte(byte(n))
+				default:
+					b.WriteRune(rune(n))
+				}
+			}
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			if zero && c != '0' && bash {
+				b.WriteString(`\` + string(rune(c)))
+				continue
+			}
+			i--
+			most := 3
+			if zero && c == '0' {
+				most = 4
+			}
+			n, _ := strconv.ParseUint(digits("01234567", most), 8, 32)
+			b.WriteByte(byte(n))
+		case '"', '\'':
+			if zero {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(c)
+		default:
+			b.WriteString(`\` + string(rune(c)))
+		}
+	}
+	return b.String(), false
+}
+
+// printing is one run of printf.
+type printing struct {
+	p    *Process
+	args []string
+	used bool // an argument was taken
+	end  bool // %b with \c
+	bad  bool
+	out  strings.Builder
+}
+
+func printf(_ context.Context, p *Process) int {
+	args := p.Args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return p.Fail(2, "printf: usage: printf [-v var] format [arguments]")
+	}
+	pr := &printing{p: p, args: args[1:]}
+	for {
+		pr.used = false
+		if what := pr.format(args[0]); what != "" {
+			p.Printf("%s", pr.out.String())
+			if strings.HasPrefix(what, "%") {
+				return p.Fail(map[bool]int{true: 1, false: 2}[p.bash()], "printf: %s: invalid directive", what)
+			}
+			return p.Refuse("printf with %s", what)
+		}
+		if !pr.used || len(pr.args) == 0 || pr.end || pr.out.Len() > maxUnzipped {
+			break
+		}
+	}
+	p.Printf("%s", pr.out.String())
+	if pr.bad {
+		return 1
+	}
+	return 0
+}
+
+func (pr *printing) next() string {
+	pr.used = true
+	if len(pr.args) == 0 {
+		return ""
+	}
+	a := pr.args[0]
+	pr.args = pr.args[1:]
+	return a
+}
+
+// format writes the format once. It returns a directive that it does not know.
+func (pr *printing) format(format string) string {
+	for i := 0; i < len(format); i++ {
+		c := format[i]
+		if c == '\\' && i+1 < len(format) {
+			end := i + 2
+			for end < len(format) && end < i+4 && format[i+1] >= '0' && format[i+1] <= '7' && format[end] >= '0' && format[end] <= '7' {
+				end++
+			}
+			if format[i+1] == 'x' || format[i+1] == 'u' || format[i+1] == 'U' {
+				for end < len(format) && end < i+2+map[byte]int{'x': 2, 'u': 4, 'U': 8}[format[i+1]] && strings.IndexByte("0123456789abcdefABCDEF", format[end]) >= 0 {
+					end++
+				}
+			}
+			if format[i+1] == 'c' {
+				pr.end = true
+				return ""
+			}
+			text, _ := escapes(format[i:end], false, pr.p.bash())
+			pr.out.WriteString(text)
+			i = end - 1
+			continue
+		}
+		if c != '%' {
+			pr.out.WriteByte(c)
+			continue
+		}
+		end := i + 1
+		for end < len(format) && strings.IndexByte("-+ 0#", format[end]) >= 0 {
+			end++
+		}
+		for end < len(format) && strings.IndexByte("0123456789.*", format[end]) >= 0 {
+			end++
+		}
+		for end < len(format) && strings.IndexByte("lhLqjzt", format[end]) >= 0 && format[end] != 'q' {
+			end++
+		}
+		if end == len(format) {
+			return "%"
+		}
+		spec := strings.TrimRight(format[i:end], "lhLjzt")
+		for strings.Contains(spec, "*") {
+			spec = strings.Replace(spec, "*", strconv.Itoa(int(pr.number(pr.next()))), 1)
+		}
+		if format[end] == '(' {
+			return "%(FORMAT)T"
+		}
+		if !pr.directive(spec, format[end]) {
+			return "%" + format[end:end+1]
+		}
+		if pr.end {
+			return ""
+		}
+		i = end
+	}
+	return ""
+}
+
+func (pr *printing) directive(spec string, c byte) bool {
+	if width, _, _ := strings.Cut(strings.TrimLeft(spec, "%-+ 0#"), "."); len(width) > 5 {
+		return false
+	}
+	switch c {
+	case '%':
+		pr.out.WriteByte('%')
+	case 's':
+		fmt.Fprintf(&pr.out, strings.ReplaceAll(spec, "0", "0")+"s", byteText(pr.next()))
+	case 'b':
+		var text string
+		text, pr.end = unescapeEcho(pr.next(), false)
+		fmt.Fprintf(&pr.out, spec+"s", byteText(text))
+	case 'q':
+		if !pr.p.bash() {
+			return false
+		}
+		fmt.Fprintf(&pr.out, spec+"s", quoteBash(pr.next()))
+	case 'c':
+		a := pr.next()
+		fmt.Fprintf(&pr.out, spec+"s", a[:min(1, len(a))])
+	case 'd', 'i':
+		fmt.Fprintf(&pr.out, spec+"d", pr.number(pr.next()))
+	case 'u':
+		fmt.Fprintf(&pr.out, spec+"d", uint64(pr.number(pr.next())))
+	case 'o', 'x', 'X':
+		fmt.Fprintf(&pr.out, spec+string(rune(c)), uint64(pr.number(pr.next())))
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		a := pr.next()
+		f, err := strconv.ParseFloat(a, 64)
+		if err != nil && a != "" {
+			pr.bad = true
+			pr.p.Fail(1, "printf: %s: invalid number", a)
+		}
+		fmt.Fprintf(&pr.out, spec+string(rune(c)), f)
+	default:
+		return false
+	}
+	return true
+}
+
+// byteText is a text whose width counts letters of UTF-8.
+type byteText string
+
+// number reads an argument as C does.
+func (pr *printing) number(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	if (text[0] == '\'' || text[0] == '"') && len(text) > 1 {
+		return int64([]rune(text[1:])[0])
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64)
+	if err != nil && !strings.ContainsAny(text, "_oOB") {
+		end := 0
+		for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && text[end] == '-') {
+			end++
+		}
+		n, _ = strconv.ParseInt(text[:end], 10, 64)
+		if errors.Is(err, strconv.ErrRange) {
+			n = math.MaxInt64
+		}
+	}
+	if err != nil {
+		pr.bad = true
+		pr.p.Fail(1, "printf: %s: expected numeric value", text)
+	}
+	return n
+}
+
+// quoteBash quotes a word as bash's printf %q does.
+func quoteBash(s string) string {
+	if s == "" {
+		return "''"
+	}
+	if strings.ContainsAny(s, "\n\t\r\a\b\f\v\x1b") {
+		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\a", `\a`, "\b", `\b`, "\f", `\f`, "\v", `\v`, "\x1b", `\E`).Replace(s) + "'"
+	}
+	var b strings.Builder
+	for i, r := range s {
+		if strings.ContainsRune(" !\"$&'()*,;<>?[\\]^`{|}", r) || i == 0 && (r == '#' || r == '~') {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// testing is one run of test or [.
+type testing struct {
+	p    *Process
+	args []string
+	at   int
+	err  string
+}
+
+// test evaluates an expression, as dash and bash do: by the number of its words.
+func test(_ context.Context, p *Process) int {
+	t := &testing{p: p, args: p.Args[1:]}
+	if p.name() == "[" {
+		if len(t.args) == 0 || t.args[len(t.args)-1] != "]" {
+			return p.Fail(2, "[: missing ]")
+		}
+		t.args = t.args[:len(t.args)-1]
+	}
+	ok := t.words(t.args)
+	if t.err != "" {
+		return p.Fail(2, "%s: %s", p.name(), t.err)
+	}
+	if ok {
+		return 0
+	}
+	return 1
+}
+
+func (t *testing) words(w []string) bool {
+	switch {
+	case len(w) == 0:
+		return false
+	case len(w) == 1:
+		return w[0] != ""
+	case len(w) == 2 && w[0] == "!":
+		return w[1] == ""
+	case len(w) == 3 && t.isBinary(w[1]):
+		return t.binary(w[0], w[1], w[2])
+	case len(w) == 4 && w[0] == "!":
+		return !t.words(w[1:])
+	case len(w) == 3 && w[0] == "!":
+		return !t.words(w[1:])
+	}
+	t.args, t.at = w, 0
+	ok := t.or()
+	if t.err == "" && t.at < len(t.args) {
+		t.err = t.args[t.at] + ": unexpected operator"
+	}
+	return ok
+}
+
+func (t *testing) peek(n int) string {
+	if t.at+n < len(t.args) {
+		return t.args[t.at+n]
+	}
+	return ""
+}
+
+func (t *testing) or() bool {
+	ok := t.and()
+	for t.err == "" && t.at < len(t.args) && t.peek(0) == "-o" {
+		t.at++
+		right := t.and()
+		ok = ok || right
+	}
+	return ok
+}
+
+func (t *testing) and() bool {
+	ok := t.not()
+	for t.err == "" && t.at < len(t.args) && t.peek(0) == "-a" {
+		t.at++
+		right := t.not()
+		ok = ok && right
+	}
+	return ok
+}
+
+func (t *testing) not() bool {
+	switch left := len(t.args) - t.at; {
+	case left <= 0:
+		t.err = "argument expected"
+		return false
+	case t.peek(0) == "!" && left > 1:
+		t.at++
+		return !t.not()
+	case left >= 3 && t.isBinary(t.peek(1)):
+		t.at += 3
+		return t.binary(t.args[t.at-3], t.args[t.at-2], t.args[t.at-1])
+	case t.peek(0) == "(" && left > 1:
+		t.at++
+		ok := t.or()
+		if t.peek(0) != ")" {
+			t.err = "closing paren expected"
+		}
+		t.at++
+		return ok
+	case left >= 2 && isUnary(t.peek(0), t.p.bash()):
+		t.at += 2
+		return t.unary(t.args[t.at-2], t.args[t.at-1])
+	}
+	t.at++
+	return t.args[t.at-1] != ""
+}
+
+func isUnary(op string, bash bool) bool {
+	return len(op) == 2 && op[0] == '-' && strings.IndexByte("bcdefghknprstuwxzGLOS", op[1]) >= 0 || bash && (op == "-v" || op == "-N" || op == "-a" || op == "-o")
+}
+
+func (t *testing) isBinary(op string) bool {
+	switch op {
+	case "=", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef":
+		return true
+	case "==":
+		return t.p.bash()
+	case "-a", "-o":
+		return len(t.args) == 3 // with three words they join the outer two
+	}
+	return false
+}
+
+func (t *testing) unary(op, word string) bool {
+	root, at := t.p.Guest.Root, t.p.Abs(word)
+	look := root.Stat
+	switch op {
+	case "-n":
+		return word != ""
+	case "-z":
+		return word == ""
+	case "-t":
+		return false
+	case "-v":
+		return t.p.isSet != nil && t.p.isSet(word)
+	case "-o":
+		t.p.Refuse("test -o OPTION")
+		t.err = "the option cannot be looked up"
+		return false
+	case "-L", "-h":
+		look = root.Lstat
+	}
+	if word == "" {
+		return false
+	}
+	if at == "/dev/null" || at == "/dev/stdout" || at == "/dev/stderr" || at == "/dev/stdin" {
+		return strings.Contains("-e -r -w -c", op)
+	}
+	info, err := look(at)
+	if err != nil { // a program of the image may have no file
+		return isBin(at) && t.p.shell.programPath(path.Base(at)) != "" && strings.Contains("-e -f -x -r -s", op)
+	}
+	mode := info.Mode()
+	switch op {
+	case "-e", "-a", "-r", "-w", "-O", "-G":
+		return true
+	case "-f":
+		return mode.IsRegular()
+	case "-d":
+		return mode.IsDir()
+	case "-s":
+		return info.Size() > 0
+	case "-x":
+		return mode.IsDir() || mode&0o111 != 0
+	case "-L", "-h":
+		return mode&fs.ModeSymlink != 0
+	case "-u", "-g", "-k":
+		return mode&map[string]fs.FileMode{"-u": fs.ModeSetuid, "-g": fs.ModeSetgid, "-k": fs.ModeSticky}[op] != 0
+	}
+	return false // -b -c -p -S: there are none
+}
+
+func (t *testing) binary(a, op, b string) bool {
+	switch op {
+	case "=", "==":
+		return a == b
+	case "!=":
+		return a != b
+	case "<":
+		return a < b
+	case ">":
+		return a > b
+	case "-a":
+		return a != "" && b != ""
+	case "-o":
+		return a != "" || b != ""
+	case "-nt", "-ot", "-ef":
+		return t.files(a, op, b)
+	}
+	x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
+	y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)
+	if errX != nil || errY != nil {
+		t.err = "Illegal number"
+		return false
+	}
+	switch op {
+	case "-eq":
+		return x == y
+	case "-ne":
+		return x != y
+	case "-lt":
+		return x < y
+	case "-le":
+		return x <= y
+	case "-gt":
+		return x > y
+	}
+	return x >= y
+}
+
+func (t *testing) files(a, op, b string) bool {
+	x, errX := t.p.Guest.Root.Stat(t.p.Abs(a))
+	y, errY := t.p.Guest.Root.Stat(t.p.Abs(b))
+	switch op {
+	case "-nt":
+		return errX == nil && (errY != nil && !t.p.posix || errY == nil && x.ModTime().After(y.ModTime()))
+	case "-ot":
+		return errY == nil && (errX != nil && !t.p.posix || errX == nil && x.ModTime().Before(y.ModTime()))
+	}
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}

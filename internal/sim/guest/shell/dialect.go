@@ -1,0 +1,531 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// The interpreter is bash's cousin. What dash or bash do otherwise is written anew in a
+// script's tree before it runs, and what the interpreter does not know is made a command
+// that refuses it by name.
+
+// dialect edits one tree.
+type dialect struct {
+	shell *Shell
+	posix bool
+	run   *scriptRun
+	stack []syntax.Node
+	// refused are statements and why they are.
+	refused map[*syntax.Stmt]string
+	// constants are the variables that the script makes read-only.
+	constants map[string]bool
+	checked   map[*syntax.CallExpr]bool
+}
+
+// scriptRun is what one run of a script keeps beside the interpreter.
+type scriptRun struct {
+	posix bool
+	// main is set while the script itself is adapted, and not a text that it evaluates.
+	main    bool
+	sourced scripts
+	// sinks are programs that read what is written to >(program).
+	mu    sync.Mutex
+	sinks []*sink
+	files []string
+}
+
+// sink is a program behind >( ).
+type sink struct {
+	w    *os.File
+	done chan struct{}
+}
+
+// outPath is what >( ) expands to.
+const outPath = noTemp + "/out/"
+
+var substituted atomic.Int64
+
+// adapt edits a tree in place.
+func (s *Shell) adapt(n syntax.Node, run *scriptRun) {
+	d := &dialect{shell: s, posix: run.posix, run: run, refused: map[*syntax.Stmt]string{}, constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if n == nil {
+			d.stack = d.stack[:len(d.stack)-1]
+			return true
+		}
+		d.stack = append(d.stack, n)
+		d.look(n)
+		return true
+	})
+	syntax.Walk(n, func(n syntax.Node) bool {
+		d.edit(n)
+		return true
+	})
+	for stmt, what := range d.refused {
+		stmt.Redirs, stmt.Background = nil, false
+		if message, dies := strings.CutPrefix(what, fatally); dies {
+			stmt.Cmd = callOf("eval", strings.Join(fatal(2, message)[1:], " "))
+			continue
+		}
+		stmt.Cmd = callOf(own+"refuse", what)
+	}
+}
+
+// fatally starts what dash does not know and ends by.
+const fatally = "\x02"
+
+func callOf(words ...string) *syntax.CallExpr {
+	c := &syntax.CallExpr{}
+	for _, w := range words {
+		c.Args = append(c.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: w}}})
+	}
+	return c
+}
+
+// refuse makes the innermost statement one that refuses.
+func (d *dialect) refuse(format string, a ...any) {
+	for _, n := range slices.Backward(d.stack) {
+		if stmt, ok := n.(*syntax.Stmt); ok {
+			if d.refused[stmt] == "" {
+				d.refused[stmt] = fmt.Sprintf(format, a...)
+			}
+			return
+		}
+	}
+}
+
+// unknownVariables of bash are empty in the interpreter.
+var unknownVariables = strings.Fields("PIPESTATUS FUNCNAME BASH_LINENO SECONDS LINENO BASHPID BASH_COMMAND BASH_SUBSHELL EPOCHSECONDS EPOCHREALTIME BASH_ARGV BASH_ARGC COMP_WORDS")
+
+// look finds what is refused.
+func (d *dialect) look(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Redirect:
+		fd := ""
+		if n.N != nil {
+			fd = n.N.Value
+		}
+		target := n.Word.Lit()
+		switch {
+		case strings.Trim(fd, "012") != "" || len(fd) > 1:
+			d.refuse("redirections of file descriptor %s", fd)
+		case (n.Op == syntax.DplOut || n.Op == syntax.DplIn) && strings.Trim(target, "0123456789-") == "" && !slices.Contains([]string{"0", "1", "2", "-"}, target):
+			d.refuse("redirections of file descriptor %s", target)
+		case n.Op == syntax.DplIn && target != "-" && target != "0", n.Op == syntax.RdrInOut:
+			d.refuse("the redirection %s", n.Op)
+		}
+	case *syntax.CoprocClause:
+		d.refuse("coproc")
+	case *syntax.ParamExp:
+		d.lookAtExpansion(n)
+	case *syntax.UnaryArithm:
+		if d.posix && (n.Op == syntax.Inc || n.Op == syntax.Dec) {
+			d.refuse("%sarithmetic expression: expecting primary", fatally)
+		}
+	case *syntax.LetClause:
+		for i, x := range n.Exprs {
+			if n.Exprs[i] = unquotedLet(x); n.Exprs[i] == nil {
+				n.Exprs[i] = x
+				d.refuse("let with quotes")
+			}
+		}
+	case *syntax.CallExpr:
+		d.lookAtCall(n)
+	case *syntax.DeclClause:
+		for _, a := range n.Args {
+			if a.Name != nil {
+				first := n.Args[0].Value
+				d.constants[a.Name.Value] = d.constants[a.Name.Value] || n.Variant.Value == "readonly" || first != nil && first.Lit() == "-r"
+				continue
+			}
+			if a.Value == nil {
+				continue
+			}
+			if flag := a.Value.Lit(); strings.HasPrefix(flag, "-") && strings.Trim(flag, "-xragAnfp") != "" || len(flag) > 2 && strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "+") {
+				d.refuse("%s %s", n.Variant.Value, flag)
+			}
+		}
+		if len(n.Args) == 0 {
+			d.refuse("what %s prints", n.Variant.Value)
+		}
+	}
+}
+
+// lookAtExpansion refuses what the interpreter expands otherwise.
+func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
+	switch {
+	case n.Param == nil:
+	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
+		d.refuse("$%s", n.Param.Value)
+	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"), n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):
+		d.refuse("${%s/%s/}", n.Param.Value, n.Repl.Orig.Lit())
+	case n.Index != nil && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
+		d.refuse("a default for all items of %s", n.Param.Value)
+	case n.Exp != nil && n.Exp.Word != nil && !d.quoted() && slices.Contains([]syntax.ParExpOperator{syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull}, n.Exp.Op):
+		if quotesBlanks(n.Exp.Word) {
+			d.refuse("quotes around blanks in ${%s...} that has none around it", n.Param.Value)
+		}
+	}
+}
+
+// quoted says whether the node is inside double quotes or assigned, and so not split.
+func (d *dialect) quoted() bool {
+	for _, n := range slices.Backward(d.stack[:len(d.stack)-1]) {
+		switch n.(type) {
+		case *syntax.DblQuoted, *syntax.Assign, *syntax.TestClause, *syntax.CaseClause, *syntax.Redirect:
+			return true
+		case *syntax.Stmt:
+			return false
+		}
+	}
+	return false
+}
+
+func quotesBlanks(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.SglQuoted:
+			if strings.ContainsAny(part.Value, " \t\n*?[") {
+				return true
+			}
+		case *syntax.DblQuoted:
+			for _, inner := range part.Parts {
+				if lit, ok := inner.(*syntax.Lit); ok && strings.ContainsAny(lit.Value, " \t\n*?[") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// unquotedLet is an expression of let that stands in quotes, as the expression itself.
+func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
+	w, ok := x.(*syntax.Word)
+	if !ok || len(w.Parts) != 1 {
+		return x
+	}
+	text := ""
+	switch part := w.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		text = part.Value
+	case *syntax.DblQuoted:
+		if len(part.Parts) != 1 {
+			return nil
+		}
+		lit, ok := part.Parts[0].(*syntax.Lit)
+		if !ok {
+			return nil
+		}
+		text = lit.Value
+	default:
+		return x
+	}
+	expr, err := syntax.NewParser().Arithmetic(strings.NewReader(text))
+	if err != nil {
+		return nil
+	}
+	return expr
+}
+
+// lookAtCall refuses a trap on the end of a subshell, and makes return what it is
+// outside of functions of dash.
+func (d *dialect) lookAtCall(n *syntax.CallExpr) {
+	if len(n.Args) == 0 {
+		return
+	}
+	inFunction := false
+	for _, outer := range d.stack {
+		switch outer.(type) {
+		case *syntax.FuncDecl:
+			inFunction = true
+		case *syntax.Subshell, *syntax.CmdSubst:
+			if last := n.Args[len(n.Args)-1].Lit(); n.Args[0].Lit() == "trap" && len(n.Args) > 2 && (last == "EXIT" || last == "0") {
+				d.refuse("a trap on the end of a subshell")
+			}
+		}
+	}
+	if n.Args[0].Lit() == "readonly" {
+		for _, w := range n.Args[1:] {
+			name, _, _ := strings.Cut(literalStart(w), "=")
+			d.constants[name] = true
+		}
+	}
+	if n.Args[0].Lit() != "return" {
+		return
+	}
+	if d.posix && d.run.main && !inFunction {
+		n.Args[0] = callOf("exit").Args[0]
+	}
+	if len(n.Args) == 1 {
+		n.Args = append(n.Args, &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: "?"}}}})
+	}
+}
+
+// literalStart is what a word starts with as it is.
+func literalStart(w *syntax.Word) string {
+	if lit, ok := w.Parts[0].(*syntax.Lit); ok {
+		return lit.Value
+	}
+	return ""
+}
+
+// edit writes anew what the interpreter does otherwise.
+func (d *dialect) edit(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		if n.Cmd != nil {
+			n.Cmd = d.command(n.Cmd)
+		}
+		for _, r := range n.Redirs {
+			if r.Op == syntax.RdrClob {
+				r.Op = syntax.RdrOut
+			}
+		}
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			n.Y = apart(n.Y)
+		}
+	case *syntax.CallExpr:
+		d.escape(n.Args)
+	case *syntax.WordIter:
+		d.escape(n.Items)
+	case *syntax.ParamExp:
+		editExpansion(n)
+	case *syntax.BinaryArithm:
+		if n.Op == syntax.Quo || n.Op == syntax.Rem {
+			n.Y = notZero(n.Y)
+		}
+	case *syntax.Word:
+		for i, part := range n.Parts {
+			if p, ok := part.(*syntax.ProcSubst); ok {
+				n.Parts[i] = d.substitution(p)
+			}
+		}
+	}
+}
+
+// escape keeps words of dash from being expanded by their braces.
+func (d *dialect) escape(words []*syntax.Word) {
+	for _, w := range words {
+		for _, part := range w.Parts {
+			if lit, ok := part.(*syntax.Lit); ok && d.posix && strings.Contains(lit.Value, "{") {
+				lit.Value = escapeBraces(lit.Value)
+			}
+		}
+	}
+}
+
+// editExpansion writes ${10} as ${@:10:1}, and quotes in a pattern so that they quote.
+func editExpansion(n *syntax.ParamExp) {
+	if n.Param != nil && len(n.Param.Value) > 1 && strings.Trim(n.Param.Value, "0123456789") == "" && n.Slice == nil && n.Exp == nil && n.Repl == nil && !n.Length {
+		number := func(text string) *syntax.Word {
+			return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: text}}}
+		}
+		n.Slice = &syntax.Slice{Offset: number(n.Param.Value), Length: number("1")}
+		n.Param.Value = "@"
+	}
+	if n.Exp == nil || n.Exp.Word == nil || n.Exp.Op < syntax.RemSmallSuffix || n.Exp.Op > syntax.RemLargePrefix {
+		return
+	}
+	for i, part := range n.Exp.Word.Parts {
+		if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) == 1 {
+			if lit, ok := q.Parts[0].(*syntax.Lit); ok && !strings.ContainsAny(lit.Value, "\\'") {
+				n.Exp.Word.Parts[i] = &syntax.Lit{Value: escapePattern(lit.Value)}
+			}
+		}
+	}
+}
+
+// escapePattern makes the letters of a pattern mean themselves.
+func escapePattern(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune("*?[]", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// notZero makes a divisor that ends the script where it is 0, as shells do.
+func notZero(y syntax.ArithmExpr) syntax.ArithmExpr {
+	if w, ok := y.(*syntax.Word); ok && strings.Trim(w.Lit(), "0") != "" && strings.Trim(w.Lit(), "0123456789") == "" {
+		return y
+	}
+	zero := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "division_by_zero"}, Exp: &syntax.Expansion{Op: syntax.ErrorUnsetOrNull, Word: callOf("the divisor is 0").Args[0]}}}}
+	return &syntax.ParenArithm{X: &syntax.BinaryArithm{Op: syntax.TernQuest, X: y, Y: &syntax.BinaryArithm{Op: syntax.TernColon, X: y, Y: zero}}}
+}
+
+// escapeBraces keeps { from being expanded: dash knows no braces.
+func escapeBraces(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			b.WriteString(text[i : i+2])
+			i++
+			continue
+		}
+		if text[i] == '{' {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// apart runs a statement in a shell of its own, as the last part of a pipe does too.
+func apart(s *syntax.Stmt) *syntax.Stmt {
+	if _, ok := s.Cmd.(*syntax.Subshell); ok && len(s.Redirs) == 0 && !s.Negated {
+		return s
+	}
+	return &syntax.Stmt{Position: s.Position, Cmd: &syntax.Subshell{Stmts: []*syntax.Stmt{s}}}
+}
+
+func (d *dialect) command(c syntax.Command) syntax.Command {
+	switch c := c.(type) {
+	case *syntax.TimeClause: // how long it takes is not told
+		if c.Stmt != nil {
+			return &syntax.Block{Stmts: []*syntax.Stmt{c.Stmt}}
+		}
+	case *syntax.CallExpr:
+		if block := d.assigned(c); block != nil {
+			return block
+		}
+		if d.posix && len(c.Args) > 0 {
+			switch c.Args[0].Lit() {
+			case "export", "readonly", "local":
+				return declared(c)
+			}
+		}
+	}
+	return c
+}
+
+// assigned checks an assignment to a variable that the script makes read-only, which
+// ends the shell.
+func (d *dialect) assigned(c *syntax.CallExpr) syntax.Command {
+	if len(c.Args) > 0 || d.checked[c] {
+		return nil
+	}
+	for _, a := range c.Assigns {
+		if a.Name != nil && d.constants[a.Name.Value] {
+			check := callOf(own+"assign", a.Name.Value)
+			inner := &syntax.CallExpr{Assigns: c.Assigns}
+			d.checked[inner] = true
+			return &syntax.Block{Stmts: []*syntax.Stmt{{Cmd: check}, {Cmd: inner}}}
+		}
+	}
+	return nil
+}
+
+// declared makes a clause of a command that declares variables, which bash's parser
+// knows as a keyword.
+func declared(c *syntax.CallExpr) syntax.Command {
+	name := c.Args[0].Lit()
+	out := &syntax.DeclClause{Variant: &syntax.Lit{Value: name, ValuePos: c.Args[0].Pos()}}
+	for _, w := range c.Args[1:] {
+		text := w.Lit()
+		if text == "-p" || text == "--" && name != "local" {
+			if text == "-p" {
+				return callOf(own+"refuse", name+" -p")
+			}
+			continue
+		}
+		out.Args = append(out.Args, assignment(w))
+	}
+	if len(out.Args) == 0 && len(c.Args) == 1 {
+		if name == "local" {
+			return callOf("true")
+		}
+		return callOf(own+"refuse", "what "+name+" prints")
+	}
+	return out
+}
+
+// assignment reads NAME=VALUE in a word.
+func assignment(w *syntax.Word) *syntax.Assign {
+	first, ok := w.Parts[0].(*syntax.Lit)
+	if !ok {
+		return &syntax.Assign{Naked: true, Value: w}
+	}
+	name, rest, some := strings.Cut(first.Value, "=")
+	switch {
+	case !some && len(w.Parts) == 1 && syntax.ValidName(name):
+		return &syntax.Assign{Naked: true, Name: &syntax.Lit{Value: name}}
+	case !some || !syntax.ValidName(name):
+		return &syntax.Assign{Naked: true, Value: w}
+	}
+	value := &syntax.Word{}
+	if rest != "" {
+		value.Parts = append(value.Parts, &syntax.Lit{Value: rest})
+	}
+	value.Parts = append(value.Parts, w.Parts[1:]...)
+	return &syntax.Assign{Name: &syntax.Lit{Value: name}, Value: value}
+}
+
+// substitution makes <( ) a file that is written before the command runs, and >( ) a
+// name behind which its program reads.
+func (d *dialect) substitution(p *syntax.ProcSubst) syntax.WordPart {
+	number := substituted.Add(1)
+	if p.Op == syntax.CmdOut {
+		var b strings.Builder
+		if err := syntax.NewPrinter().Print(&b, &syntax.File{Stmts: p.Stmts}); err != nil {
+			return &syntax.SglQuoted{Value: noTemp}
+		}
+		return &syntax.SglQuoted{Value: outPath + d.run.sourced.keep(b.String())[len(noTemp)+1:]}
+	}
+	file := fmt.Sprintf("/dev/fd/%d", 1000+number)
+	d.run.mu.Lock()
+	d.run.files = append(d.run.files, file)
+	d.run.mu.Unlock()
+	write := &syntax.Stmt{Cmd: &syntax.Block{Stmts: p.Stmts}, Redirs: []*syntax.Redirect{{Op: syntax.RdrOut, Word: callOf(file).Args[0]}}}
+	return &syntax.CmdSubst{Stmts: []*syntax.Stmt{{Cmd: callOf("mkdir", "-p", "/dev/fd")}, write, {Cmd: callOf(own+"print", file)}}}
+}
+
+// openSink starts the program behind >( ), which reads what is written to the file.
+func (s *Shell) openSink(ctx context.Context, run *scriptRun, name string) (io.ReadWriteCloser, error) {
+	text, ok := run.sourced.look(noTemp + "/" + strings.TrimPrefix(name, outPath))
+	r, w, err := os.Pipe()
+	if err != nil || !ok {
+		return nil, fmt.Errorf("%s: no such program", name)
+	}
+	h := interp.HandlerCtx(ctx)
+	o := Session{Stdin: r, Stdout: h.Stdout, Stderr: h.Stderr, Env: exported(h.Env), Dir: h.Dir, Name: "bash"}
+	one := &sink{w: w, done: make(chan struct{})}
+	run.mu.Lock()
+	run.sinks = append(run.sinks, one)
+	run.mu.Unlock()
+	go func() {
+		defer close(one.done)
+		defer r.Close()
+		s.Bash(ctx, text, o)
+		_, _ = io.Copy(io.Discard, r) // the writer must not wait for one that reads no more
+	}()
+	return device{w}, nil
+}
+
+// end waits for the programs behind >( ) and removes the files of <( ).
+func (run *scriptRun) end(s *Shell) {
+	run.mu.Lock()
+	sinks, files := run.sinks, run.files
+	run.sinks, run.files = nil, nil
+	run.mu.Unlock()
+	for _, one := range sinks {
+		one.w.Close()
+		<-one.done
+	}
+	for _, f := range files {
+		_ = s.guest.Root.Remove(f) // a branch that did not run made none
+	}
+}

@@ -1,0 +1,222 @@
+package shell
+
+import (
+	"context"
+	"strings"
+)
+
+// given is a flag that a command was given, by its first name of the declaration.
+type given struct{ name, value string }
+
+// options are the flags and operands of a command, in their order.
+type options struct {
+	given    []given
+	operands []string
+}
+
+// has says whether one of the flags was given.
+func (o options) has(names ...string) bool {
+	for _, g := range o.given {
+		for _, n := range names {
+			if g.name == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// value is that of a flag as it was given last, or "".
+func (o options) value(name string) (last string) {
+	for _, g := range o.given {
+		if g.name == name {
+			last = g.value
+		}
+	}
+	return last
+}
+
+// values are those of a flag, in their order.
+func (o options) values(name string) (all []string) {
+	for _, g := range o.given {
+		if g.name == name {
+			all = append(all, g.value)
+		}
+	}
+	return all
+}
+
+// last is that of the flags which was given last, or "".
+func (o options) last(names ...string) (last string) {
+	for _, g := range o.given {
+		for _, n := range names {
+			if g.name == n {
+				last = n
+			}
+		}
+	}
+	return last
+}
+
+// flag is a declared flag.
+type flag struct {
+	name            string
+	value, optional bool
+}
+
+// declaration is the flags that a command implements. Any other is refused by name.
+type declaration struct {
+	flags map[string]flag
+	// ordered takes no flags after the first operand, words takes -word for one flag,
+	// and count takes -5 for -n 5.
+	ordered, words, count bool
+}
+
+// declare reads a declaration: flags with blanks between, the names of one with |
+// between, short ones of one letter. One that ends with : takes a value, with =? one
+// that may be missing. The first word may say how flags are written: + before all
+// operands, - as words with one dash, # a number for -n.
+func declare(text string) declaration {
+	d := declaration{flags: map[string]flag{}}
+	for _, word := range strings.Fields(text) {
+		switch word {
+		case "+":
+			d.ordered = true
+			continue
+		case "-":
+			d.words = true
+			continue
+		case "#":
+			d.count = true
+			continue
+		}
+		f := flag{}
+		if rest, ok := strings.CutSuffix(word, "=?"); ok {
+			word, f.optional = rest, true
+		}
+		if rest, ok := strings.CutSuffix(word, ":"); ok {
+			word, f.value = rest, true
+		}
+		names := strings.Split(word, "|")
+		f.name = names[0]
+		for _, n := range names {
+			d.flags[n] = f
+		}
+	}
+	return d
+}
+
+// flagged is a command with the flags that it implements.
+func flagged(flags string, run func(ctx context.Context, p *Process, o options) int) Command {
+	d := declare(flags)
+	return func(ctx context.Context, p *Process) int {
+		o, unknown := d.parse(p.Args[1:])
+		switch {
+		case unknown == "--help" || unknown == "--version":
+			return p.Refuse("%s %s", p.name(), unknown)
+		case strings.HasSuffix(unknown, ":"):
+			return p.Fail(usageCode(p.name()), "%s: option requires an argument -- '%s'", p.name(), strings.Trim(unknown, "-:"))
+		case unknown != "":
+			return p.Refuse("%s %s", p.name(), unknown)
+		}
+		return run(ctx, p, o)
+	}
+}
+
+// usageCode is what a program returns for a wrong command line.
+func usageCode(name string) int {
+	switch name {
+	case "grep", "egrep", "fgrep", "sort", "ls", "awk":
+		return 2
+	case "curl":
+		return 2
+	case "timeout", "env", "xargs":
+		return 125
+	}
+	return 1
+}
+
+// parse tells flags from operands. unknown is the first flag that is not declared, or
+// with a colon one that lacks its value.
+func (d declaration) parse(args []string) (o options, unknown string) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		next := func() (string, bool) {
+			if i++; i < len(args) {
+				return args[i], true
+			}
+			return "", false
+		}
+		switch {
+		case a == "--":
+			o.operands = append(o.operands, args[i+1:]...)
+			return o, ""
+		case len(a) < 2 || a[0] != '-':
+			o.operands = append(o.operands, a)
+			if d.ordered {
+				o.operands = append(o.operands, args[i+1:]...)
+				return o, ""
+			}
+		case a[1] == '-' || d.words:
+			unknown = d.long(&o, a, next)
+		case d.count && strings.Trim(a[1:], "0123456789") == "":
+			o.given = append(o.given, given{"n", a[1:]})
+		default:
+			unknown = d.short(&o, a, next)
+		}
+		if unknown != "" {
+			return o, unknown
+		}
+	}
+	return o, ""
+}
+
+func (d declaration) long(o *options, arg string, next func() (string, bool)) string {
+	name, value, some := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	f, ok := d.flags[name]
+	if !ok { // GNU takes a beginning of the name that is no other's
+		found := map[string]flag{}
+		for n, candidate := range d.flags {
+			if len(n) > 1 && strings.HasPrefix(n, name) && !d.words {
+				found[candidate.name] = candidate
+			}
+		}
+		for _, candidate := range found {
+			f, ok = candidate, len(found) == 1
+		}
+	}
+	switch {
+	case !ok || some && !f.value && !f.optional:
+		return "--" + name
+	case f.value && !some:
+		if value, ok = next(); !ok {
+			return "--" + name + ":"
+		}
+	}
+	o.given = append(o.given, given{f.name, value})
+	return ""
+}
+
+func (d declaration) short(o *options, arg string, next func() (string, bool)) string {
+	for letters := arg[1:]; letters != ""; {
+		name := letters[:1]
+		letters = letters[1:]
+		f, ok := d.flags[name]
+		if !ok {
+			return "-" + name
+		}
+		value := ""
+		switch {
+		case f.optional:
+			value, letters = letters, ""
+		case f.value && letters != "":
+			value, letters = letters, ""
+		case f.value:
+			if value, ok = next(); !ok {
+				return "-" + name + ":"
+			}
+		}
+		o.given = append(o.given, given{f.name, value})
+	}
+	return ""
+}

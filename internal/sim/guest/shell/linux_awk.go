@@ -1,0 +1,94 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/awk"
+)
+
+var awkAssignment = regexp.MustCompile(`(?s)^([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
+
+func awkCommand(_ context.Context, p *Process, o options) int {
+	args, script := o.operands, ""
+	for _, f := range o.values("f") {
+		data, err := p.read(f)
+		if err != nil {
+			return p.Fail(2, "awk: cannot open %s (%s)", f, reason(err))
+		}
+		script += string(data) + "\n"
+	}
+	if !o.has("f") {
+		if len(args) == 0 {
+			return p.Fail(2, "usage: awk [-F fs][-v var=value][prog | -f progfile][file ...]")
+		}
+		script, args = args[0], args[1:]
+	}
+	program, err := awk.Parse(script)
+	code := 2
+	if err == nil {
+		vars := map[string]string{}
+		if o.has("F") {
+			vars["FS"] = unescape(o.value("F"))
+			if vars["FS"] == "t" {
+				vars["FS"] = "\t"
+			}
+		}
+		for _, v := range o.values("v") {
+			name, value, _ := strings.Cut(v, "=")
+			vars[name] = unescape(value)
+		}
+		in := &awkInputs{p: p, args: args}
+		files := guestFiles{p, map[string]bool{}}
+		code, err = program.Run(vars, in.next, p.Stdout, func(name, text string, appended bool) error {
+			if p.device(name, []byte(text)) {
+				return nil
+			}
+			if appended {
+				files.made[name] = true
+			}
+			return files.AppendFile(name, text)
+		})
+		code = max(code, in.code)
+	}
+	if unsupported, ok := errors.AsType[awk.Unsupported](err); ok {
+		return p.Refuse("%s of awk", unsupported)
+	}
+	if err != nil {
+		return p.Fail(2, "awk: %v", err)
+	}
+	return code
+}
+
+// awkInputs are the operands of awk: files and assignments.
+type awkInputs struct {
+	p    *Process
+	args []string
+	read bool
+	code int
+}
+
+func (in *awkInputs) next() (awk.Input, bool) {
+	for len(in.args) > 0 {
+		a := in.args[0]
+		in.args = in.args[1:]
+		if m := awkAssignment.FindStringSubmatch(a); m != nil {
+			return awk.Input{Assign: m[1], Text: unescape(m[2])}, true
+		}
+		in.read = true
+		data, err := in.p.read(a)
+		if err != nil {
+			in.code = in.p.Fail(2, "awk: cannot open %s (%s)", a, reason(err))
+			continue
+		}
+		return awk.Input{Name: a, Text: string(data)}, true
+	}
+	if in.read {
+		return awk.Input{}, false
+	}
+	in.read = true
+	data, err := in.p.read("-")
+	return awk.Input{Text: string(data)}, err == nil
+}

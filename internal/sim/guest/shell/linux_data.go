@@ -1,0 +1,375 @@
+package shell
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+func dataCommands() Table {
+	return Table{
+		"curl": curl, "jq": jq,
+		"base64":    flagged("d|D|decode w|wrap: i|ignore-garbage", base64Command),
+		"gzip":      flagged("d|decompress c|stdout k|keep f|force n|no-name q|quiet 1 2 3 4 5 6 7 8 9", gzipCommand),
+		"gunzip":    flagged("c|stdout k|keep f|force q|quiet", gzipCommand),
+		"zcat":      flagged("f|force", gzipCommand),
+		"tar":       tarCommand,
+		"sha256sum": flagged("c|check status quiet b t", sum(sha256.New)),
+		"sha512sum": flagged("c|check status quiet b t", sum(sha512.New)),
+		"sha1sum":   flagged("c|check status quiet b t", sum(sha1.New)),
+		"md5sum":    flagged("c|check status quiet b t", sum(md5.New)),
+	}
+}
+
+// base64Command encodes, and decodes with -d.
+func base64Command(_ context.Context, p *Process, o options) int {
+	data, err := p.read(orStdin(o.operands)[0])
+	if err != nil {
+		return p.Fail(1, "base64: %s: %s", o.operands[0], reason(err))
+	}
+	if o.has("d") {
+		plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(data)), ""))
+		if err != nil {
+			if text := strings.Join(strings.Fields(string(data)), ""); len(text)%4 != 0 {
+				plain, _ = base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+			}
+			_, _ = p.Stdout.Write(plain) // a failed write is the reader's affair
+			return p.Fail(1, "base64: invalid input")
+		}
+		_, _ = p.Stdout.Write(plain) // a failed write is the reader's affair
+		return 0
+	}
+	width := 76
+	if o.has("w") {
+		width, _ = strconv.Atoi(o.value("w"))
+	}
+	text := base64.StdEncoding.EncodeToString(data)
+	if width == 0 {
+		p.Printf("%s", text)
+		return 0
+	}
+	for len(text) > 0 {
+		n := min(width, len(text))
+		p.Printf("%s\n", text[:n])
+		text = text[n:]
+	}
+	return 0
+}
+
+// maxUnzipped bounds what a compressed stream may grow to.
+const maxUnzipped = 16 << 20
+
+func ungzip(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, errors.New("not in gzip format")
+	}
+	out, err := io.ReadAll(io.LimitReader(z, maxUnzipped))
+	if err != nil {
+		return nil, errors.New("unexpected end of file")
+	}
+	return out, nil
+}
+
+func zipped(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(data) // a buffer takes all
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// gzipCommand is gzip, gunzip and zcat: streams, or files in place.
+func gzipCommand(_ context.Context, p *Process, o options) int {
+	undo := o.has("d") || p.name() != "gzip"
+	toStdout := o.has("c") || p.name() == "zcat"
+	for _, f := range orStdin(o.operands) {
+		data, err := p.read(f)
+		if err != nil {
+			return p.Fail(1, "gzip: %s: %s", f, reason(err))
+		}
+		out := zipped(data)
+		to := f + ".gz"
+		if undo {
+			if out, err = ungzip(data); err != nil {
+				return p.Fail(1, "gzip: %s: %v", f, err)
+			}
+			if to = strings.TrimSuffix(f, ".gz"); to == f && f != "-" && !toStdout {
+				return p.Fail(2, "gzip: %s: unknown suffix -- ignored", f)
+			}
+		}
+		if toStdout || f == "-" {
+			_, _ = p.Stdout.Write(out) // a failed write is the reader's affair
+			continue
+		}
+		if p.Guest.Root.Exists(p.Abs(to)) && !o.has("f") {
+			return p.Fail(2, "gzip: %s already exists; not overwritten", to)
+		}
+		if err := p.Guest.Root.WriteFile(p.Abs(to), out, modeOf(p, p.Abs(f))); err != nil {
+			return p.failed(to, err)
+		}
+		if !o.has("k") {
+			if err := p.Guest.Root.Remove(p.Abs(f)); err != nil {
+				return p.failed(f, err)
+			}
+		}
+	}
+	return 0
+}
+
+// sum prints and checks digests.
+func sum(digest func() hash.Hash) func(context.Context, *Process, options) int {
+	of := func(data []byte) string {
+		h := digest()
+		_, _ = h.Write(data) // never fails (hash.Hash)
+		return hex.EncodeToString(h.Sum(nil))
+	}
+	return func(_ context.Context, p *Process, o options) int {
+		code := 0
+		for _, f := range orStdin(o.operands) {
+			data, err := p.read(f)
+			if err != nil {
+				code = p.failed(f, err)
+				continue
+			}
+			if !o.has("c") {
+				p.Printf("%s  %s\n", of(data), f)
+				continue
+			}
+			lines := 0
+			for _, line := range linesOf(string(data)) {
+				want, name, ok := strings.Cut(line, " ")
+				if !ok || len(want) != 2*digest().Size() {
+					continue
+				}
+				lines++
+				name = strings.TrimLeft(name, " *")
+				content, err := p.read(name)
+				switch {
+				case err != nil:
+					code = p.failed(name, err)
+					if !o.has("status") {
+						p.Printf("%s: FAILED open or read\n", name)
+					}
+				case of(content) != strings.ToLower(want):
+					code = 1
+					if !o.has("status") {
+						p.Printf("%s: FAILED\n", name)
+					}
+				case !o.has("status", "quiet"):
+					p.Printf("%s: OK\n", name)
+				}
+			}
+			if lines == 0 {
+				code = p.Fail(1, "%s: %s: no properly formatted checksum lines found", p.name(), f)
+			}
+		}
+		return code
+	}
+}
+
+// tarCommand makes, lists and unpacks archives, with gzip or without.
+func tarCommand(_ context.Context, p *Process) int {
+	args := p.Args[1:]
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") { // the old way: tar xzf FILE
+		letters, rest := args[0], args[1:]
+		args = nil
+		for _, l := range letters {
+			args = append(args, "-"+string(l))
+			if (l == 'f' || l == 'C') && len(rest) > 0 {
+				args, rest = append(args, rest[0]), rest[1:]
+			}
+		}
+		args = append(args, rest...)
+	}
+	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference").parse(args)
+	if unknown != "" {
+		return p.Refuse("tar %s", unknown)
+	}
+	if o.has("exclude", "h", "O") {
+		return p.Refuse("tar %s", strings.Join(p.Args[1:], " "))
+	}
+	inner := *p
+	inner.Dir = p.Abs(orDot(o.value("C")))
+	switch {
+	case o.has("c"):
+		return tarCreate(&inner, p, o)
+	case o.has("x", "t"):
+		return tarRead(&inner, p, o)
+	}
+	return p.Fail(2, "tar: You must specify one of the '-Acdtrux', '--delete' or '--test-label' options")
+}
+
+func orDot(s string) string {
+	if s == "" {
+		return "."
+	}
+	return s
+}
+
+func tarCreate(p, outer *Process, o options) int {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	code, left := 0, maxCopied
+	for _, name := range o.operands {
+		if _, err := p.Guest.Root.Lstat(p.Abs(name)); err != nil {
+			code = p.Fail(2, "tar: %s: Cannot stat: %s", name, reason(err))
+			continue
+		}
+		p.walk(name, 0, func(name string, _ int, info fs.FileInfo) bool {
+			target, _ := p.Guest.Root.Readlink(p.Abs(name))
+			h, err := tar.FileInfoHeader(info, target)
+			if left--; err != nil || left < 0 {
+				code = 2
+				return false
+			}
+			h.Name = strings.TrimPrefix(name, "/")
+			h.Uname, h.Gname, h.Uid, h.Gid = "root", "root", 0, 0
+			if info.IsDir() {
+				h.Name = strings.TrimSuffix(h.Name, "/") + "/"
+			}
+			if o.has("v") {
+				p.Printf("%s\n", h.Name)
+			}
+			if err := w.WriteHeader(h); err != nil {
+				code = 2
+				return false
+			}
+			if info.Mode().IsRegular() {
+				data, err := p.read(name)
+				if err == nil {
+					_, err = w.Write(data)
+				}
+				if err != nil {
+					code = 2
+				}
+			}
+			return true
+		})
+	}
+	if err := w.Close(); err != nil {
+		return p.Fail(2, "tar: %v", err)
+	}
+	file := o.value("f")
+	data := b.Bytes()
+	if o.has("z") || o.has("a") && strings.HasSuffix(file, "gz") {
+		data = zipped(data)
+	}
+	if file == "" || file == "-" {
+		_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+		return code
+	}
+	if err := p.Guest.Root.WriteFile(outer.Abs(file), data, p.creates(0o666)); err != nil {
+		return p.failed(file, err)
+	}
+	return code
+}
+
+func tarRead(p, outer *Process, o options) int {
+	file := o.value("f")
+	if file == "" {
+		file = "-"
+	}
+	data, err := outer.read(file)
+	if err != nil {
+		return p.Fail(2, "tar: %s: Cannot open: %s", file, reason(err))
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		if data, err = ungzip(data); err != nil {
+			return p.Fail(2, "tar: %v", err)
+		}
+	}
+	strip, _ := strconv.Atoi(o.value("strip-components"))
+	seen := map[string]bool{}
+	for r := tar.NewReader(bytes.NewReader(data)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return p.Fail(2, "tar: This does not look like a tar archive")
+		}
+		if len(o.operands) > 0 && !inArchive(h.Name, o.operands, seen) {
+			continue
+		}
+		if o.has("t") || o.has("v") {
+			if o.has("t") && o.has("v") {
+				return p.Refuse("tar -tv")
+			}
+			p.Printf("%s\n", h.Name)
+		}
+		if o.has("t") {
+			continue
+		}
+		parts := strings.Split(strings.Trim(h.Name, "/"), "/")
+		if len(parts) <= strip {
+			continue
+		}
+		if err := untar(p, h, path.Join(parts[strip:]...), r); err != nil {
+			return p.Fail(2, "tar: %s: Cannot open: %s", h.Name, reason(err))
+		}
+	}
+	for _, name := range o.operands {
+		if !seen[name] {
+			return p.Fail(2, "tar: %s: Not found in archive", name)
+		}
+	}
+	return 0
+}
+
+func inArchive(name string, names []string, seen map[string]bool) bool {
+	for _, n := range names {
+		if strings.TrimSuffix(name, "/") == strings.TrimSuffix(n, "/") || strings.HasPrefix(name, strings.TrimSuffix(n, "/")+"/") {
+			seen[n] = true
+			return true
+		}
+	}
+	return false
+}
+
+func untar(p *Process, h *tar.Header, name string, r io.Reader) error {
+	root, at := p.Guest.Root, p.Abs(name)
+	if name == "." {
+		return nil
+	}
+	if err := root.MkdirAll(path.Dir(at)); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if err := root.MkdirAll(at); err != nil {
+			return err
+		}
+		return root.Chmod(at, h.FileInfo().Mode().Perm()|0o700)
+	case tar.TypeSymlink:
+		_ = root.Remove(at) // it need not be there
+		return root.Symlink(h.Linkname, at)
+	case tar.TypeReg:
+		data, err := io.ReadAll(io.LimitReader(r, maxUnzipped))
+		if err != nil {
+			return err
+		}
+		if err := root.WriteFile(at, data, 0o644); err != nil {
+			return err
+		}
+		if err := root.Chmod(at, h.FileInfo().Mode().Perm()); err != nil {
+			return err
+		}
+		return root.Chtimes(at, h.ModTime)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/regex"
+)
+
+// exprRun evaluates an expression of expr, whose words are its arguments.
+type exprRun struct {
+	words []string
+	at    int
+	err   string
+}
+
+func expr(_ context.Context, p *Process) int {
+	e := &exprRun{words: p.Args[1:]}
+	if len(e.words) > 0 && e.words[0] == "--" {
+		e.words = e.words[1:]
+	}
+	v := e.level(0)
+	switch {
+	case e.err != "":
+		return p.Fail(2, "expr: %s", e.err)
+	case e.at < len(e.words):
+		return p.Fail(2, "expr: syntax error: unexpected argument '%s'", e.words[e.at])
+	}
+	p.Printf("%s\n", v)
+	if v == "" || strings.Trim(v, "-0") == "" {
+		return 1
+	}
+	return 0
+}
+
+var exprLevels = [][]string{{"|"}, {"&"}, {"<", "<=", "=", "==", "!=", ">=", ">"}, {"+", "-"}, {"*", "/", "%"}, {":"}}
+
+func (e *exprRun) level(n int) string {
+	if n == len(exprLevels) {
+		return e.primary()
+	}
+	left := e.level(n + 1)
+	for e.err == "" && e.at < len(e.words) && strings.Contains(" "+strings.Join(exprLevels[n], " ")+" ", " "+e.words[e.at]+" ") {
+		op := e.words[e.at]
+		e.at++
+		left = e.apply(left, op, e.level(n+1))
+	}
+	return left
+}
+
+func (e *exprRun) next() string {
+	if e.at >= len(e.words) {
+		e.err = "syntax error: missing argument"
+		return ""
+	}
+	e.at++
+	return e.words[e.at-1]
+}
+
+func (e *exprRun) primary() string {
+	switch w := e.next(); w {
+	case "(":
+		v := e.level(0)
+		if e.next() != ")" && e.err == "" {
+			e.err = "syntax error: expecting ')'"
+		}
+		return v
+	case "length":
+		return strconv.Itoa(len([]rune(e.next())))
+	case "substr":
+		text := []rune(e.next())
+		from, _ := strconv.Atoi(e.next())
+		n, _ := strconv.Atoi(e.next())
+		if from < 1 || n < 1 || from > len(text) {
+			return ""
+		}
+		return string(text[from-1 : min(from-1+n, len(text))])
+	case "index":
+		text, set := e.next(), e.next()
+		return strconv.Itoa(strings.IndexAny(text, set) + 1)
+	case "match":
+		return e.apply(e.next(), ":", e.next())
+	default:
+		return w
+	}
+}
+
+func (e *exprRun) apply(a, op, b string) string {
+	truth := func(ok bool) string {
+		if ok {
+			return "1"
+		}
+		return "0"
+	}
+	null := func(s string) bool { return s == "" || strings.Trim(s, "-0") == "" }
+	switch op {
+	case "|":
+		if !null(a) {
+			return a
+		}
+		if null(b) {
+			return "0"
+		}
+		return b
+	case "&":
+		if null(a) || null(b) {
+			return "0"
+		}
+		return a
+	case ":":
+		return e.match(a, b)
+	}
+	x, errX := strconv.ParseInt(a, 10, 64)
+	y, errY := strconv.ParseInt(b, 10, 64)
+	if errX != nil || errY != nil {
+		c := strings.Compare(a, b)
+		switch op {
+		case "<":
+			return truth(c < 0)
+		case "<=":
+			return truth(c <= 0)
+		case "=", "==":
+			return truth(c == 0)
+		case "!=":
+			return truth(c != 0)
+		case ">=":
+			return truth(c >= 0)
+		case ">":
+			return truth(c > 0)
+		}
+		e.err = "non-integer argument"
+		return ""
+	}
+	switch op {
+	case "<":
+		return truth(x < y)
+	case "<=":
+		return truth(x <= y)
+	case "=", "==":
+		return truth(x == y)
+	case "!=":
+		return truth(x != y)
+	case ">=":
+		return truth(x >= y)
+	case ">":
+		return truth(x > y)
+	case "+":
+		x += y
+	case "-":
+		x -= y
+	case "*":
+		x *= y
+	default:
+		if y == 0 {
+			e.err = "division by zero"
+			return ""
+		}
+		if op == "/" {
+			x /= y
+		} else {
+			x %= y
+		}
+	}
+	return strconv.FormatInt(x, 10)
+}
+
+// match is STRING : PATTERN, which starts at the first letter.
+func (e *exprRun) match(text, pattern string) string {
+	re, err := regex.Compile(strings.TrimPrefix(pattern, "^"), regex.Options{})
+	var m []string
+	if err == nil {
+		anchored, err2 := regexp.Compile("^(?:" + re.String() + ")")
+		if err = err2; err == nil {
+			anchored.Longest()
+			m = anchored.FindStringSubmatch(text)
+		}
+	}
+	switch {
+	case errors.Is(err, regex.ErrUnsupported):
+		e.err = "casement does not simulate " + err.Error()
+		return ""
+	case err != nil:
+		e.err = "the pattern is wrong"
+		return ""
+	case len(m) > 1:
+		return m[1]
+	case len(m) == 1:
+		return strconv.Itoa(len([]rune(m[0])))
+	}
+	if strings.Contains(pattern, `\(`) {
+		return ""
+	}
+	return "0"
+}

@@ -1,0 +1,452 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// walk visits a file and all below it in the order of names, until visit returns
+// false for a folder.
+func (p *Process) walk(name string, depth int, visit func(name string, depth int, info fs.FileInfo) bool) {
+	info, err := p.Guest.Root.Lstat(p.Abs(name))
+	if err != nil || depth > 64 || !visit(name, depth, info) || !info.IsDir() {
+		return
+	}
+	entries, err := p.Guest.Root.ReadDir(p.Abs(name))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		p.walk(strings.TrimSuffix(name, "/")+"/"+e.Name(), depth+1, visit)
+	}
+}
+
+// finder is one run of find.
+type finder struct {
+	p        *Process
+	tokens   []string
+	at       int
+	min, max int
+	acts     bool // an action was named
+	prune    bool
+	deletes  []string
+	batch    map[int][]string
+	code     int
+	refused  string
+}
+
+type found struct {
+	name  string
+	depth int
+	info  fs.FileInfo
+}
+
+type predicate func(ctx context.Context, f found) bool
+
+// find walks folders and applies an expression.
+func find(ctx context.Context, p *Process) int {
+	args := p.Args[1:]
+	var roots []string
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && args[0] != "(" && args[0] != "!" {
+		roots, args = append(roots, args[0]), args[1:]
+	}
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	f := &finder{p: p, tokens: args, max: 1 << 20, batch: map[int][]string{}}
+	test, ok := f.or()
+	if f.refused != "" {
+		return p.Refuse("find %s", f.refused)
+	}
+	if !ok || f.at < len(f.tokens) {
+		return p.Fail(1, "find: the expression is wrong")
+	}
+	for _, root := range roots {
+		if _, err := p.Guest.Root.Lstat(p.Abs(root)); err != nil {
+			f.code = p.Fail(1, "find: '%s': %s", root, reason(err))
+			continue
+		}
+		p.walk(root, 0, func(name string, depth int, info fs.FileInfo) bool {
+			f.prune = false
+			if depth >= f.min && test(ctx, found{name, depth, info}) && !f.acts {
+				p.Printf("%s\n", name)
+			}
+			return !f.prune && depth < f.max
+		})
+	}
+	for _, name := range slices.Backward(f.deletes) {
+		if err := p.Guest.Root.Remove(p.Abs(name)); err != nil {
+			f.code = p.Fail(1, "find: cannot delete '%s': %s", name, reason(err))
+		}
+	}
+	for at, names := range f.batch {
+		f.code = max(f.code, min(1, p.shell.child(ctx, p, slices.Concat(f.command(at), names))))
+	}
+	return f.code
+}
+
+func (f *finder) peek() string {
+	if f.at < len(f.tokens) {
+		return f.tokens[f.at]
+	}
+	return ""
+}
+
+func (f *finder) next() string {
+	t := f.peek()
+	f.at++
+	return t
+}
+
+func (f *finder) or() (predicate, bool) {
+	left, ok := f.and()
+	for ok && (f.peek() == "-o" || f.peek() == "-or") {
+		f.at++
+		right, ok2 := f.and()
+		if !ok2 {
+			return nil, false
+		}
+		a := left
+		left = func(ctx context.Context, x found) bool { return a(ctx, x) || right(ctx, x) }
+	}
+	return left, ok
+}
+
+func (f *finder) and() (predicate, bool) {
+	all := []predicate{}
+	for f.at < len(f.tokens) {
+		switch f.peek() {
+		case "-o", "-or", ")":
+			return every(all), true
+		case "-a", "-and":
+			f.at++
+			continue
+		}
+		one, ok := f.primary()
+		if !ok {
+			return nil, false
+		}
+		all = append(all, one)
+	}
+	return every(all), true
+}
+
+func every(all []predicate) predicate {
+	return func(ctx context.Context, x found) bool {
+		for _, one := range all {
+			if !one(ctx, x) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func always(context.Context, found) bool { return true }
+
+func (f *finder) primary() (predicate, bool) {
+	switch t := f.next(); t {
+	case "(":
+		inner, ok := f.or()
+		return inner, ok && f.next() == ")"
+	case "!", "-not":
+		inner, ok := f.primary()
+		return func(ctx context.Context, x found) bool { return !inner(ctx, x) }, ok
+	case "-maxdepth", "-mindepth":
+		n, err := strconv.Atoi(f.next())
+		if t == "-maxdepth" {
+			f.max = n
+		} else {
+			f.min = n
+		}
+		return always, err == nil
+	case "-name", "-iname", "-path", "-wholename", "-ipath":
+		return named(t, f.next()), true
+	case "-type":
+		kinds := f.next()
+		return func(_ context.Context, x found) bool {
+			return strings.ContainsRune(kinds, kindLetter(x.info.Mode()))
+		}, true
+	case "-empty":
+		return func(_ context.Context, x found) bool {
+			if x.info.IsDir() {
+				entries, err := f.p.Guest.Root.ReadDir(f.p.Abs(x.name))
+				return err == nil && len(entries) == 0
+			}
+			return x.info.Size() == 0
+		}, true
+	case "-size":
+		return f.size(f.next())
+	case "-perm":
+		mode, err := strconv.ParseUint(f.peek(), 8, 12)
+		if err != nil {
+			f.refused = "-perm " + f.peek()
+		}
+		f.at++
+		return func(_ context.Context, x found) bool { return x.info.Mode().Perm() == fs.FileMode(mode) }, true
+	case "-newer":
+		info, err := f.p.Guest.Root.Stat(f.p.Abs(f.next()))
+		return func(_ context.Context, x found) bool { return x.info.ModTime().After(info.ModTime()) }, err == nil
+	case "-mtime", "-mmin":
+		return f.age(t, f.next())
+	case "-true", "-depth", "-xdev", "-mount", "-noleaf":
+		if t == "-depth" {
+			f.refused = t
+		}
+		return always, true
+	case "-false":
+		return func(context.Context, found) bool { return false }, true
+	case "-prune":
+		return func(context.Context, found) bool { f.prune = true; return true }, true
+	default:
+		return f.action(t)
+	}
+}
+
+func kindLetter(m fs.FileMode) rune {
+	switch {
+	case m.IsDir():
+		return 'd'
+	case m&fs.ModeSymlink != 0:
+		return 'l'
+	}
+	return 'f'
+}
+
+// named matches a name or a path with a pattern of shells; in a path * matches / too.
+func named(kind, pattern string) predicate {
+	fold := strings.HasPrefix(kind, "-i")
+	if fold {
+		pattern = strings.ToLower(pattern)
+	}
+	whole := strings.HasSuffix(kind, "name") && kind != "-wholename"
+	return func(_ context.Context, x found) bool {
+		name := x.name
+		if whole {
+			name = path.Base(name)
+		}
+		if fold {
+			name = strings.ToLower(name)
+		}
+		if !whole { // path.Match keeps * from matching a slash
+			ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+			return ok && err == nil
+		}
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+}
+
+// compared reads +N, -N or N.
+func compared(text string) (func(n int64) bool, bool) {
+	n, err := strconv.ParseInt(strings.TrimLeft(text, "+-"), 10, 64)
+	switch {
+	case strings.HasPrefix(text, "+"):
+		return func(x int64) bool { return x > n }, err == nil
+	case strings.HasPrefix(text, "-"):
+		return func(x int64) bool { return x < n }, err == nil
+	}
+	return func(x int64) bool { return x == n }, err == nil
+}
+
+func (f *finder) size(text string) (predicate, bool) {
+	unit := int64(512)
+	if text != "" {
+		if u, ok := map[byte]int64{'c': 1, 'k': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'b': 512}[text[len(text)-1]]; ok {
+			unit, text = u, text[:len(text)-1]
+		}
+	}
+	is, ok := compared(text)
+	return func(_ context.Context, x found) bool { return is((x.info.Size() + unit - 1) / unit) }, ok
+}
+
+func (f *finder) age(kind, text string) (predicate, bool) {
+	unit := time.Minute
+	if kind == "-mtime" {
+		unit = 24 * time.Hour
+	}
+	is, ok := compared(text)
+	return func(_ context.Context, x found) bool {
+		return is(int64(f.p.now().Sub(x.info.ModTime()) / unit))
+	}, ok
+}
+
+// action does something with what was found.
+func (f *finder) action(t string) (predicate, bool) {
+	switch t {
+	case "-print", "-print0":
+		f.acts = true
+		end := "\n"
+		if t == "-print0" {
+			end = "\x00"
+		}
+		return func(_ context.Context, x found) bool { f.p.Printf("%s%s", x.name, end); return true }, true
+	case "-delete":
+		f.acts = true
+		return func(_ context.Context, x found) bool { f.deletes = append(f.deletes, x.name); return true }, true
+	case "-quit":
+		f.refused = t
+		return always, true
+	case "-exec":
+		return f.exec()
+	}
+	f.refused = t
+	return always, true
+}
+
+// command are the words of an -exec that starts at a token.
+func (f *finder) command(at int) []string {
+	end := at
+	for end < len(f.tokens) && f.tokens[end] != ";" && !(f.tokens[end] == "+" && f.tokens[end-1] == "{}") {
+		end++
+	}
+	words := f.tokens[at:end]
+	if end < len(f.tokens) && f.tokens[end] == "+" {
+		words = words[:len(words)-1]
+	}
+	return words
+}
+
+func (f *finder) exec() (predicate, bool) {
+	f.acts = true
+	at := f.at
+	words := f.command(at)
+	for f.at < len(f.tokens) && f.tokens[f.at] != ";" && !(f.tokens[f.at] == "+" && f.tokens[f.at-1] == "{}") {
+		f.at++
+	}
+	if f.at >= len(f.tokens) || len(words) == 0 {
+		return nil, false
+	}
+	if f.next() == "+" {
+		return func(_ context.Context, x found) bool { f.batch[at] = append(f.batch[at], x.name); return true }, true
+	}
+	return func(ctx context.Context, x found) bool {
+		argv := make([]string, len(words))
+		for i, w := range words {
+			argv[i] = strings.ReplaceAll(w, "{}", x.name)
+		}
+		return f.p.shell.child(ctx, f.p, argv) == 0
+	}, true
+}
+
+// xargs runs a command with the words of its input.
+func xargs(ctx context.Context, p *Process, o options) int {
+	data, err := p.read("-")
+	if err != nil {
+		return p.failed("-", err)
+	}
+	items, err := xargsItems(string(data), o)
+	if err != nil {
+		return p.Fail(1, "xargs: %v", err)
+	}
+	command := o.operands
+	if len(command) == 0 {
+		command = []string{"echo"}
+	}
+	size := len(items)
+	if n, err := strconv.Atoi(o.value("n")); err == nil && n > 0 {
+		size = n
+	}
+	if n, err := strconv.Atoi(o.value("L")); err == nil && n > 0 {
+		size = n
+	}
+	if o.has("I") {
+		size = 1
+	}
+	if len(items) == 0 && (o.has("r") || o.has("I")) {
+		return 0
+	}
+	code := 0
+	for first := true; first || len(items) > 0; first = false {
+		n := min(size, len(items))
+		argv := slices.Concat(command, items[:n])
+		if place := o.value("I"); place != "" {
+			argv = slices.Clone(command)
+			for i := range argv {
+				argv[i] = strings.ReplaceAll(argv[i], place, items[0])
+			}
+		}
+		items = items[n:]
+		c := *p
+		c.Stdin = bytes.NewReader(nil)
+		switch got := p.shell.child(ctx, &c, argv); {
+		case got == refusedCode || got == 126:
+			return got
+		case got == 255:
+			return 124
+		case got != 0:
+			code = 123
+		}
+	}
+	return code
+}
+
+// xargsItems takes the input apart: words with quotes, lines, or what a byte ends.
+func xargsItems(text string, o options) ([]string, error) {
+	if o.has("0") || o.has("d") {
+		sep := "\x00"
+		if o.has("d") {
+			sep = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\0`, "\x00").Replace(o.value("d"))
+		}
+		return strings.Split(strings.TrimSuffix(text, sep), sep)[:count(text != "", strings.TrimSuffix(text, sep), sep)], nil
+	}
+	if o.has("I") || o.has("L") {
+		var items []string
+		for _, l := range linesOf(text) {
+			if l = strings.TrimLeft(l, " \t"); l != "" {
+				items = append(items, l)
+			}
+		}
+		return items, nil
+	}
+	return quotedWords(text)
+}
+
+func count(some bool, text, sep string) int {
+	if !some {
+		return 0
+	}
+	return strings.Count(text, sep) + 1
+}
+
+// quotedWords are the words of a text in which ' " and \ protect blanks.
+func quotedWords(text string) (items []string, err error) {
+	var b strings.Builder
+	open := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case ' ', '\t', '\n':
+			if open {
+				items = append(items, b.String())
+			}
+			b.Reset()
+			open = false
+		case '\'', '"':
+			end := strings.IndexByte(text[i+1:], c)
+			if end < 0 {
+				return nil, fs.ErrInvalid
+			}
+			b.WriteString(text[i+1 : i+1+end])
+			i += end + 1
+			open = true
+		case '\\':
+			if i++; i < len(text) {
+				b.WriteByte(text[i])
+				open = true
+			}
+		default:
+			b.WriteByte(c)
+			open = true
+		}
+	}
+	if open {
+		items = append(items, b.String())
+	}
+	return items, nil
+}

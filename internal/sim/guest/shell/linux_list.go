@@ -1,0 +1,176 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// listed is a file that ls shows.
+type listed struct {
+	name string
+	info fs.FileInfo
+}
+
+// list is ls. Without a terminal it prints one name per line.
+func list(_ context.Context, p *Process, o options) int {
+	if o.has("C", "i", "n") {
+		return p.Refuse("ls %s", strings.Join(p.Args[1:], " "))
+	}
+	names := o.operands
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	code := 0
+	var files, dirs []listed
+	for _, n := range names {
+		info, err := p.Guest.Root.Lstat(p.Abs(n))
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 && !o.has("l", "d") {
+			info, err = p.Guest.Root.Stat(p.Abs(n))
+		}
+		switch {
+		case err != nil:
+			code = p.Fail(2, "ls: cannot access '%s': %s", n, reason(err))
+		case info.IsDir() && !o.has("d"):
+			dirs = append(dirs, listed{n, info})
+		default:
+			files = append(files, listed{n, info})
+		}
+	}
+	showFiles(p, o, files)
+	for i, d := range dirs {
+		if i > 0 || len(files) > 0 {
+			p.Printf("\n")
+		}
+		listDir(p, o, d.name, len(names) > 1 || o.has("R"))
+	}
+	return code
+}
+
+func listDir(p *Process, o options, dir string, named bool) {
+	if named {
+		p.Printf("%s:\n", dir)
+	}
+	var entries []listed
+	var below []string
+	if o.has("a") {
+		for _, dots := range []string{".", ".."} {
+			if info, err := p.Guest.Root.Stat(p.Abs(dir + "/" + dots)); err == nil {
+				entries = append(entries, listed{dots, info})
+			}
+		}
+	}
+	all, err := p.Guest.Root.ReadDir(p.Abs(dir))
+	if err != nil {
+		p.failed(dir, err)
+		return
+	}
+	for _, e := range all {
+		info, err := e.Info()
+		if err != nil || strings.HasPrefix(e.Name(), ".") && !o.has("a", "A") {
+			continue
+		}
+		entries = append(entries, listed{e.Name(), info})
+		if info.IsDir() {
+			below = append(below, dir+"/"+e.Name())
+		}
+	}
+	if o.has("l") {
+		p.Printf("total %d\n", 4*len(entries))
+	}
+	showFiles(p, o, entries)
+	for _, d := range below {
+		if o.has("R") {
+			p.Printf("\n")
+			listDir(p, o, d, true)
+		}
+	}
+}
+
+func showFiles(p *Process, o options, files []listed) {
+	slices.SortStableFunc(files, func(a, b listed) int {
+		c := strings.Compare(a.name, b.name)
+		switch {
+		case o.has("t"):
+			if d := b.info.ModTime().Compare(a.info.ModTime()); d != 0 {
+				c = d
+			}
+		case o.has("S"):
+			if d := int(b.info.Size() - a.info.Size()); d != 0 {
+				c = d
+			}
+		}
+		if o.has("r") {
+			return -c
+		}
+		return c
+	})
+	width := 1
+	for _, f := range files {
+		width = max(width, len(fmt.Sprint(f.info.Size())))
+	}
+	for _, f := range files {
+		name := f.name
+		mode := f.info.Mode()
+		switch {
+		case (o.has("F") || o.has("p")) && mode.IsDir():
+			name += "/"
+		case o.has("F") && mode.IsRegular() && mode&0o111 != 0:
+			name += "*"
+		case o.has("F") && mode&fs.ModeSymlink != 0 && !o.has("l"):
+			name += "@"
+		}
+		if !o.has("l") {
+			p.Printf("%s\n", name)
+			continue
+		}
+		if target, err := p.Guest.Root.Readlink(p.Abs(f.name)); err == nil && mode&fs.ModeSymlink != 0 {
+			name += " -> " + target
+		}
+		p.Printf("%s 1 root root %*d %s %s\n", modeText(mode), width, f.info.Size(), f.info.ModTime().UTC().Format("Jan _2 15:04"), name)
+	}
+}
+
+// programPath is where the image keeps a command.
+func (s *Shell) programPath(name string) string {
+	if strings.HasPrefix(name, own) || s.commands[name] == nil {
+		return ""
+	}
+	switch name {
+	case "kubeadm", "kubelet", "kubectl":
+		return "/usr/bin/" + name
+	case "reboot", "shutdown", "modprobe", "sysctl", "swapoff", "iptables", "useradd", "groupadd", "usermod":
+		return "/usr/sbin/" + name
+	}
+	return "/usr/bin/" + name
+}
+
+// whichCommand tells where programs are.
+func whichCommand(_ context.Context, p *Process, o options) int {
+	code := 0
+	for _, n := range o.operands {
+		at := p.shell.programPath(n)
+		if strings.Contains(n, "/") {
+			at = ""
+			if p.Guest.Root.Exists(p.Abs(n)) || isBin(p.Abs(n)) && p.shell.programPath(path.Base(n)) != "" {
+				at = n
+			}
+		}
+		for _, dir := range strings.Split(p.Env["PATH"], ":") {
+			file := path.Join(dir, n)
+			if info, err := p.Guest.Root.Stat(file); err == nil && !strings.Contains(n, "/") && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				at = file
+				break
+			}
+		}
+		if at == "" {
+			code = 1
+			continue
+		}
+		p.Printf("%s\n", at)
+	}
+	return code
+}

@@ -1,0 +1,205 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sortKey is one of sort's keys: fields from and to, counted from 1, and letters in
+// them; to 0 is the line's end.
+type sortKey struct {
+	from, fromLetter, to, toLetter int
+	flags                          string
+}
+
+var sortKeySyntax = regexp.MustCompile(`^(\d+)(?:\.(\d+))?([bdfhnrV]*)(?:,(\d+)(?:\.(\d+))?([bdfhnrV]*))?$`)
+
+func sortLines(_ context.Context, p *Process, o options) int {
+	global := ""
+	for _, f := range []string{"n", "r", "f", "V", "h", "b"} {
+		if o.has(f) {
+			global += f
+		}
+	}
+	var keys []sortKey
+	for _, k := range o.values("k") {
+		m := sortKeySyntax.FindStringSubmatch(k)
+		if m == nil {
+			return p.Refuse("sort -k %s", k)
+		}
+		number := func(s string) int { n, _ := strconv.Atoi(s); return n }
+		key := sortKey{number(m[1]), number(m[2]), number(m[4]), number(m[5]), m[3] + m[6]}
+		if key.flags == "" {
+			key.flags = global
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		keys = []sortKey{{1, 0, 0, 0, global}}
+	}
+	text, code := p.inputs(o.operands)
+	end := "\n"
+	if o.has("z") {
+		end = "\x00"
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\x01"), "\x00", "\n")
+	}
+	lines := linesOf(text)
+	byKeys := func(a, b string) int {
+		for _, k := range keys {
+			if c := k.compare(k.field(a, o.value("t")), k.field(b, o.value("t"))); c != 0 {
+				return c
+			}
+		}
+		return 0
+	}
+	whole := func(a, b string) int {
+		c := byKeys(a, b)
+		if c == 0 && !o.has("u", "s") {
+			if c = strings.Compare(a, b); o.has("r") {
+				c = -c
+			}
+		}
+		return c
+	}
+	if o.has("c") {
+		if !slices.IsSortedFunc(lines, whole) {
+			return p.Fail(1, "sort: disorder")
+		}
+		return 0
+	}
+	slices.SortStableFunc(lines, whole)
+	if o.has("u") {
+		lines = slices.CompactFunc(lines, func(a, b string) bool { return byKeys(a, b) == 0 })
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l + end)
+	}
+	out := b.String()
+	if o.has("z") {
+		out = strings.ReplaceAll(out, "\x01", "\n")
+	}
+	if name := o.value("o"); name != "" {
+		if err := p.Guest.Root.WriteFile(p.Abs(name), []byte(out), 0o644); err != nil {
+			return p.failed(name, err)
+		}
+		return code
+	}
+	p.Printf("%s", out)
+	return code
+}
+
+// field is what a key compares of a line.
+func (k sortKey) field(line, sep string) string {
+	if k.from == 1 && k.fromLetter == 0 && k.to == 0 {
+		return line
+	}
+	var fields []string
+	if sep != "" {
+		fields = strings.SplitAfter(line, sep)
+	} else { // a field starts with its blanks
+		for rest := line; rest != ""; {
+			i := len(rest) - len(strings.TrimLeft(rest, " \t"))
+			if j := strings.IndexAny(rest[i:], " \t"); j >= 0 {
+				fields, rest = append(fields, rest[:i+j]), rest[i+j:]
+				continue
+			}
+			fields, rest = append(fields, rest), ""
+		}
+	}
+	at := func(n int) int {
+		length := 0
+		for i := range min(n, len(fields)) {
+			length += len(fields[i])
+		}
+		return length
+	}
+	from := at(k.from-1) + max(k.fromLetter-1, 0)
+	to := len(line)
+	switch {
+	case k.to > 0 && k.toLetter > 0:
+		to = at(k.to-1) + k.toLetter
+	case k.to > 0:
+		to = at(k.to)
+		if sep != "" && k.to < len(fields) {
+			to -= len(sep)
+		}
+	}
+	from, to = min(from, len(line)), min(to, len(line))
+	if from > to {
+		return ""
+	}
+	return line[from:to]
+}
+
+func (k sortKey) compare(a, b string) (c int) {
+	has := func(f string) bool { return strings.Contains(k.flags, f) }
+	if has("b") || has("n") || has("h") {
+		a, b = strings.TrimLeft(a, " \t"), strings.TrimLeft(b, " \t")
+	}
+	switch {
+	case has("n"):
+		c = cmp.Compare(leadingNumber(a), leadingNumber(b))
+	case has("h"):
+		c = cmp.Compare(humanNumber(a), humanNumber(b))
+	case has("V"):
+		c = compareVersions(a, b)
+	case has("f"):
+		c = strings.Compare(strings.ToUpper(a), strings.ToUpper(b))
+	default:
+		c = strings.Compare(a, b)
+	}
+	if has("r") {
+		return -c
+	}
+	return c
+}
+
+var numberStart = regexp.MustCompile(`^-?[0-9]*(\.[0-9]+)?`)
+
+func leadingNumber(s string) float64 {
+	n, _ := strconv.ParseFloat(numberStart.FindString(s), 64)
+	return n
+}
+
+func humanNumber(s string) float64 {
+	number := numberStart.FindString(s)
+	n := leadingNumber(s)
+	if rest := s[len(number):]; rest != "" {
+		for range strings.IndexByte("KMGTPE", rest[0]&^0x20) + 1 {
+			n *= 1024
+		}
+	}
+	return n
+}
+
+// compareVersions compares letters as letters and numbers as numbers.
+func compareVersions(a, b string) int {
+	for a != "" || b != "" {
+		wordA, wordB := leading(a, false), leading(b, false)
+		if c := strings.Compare(wordA, wordB); c != 0 {
+			return c
+		}
+		a, b = a[len(wordA):], b[len(wordB):]
+		numberA, numberB := leading(a, true), leading(b, true)
+		x, y := strings.TrimLeft(numberA, "0"), strings.TrimLeft(numberB, "0")
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 {
+			return c
+		}
+		a, b = a[len(numberA):], b[len(numberB):]
+	}
+	return 0
+}
+
+// leading are the digits, or the others, that s starts with.
+func leading(s string, digits bool) string {
+	i := strings.IndexFunc(s, func(r rune) bool { return (r >= '0' && r <= '9') != digits })
+	if i < 0 {
+		return s
+	}
+	return s[:i]
+}

@@ -1,0 +1,478 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// bashOnly are builtins of bash that dash has not.
+var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfile readarray dirs builtin enable caller complete compgen compopt help disown suspend bind history logout")
+
+// call turns a builtin into what does as the real shell's: a command of ours, or
+// another text for the interpreter.
+func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
+	name := args[0]
+	switch name {
+	case own + "shift":
+		return append([]string{"shift"}, args[1:]...)
+	case own + "assign":
+		if interp.HandlerCtx(ctx).Env.Get(args[1]).ReadOnly {
+			return fatal(map[bool]int{true: 2, false: 1}[posix], args[1]+": is read only")
+		}
+		return []string{"true"}
+	}
+	if r.Funcs[name] != nil || !interp.IsBuiltin(name) {
+		return args
+	}
+	if posix && slices.Contains(bashOnly, name) {
+		return failing(127, name+": not found")
+	}
+	switch name {
+	case "echo", "printf", "test", "[":
+		return s.evaluated(ctx, posix, args)
+	case "command":
+		return s.commandCall(r, posix, args)
+	case "type", "hash":
+		return s.typeCall(r, posix, args)
+	case "pwd":
+		if len(args) > 1 && args[1] == "-P" {
+			return append([]string{"readlink", "-f"}, interp.HandlerCtx(ctx).Dir)
+		}
+		return args[:1]
+	case "umask":
+		return umaskCall(ctx, args)
+	case "trap":
+		return trapCall(args, posix)
+	case "set":
+		return setCall(args, posix)
+	case "shift":
+		return shiftCall(args, posix)
+	case "read":
+		return readCall(ctx, args, posix)
+	case "kill", "fg", "bg", "jobs", "fc", "newgrp", "bind", "caller", "compgen", "complete", "compopt", "disown", "enable", "history", "suspend", "times", "ulimit", "help":
+		if name == "ulimit" {
+			s.guest.NoEffect(name)
+			return []string{"true"}
+		}
+		return []string{own + "refuse", name}
+	case "logout":
+		return append([]string{"exit"}, args[1:]...)
+	case "unset":
+		for _, n := range args[1:] {
+			if interp.HandlerCtx(ctx).Env.Get(n).ReadOnly {
+				if posix {
+					return fatal(2, "unset: "+n+": is read only")
+				}
+				return failing(1, "unset: "+n+": cannot unset: readonly variable")
+			}
+		}
+	case ".", "source":
+		if h := interp.HandlerCtx(ctx); posix && len(args) > 1 && !s.guest.Root.Exists(s.guest.Root.Abs(h.Dir, args[1])) && !strings.HasPrefix(args[1], "/dev/") {
+			return fatal(2, ".: cannot open "+args[1]+": No such file")
+		}
+	case "cd":
+		if h := interp.HandlerCtx(ctx); posix && len(args) == 2 && args[1] != "-" && !s.guest.Root.IsDir(s.guest.Root.Abs(h.Dir, args[1])) {
+			return failing(2, "cd: can't cd to "+args[1])
+		}
+		if len(args) == 3 && (args[1] == "-P" || args[1] == "-L" || args[1] == "--") {
+			return []string{"cd", args[2]}
+		}
+	case "wait":
+		if len(args) > 1 && args[1] == "-n" {
+			return []string{own + "refuse", "wait -n"}
+		}
+	}
+	return args
+}
+
+// failing is a command that fails with a message.
+func failing(code int, message string) []string {
+	return []string{own + "fail", strconv.Itoa(code), message}
+}
+
+// fatal is a failure that ends the shell, as those of dash's special builtins do.
+func fatal(code int, message string) []string {
+	return []string{"eval", fmt.Sprintf("%sfail %d %s; exit %d", own, code, single(message), code)}
+}
+
+// single quotes a text for the interpreter.
+func single(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// evaluated runs a builtin by a command of ours; printf -v sets a variable.
+func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []string {
+	if args[0] == "printf" && len(args) > 1 && strings.HasPrefix(args[1], "-") && args[1] != "--" {
+		if posix && len(args[1]) > 1 {
+			return failing(2, "printf: Illegal option "+args[1])
+		}
+		if args[1] == "-v" && len(args) > 3 {
+			h := interp.HandlerCtx(ctx)
+			var b strings.Builder
+			p := &Process{Args: append([]string{"printf"}, args[3:]...), Stdout: &b, Stderr: h.Stderr, Env: exported(h.Env), Dir: h.Dir, Guest: s.guest, shell: s}
+			if code := printf(ctx, p); code != 0 {
+				return []string{own + "fail", strconv.Itoa(code), "printf: -v"}
+			}
+			return []string{"eval", args[2] + "=" + single(b.String())}
+		}
+	}
+	return append([]string{own + args[0]}, args[1:]...)
+}
+
+// lookup tells what a name is to a shell: a word for its kind, and where it is.
+func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where string) {
+	switch {
+	case syntax.IsKeyword(name) && !(posix && (name == "[[" || name == "function" || name == "select" || name == "coproc" || name == "time")):
+		return "keyword", name
+	case r.Funcs[name] != nil:
+		return "function", name
+	case interp.IsBuiltin(name) && !(posix && slices.Contains(bashOnly, name)):
+		return "builtin", name
+	case strings.Contains(name, "/"):
+		if info, err := s.guest.Root.Stat(s.guest.Root.Abs(r.Dir, name)); err == nil && info.Mode()&0o111 != 0 || isBin(name) && s.programPath(path.Base(name)) != "" {
+			return "file", name
+		}
+		return "", ""
+	}
+	for _, dir := range strings.Split(r.Env.Get("PATH").String(), ":") {
+		file := path.Join(dir, name)
+		if info, err := s.guest.Root.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return "file", file
+		}
+	}
+	if at := s.programPath(name); at != "" {
+		return "file", at
+	}
+	return "", ""
+}
+
+// commandCall is command: -v and -V look names up, else a command runs without
+// functions.
+func (s *Shell) commandCall(r *interp.Runner, posix bool, args []string) []string {
+	if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
+		if args[1] == "-V" {
+			return s.typeCall(r, posix, append([]string{"type"}, args[2:]...))
+		}
+		var out strings.Builder
+		code := 1
+		if posix {
+			code = 127
+		}
+		for _, n := range args[2:] {
+			if _, where := s.lookup(r, posix, n); where != "" {
+				out.WriteString(where + "\n")
+				code = 0
+			}
+		}
+		return []string{own + "print", out.String(), strconv.Itoa(code)}
+	}
+	rest := args[1:]
+	for len(rest) > 0 && (rest[0] == "-p" || rest[0] == "--") {
+		rest = rest[1:]
+	}
+	if len(rest) > 0 && slices.Contains([]string{"echo", "printf", "test", "["}, rest[0]) {
+		return append([]string{own + rest[0]}, rest[1:]...)
+	}
+	return append([]string{"command"}, rest...)
+}
+
+// typeCall is type and hash.
+func (s *Shell) typeCall(r *interp.Runner, posix bool, args []string) []string {
+	var out strings.Builder
+	code := 0
+	short, only := false, false
+	names := args[1:]
+	for len(names) > 0 && strings.HasPrefix(names[0], "-") && !posix {
+		switch names[0] {
+		case "-t":
+			short = true
+		case "-p", "-P":
+			only = true
+		case "-r", "--":
+		default:
+			return []string{own + "refuse", args[0] + " " + names[0]}
+		}
+		names = names[1:]
+	}
+	for _, n := range names {
+		kind, where := s.lookup(r, posix, n)
+		switch {
+		case kind == "":
+			code = 1
+			if posix {
+				code = 127
+			}
+			if posix && args[0] == "type" {
+				out.WriteString(n + ": not found\n")
+			}
+		case args[0] == "hash":
+		case short:
+			out.WriteString(kind + "\n")
+		case only:
+			if kind == "file" {
+				out.WriteString(where + "\n")
+			}
+		case kind == "file":
+			out.WriteString(n + " is " + where + "\n")
+		case kind == "function" && !posix:
+			return []string{own + "refuse", "the text that type prints of a function"}
+		case kind == "function":
+			out.WriteString(n + " is a shell function\n")
+		case kind == "builtin" && posix && slices.Contains(strings.Fields(". : break continue eval exec exit export readonly return set shift times trap unset"), n):
+			out.WriteString(n + " is a special shell builtin\n")
+		default:
+			out.WriteString(n + " is a shell " + kind + "\n")
+		}
+	}
+	return []string{own + "print", out.String(), strconv.Itoa(code)}
+}
+
+// umaskCall keeps the mask in a variable, which goes where the environment goes.
+func umaskCall(ctx context.Context, args []string) []string {
+	mask := umaskOf(interp.HandlerCtx(ctx).Env.Get(umaskName).String())
+	switch {
+	case len(args) == 1:
+		return []string{own + "print", fmt.Sprintf("%04o\n", mask), "0"}
+	case args[1] == "-S":
+		text := ""
+		for i, who := range []string{"u=", ",g=", ",o="} {
+			bits := (^mask >> (6 - 3*i)) & 7
+			text += who + map[bool]string{true: "r"}[bits&4 != 0] + map[bool]string{true: "w"}[bits&2 != 0] + map[bool]string{true: "x"}[bits&1 != 0]
+		}
+		return []string{own + "print", text + "\n", "0"}
+	}
+	text := args[1]
+	if n, err := strconv.ParseUint(text, 8, 12); err == nil {
+		mask = umaskOf(strconv.FormatUint(n, 8))
+	} else if allowed, ok := changedMode(text, ^mask&0o777, 0); ok {
+		mask = ^allowed & 0o777
+	} else {
+		return failing(1, "umask: "+text+": invalid symbolic mode operator")
+	}
+	return []string{"eval", fmt.Sprintf("export %s=%04o", umaskName, mask)}
+}
+
+// signals that no guest sends: a trap on one has nothing to do.
+var signals = strings.Fields("HUP INT QUIT TERM PIPE ALRM USR1 USR2 CHLD CONT TSTP TTIN TTOU WINCH 1 2 3 13 14 15")
+
+// trapCall keeps the traps that can be reached.
+func trapCall(args []string, posix bool) []string {
+	if len(args) < 2 {
+		return args
+	}
+	if args[1] == "--" {
+		args = slices.Concat(args[:1], args[2:])
+	}
+	from := 2
+	if len(args) == 2 || args[1] == "-p" || args[1] == "-l" {
+		if args[1] == "-p" || args[1] == "-l" {
+			return []string{own + "refuse", "trap " + args[1]}
+		}
+		from = 1
+	}
+	out := slices.Clone(args[:from])
+	for _, name := range args[from:] {
+		name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
+		switch {
+		case name == "0" || name == "EXIT":
+			out = append(out, "EXIT")
+		case slices.Contains(signals, name):
+		case name == "ERR" && !posix:
+			out = append(out, name)
+		case name == "DEBUG" || name == "RETURN":
+			if !posix {
+				return []string{own + "refuse", "a trap on " + name}
+			}
+			fallthrough
+		default:
+			if posix {
+				return fatal(2, "trap: "+name+": bad trap")
+			}
+			return failing(1, "trap: "+name+": invalid signal specification")
+		}
+	}
+	if len(out) == from {
+		return []string{"true"}
+	}
+	return out
+}
+
+// setCall drops options that change nothing here, and refuses those that would.
+func setCall(args []string, posix bool) []string {
+	out := []string{"set"}
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		if a == "--" || len(a) < 2 || a[0] != '-' && a[0] != '+' {
+			return append(out, args[i:]...)
+		}
+		letters := a[:1]
+		for _, l := range a[1:] {
+			switch l {
+			case 'e', 'u', 'x', 'f', 'n', 'a':
+				letters += string(l)
+			case 'o':
+				if i+1 >= len(args) {
+					return []string{own + "refuse", "what set -o prints"}
+				}
+				i++
+				switch kept, known := longOption(args[i], posix); {
+				case !known && posix:
+					return fatal(2, "set: Illegal option -o "+args[i])
+				case !known:
+					return failing(2, "set: "+args[i]+": invalid option name")
+				case kept == "refused":
+					return []string{own + "refuse", "set -o " + args[i]}
+				case kept != "":
+					out = append(out, a[:1]+"o", kept)
+				}
+			case 'm', 'b', 'h', 'v', 'I', 'i', 's':
+			case 'E', 'T', 'B', 'H', 'P', 'p', 'k', 't':
+				if posix {
+					return fatal(2, "set: Illegal option -"+string(l))
+				}
+			case 'C':
+				return []string{own + "refuse", "set -C"}
+			default:
+				if posix {
+					return fatal(2, "set: Illegal option -"+string(l))
+				}
+				return failing(2, "set: -"+string(l)+": invalid option")
+			}
+		}
+		if len(letters) > 1 {
+			out = append(out, letters)
+		}
+	}
+	if len(out) == 1 && len(args) > 1 {
+		return []string{"true"}
+	}
+	if len(out) == 1 {
+		return []string{own + "refuse", "what set prints"}
+	}
+	return out
+}
+
+// longOption is an option of set by its name: what the interpreter takes for it.
+func longOption(name string, posix bool) (kept string, known bool) {
+	switch name {
+	case "errexit", "nounset", "xtrace", "noglob", "noexec", "allexport":
+		return name, true
+	case "pipefail":
+		return name, !posix
+	case "monitor", "notify", "verbose", "vi", "emacs", "ignoreeof", "interactive", "stdin":
+		return "", true
+	case "noclobber":
+		return "refused", true
+	case "errtrace", "functrace", "hashall", "braceexpand", "history", "histexpand", "physical", "privileged", "keyword", "onecmd", "interactive-comments", "nolog", "posix":
+		return "", !posix || name == "nolog"
+	}
+	return "", false
+}
+
+// shiftCall fails where there are not as many arguments.
+func shiftCall(args []string, posix bool) []string {
+	n := "1"
+	if len(args) > 1 {
+		n = args[1]
+	}
+	if strings.Trim(n, "0123456789") != "" || n == "" {
+		return args
+	}
+	otherwise := "false"
+	if posix {
+		otherwise = own + "fail 2 \"shift: can't shift that many\"; exit 2"
+	}
+	return []string{"eval", fmt.Sprintf("if [ %s -le $# ]; then %sshift %s; else %s; fi", n, own, n, otherwise)}
+}
+
+var readFlags = declare("r p: s a: n: N: d: t: u: e i:")
+
+// readCall reads what the interpreter's read cannot: up to another byte than a
+// newline, or so many letters.
+func readCall(ctx context.Context, args []string, posix bool) []string {
+	o, unknown := readFlags.parse(args[1:])
+	switch {
+	case posix && (unknown != "" || o.has("s", "a", "n", "N", "d", "t", "u", "e", "i")):
+		return fatal(2, "read: Illegal option")
+	case posix && len(o.operands) == 0:
+		return fatal(2, "read: arg count")
+	case unknown != "" || o.has("i") || o.has("u") && o.value("u") != "0":
+		return []string{own + "refuse", "read with the flags " + strings.Join(args[1:], " ")}
+	case !o.has("n", "N", "d", "t", "e", "u"):
+		if !o.has("p") {
+			return args
+		}
+		out := []string{"read"} // the prompt is for a terminal
+		if o.has("r") {
+			out = append(out, "-r")
+		}
+		if o.has("a") {
+			return append(out, "-a", o.value("a"))
+		}
+		return append(out, o.operands...)
+	case o.has("a") || len(o.operands) > 1:
+		return []string{own + "refuse", "read with the flags " + strings.Join(args[1:], " ") + " and more than one name"}
+	}
+	h := interp.HandlerCtx(ctx)
+	end, most := byte('\n'), 1<<20
+	if o.has("d") {
+		end = append([]byte(o.value("d")), 0)[0]
+	}
+	for _, f := range []string{"n", "N"} {
+		if n, err := strconv.Atoi(o.value(f)); err == nil {
+			most = n
+		}
+	}
+	text, ended := readUntil(h.Stdin, end, most, o.has("N"))
+	name := "REPLY"
+	if len(o.operands) > 0 {
+		name = o.operands[0]
+	}
+	if ifs := h.Env.Get("IFS"); len(o.operands) > 0 && !o.has("N") && (!ifs.IsSet() || ifs.String() != "") {
+		set := " \t\n"
+		if ifs.IsSet() {
+			set = strings.Map(func(r rune) rune {
+				if strings.ContainsRune(" \t\n", r) {
+					return r
+				}
+				return -1
+			}, ifs.String())
+		}
+		text = strings.Trim(text, set)
+	}
+	status := "true"
+	if !ended {
+		status = "false"
+	}
+	return []string{"eval", name + "=" + single(text) + "; " + status}
+}
+
+// readUntil reads bytes up to end or a number of them. ended is false at the end of
+// the input.
+func readUntil(r io.Reader, end byte, most int, exact bool) (string, bool) {
+	var b strings.Builder
+	one := make([]byte, 1)
+	for b.Len() < most {
+		if r == nil {
+			return b.String(), false
+		}
+		n, err := r.Read(one)
+		if n > 0 {
+			if one[0] == end && !exact {
+				return b.String(), true
+			}
+			b.WriteByte(one[0])
+			continue
+		}
+		if err != nil {
+			return b.String(), false
+		}
+	}
+	return b.String(), true
+}
