@@ -16,6 +16,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // maxSecret is the most characters that the value of a Key Vault secret may have.
@@ -134,15 +135,33 @@ func (in Input) document(public []byte) ([]byte, error) {
 	return append([]byte("Content-Type: multipart/mixed; boundary=\"casement-bootstrap-loader\"\nMIME-Version: 1.0\n\n"), body.Bytes()...), nil
 }
 
+// part adds a part. A text that is not ASCII is sent in base64: both agents read the
+// document as text, and what has another encoding, or none, arrives damaged.
 func part(w *multipart.Writer, kind, name, text string) error {
-	p, err := w.CreatePart(textproto.MIMEHeader{
+	head := textproto.MIMEHeader{
 		"Content-Type": {kind + `; charset="utf-8"`}, "Mime-Version": {"1.0"}, "Content-Disposition": {`attachment; filename="` + name + `"`},
-	})
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		head.Set("Content-Transfer-Encoding", "base64")
+		text = lines(base64.StdEncoding.EncodeToString([]byte(text)))
+	}
+	p, err := w.CreatePart(head)
 	if err != nil {
 		return err
 	}
 	_, err = p.Write([]byte(text))
 	return err
+}
+
+// lines breaks an encoded text, as MIME asks for.
+func lines(text string) string {
+	const width = 76
+	var b strings.Builder
+	for len(text) > width {
+		b.WriteString(text[:width] + "\n")
+		text = text[width:]
+	}
+	return b.String() + text + "\n"
 }
 
 // filler puts the addresses into a loader. They come from Azure's own names, which

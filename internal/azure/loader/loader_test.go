@@ -156,3 +156,25 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+// TestLettersOutsideASCII: both agents read the document as text and damage what is not
+// ASCII in a part without a transfer encoding; then they drop the part with users and keys.
+func TestLettersOutsideASCII(t *testing.T) {
+	data := strings.Replace(cloudConfig, "- name: capi\n", "- name: capi\n  gecos: Jürgen Müller 中\n", 1)
+	for _, windows := range []bool{false, true} {
+		out, err := Make(input(windows, data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsFunc(string(out.CustomData), func(r rune) bool { return r > 127 }) {
+			t.Errorf("windows %v: the document is not ASCII:\n%s", windows, out.CustomData)
+		}
+		_, rest, found := strings.Cut(string(out.CustomData), "Content-Transfer-Encoding: base64")
+		_, body, _ := strings.Cut(strings.ReplaceAll(rest, "\r", ""), "\n\n")
+		body, _, _ = strings.Cut(body, "\n--")
+		plain, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(body, "\n", ""))
+		if !found || err != nil || !strings.Contains(string(plain), "Jürgen Müller 中") {
+			t.Errorf("windows %v: the part is %q, %v", windows, plain, err)
+		}
+	}
+}

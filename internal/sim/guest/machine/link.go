@@ -41,13 +41,18 @@ func (r *Root) Symlink(target, p string) error {
 	return rename(root.Symlink(target, path.Join(folder, path.Base(rel))), p)
 }
 
-// Readlink returns the target of the link p, as seen from its folder.
+// Readlink returns the target of the link p: absolute where the link was made so, else
+// as seen from its folder.
 func (r *Root) Readlink(p string) (string, error) {
 	root, rel, err := r.locate(p)
 	if err != nil {
 		return "", err
 	}
 	target, err := root.Readlink(rel)
+	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
+		folder, err := physical(root, path.Dir(rel))
+		return path.Join("/", folder, inner), rename(err, p)
+	}
 	return target, rename(err, p)
 }
 

@@ -373,20 +373,6 @@ func (r *Root) Chtimes(p string, at time.Time) error {
 	return rename(root.Chtimes(rel, at, at), p)
 }
 
-// Readlink returns where a symbolic link leads, as it was made.
-func (r *Root) Readlink(p string) (string, error) {
-	root, rel, err := r.locate(p)
-	if err != nil {
-		return "", err
-	}
-	target, err := root.Readlink(rel)
-	if inner, absolute := strings.CutPrefix(target, absoluteMark); absolute {
-		folder, err := physical(root, path.Dir(rel))
-		return path.Join("/", folder, inner), rename(err, p)
-	}
-	return target, rename(err, p)
-}
-
 // Link gives a file a second name.
 func (r *Root) Link(from, to string) error {
 	root, rel, err := r.locate(from)

@@ -1,0 +1,124 @@
+package awk
+
+import (
+	"fmt"
+	"strings"
+)
+
+// records reads the inputs. It reports whether the program has ended by exit.
+func (r *run) records(inputs func() (Input, bool)) bool {
+	total := 0
+	for {
+		in, ok := inputs()
+		if !ok {
+			return false
+		}
+		if in.Assign != "" {
+			r.vars[in.Assign] = inputOf(in.Text)
+			continue
+		}
+		r.vars["FILENAME"] = textOf(in.Name)
+		for i, rec := range split(in.Text, r.text(r.vars["RS"])) {
+			total++
+			r.vars["NR"], r.vars["FNR"] = numberOf(float64(total)), numberOf(float64(i+1))
+			r.setRecord(rec)
+			if r.rulesOn() == exits {
+				return true
+			}
+		}
+	}
+}
+
+// split takes a text apart into records.
+func split(text, sep string) []string {
+	switch {
+	case text == "":
+		return nil
+	case sep == "":
+		var out []string
+		for part := range strings.SplitSeq(text, "\n\n") {
+			if part = strings.Trim(part, "\n"); part != "" {
+				out = append(out, part)
+			}
+		}
+		return out
+	case len(sep) > 1:
+		panic(problem{Unsupported("RS of more than one letter")})
+	}
+	return strings.Split(strings.TrimSuffix(text, sep), sep)
+}
+
+func (r *run) rulesOn() flow {
+	for _, rl := range r.rules {
+		if !r.selects(rl) {
+			continue
+		}
+		if rl.body == nil {
+			r.print(r.record + r.text(r.vars["ORS"]))
+			continue
+		}
+		switch f := r.statement(rl.body); f {
+		case nexts:
+			return nexts
+		case exits:
+			return exits
+		}
+	}
+	return goesOn
+}
+
+func (r *run) selects(rl *rule) bool {
+	switch {
+	case rl.from == nil:
+		return true
+	case rl.to == nil:
+		return r.isTrue(r.eval(rl.from))
+	case !rl.active && !r.isTrue(r.eval(rl.from)):
+		return false
+	}
+	rl.active = !r.isTrue(r.eval(rl.to))
+	return true
+}
+
+func (r *run) setRecord(rec string) {
+	r.record = rec
+	r.fields = r.splitFields(rec, r.text(r.vars["FS"]))
+	r.vars["NF"] = numberOf(float64(len(r.fields)))
+}
+
+func (r *run) splitFields(s, sep string) []string {
+	switch {
+	case s == "":
+		return nil
+	case sep == " ":
+		return strings.Fields(s)
+	case len(sep) == 1 && sep != "|" && sep != "\\" || sep == "\t":
+		return strings.Split(s, sep)
+	case sep == "|":
+		return strings.Split(s, sep)
+	case sep == "":
+		return strings.Split(s, "")
+	}
+	return r.compile(sep).Split(s, -1)
+}
+
+// rebuild makes the record of its fields.
+func (r *run) rebuild() {
+	r.record = strings.Join(r.fields, r.text(r.vars["OFS"]))
+	r.vars["NF"] = numberOf(float64(len(r.fields)))
+}
+
+func (r *run) setField(i int, s string) {
+	if i < 0 || i > maxField {
+		panic(problem{fmt.Errorf("attempt to access field %d", i)})
+	}
+	if i == 0 {
+		r.setRecord(s)
+		return
+	}
+	for len(r.fields) < i {
+		r.fields = append(r.fields, "")
+	}
+	r.fields[i-1] = s
+	r.rebuild()
+}

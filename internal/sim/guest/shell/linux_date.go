@@ -1,0 +1,156 @@
+package shell
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func date(_ context.Context, p *Process, o options) int {
+	now := p.now().UTC()
+	if o.has("r") {
+		info, err := p.Guest.Root.Stat(p.Abs(o.value("r")))
+		if err != nil {
+			return p.Fail(1, "date: %s: %s", o.value("r"), reason(err))
+		}
+		now = info.ModTime().UTC()
+	}
+	if o.has("d") {
+		at, ok := parseDate(o.value("d"), now)
+		if !ok {
+			return p.Refuse("date -d %q", o.value("d"))
+		}
+		now = at.UTC()
+	}
+	format := "%a %b %e %H:%M:%S UTC %Y"
+	switch {
+	case len(o.operands) > 0 && strings.HasPrefix(o.operands[0], "+"):
+		format = o.operands[0][1:]
+	case len(o.operands) > 0:
+		return p.Refuse("date %s: a guest's clock cannot be set", o.operands[0])
+	case o.has("I"):
+		format = map[string]string{"": "%Y-%m-%d", "date": "%Y-%m-%d", "hours": "%Y-%m-%dT%H+00:00", "minutes": "%Y-%m-%dT%H:%M+00:00", "seconds": "%Y-%m-%dT%H:%M:%S+00:00", "s": "%Y-%m-%dT%H:%M:%S+00:00"}[o.value("I")]
+	case o.has("R"):
+		format = "%a, %d %b %Y %H:%M:%S +0000"
+	case o.has("rfc-3339"):
+		format = map[string]string{"date": "%Y-%m-%d", "seconds": "%Y-%m-%d %H:%M:%S+00:00"}[o.value("rfc-3339")]
+	}
+	text, unknown := dateText(format, now)
+	if unknown != "" || format == "" {
+		return p.Refuse("date with the format %s", unknown)
+	}
+	p.Printf("%s\n", text)
+	return 0
+}
+
+// dateText formats a time as strftime does.
+func dateText(format string, t time.Time) (text, unknown string) {
+	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'F': "2006-01-02", 'T': "15:04:05", 'D': "01/02/06", 'y': "06", 'I': "03", 'p': "PM",
+		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'e': "_2", 'R': "15:04", 'r': "03:04:05 PM", 'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05"}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' || i+1 == len(format) {
+			b.WriteByte(format[i])
+			continue
+		}
+		i++
+		pad := byte(0)
+		if (format[i] == '-' || format[i] == '_' || format[i] == '0') && i+1 < len(format) {
+			pad = format[i]
+			i++
+		}
+		digits := 9
+		if format[i] >= '1' && format[i] <= '9' && i+1 < len(format) && format[i+1] == 'N' {
+			digits = int(format[i] - '0')
+			i++
+		}
+		part := ""
+		switch c := format[i]; c {
+		case '%':
+			part = "%"
+		case 'n':
+			part = "\n"
+		case 't':
+			part = "\t"
+		case 's':
+			part = strconv.FormatInt(t.Unix(), 10)
+		case 'N':
+			part = t.Format(".000000000")[1 : 1+digits]
+		case 'j':
+			part = t.Format("002")
+		case 'u':
+			part = strconv.Itoa((int(t.Weekday())+6)%7 + 1)
+		case 'w':
+			part = strconv.Itoa(int(t.Weekday()))
+		case 'Z':
+			part = "UTC"
+		case 'z':
+			part = "+0000"
+		default:
+			layout, ok := layouts[c]
+			if !ok {
+				return "", "%" + string(rune(c))
+			}
+			part = t.Format(layout)
+		}
+		if pad == '-' {
+			if part = strings.TrimLeft(part, "0 "); part == "" {
+				part = "0"
+			}
+		}
+		b.WriteString(part)
+	}
+	return b.String(), ""
+}
+
+// parseDate reads the dates of date -d and touch -d that scripts write.
+func parseDate(text string, now time.Time) (time.Time, bool) {
+	text = strings.TrimSpace(text)
+	if seconds, ok := strings.CutPrefix(text, "@"); ok {
+		n, err := strconv.ParseInt(seconds, 10, 64)
+		return time.Unix(n, 0).UTC(), err == nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.UnixDate, "Jan _2 15:04:05 2006 MST"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), true
+		}
+	}
+	switch text {
+	case "now", "today", "":
+		return now, true
+	case "yesterday":
+		return now.AddDate(0, 0, -1), true
+	case "tomorrow":
+		return now.AddDate(0, 0, 1), true
+	}
+	words := strings.Fields(text)
+	sign := 1
+	if len(words) == 3 && words[2] == "ago" {
+		sign, words = -1, words[:2]
+	}
+	if len(words) != 2 {
+		return time.Time{}, false
+	}
+	n, err := strconv.Atoi(words[0])
+	n *= sign
+	switch strings.TrimSuffix(words[1], "s") {
+	case "sec", "second":
+		now = now.Add(time.Duration(n) * time.Second)
+	case "min", "minute":
+		now = now.Add(time.Duration(n) * time.Minute)
+	case "hour":
+		now = now.Add(time.Duration(n) * time.Hour)
+	case "day":
+		now = now.AddDate(0, 0, n)
+	case "week":
+		now = now.AddDate(0, 0, 7*n)
+	case "month":
+		now = now.AddDate(0, n, 0)
+	case "year":
+		now = now.AddDate(n, 0, 0)
+	default:
+		return time.Time{}, false
+	}
+	return now, err == nil
+}

@@ -1,0 +1,218 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/regex"
+)
+
+// matcher tells the lines that grep selects.
+type matcher struct {
+	match func(line string) bool
+	find  func(line string) []string
+}
+
+func (p *Process) matcher(o options) (matcher, int) {
+	patterns, files := o.values("e"), o.values("f")
+	for _, f := range files {
+		data, err := p.read(f)
+		if err != nil {
+			return matcher{}, p.Fail(2, "grep: %s: %s", f, reason(err))
+		}
+		patterns = append(patterns, strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")...)
+	}
+	style := cmp.Or(o.last("E", "F", "G", "P"), map[string]string{"egrep": "E", "fgrep": "F"}[p.name()])
+	ro := regex.Options{Extended: style == "E", Fixed: style == "F", IgnoreCase: o.has("i"), Word: o.has("w"), Line: o.has("x")}
+	var m []regexpLike
+	for _, pattern := range patterns {
+		for one := range strings.SplitSeq(pattern, "\n") {
+			var re regexpLike
+			var err error
+			if style == "P" {
+				re, err = regex.Perl(one, ro)
+			} else {
+				re, err = regex.Compile(one, ro)
+			}
+			if errors.Is(err, regex.ErrUnsupported) {
+				return matcher{}, p.Refuse("grep with %v", err)
+			}
+			if err != nil {
+				return matcher{}, p.Fail(2, "grep: %v", err)
+			}
+			m = append(m, re)
+		}
+	}
+	return matcher{
+		match: func(line string) bool {
+			return slices.ContainsFunc(m, func(re regexpLike) bool { return re.MatchString(line) })
+		},
+		find: func(line string) (all []string) {
+			for _, re := range m {
+				for _, found := range re.FindAllString(line, -1) {
+					if found != "" {
+						all = append(all, found)
+					}
+				}
+			}
+			return all
+		},
+	}, 0
+}
+
+type regexpLike interface {
+	MatchString(string) bool
+	FindAllString(string, int) []string
+}
+
+func grepCommand(_ context.Context, p *Process, o options) int {
+	if !o.has("e", "f") {
+		if len(o.operands) == 0 {
+			return p.Fail(2, "Usage: grep [OPTION]... PATTERNS [FILE]...")
+		}
+		o.given = append(o.given, given{"e", o.operands[0]})
+		o.operands = o.operands[1:]
+	}
+	m, code := p.matcher(o)
+	if code != 0 {
+		return code
+	}
+	files := o.operands
+	if o.has("r", "R") {
+		files = p.filesBelow(files)
+	} else {
+		files = orStdin(files)
+	}
+	named := (len(files) > 1 || o.has("r", "R", "H")) && !o.has("h")
+	selected, failed := false, false
+	for _, f := range files {
+		data, err := p.read(f)
+		if err != nil {
+			failed = true
+			if !o.has("s") {
+				p.Fail(2, "grep: %s: %s", f, reason(err))
+			}
+			continue
+		}
+		g := grepping{p: p, o: o, m: m, file: f, named: named}
+		if g.run(string(data)) {
+			selected = true
+		}
+	}
+	switch {
+	case failed && !(o.has("q") && selected):
+		return 2
+	case selected:
+		return 0
+	}
+	return 1
+}
+
+// filesBelow are the files of folders, or of the current one.
+func (p *Process) filesBelow(names []string) (files []string) {
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	for _, n := range names {
+		if !p.Guest.Root.IsDir(p.Abs(n)) {
+			files = append(files, n)
+			continue
+		}
+		p.walk(n, 0, func(name string, _ int, info fs.FileInfo) bool {
+			if info.Mode().IsRegular() {
+				files = append(files, strings.TrimPrefix(name, map[bool]string{true: "./"}[len(names) == 1 && n == "." && !slices.Contains(p.Args, ".")]))
+			}
+			return true
+		})
+	}
+	return files
+}
+
+// grepping is one file.
+type grepping struct {
+	p     *Process
+	o     options
+	m     matcher
+	file  string
+	named bool
+}
+
+func (g grepping) run(text string) bool {
+	o := g.o
+	limit, _ := strconv.Atoi(cmp.Or(o.value("m"), "-1"))
+	after, _ := strconv.Atoi(cmp.Or(o.value("A"), o.value("C"), o.value("n"), "0"))
+	before, _ := strconv.Atoi(cmp.Or(o.value("B"), o.value("C"), "0"))
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if text == "" {
+		lines = nil
+	}
+	count, shown, context := 0, -1, 0
+	for i, line := range lines {
+		if g.m.match(line) == o.has("v") {
+			if context > 0 && !o.has("c", "l", "L", "q", "o") {
+				g.line(i, line, '-')
+				shown = i
+				context--
+			}
+			continue
+		}
+		if count == limit {
+			break
+		}
+		count++
+		if o.has("c", "l", "L", "q") {
+			continue
+		}
+		if (before > 0 || after > 0) && shown >= 0 && i-before > shown+1 {
+			g.p.Printf("--\n")
+		}
+		for j := max(shown+1, i-before); j < i && !o.has("o"); j++ {
+			g.line(j, lines[j], '-')
+		}
+		if o.has("o") && !o.has("v") {
+			for _, found := range g.m.find(line) {
+				g.line(i, found, ':')
+			}
+		} else if !o.has("o") {
+			g.line(i, line, ':')
+		}
+		shown, context = i, after
+	}
+	switch {
+	case o.has("q"):
+	case o.has("l"):
+		if count > 0 {
+			g.p.Printf("%s\n", g.file)
+		}
+	case o.has("L"):
+		if count == 0 {
+			g.p.Printf("%s\n", g.file)
+		}
+		return count == 0
+	case o.has("c"):
+		if g.named {
+			g.p.Printf("%s:", g.file)
+		}
+		g.p.Printf("%d\n", count)
+	}
+	return count > 0
+}
+
+func (g grepping) line(i int, text string, mark byte) {
+	if g.named {
+		name := g.file
+		if name == "-" {
+			name = "(standard input)"
+		}
+		g.p.Printf("%s%c", name, mark)
+	}
+	if slices.ContainsFunc(g.o.given, func(o given) bool { return o == given{"n", ""} }) {
+		g.p.Printf("%d%c", i+1, mark)
+	}
+	g.p.Printf("%s\n", text)
+}

@@ -1,0 +1,300 @@
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func seq(_ context.Context, p *Process, o options) int {
+	from, step, to := 1.0, 1.0, 0.0
+	var numbers []float64
+	places := 0
+	for _, a := range o.operands {
+		n, err := strconv.ParseFloat(a, 64)
+		if err != nil {
+			return p.Fail(1, "seq: invalid floating point argument: '%s'", a)
+		}
+		numbers = append(numbers, n)
+		if _, fraction, ok := strings.Cut(a, "."); ok && len(numbers) < 3 {
+			places = max(places, len(fraction))
+		}
+	}
+	switch len(numbers) {
+	case 1:
+		to, places = numbers[0], 0
+	case 2:
+		from, to = numbers[0], numbers[1]
+	case 3:
+		from, step, to = numbers[0], numbers[1], numbers[2]
+	default:
+		return p.Fail(1, "seq: missing operand")
+	}
+	if step == 0 || (to-from)/step > maxRange {
+		return p.Fail(1, "seq: invalid Zero increment value, or more than %d numbers (a bound of the simulation)", maxRange)
+	}
+	if o.has("f") {
+		return p.Refuse("seq -f")
+	}
+	var out []string
+	width := 0
+	for i := 0; ; i++ {
+		n := from + float64(i)*step
+		if step > 0 && n > to+1e-9 || step < 0 && n < to-1e-9 {
+			break
+		}
+		out = append(out, strconv.FormatFloat(n, 'f', places, 64))
+		width = max(width, len(out[i]))
+	}
+	sep := "\n"
+	if o.has("s") {
+		sep = o.value("s")
+	}
+	for i, n := range out {
+		if o.has("w") {
+			sign := ""
+			if strings.HasPrefix(n, "-") {
+				sign, n = "-", n[1:]
+			}
+			n = sign + strings.Repeat("0", width-len(sign)-len(n)) + n
+		}
+		if i > 0 {
+			p.Printf("%s", sep)
+		}
+		p.Printf("%s", n)
+	}
+	if len(out) > 0 {
+		p.Printf("\n")
+	}
+	return 0
+}
+
+func tee(_ context.Context, p *Process, o options) int {
+	data, err := p.read("-")
+	if err != nil {
+		return p.failed("-", err)
+	}
+	_, _ = p.Stdout.Write(data) // a failed write is the reader's affair
+	code := 0
+	for _, f := range o.operands {
+		if p.device(f, data) {
+			continue
+		}
+		write := p.Guest.Root.WriteFile
+		if o.has("a") {
+			write = p.Guest.Root.AppendFile
+		}
+		if err := write(p.Abs(f), data, p.creates(0o666)); err != nil {
+			code = p.failed(f, err)
+		}
+	}
+	return code
+}
+
+// device writes to a file of /dev, and says whether name is one.
+func (p *Process) device(name string, data []byte) bool {
+	var w io.Writer
+	switch p.Abs(name) {
+	case "/dev/null":
+		return true
+	case "/dev/stdout", "/dev/tty", "/dev/console", "/dev/kmsg":
+		w = p.Stdout
+	case "/dev/stderr":
+		w = p.Stderr
+	default:
+		return false
+	}
+	_, _ = w.Write(data) // a failed write is the reader's affair
+	return true
+}
+
+// perLine is a command that edits each line.
+func perLine(edit func(string) string) func(context.Context, *Process, options) int {
+	return func(_ context.Context, p *Process, o options) int {
+		text, code := p.inputs(o.operands)
+		for _, line := range linesOf(text) {
+			p.Printf("%s\n", edit(line))
+		}
+		return code
+	}
+}
+
+func reversed(line string) string {
+	letters := []rune(line)
+	slices.Reverse(letters)
+	return string(letters)
+}
+
+func tac(_ context.Context, p *Process, o options) int {
+	text, code := p.inputs(o.operands)
+	for _, line := range slices.Backward(linesOf(text)) {
+		p.Printf("%s\n", line)
+	}
+	return code
+}
+
+func nl(_ context.Context, p *Process, o options) int {
+	text, code := p.inputs(o.operands)
+	width, _ := strconv.Atoi(cmp.Or(o.value("w"), "6"))
+	sep := "\t"
+	if o.has("s") {
+		sep = o.value("s")
+	}
+	n := 0
+	for _, line := range linesOf(text) {
+		if line == "" && o.value("b") != "a" {
+			p.Printf("%s\n", strings.Repeat(" ", width+len(sep)))
+			continue
+		}
+		n++
+		p.Printf("%*d%s%s\n", width, n, sep, line)
+	}
+	return code
+}
+
+func paste(_ context.Context, p *Process, o options) int {
+	seps := "\t"
+	if o.has("d") {
+		seps = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`).Replace(o.value("d"))
+	}
+	join := func(parts []string) string {
+		var b strings.Builder
+		for i, part := range parts {
+			if i > 0 && seps != "" {
+				b.WriteByte(seps[(i-1)%len(seps)])
+			}
+			b.WriteString(part)
+		}
+		return b.String() + "\n"
+	}
+	var columns [][]string
+	longest := 0
+	files := orStdin(o.operands)
+	rest := []string(nil)
+	for i, f := range files {
+		if f == "-" && len(files) > 1 { // each takes the next line
+			if rest == nil {
+				text, _ := p.inputs([]string{"-"})
+				rest = linesOf(text)
+			}
+			dashes := 0
+			for _, g := range files {
+				if g == "-" {
+					dashes++
+				}
+			}
+			var own []string
+			for j := i; j < len(rest); j += dashes {
+				own = append(own, rest[j])
+			}
+			columns = append(columns, own)
+			longest = max(longest, len(own))
+			continue
+		}
+		text, code := p.inputs([]string{f})
+		if code != 0 {
+			return code
+		}
+		columns = append(columns, linesOf(text))
+		longest = max(longest, len(columns[i]))
+	}
+	if o.has("s") {
+		for _, c := range columns {
+			p.Printf("%s", join(c))
+		}
+		return 0
+	}
+	for i := range longest {
+		var row []string
+		for _, c := range columns {
+			cell := ""
+			if i < len(c) {
+				cell = c[i]
+			}
+			row = append(row, cell)
+		}
+		p.Printf("%s", join(row))
+	}
+	return 0
+}
+
+func comm(_ context.Context, p *Process, o options) int {
+	if len(o.operands) != 2 {
+		return p.Fail(1, "comm: missing operand")
+	}
+	left, code := p.inputs(o.operands[:1])
+	right, code2 := p.inputs(o.operands[1:])
+	if code+code2 != 0 {
+		return 1
+	}
+	a, b := linesOf(left), linesOf(right)
+	show := func(column string, indent int, line string) {
+		if !o.has(column) {
+			tabs := 0
+			for i := 1; i <= indent; i++ {
+				if !o.has(strconv.Itoa(i)) {
+					tabs++
+				}
+			}
+			p.Printf("%s%s\n", strings.Repeat("\t", tabs), line)
+		}
+	}
+	for len(a)+len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			show("1", 0, a[0])
+			a = a[1:]
+		case len(a) == 0 || b[0] < a[0]:
+			show("2", 1, b[0])
+			b = b[1:]
+		default:
+			show("3", 2, a[0])
+			a, b = a[1:], b[1:]
+		}
+	}
+	return 0
+}
+
+// yes repeats a line until nobody reads it.
+func yes(ctx context.Context, p *Process, o options) int {
+	line := "y"
+	if len(o.operands) > 0 {
+		line = strings.Join(o.operands, " ")
+	}
+	block := []byte(strings.Repeat(line+"\n", 512))
+	for range maxRange {
+		if _, err := p.Stdout.Write(block); err != nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return 141
+}
+
+// diff says whether two files differ; how, it does not say.
+func diff(_ context.Context, p *Process, o options) int {
+	if len(o.operands) != 2 {
+		return p.Fail(2, "%s: missing operand", p.name())
+	}
+	var texts [2][]byte
+	for i, f := range o.operands {
+		data, err := p.read(f)
+		if err != nil {
+			return p.Fail(2, "%s: %s: %s", p.name(), f, reason(err))
+		}
+		texts[i] = data
+	}
+	switch {
+	case bytes.Equal(texts[0], texts[1]):
+		return 0
+	case o.has("q"):
+		p.Printf("Files %s and %s differ\n", o.operands[0], o.operands[1])
+		return 1
+	case o.has("s"):
+		return 1
+	}
+	return p.Refuse("what %s prints of two files that differ", p.name())
+}

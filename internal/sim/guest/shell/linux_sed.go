@@ -1,0 +1,128 @@
+package shell
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"casement.dev/casement/internal/sim/guest/sed"
+)
+
+// guestFiles are the files that a script of sed names.
+type guestFiles struct {
+	p    *Process
+	made map[string]bool
+}
+
+// ReadFile implements sed.Files.
+func (f guestFiles) ReadFile(name string) ([]byte, error) {
+	if name == "/dev/stdin" {
+		name = "-"
+	}
+	return f.p.read(name)
+}
+
+// AppendFile implements sed.Files.
+func (f guestFiles) AppendFile(name, text string) error {
+	if name == "/dev/stdout" {
+		f.p.Printf("%s", text)
+		return nil
+	}
+	write := f.p.Guest.Root.AppendFile
+	if !f.made[name] {
+		write = f.p.Guest.Root.WriteFile
+	}
+	f.made[name] = true
+	return write(f.p.Abs(name), []byte(text), 0o644)
+}
+
+func sedCommand(_ context.Context, p *Process, o options) int {
+	scripts := o.values("e")
+	for _, f := range o.values("f") {
+		data, err := p.read(f)
+		if err != nil {
+			return p.Fail(1, "sed: couldn't open file %s: %s", f, reason(err))
+		}
+		scripts = append(scripts, strings.TrimSuffix(string(data), "\n"))
+	}
+	files := o.operands
+	if len(scripts) == 0 {
+		if len(files) == 0 {
+			return p.Fail(1, "Usage: sed [OPTION]... {script-only-if-no-other-script} [input-file]...")
+		}
+		scripts, files = files[:1], files[1:]
+	}
+	program, err := sed.Parse(strings.Join(scripts, "\n"), o.has("E"))
+	if unsupported, ok := errors.AsType[sed.Unsupported](err); ok {
+		return p.Refuse("%s of sed", unsupported)
+	}
+	if err != nil {
+		return p.Fail(1, "sed: -e expression #1: %v", err)
+	}
+	apart := o.has("i", "s")
+	var all bytes.Buffer
+	code := 0
+	for _, f := range orStdin(files) {
+		data, err := p.read(f)
+		if err != nil {
+			code = p.Fail(2, "sed: can't read %s: %s", f, reason(err))
+			continue
+		}
+		if !apart {
+			if all.Len() > 0 && !bytes.HasSuffix(all.Bytes(), []byte("\n")) {
+				all.WriteByte('\n')
+			}
+			all.Write(data)
+			continue
+		}
+		if c := sedFile(p, program, f, data, o); c != 0 {
+			return c
+		}
+	}
+	if apart {
+		return code
+	}
+	c, err := program.Run(all.String(), o.has("n"), p.Stdout, guestFiles{p, map[string]bool{}})
+	if err != nil {
+		return p.Fail(1, "sed: %v", err)
+	}
+	return cmp.Or(c, code)
+}
+
+// sedFile edits one file apart, in place with -i.
+func sedFile(p *Process, program *sed.Program, name string, data []byte, o options) int {
+	var out bytes.Buffer
+	c, err := program.Run(string(data), o.has("n"), &out, guestFiles{p, map[string]bool{}})
+	if err != nil {
+		return p.Fail(1, "sed: %v", err)
+	}
+	if !o.has("i") {
+		_, _ = p.Stdout.Write(out.Bytes()) // a failed write is the reader's affair
+		return c
+	}
+	root, at := p.Guest.Root, p.Abs(name)
+	if suffix := o.value("i"); suffix != "" {
+		backup := at + suffix
+		if strings.Contains(suffix, "*") {
+			backup = path.Join(path.Dir(at), strings.ReplaceAll(suffix, "*", path.Base(at)))
+		}
+		if err := root.WriteFile(backup, data, modeOf(p, at)); err != nil {
+			return p.failed(name, err)
+		}
+	}
+	if err := root.WriteFile(at, out.Bytes(), 0o644); err != nil {
+		return p.failed(name, err)
+	}
+	return c
+}
+
+func modeOf(p *Process, name string) fs.FileMode {
+	if info, err := p.Guest.Root.Stat(name); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o644
+}
