@@ -28,10 +28,10 @@ func dataCommands() Table {
 		"gunzip":    flagged("c|stdout k|keep f|force q|quiet", gzipCommand),
 		"zcat":      flagged("f|force", gzipCommand),
 		"tar":       tarCommand,
-		"sha256sum": flagged("c|check status quiet b t", sum(sha256.New)),
-		"sha512sum": flagged("c|check status quiet b t", sum(sha512.New)),
-		"sha1sum":   flagged("c|check status quiet b t", sum(sha1.New)),
-		"md5sum":    flagged("c|check status quiet b t", sum(md5.New)),
+		"sha256sum": flagged("c|check status quiet b t", digests(sha256.New)),
+		"sha512sum": flagged("c|check status quiet b t", digests(sha512.New)),
+		"sha1sum":   flagged("c|check status quiet b t", digests(sha1.New)),
+		"md5sum":    flagged("c|check status quiet b t", digests(md5.New)),
 	}
 }
 
@@ -131,8 +131,8 @@ func gzipCommand(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// sum prints and checks digests.
-func sum(digest func() hash.Hash) func(context.Context, *Process, options) int {
+// digests prints and checks digests.
+func digests(digest func() hash.Hash) func(context.Context, *Process, options) int {
 	of := func(data []byte) string {
 		h := digest()
 		_, _ = h.Write(data) // never fails (hash.Hash)

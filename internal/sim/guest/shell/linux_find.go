@@ -27,8 +27,8 @@ func (p *Process) walk(name string, depth int, visit func(name string, depth int
 	}
 }
 
-// finder is one run of find.
-type finder struct {
+// findRun is one run of find.
+type findRun struct {
 	p        *Process
 	tokens   []string
 	at       int
@@ -59,7 +59,7 @@ func find(ctx context.Context, p *Process) int {
 	if len(roots) == 0 {
 		roots = []string{"."}
 	}
-	f := &finder{p: p, tokens: args, max: 1 << 20, batch: map[int][]string{}}
+	f := &findRun{p: p, tokens: args, max: 1 << 20, batch: map[int][]string{}}
 	test, ok := f.or()
 	if f.refused != "" {
 		return p.Refuse("find %s", f.refused)
@@ -91,20 +91,20 @@ func find(ctx context.Context, p *Process) int {
 	return f.code
 }
 
-func (f *finder) peek() string {
+func (f *findRun) peek() string {
 	if f.at < len(f.tokens) {
 		return f.tokens[f.at]
 	}
 	return ""
 }
 
-func (f *finder) next() string {
+func (f *findRun) next() string {
 	t := f.peek()
 	f.at++
 	return t
 }
 
-func (f *finder) or() (predicate, bool) {
+func (f *findRun) or() (predicate, bool) {
 	left, ok := f.and()
 	for ok && (f.peek() == "-o" || f.peek() == "-or") {
 		f.at++
@@ -118,7 +118,7 @@ func (f *finder) or() (predicate, bool) {
 	return left, ok
 }
 
-func (f *finder) and() (predicate, bool) {
+func (f *findRun) and() (predicate, bool) {
 	all := []predicate{}
 	for f.at < len(f.tokens) {
 		switch f.peek() {
@@ -150,7 +150,7 @@ func every(all []predicate) predicate {
 
 func always(context.Context, found) bool { return true }
 
-func (f *finder) primary() (predicate, bool) {
+func (f *findRun) primary() (predicate, bool) {
 	switch t := f.next(); t {
 	case "(":
 		inner, ok := f.or()
@@ -255,7 +255,7 @@ func compared(text string) (func(n int64) bool, bool) {
 	return func(x int64) bool { return x == n }, err == nil
 }
 
-func (f *finder) size(text string) (predicate, bool) {
+func (f *findRun) size(text string) (predicate, bool) {
 	unit := int64(512)
 	if text != "" {
 		if u, ok := map[byte]int64{'c': 1, 'k': 1 << 10, 'M': 1 << 20, 'G': 1 << 30, 'b': 512}[text[len(text)-1]]; ok {
@@ -266,7 +266,7 @@ func (f *finder) size(text string) (predicate, bool) {
 	return func(_ context.Context, x found) bool { return is((x.info.Size() + unit - 1) / unit) }, ok
 }
 
-func (f *finder) age(kind, text string) (predicate, bool) {
+func (f *findRun) age(kind, text string) (predicate, bool) {
 	unit := time.Minute
 	if kind == "-mtime" {
 		unit = 24 * time.Hour
@@ -278,7 +278,7 @@ func (f *finder) age(kind, text string) (predicate, bool) {
 }
 
 // action does something with what was found.
-func (f *finder) action(t string) (predicate, bool) {
+func (f *findRun) action(t string) (predicate, bool) {
 	switch t {
 	case "-print", "-print0":
 		f.acts = true
@@ -301,7 +301,7 @@ func (f *finder) action(t string) (predicate, bool) {
 }
 
 // command are the words of an -exec that starts at a token.
-func (f *finder) command(at int) []string {
+func (f *findRun) command(at int) []string {
 	end := at
 	for end < len(f.tokens) && f.tokens[end] != ";" && !(f.tokens[end] == "+" && f.tokens[end-1] == "{}") {
 		end++
@@ -313,7 +313,7 @@ func (f *finder) command(at int) []string {
 	return words
 }
 
-func (f *finder) exec() (predicate, bool) {
+func (f *findRun) exec() (predicate, bool) {
 	f.acts = true
 	at := f.at
 	words := f.command(at)

@@ -102,8 +102,8 @@ func (h psHost) Ask(ctx context.Context, r powershell.Request) (powershell.Answe
 
 // Sleep implements powershell.Host.
 func (h psHost) Sleep(ctx context.Context, d time.Duration) (time.Duration, error) {
-	pause(ctx, &Process{Guest: h.s.guest}, d)
-	return max(d-longestSleep, 0), ctx.Err()
+	pause(ctx, &Process{Guest: h.s.guest, shell: h.s}, d)
+	return d - h.s.real(d), ctx.Err()
 }
 
 // Enter implements powershell.Host.
