@@ -2,7 +2,6 @@ package cloudbase
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -45,14 +44,21 @@ var (
 	ec2Mark        = regexp.MustCompile(`(?s)<(script|powershell)>(.*?)</(?:script|powershell)>`)
 )
 
-// userData tells custom data apart by its bytes as they come: nothing is
-// decompressed, and neither a byte order mark nor a blank is skipped.
+// userData tells custom data apart by its first bytes, after gzip is undone: neither a
+// byte order mark nor a blank is skipped.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
 	a.res.Ran = true
 	data := a.m.CustomData
 	if len(data) == 0 {
 		a.infof(userDataModule, "No user data")
 		return outcome{}, nil
+	}
+	if userdata.IsGzip(data) {
+		plain, err := userdata.Gunzip(data)
+		if err != nil {
+			return outcome{}, err
+		}
+		data = plain
 	}
 	a.debugf(userDataModule, "User data content length: %d", len(data))
 	head, _, _ := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n\n")
@@ -63,10 +69,7 @@ func (a *agent) userData(ctx context.Context) (outcome, error) {
 }
 
 func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
-	if engine, rest, ok := userdata.Marker(data); ok {
-		if engine != "jinja" {
-			return outcome{}, fmt.Errorf("template engine %q is not supported", engine)
-		}
+	if engine, rest, ok := userdata.Marker(data); ok && engine == "jinja" {
 		a.debugf(userDataModule, "Using template engine 'jinja' to render the user data")
 		out, err := userdata.Render(ctx, rest, a.instanceData())
 		if userdata.IsLimit(err) {
@@ -101,8 +104,8 @@ func (a *agent) single(ctx context.Context, data []byte) (outcome, error) {
 func (a *agent) unsupported(data []byte) {
 	hint := ""
 	switch {
-	case userdata.IsGzip(data):
-		hint = " (it is gzip, which is not undone on Azure)"
+	case strings.HasPrefix(string(data), "## template:"):
+		hint = " (its template engine is not jinja)"
 	case strings.HasPrefix(string(data), "\ufeff"):
 		hint = " (it starts with a byte order mark)"
 	case strings.HasPrefix(strings.TrimSpace(string(data)), "#cloud-config"), strings.HasPrefix(strings.TrimSpace(string(data)), "## template:"):

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"casement.dev/casement/internal/redact"
 	"casement.dev/casement/internal/sim/guest/machine"
@@ -189,14 +190,18 @@ func cmpName(name string, i int) string {
 // part handles one leaf. The first characters tell the kind; those that say
 // nothing leave it to the declared type.
 func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
-	if userdata.IsGzip(body) {
+	if userdata.IsGzip(body) && strings.HasPrefix(declared, "application/") {
 		if plain, err := userdata.Gunzip(body); err == nil {
-			body = plain
+			body, declared = plain, ""
 		}
 	}
-	kind := sniff(body)
-	if kind == "" {
-		kind = declared
+	kind := declared
+	if declared == "" || declared == "text/plain" {
+		kind = sniff(body)
+	}
+	if !utf8.Valid(body) {
+		a.problemf("part %s is not UTF-8, as letters outside ASCII are in a MIME part without base64: it is dropped as a whole", name)
+		return
 	}
 	switch kind {
 	case "text/jinja2":
@@ -211,7 +216,8 @@ func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	case "text/x-include-url", "text/x-include-once-url":
 		a.warnf("part %s: simulated: #include fetches nothing", name)
 	case "text/part-handler", "text/cloud-config-archive":
-		a.warnf("part %s: simulated: %s is not handled", name, kind)
+		a.m.Refused(kind)
+		a.problemf("part %s: casement does not simulate %s", name, kind)
 	default:
 		a.problemf("part %s: unhandled user data: it starts with none of #cloud-config, #!, ## template: jinja, and is no MIME message", name)
 	}
@@ -223,6 +229,7 @@ func sniff(body []byte) string {
 	for _, m := range []struct{ prefix, kind string }{
 		{"## template: jinja", "text/jinja2"},
 		{"#cloud-config-archive", "text/cloud-config-archive"},
+		{"#cloud-config-jsonp", "text/cloud-config-archive"},
 		{"#cloud-config", "text/cloud-config"},
 		{"#cloud-boothook", "text/cloud-boothook"},
 		{"#include-once", "text/x-include-once-url"},
@@ -254,6 +261,9 @@ func (a *agent) template(ctx context.Context, name string, body []byte) {
 	if err != nil {
 		a.problemf("part %s cannot be rendered and is ignored as a whole: %v", name, err)
 		return
+	}
+	if strings.HasSuffix(string(body), "\n") {
+		out = append(out, '\n') // the engine drops one, and the agent adds it again
 	}
 	if i := strings.Index(string(out), userdata.Missing); i >= 0 {
 		name, _, _ := strings.Cut(string(out[i:]), "\n")
@@ -305,9 +315,82 @@ func (a *agent) merge(body []byte) {
 		}
 		return
 	}
-	for k, v := range config {
-		a.config[k] = v
+	how := mergeHow(config)
+	delete(config, "merge_how")
+	delete(config, "merge_type")
+	a.config = how.maps(a.config, config)
+}
+
+// merging is how a later part changes an earlier one. Of merge_how it knows what lists
+// and mappings do.
+type merging struct{ list, dict string }
+
+// mergeHow reads merge_how or merge_type; without them the later part replaces.
+func mergeHow(config map[string]any) merging {
+	v, ok := config["merge_how"]
+	if !ok {
+		v, ok = config["merge_type"]
 	}
+	if !ok {
+		return merging{dict: "replace"}
+	}
+	var m merging
+	set := func(name, options string) {
+		switch strings.TrimSpace(name) {
+		case "list":
+			m.list = options
+		case "dict":
+			m.dict = options
+		}
+	}
+	switch v := v.(type) {
+	case string:
+		for part := range strings.SplitSeq(v, "+") {
+			name, options, _ := strings.Cut(part, "(")
+			set(name, strings.TrimSuffix(options, ")"))
+		}
+	case []any:
+		for _, item := range v {
+			if one, ok := item.(map[string]any); ok {
+				set(userdata.String(one["name"]), strings.Join(userdata.Strings(one["settings"]), ","))
+			}
+		}
+	}
+	return m
+}
+
+func (m merging) maps(old, add map[string]any) map[string]any {
+	for k, v := range add {
+		before, some := old[k]
+		if !some || m.dict == "replace" {
+			old[k] = v
+			continue
+		}
+		switch b := before.(type) {
+		case map[string]any:
+			if inner, ok := v.(map[string]any); ok {
+				old[k] = m.maps(b, inner)
+			}
+		case []any:
+			inner, ok := v.([]any)
+			if ok && (strings.Contains(m.dict, "recurse_array") || strings.Contains(m.dict, "recurse_list")) {
+				old[k] = m.lists(b, inner)
+			}
+		}
+	}
+	return old
+}
+
+func (m merging) lists(old, add []any) []any {
+	switch {
+	case strings.Contains(m.list, "append"):
+		return slices.Concat(old, add)
+	case strings.Contains(m.list, "prepend"):
+		return slices.Concat(add, old)
+	case strings.Contains(m.list, "no_replace"):
+		return old
+	}
+	return add
 }
 
 // others names the keys that have no simulated effect.

@@ -59,7 +59,7 @@ func shellify(v any) (string, error) {
 		case []any:
 			var words []string
 			for _, w := range e {
-				words = append(words, "'"+strings.ReplaceAll(fmt.Sprint(w), "'", `'\''`)+"'")
+				words = append(words, "'"+strings.ReplaceAll(userdata.PythonText(w), "'", `'\''`)+"'")
 			}
 			b.WriteString(strings.Join(words, " ") + "\n")
 		case nil:
@@ -89,7 +89,7 @@ func kindOf(v any) string {
 // writeFiles writes the items in order. An item that fails ends the module.
 func (a *agent) writeFiles(deferred bool) error {
 	v, ok := a.config["write_files"]
-	if !ok || v == nil {
+	if !ok {
 		return nil
 	}
 	list, ok := v.([]any)
@@ -101,7 +101,7 @@ func (a *agent) writeFiles(deferred bool) error {
 		if !ok {
 			return fmt.Errorf("write_files item %d is no mapping", i+1)
 		}
-		if later, _ := item["defer"].(bool); later != deferred {
+		if userdata.IsTrue(item["defer"]) != deferred {
 			continue
 		}
 		if err := a.writeFile(i+1, item); err != nil {
@@ -113,15 +113,21 @@ func (a *agent) writeFiles(deferred bool) error {
 
 func (a *agent) writeFile(n int, item map[string]any) error {
 	name := userdata.String(item["path"])
+	if p := item["path"]; name == "" && p != nil && p != "" && p != false && p != 0 {
+		return fmt.Errorf("write_files item %d: the path is no string but a %s", n, kindOf(p))
+	}
 	if name == "" {
 		a.warnf("write_files item %d has no path and is skipped", n)
 		return nil
 	}
 	name = path.Join("/", name)
-	content, known, err := userdata.Decode(userdata.String(item["content"]), userdata.String(item["encoding"]))
+	text := ""
+	if c, given := item["content"]; given {
+		text = userdata.PythonText(c)
+	}
+	content, known, err := userdata.Decode(text, userdata.String(item["encoding"]))
 	if err != nil {
-		a.warnf("write_files %s: the content is written as it is: %v", name, err)
-		content = []byte(userdata.String(item["content"]))
+		return fmt.Errorf("write_files %s: the content cannot be decoded: %w", name, err)
 	}
 	if !known {
 		a.warnf("write_files %s: unknown encoding %q, assuming text", name, userdata.String(item["encoding"]))
@@ -134,25 +140,32 @@ func (a *agent) writeFile(n int, item map[string]any) error {
 		return err
 	}
 	write := a.m.Root.WriteFile
-	if add, _ := item["append"].(bool); add {
+	if userdata.IsTrue(item["append"]) {
 		write = a.m.Root.AppendFile
 	}
-	if err := write(name, content, mode|0o600); err != nil { // the simulator has to read it too
+	if err := write(name, content, mode); err != nil {
 		return err
 	}
-	owner := userdata.String(item["owner"])
-	if owner == "" {
+	owner, given := item["owner"].(string)
+	if !given {
 		owner = "root:root"
 	}
-	if user, _, _ := strings.Cut(owner, ":"); !a.m.HasUser(user) {
+	if err := a.m.Root.Chmod(name, mode); err != nil {
+		return err
+	}
+	user, group, _ := strings.Cut(owner, ":")
+	if user, group = strings.TrimSpace(user), strings.TrimSpace(group); named(user) && !a.m.HasUser(user) {
 		return fmt.Errorf("write_files %s: unknown user or group: %q", name, user)
 	}
-	if err := a.m.Root.Chmod(name, mode|0o600); err != nil {
-		return err
+	if named(group) && !a.m.HasGroup(group) {
+		return fmt.Errorf("write_files %s: unknown user or group: %q", name, group)
 	}
 	a.infof("wrote %s (%d bytes, %s, %04o)", name, len(content), owner, mode)
 	return nil
 }
+
+// named says whether a user or group is one that must exist.
+func named(who string) bool { return who != "" && who != "-1" && !strings.EqualFold(who, "none") }
 
 // diskSetup takes note of partitions and file systems; a simulated disk has none.
 func (a *agent) diskSetup() error {

@@ -2,10 +2,14 @@ package userdata
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Decode undoes the encoding of a write_files item. The second result is false
@@ -16,7 +20,7 @@ func Decode(content, encoding string) ([]byte, bool, error) {
 	case "", "text/plain", "utf-8":
 		return raw, true, nil
 	case "gz", "gzip":
-		out, err := Gunzip(raw)
+		out, err := unzip(raw)
 		return out, true, err
 	case "b64", "base64":
 		out, err := unbase64(content)
@@ -26,19 +30,87 @@ func Decode(content, encoding string) ([]byte, bool, error) {
 		if err != nil {
 			return nil, true, err
 		}
-		out, err := Gunzip(packed)
+		out, err := unzip(packed)
 		return out, true, err
 	}
 	return raw, false, nil
 }
 
-// unbase64 tolerates the newlines that a block scalar brings.
-func unbase64(s string) ([]byte, error) {
-	out, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
-	if err != nil {
-		return nil, fmt.Errorf("undo base64: %w", err)
+// unzip undoes gzip; of nothing it makes nothing, as Python does.
+func unzip(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, nil
 	}
-	return out, nil
+	return Gunzip(data)
+}
+
+// unbase64 decodes as Python does: letters that are none of base64 are skipped, and only
+// wrong padding is an error.
+func unbase64(s string) ([]byte, error) {
+	letters, padding := 0, 0
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '+', r == '/':
+			if padding == 0 {
+				letters++
+				b.WriteRune(r)
+			}
+		case r == '=':
+			padding++
+		}
+	}
+	if letters%4 == 1 || letters%4 > 1 && letters%4+padding < 4 {
+		return nil, errors.New("undo base64: incorrect padding")
+	}
+	return base64.RawStdEncoding.DecodeString(b.String())
+}
+
+// PythonText is how Python's str writes a value of YAML, which is what cloud-init makes
+// of content and of words that are no strings.
+func PythonText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return pythonRepr(v)
+}
+
+func pythonRepr(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case bool:
+		return map[bool]string{true: "True", false: "False"}[v]
+	case string:
+		return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`).Replace(v) + "'"
+	case time.Time:
+		return v.Format("2006-01-02")
+	case []any:
+		for _, item := range v {
+			parts = append(parts, pythonRepr(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, pythonRepr(k)+": "+pythonRepr(v[k]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return fmt.Sprint(v)
+}
+
+// IsTrue reads a flag as cloud-init does.
+func IsTrue(v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return v
+	case int:
+		return v == 1
+	case string:
+		return slices.Contains([]string{"true", "1", "on", "yes"}, strings.ToLower(strings.TrimSpace(v)))
+	}
+	return false
 }
 
 // Mode reads permissions, an octal string or an integer; 0644 when there are none
@@ -49,8 +121,15 @@ func Mode(v any) (fs.FileMode, bool) {
 		return 0o644, true
 	case int:
 		return fs.FileMode(p).Perm(), true
+	case float64:
+		return fs.FileMode(int(p)).Perm(), true
+	case bool:
+		if p {
+			return 1, true
+		}
+		return 0, true
 	case string:
-		if n, err := strconv.ParseUint(strings.TrimPrefix(p, "0o"), 8, 32); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(p), "0o"), 8, 32); err == nil {
 			return fs.FileMode(n).Perm(), true
 		}
 	}

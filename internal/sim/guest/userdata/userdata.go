@@ -15,7 +15,9 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"path"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxSize bounds what a compressed document may grow to. Azure takes 64 KiB of
@@ -103,7 +105,7 @@ func split(h header, body io.Reader, depth int) ([]Part, error) {
 	mr := multipart.NewReader(body, params["boundary"])
 	for {
 		p, err := mr.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return parts, nil
 		}
 		if err != nil {
@@ -117,6 +119,26 @@ func split(h header, body io.Reader, depth int) ([]Part, error) {
 	}
 }
 
+// rawUnicodeEscape is what Python makes of letters outside ASCII in a part of a message
+// that it read as text: bytes of Latin-1, or escapes. Both agents read messages so.
+func rawUnicodeEscape(data []byte) []byte {
+	if !slices.ContainsFunc(data, func(b byte) bool { return b >= 0x80 }) || !utf8.Valid(data) {
+		return data
+	}
+	var out []byte
+	for _, r := range string(data) {
+		switch {
+		case r < 0x100:
+			out = append(out, byte(r))
+		case r < 0x10000:
+			out = fmt.Appendf(out, "\\u%04x", r)
+		default:
+			out = fmt.Appendf(out, "\\U%08x", r)
+		}
+	}
+	return out
+}
+
 func decode(encoding string, body io.Reader) ([]byte, error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "base64":
@@ -125,6 +147,13 @@ func decode(encoding string, body io.Reader) ([]byte, error) {
 		body = quotedprintable.NewReader(body)
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxSize))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the last boundary may be missing
+	}
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "7bit", "8bit", "binary":
+		data = rawUnicodeEscape(data)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("undo the transfer encoding of a MIME part: %w", err)
 	}

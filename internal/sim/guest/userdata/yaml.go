@@ -1,8 +1,10 @@
 package userdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,6 +20,10 @@ func Load(data []byte) (any, error) {
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if first, second := decoder.Decode(new(yaml.Node)), decoder.Decode(new(yaml.Node)); first == nil && second == nil {
+		return nil, errors.New("yaml: there is more than one document")
+	}
 	l := loader{budget: 200000}
 	return l.value(doc.Content[0], 0)
 }
@@ -27,6 +33,9 @@ type loader struct{ budget int }
 func (l *loader) value(n *yaml.Node, depth int) (any, error) {
 	if l.budget--; l.budget < 0 || depth > 100 {
 		return nil, errors.New("yaml: the document is too large or too deep")
+	}
+	if strings.Contains(n.Tag, "python") || strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && n.Tag != "!" {
+		return nil, fmt.Errorf("yaml: line %d: a tag that no constructor knows", n.Line)
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
