@@ -255,7 +255,17 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
+// flags are members of enumerations that scripts join by -bor.
+var flags = map[string]int64{"tls": 192, "tls11": 768, "tls12": 3072, "tls13": 12288, "ssl3": 48}
+
 func (r *run) bits(operator string, left, right any) (any, error) {
+	for _, v := range []*any{&left, &right} {
+		if s, ok := (*v).(string); ok {
+			if n, known := flags[strings.ToLower(s)]; known {
+				*v = n
+			}
+		}
+	}
 	a, err := r.integer(left)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package powershell
 
 import (
-	"errors"
 	"strings"
 )
 
@@ -417,5 +416,3 @@ func (r *run) mark(name, note string) {
 	}
 	r.print(r.session.Stderr, name+": simulated: no effect"+note+"\r\n")
 }
-
-var _ = errors.Is

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // Get-FileHash has it
 	"crypto/sha256"
 	"crypto/sha512"
-	"errors"
 	"fmt"
 	"hash"
 	"io/fs"
@@ -581,5 +580,3 @@ func getFileHash(c *call) error {
 	}
 	return nil
 }
-
-var _ = errors.Is

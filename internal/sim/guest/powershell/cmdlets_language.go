@@ -386,14 +386,13 @@ func startProcess(c *call) error {
 		}
 	}
 	if strings.TrimSuffix(strings.ToLower(base(name)), ".exe") == "cmd" {
-		args = nil
-		for _, a := range c.textsOf("argumentlist") {
-			args = append(args, argumentValue{value: a, has: true})
+		args = nil // it reads its line itself
+		for word := range strings.FieldsSeq(strings.Join(c.textsOf("argumentlist"), " ")) {
+			args = append(args, argumentValue{value: word, has: true})
 		}
 	}
 	outer, dir, last := c.redirected, c.dir, c.lastExit
 	out := func(v any) error { c.print(c.session.Stdout, text(v)+"\r\n"); return nil }
-	var finish []func() error
 	for parameter, stream := range map[string]int{"redirectstandardoutput": 1, "redirectstandarderror": 2} {
 		if !c.has(parameter) {
 			continue
@@ -412,16 +411,10 @@ func startProcess(c *call) error {
 	if c.has("workingdirectory") {
 		c.dir = c.path(c.textOf("workingdirectory"))
 	}
-	c.print(c.session.Stdout, "")
 	stage := &programStage{r: c.run, name: name, args: args, out: out}
 	err := stage.end()
 	code := c.lastExit
 	c.redirected, c.dir, c.lastExit, c.ok = outer, dir, last, true
-	for _, f := range finish {
-		if e := f(); e != nil && err == nil {
-			err = e
-		}
-	}
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,6 @@
 package powershell
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 var outputCmdlets = []cmdlet{
 	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput, each: func(c *call, v any) error { return c.emit(v) }},
@@ -118,6 +115,13 @@ func writeStream(mark, preference string, stream int) func(*call) error {
 		}
 		return nil
 	}
+}
+
+// warn writes a warning of a cmdlet's own.
+func (c *call) warn(message string) error {
+	c.given["message"] = message
+	c.input = nil
+	return writeStream("WARNING: ", "warningpreference", 3)(c)
 }
 
 func writeError(c *call) error {
@@ -402,5 +406,3 @@ func (r *run) apply(f function, v any) (any, error) {
 	items, err := r.gather(func(out sink) error { return r.item1(f, v, out) })
 	return plain(single(items)), err
 }
-
-var _ = fmt.Sprint

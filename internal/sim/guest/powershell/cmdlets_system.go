@@ -57,8 +57,7 @@ func renameComputer(c *call) error {
 		c.m.RequestReboot()
 		return nil
 	}
-	c.print(c.session.Stdout, "WARNING: The changes will take effect after you restart the computer "+strings.ToUpper(c.m.ComputerName)+".\r\n")
-	return nil
+	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
 }
 
 // addComputer fails as in a network without a domain controller, which every simulated

@@ -1,7 +1,6 @@
 package powershell
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -315,5 +314,3 @@ func getGroupMember(c *call) error {
 	}
 	return nil
 }
-
-var _ = base64.StdEncoding

@@ -1,7 +1,6 @@
 package powershell
 
 import (
-	"encoding/xml"
 	"fmt"
 	"math"
 	"net/netip"
@@ -371,5 +370,3 @@ func toAddress(v any) (any, error) {
 	bytes := a.AsSlice()
 	return system(kindIPAddress, nil, "IPAddressToString", a.String(), "AddressFamily", family, "text", a.String(), "bytes", bytes), nil
 }
-
-var _ = xml.Name{}

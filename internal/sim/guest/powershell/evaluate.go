@@ -1,9 +1,6 @@
 package powershell
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // eval is the value of an expression; nothing is null.
 func (r *run) eval(n node) (any, error) {
@@ -453,6 +450,16 @@ func known(name string) error {
 	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") || strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
 		return nil
 	}
+	if enumerations[name] {
+		return nil
+	}
+	for _, table := range []map[string]bool{settings, values} {
+		for prefix := range table {
+			if strings.HasPrefix(prefix, name+"::") {
+				return nil
+			}
+		}
+	}
 	for prefix := range statics {
 		if strings.HasPrefix(prefix, name+"::") {
 			return nil
@@ -462,5 +469,3 @@ func known(name string) error {
 }
 
 func exceptionType(name string) bool { return strings.HasSuffix(name, "exception") }
-
-var _ = fmt.Sprint

@@ -48,7 +48,7 @@ func (r *run) member(m member) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := r.eval(m.of)
+	of, err := r.owner(m.of, m.static)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +346,7 @@ func (r *run) putMember(t member, v any) error {
 	if err != nil {
 		return err
 	}
-	of, err := r.eval(t.of)
+	of, err := r.owner(t.of, t.static)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func (r *run) invoke(n invocation) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := r.eval(n.of)
+	of, err := r.owner(n.of, n.static)
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +32,15 @@ func (r *run) invoke(n invocation) (any, error) {
 	}
 	v, err := r.call(of, name, args)
 	return v, methodError(err, name, len(args))
+}
+
+// owner is what a member is of. A type whose static member is meant is not looked up: the
+// member is named where it is missing.
+func (r *run) owner(n node, static bool) (any, error) {
+	if t, ok := n.(typeLiteral); ok && static {
+		return typeValue{t.name}, nil
+	}
+	return r.eval(n)
 }
 
 // methodError words what a method of .NET throws as PowerShell does.

@@ -76,7 +76,7 @@ func (p *parser) binary(level int) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		left = binary{position(from), operator, left, right}
+		left = binary{position(left.at()), operator, left, right}
 	}
 }
 
@@ -277,7 +277,7 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 		if depth > 4*maxDepth {
 			return nil, p.fail("a chain of members is longer than %d (a bound of the simulation)", 4*maxDepth)
 		}
-		from := position(p.pos)
+		from := position(n.at())
 		switch c, next := p.peek(), p.ahead(1); {
 		case p.has("::"), c == '.' && next != '.' && (isLetter(next) || next == '$' || next == '"' || next == '\'' || next == '('):
 			static := c == ':'
@@ -301,17 +301,10 @@ func (p *parser) postfix(n node, expression bool) (node, error) {
 			p.pos += 2
 			n = step{from, n, map[byte]int64{'+': 1, '-': -1}[c], false}
 		default:
-			if expression && p.continues() {
-				continue
-			}
 			return n, nil
 		}
 	}
 }
-
-// continues skips to a dot at the start of the next line, which goes on with a chain only
-// in later versions; here it never does.
-func (p *parser) continues() bool { return false }
 
 // member reads a name, and arguments in parentheses.
 func (p *parser) member(of node, from position, static bool) (node, error) {
@@ -382,7 +375,7 @@ func (p *parser) method(level int) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		left = binary{position(from), operator, left, right}
+		left = binary{position(left.at()), operator, left, right}
 	}
 }
 

@@ -2,7 +2,6 @@ package powershell
 
 import (
 	"bytes"
-	"io"
 	"strings"
 )
 
@@ -220,5 +219,3 @@ func split(line string) []string {
 	}
 	return args
 }
-
-var _ io.Writer = (*lineWriter)(nil)

@@ -1,0 +1,125 @@
+package shell_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/sim/guest/machine"
+	"casement.dev/casement/internal/sim/guest/shell"
+)
+
+// batchScripts are batch files as bootstrap data, images and addons have them.
+var batchScripts = []script{
+	{"if greater", "set N=5\nif %N% GTR 3 echo more\nif %N% LSS 3 echo less\nif 10 GEQ 9 echo number\nif abc LEQ abd echo text", "more\nnumber\ntext\n", 0},
+	{"if equal words", "if a EQU a echo eq\nif a NEQ b echo ne\nif /i A EQU a echo fold\nif not a==a echo never", "eq\nne\nfold\n", 0},
+	{"if defined", "set A=1\nif defined A (echo yes) else echo no\nif not defined B echo none", "yes\nnone\n", 0},
+	{"if errorlevel in order", "cmd /c exit 4\nif errorlevel 5 echo 5\nif errorlevel 4 echo 4\nif %errorlevel% EQU 4 echo same", "4\nsame\n", 4},
+	{"if exist with blocks", "if exist C:\\none (\n  echo there\n) else (\n  echo missing\n)", "missing\n", 0},
+	{"else if", "set V=2\nif %V%==1 (echo one) else if %V%==2 (echo two) else (echo more)", "two\n", 0},
+	{"nested blocks", "if 1==1 (\n  if 2==2 (\n    echo deep\n  )\n  echo out\n)", "deep\nout\n", 0},
+	{"a condition takes what is joined", "if 1==2 echo a & echo b\necho c", "c\n", 0},
+	{"if exist a folder", "if exist C:\\k\\ echo folder\nif exist C:\\k\\kube*.exe echo pattern", "folder\npattern\n", 0},
+	{"for over words", "for %%i in (a b c) do echo %%i", "a\nb\nc\n", 0},
+	{"for over files", "for %%f in (C:\\k\\kube*.exe) do echo %%~nxf", "kubeadm.exe\nkubectl.exe\nkubelet.exe\n", 0},
+	{"for numbers", "for /l %%i in (1,1,3) do echo %%i\nfor /l %%i in (3,-2,0) do echo %%i", "1\n2\n3\n3\n1\n", 0},
+	{"for lines of a file", "(echo a b& echo c d)>C:\\k\\f.txt\nfor /f \"tokens=1,2\" %%a in (C:\\k\\f.txt) do echo %%b-%%a", "b-a\nd-c\n", 0},
+	{"for output of a command", "for /f %%h in ('hostname') do set H=%%h\necho %H%", "node-1\n", 0},
+	{"for with delimiters", "for /f \"tokens=2 delims==\" %%a in (\"key=value\") do echo %%a", "value\n", 0},
+	{"for with the rest", "for /f \"tokens=1,* delims=:\" %%a in (\"a:b:c\") do echo %%a %%b", "a b:c\n", 0},
+	{"for with skip and eol", "(echo head& echo #no& echo yes)>C:\\k\\s.txt\nfor /f \"skip=1 eol=#\" %%a in (C:\\k\\s.txt) do echo %%a", "yes\n", 0},
+	{"for with usebackq", "echo x>\"C:\\k\\a b.txt\"\nfor /f \"usebackq\" %%a in (\"C:\\k\\a b.txt\") do echo %%a\nfor /f \"usebackq\" %%a in (`hostname`) do echo %%a", "x\nnode-1\n", 0},
+	{"for over a pipe", "for /f \"tokens=1\" %%a in ('echo one two ^| findstr one') do echo %%a", "one\n", 0},
+	{"for over folders", "mkdir C:\\d\\x C:\\d\\y\nfor /d %%d in (C:\\d\\*) do echo %%~nd", "x\ny\n", 0},
+	{"for below", "mkdir C:\\d\\x\necho a>C:\\d\\x\\f.log\nfor /r C:\\d %%f in (*.log) do echo %%f", "C:\\d\\x\\f.log\n", 0},
+	{"for with a block", "for %%i in (1 2) do (\n  echo a%%i\n  echo b%%i\n)", "a1\nb1\na2\nb2\n", 0},
+	{"nested loops", "for %%a in (1 2) do for %%b in (x y) do echo %%a%%b", "1x\n1y\n2x\n2y\n", 0},
+	{"delayed expansion", "setlocal enabledelayedexpansion\nset N=0\nfor %%i in (a b c) do set /a N+=1 & echo !N!\nendlocal", "1\n2\n3\n", 0},
+	{"without delayed expansion", "set N=0\nfor %%i in (a b) do (set /a N+=1\necho %N%)\necho %N%", "0\n0\n2\n", 0},
+	{"setlocal restores", "set A=1\nsetlocal\nset A=2\ncd C:\\k\nendlocal\necho %A% %CD%", "1 C:\\Windows\\System32\n", 0},
+	{"arguments", "echo @echo %%1 %%~1 %%~nx2 %%0>C:\\k\\a.cmd\ncall C:\\k\\a.cmd \"x y\" C:\\k\\kubelet.exe", "\"x y\" x y kubelet.exe C:\\k\\a.cmd\n", 0},
+	{"own folder", "echo @echo %%~dp0 %%~f0 %%~n0>C:\\k\\o.cmd\ncall C:\\k\\o.cmd", "C:\\k\\ C:\\k\\o.cmd o\n", 0},
+	{"all arguments and shift", "(echo @echo %%*& echo @shift& echo @echo %%1)>C:\\k\\s.cmd\ncall C:\\k\\s.cmd a b", "a b\nb\n", 0},
+	{"replace in a variable", "set A=a-b-c\necho %A:-=+%\necho %A:*b=x%", "a+b+c\nx-c\n", 0},
+	{"part of a variable", "set A=abcdef\necho %A:~1,3% %A:~-2% %A:~0,-1%", "bcd ef abcde\n", 0},
+	{"subroutine", "call :sub one two\necho back %R%\ngoto :eof\n:sub\nset R=%2\necho in %1\nexit /b 0", "in one\nback two\n", 0},
+	{"subroutine with a code", "call :fail\necho %errorlevel%\nexit /b 1\n:fail\nexit /b 7", "7\n", 1},
+	{"subroutine ends at the file's end", "call :s\necho after\ngoto :eof\n:s\necho s", "s\nafter\n", 0},
+	{"goto out of a block", "if 1==1 (\n  echo a\n  goto end\n  echo no\n)\necho no\n:end\necho z", "a\nz\n", 0},
+	{"loop by goto", "set /a N=0\n:again\nset /a N+=1\nif %N% LSS 3 goto again\necho %N%", "3\n", 0},
+	{"goto nowhere", "goto nowhere\necho no", "The system cannot find the batch label specified - nowhere\n", 1},
+	{"set /a", "set /a X=2+3*4\nset /a Y=(2+3)*4, Z=7/2, W=7%%4\necho %X% %Y% %Z% %W%\nset /a \"V=1<<4|3\"\necho %V%", "14 20 3 3\n19\n", 0},
+	{"set /p from a file", "echo line>C:\\k\\p.txt\nset /p V=<C:\\k\\p.txt\necho %V%", "line\n", 0},
+	{"set with quotes", "set \"A=x & y\"\necho \"%A%\"", "\"x & y\"\n", 0},
+	{"an undefined variable", "echo [%NOTHING%]\nset NOTHING", "[]\nEnvironment variable NOTHING not defined\n", 1},
+	{"a block into a file", "(\necho one\necho two\n) > C:\\k\\b.txt\ntype C:\\k\\b.txt", "one\ntwo\n", 0},
+	{"append and both streams", "echo a> C:\\k\\c.txt\nnope >> C:\\k\\c.txt 2>&1\nfindstr /c:\"not recognized\" C:\\k\\c.txt", "'nope' is not recognized as an internal or external command,\n", 0},
+	{"errors to nothing", "type C:\\none 2>nul\necho %errorlevel%", "1\n", 1},
+	{"output to errors", "echo bad 1>&2", "bad \n", 0},
+	{"and or", "hostname >nul && echo ok\ntype C:\\none 2>nul || echo failed\ncmd /c exit 1 && echo no || echo yes", "ok\nfailed\nyes\n", 1},
+	{"echo forms", "echo.\necho:x\necho(y\necho a  b", "\nx\ny\na  b\n", 0},
+	{"carets", "echo a ^& b ^| c ^> d ^^", "a & b | c > d ^\n", 0},
+	{"a caret joins lines", "echo one ^\ntwo", "one two\n", 0},
+	{"quotes keep operators", "echo \"a & b\"", "\"a & b\"\n", 0},
+	{"remarks and labels", "rem nothing & echo no\n:: nothing\necho x", "x\n", 0},
+	{"pushd and popd", "pushd C:\\k\necho %CD%\npopd\necho %CD%", "C:\\k\nC:\\Windows\\System32\n", 0},
+	{"cd forms", "cd /d C:\\k\\debug\ncd ..\ncd\ncd C:\\none", "C:\\k\nThe system cannot find the path specified.\n", 1},
+	{"findstr flags", "(echo One& echo two)>C:\\k\\f.txt\nfindstr /i one C:\\k\\f.txt\nfindstr /v /i one C:\\k\\f.txt\nfindstr /n /r \"^t\" C:\\k\\f.txt\nfindstr three C:\\k\\f.txt", "One\ntwo\n2:two\n", 1},
+	{"findstr of alternatives", "echo a b | findstr \"x b\"\necho none | findstr \"x y\" >nul || echo no", "a b \nno\n", 1},
+	{"findstr refuses", "echo a | findstr /off a", "FINDSTR: casement does not simulate /o\n", 2},
+	{"find", "(echo a& echo b& echo a)>C:\\k\\f.txt\ntype C:\\k\\f.txt | find /c \"a\"\nfind /i \"A\" C:\\k\\f.txt >nul && echo found", "2\nfound\n", 0},
+	{"where", "where cmd\nwhere kubelet\nwhere nope 2>nul || echo none", "C:\\Windows\\System32\\cmd.exe\nC:\\k\\kubelet.exe\nnone\n", 1},
+	{"exit codes", "exit /b 3", "", 3},
+	{"exit ends the callers", "echo exit 4 > C:\\k\\e.cmd\ncall C:\\k\\e.cmd\necho no", "", 4},
+	{"copy", "echo x>C:\\k\\1.txt\ncopy /y C:\\k\\1.txt C:\\k\\2.txt >nul\ntype C:\\k\\2.txt\ncopy C:\\none C:\\k", "x\nThe system cannot find the file specified.\n", 1},
+	{"move and ren", "echo x>C:\\k\\1.txt\nmove /y C:\\k\\1.txt C:\\k\\2.txt >nul\nren C:\\k\\2.txt 3.txt\ntype C:\\k\\3.txt", "x\n", 0},
+	{"del keeps folders", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndel /q C:\\d\nif exist C:\\d echo there\nif not exist C:\\d\\a.txt echo gone", "there\ngone\n", 0},
+	{"rd", "mkdir C:\\d\\e\nrd C:\\d\nrd /s /q C:\\d\nif not exist C:\\d echo gone", "The directory is not empty.\ngone\n", 145},
+	{"dir bare", "mkdir C:\\d\necho x>C:\\d\\a.txt\ndir /b C:\\d", "a.txt\n", 0},
+	{"xcopy", "mkdir C:\\s\\t\necho x>C:\\s\\t\\f.txt\nxcopy /e /i /y C:\\s C:\\u >nul\ntype C:\\u\\t\\f.txt", "x\n", 0},
+	{"an unknown switch", "del /z C:\\k", "del: casement does not simulate /z\n", 1},
+	{"what cmd.exe has and casement has not", "echo a\nassoc .txt\necho b", "a\ncasement does not simulate assoc of cmd.exe; the script ends here\n", 255},
+	{"start is not simulated", "start /b notepad\necho never", "casement does not simulate start of cmd.exe; the script ends here\n", 255},
+	{"services", "net stop kubelet >nul\nsc query kubelet | findstr STATE\nnet start kubelet >nul\nsc query kubelet | findstr RUNNING >nul && echo up", "        STATE              : STOPPED\nup\n", 0},
+	{"no such service", "sc query nope >nul\necho %errorlevel%", "[SC] OpenService FAILED 1060:\n\nThe specified service does not exist as an installed service.\n\n1060\n", 1060},
+	{"nssm", "nssm set kubelet start SERVICE_AUTO_START\nnssm get kubelet start", "Set parameter \"start\" for service \"kubelet\".\nSERVICE_AUTO_START\n", 0},
+	{"registry", "reg add HKLM\\SOFTWARE\\T /v A /t REG_DWORD /d 5 /f >nul\nreg query HKLM\\SOFTWARE\\T /v A | findstr REG_\nreg delete HKLM\\SOFTWARE\\T /f >nul\nreg query HKLM\\SOFTWARE\\T >nul 2>nul || echo gone", "    A    REG_DWORD    0x5\ngone\n", 1},
+	{"setx", "setx /m FOO bar >nul\nreg query \"HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Environment\" /v FOO | findstr bar", "    FOO    REG_SZ    bar\n", 0},
+	{"powershell from a batch", "powershell -NoProfile -Command \"Write-Output hi; exit 3\"\necho %errorlevel%", "hi\n3\n", 3},
+	{"powershell's error", "powershell -Command \"throw 'domain join failed'\" 2>&1 | findstr /b /c:\"domain join\"", "domain join failed\n", 0},
+	{"cmd in cmd", "cmd /c \"echo a & echo b\"\ncmd /c exit 9\necho %errorlevel%", "a \nb\n9\n", 9},
+	{"batch without call", "echo @echo in>C:\\k\\i.cmd\nC:\\k\\i.cmd\necho no", "in\n", 0},
+	{"by path and by name", "echo @echo tool>C:\\k\\tool.cmd\ntool\necho never", "tool\n", 0},
+	{"call a program", "call hostname\necho next", "node-1\nnext\n", 0},
+	{"pipes", "echo b& echo a | findstr a", "b\na \n", 0},
+	{"a pipe's variables are lost", "set A=1\necho x | set A=2\necho %A%", "1\n", 0},
+	{"a syntax error ends it", "if a==\necho never", "The syntax of the command is incorrect.\n", 255},
+	{"an operator at the start", "& echo a\necho never", "& was unexpected at this time.\n", 255},
+	{"environment of programs", "set V=x\ncmd /c echo %%V%%", "x\n", 0},
+	{"expanded once more by call", "set A=B\nset B=value\ncall echo %%%A%%%", "value\n", 0},
+	{"timeout", "timeout /t 1 /nobreak >nul\necho %errorlevel%", "0\n", 0},
+	{"kubeadm's success", "echo success > C:\\k\\s.complete\nif exist C:\\k\\s.complete type C:\\k\\s.complete", "success \n", 0},
+	{"the hosts file", "echo 10.0.0.1 api >> C:\\Windows\\System32\\drivers\\etc\\hosts\nfindstr api C:\\Windows\\System32\\drivers\\etc\\hosts", "10.0.0.1 api \n", 0},
+	{"ver", "ver | findstr /c:\"Microsoft Windows\" >nul && echo windows", "windows\n", 0},
+	{"percent at the end", "echo 100%%", "100%\n", 0},
+	{"numbers before a redirection", "echo 2>C:\\k\\n.txt\ntype C:\\k\\n.txt\necho a2>C:\\k\\n.txt\ntype C:\\k\\n.txt", "ECHO is off.\na2\n", 0},
+}
+
+func TestBatchCorpus(t *testing.T) {
+	for _, c := range batchScripts {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, machine.Windows, machine.NSSM)
+			m.Services.StartAutomatic()
+			var out bytes.Buffer
+			o := shell.Session{Stdout: &out, Stderr: &out, EchoOff: true, Name: `C:\Windows\Temp\user-data.cmd`}
+			code := shell.New(m, nil, nil).Batch(t.Context(), strings.ReplaceAll(c.text, "\n", "\r\n"), o)
+			if got := strings.ReplaceAll(out.String(), "\r\n", "\n"); got != c.out || code != c.code {
+				t.Errorf("got %q and %d, want %q and %d", got, code, c.out, c.code)
+			}
+		})
+	}
+	if n := len(batchScripts); n < 80 {
+		t.Errorf("the corpus has %d scripts", n)
+	}
+}
