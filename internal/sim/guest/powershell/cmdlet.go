@@ -9,7 +9,8 @@ type cmdlet struct {
 	name string
 	// parameters are those that it takes, parted by blanks: Name takes a value, Name?
 	// is a switch, Name:0 is the first argument that has no name, Name~ takes a value
-	// that changes nothing here, Name?~ is such a switch. Other names follow after |.
+	// that changes nothing a guest has, Name?~ is such a switch, Name^ has an effect that
+	// is not simulated and leaves a mark. Other names follow after |.
 	// A parameter that is not there is refused by name.
 	parameters string
 	// run runs it once, with all that the pipeline gave.
@@ -25,6 +26,7 @@ type cmdlet struct {
 type spec struct {
 	names            []string
 	takes, ignored   bool
+	marked           bool
 	position         int
 	rest, positional bool
 }
@@ -57,6 +59,9 @@ func specsOf(text string) []spec {
 		s := spec{takes: true, position: -1}
 		if strings.HasSuffix(word, "~") {
 			word, s.ignored = strings.TrimSuffix(word, "~"), true
+		}
+		if strings.HasSuffix(word, "^") {
+			word, s.marked = strings.TrimSuffix(word, "^"), true
 		}
 		if strings.HasSuffix(word, "*") {
 			word, s.rest = strings.TrimSuffix(word, "*"), true
@@ -148,6 +153,9 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 			}
 			i++
 			value = args[i].value
+		}
+		if s.marked {
+			r.mark(cmd.name+" -"+a.parameter, "")
 		}
 		c.given[s.names[0]] = value
 	}

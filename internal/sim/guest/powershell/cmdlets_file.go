@@ -14,8 +14,8 @@ import (
 
 var fileCmdlets = []cmdlet{
 	{name: "Get-Item", parameters: "Path:0 LiteralPath Force?~ Stream", run: getItem},
-	{name: "Get-ChildItem", parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden? Attributes~", run: getChildItem},
-	{name: "New-Item", parameters: "Path:0 Name ItemType|Type Value|Target Force? Credential~", run: newItem},
+	{name: "Get-ChildItem", parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden?", run: getChildItem},
+	{name: "New-Item", parameters: "Path:0 Name ItemType|Type Value|Target Force?", run: newItem},
 	{name: "mkdir", parameters: "Path:0 Name Force?", run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
 	{name: "Remove-Item", parameters: "Path:0 LiteralPath Recurse? Force? Include Exclude Filter", run: removeItem},
 	{name: "Copy-Item", parameters: "Path:0 Destination:1 LiteralPath Recurse? Force? PassThru? Container?~ Include Exclude Filter ToSession FromSession", run: copyItem},

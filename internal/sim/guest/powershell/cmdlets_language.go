@@ -19,7 +19,7 @@ var languageCmdlets = []cmdlet{
 	{name: "Get-Alias", parameters: "Name:0", run: getAlias},
 	{name: "Invoke-Expression", parameters: "Command:0", run: invokeExpression},
 	{name: "Invoke-Command", parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject", run: invokeCommand},
-	{name: "Get-Command", parameters: "Name:0 CommandType|Type All?~ Module~ Noun~ Verb~ TotalCount~ Syntax?~", run: getCommand},
+	{name: "Get-Command", parameters: "Name:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds:0 Milliseconds", run: startSleep},
 	{name: "Import-Module", parameters: "Name:0 Force?~ DisableNameChecking?~ Global?~ PassThru? MinimumVersion~ RequiredVersion~ Scope~ Prefix SkipEditionCheck?~ UseWindowsPowerShell?~ WarningAction~", run: importModule},

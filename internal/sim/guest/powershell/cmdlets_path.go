@@ -18,7 +18,7 @@ var pathCmdlets = []cmdlet{
 	{name: "Split-Path", parameters: "Path:0 LiteralPath Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Extension? LeafBase?", run: splitPath},
 	{name: "Resolve-Path", parameters: "Path:0 LiteralPath Relative?", run: resolvePath},
 	{name: "Convert-Path", parameters: "Path:0 LiteralPath", run: convertPath},
-	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type IsValid? Include~ Exclude~", run: testPath},
+	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type", run: testPath},
 }
 
 func pathObject(dir string) *object {

@@ -14,7 +14,7 @@ var pipeCmdlets = []cmdlet{
 	{name: "Group-Object", parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
 	{name: "Measure-Object", parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject", run: measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
-	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? NotMatch? AllMatches? List?~ InputObject Encoding~ Raw?", run: selectString},
+	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? NotMatch? AllMatches? InputObject Encoding~", run: selectString},
 	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? ExcludeDifferent? PassThru? SyncWindow~", run: compareObject},
 }
 
@@ -224,7 +224,10 @@ func selectEnd(c *call) error {
 		return nil
 	}
 	if c.is("unique") {
-		kept = c.distinct(kept)
+		var err error
+		if kept, err = c.distinct(kept); err != nil {
+			return err
+		}
 	}
 	if n, err := c.integerOf("skiplast", 0); err != nil {
 		return err
@@ -264,22 +267,24 @@ func selectEnd(c *call) error {
 }
 
 // distinct drops what is there twice, by the properties that are selected.
-func (c *call) distinct(values []any) []any {
+func (c *call) distinct(values []any) ([]any, error) {
 	seen := map[string]bool{}
 	var out []any
 	for _, v := range values {
 		key := text(v)
 		if c.has("property") {
-			if o, err := c.pick(v, list(c.given["property"])); err == nil {
-				key = text(o)
+			o, err := c.pick(v, list(c.given["property"]))
+			if err != nil {
+				return nil, err
 			}
+			key = text(o)
 		}
 		if !seen[key] {
 			out = append(out, v)
 		}
 		seen[key] = true
 	}
-	return out
+	return out, nil
 }
 
 // selected passes a value, its properties or one of them on.

@@ -9,7 +9,7 @@ import (
 
 var taskCmdlets = []cmdlet{
 	{name: "New-ScheduledTaskAction", parameters: "Execute:0 Argument:1 WorkingDirectory:2 Id~", run: taskPart("Execute", "Argument", "WorkingDirectory")},
-	{name: "New-ScheduledTaskTrigger", parameters: "AtStartup? AtLogOn? Once? Daily? Weekly? At RepetitionInterval RepetitionDuration~ RandomDelay~ DaysInterval~ User~ DaysOfWeek~", run: taskPart("AtStartup", "AtLogOn", "Once", "Daily", "At")},
+	{name: "New-ScheduledTaskTrigger", parameters: "AtStartup? AtLogOn? Once? Daily? Weekly? At RepetitionInterval RepetitionDuration~ RandomDelay^ DaysInterval^ User^ DaysOfWeek^", run: taskPart("AtStartup", "AtLogOn", "Once", "Daily", "At")},
 	{name: "New-ScheduledTaskPrincipal", parameters: "UserId:0 LogonType~ RunLevel~ GroupId~", run: taskPart("UserId")},
 	{name: "New-ScheduledTaskSettingsSet", parameters: "AllowStartIfOnBatteries?~ DontStopIfGoingOnBatteries?~ StartWhenAvailable?~ RestartCount~ RestartInterval~ ExecutionTimeLimit~ MultipleInstances~ Hidden?~ Compatibility~ DontStopOnIdleEnd?~ RunOnlyIfNetworkAvailable?~ DisallowHardTerminate?~ Priority~", run: taskPart()},
 	{name: "New-ScheduledTask", parameters: "Action:0 Trigger:1 Principal:2~ Settings:3~ Description~", run: taskPart("Action", "Trigger")},

@@ -8,8 +8,8 @@ import (
 )
 
 var webCmdlets = []cmdlet{
-	{name: "Invoke-WebRequest", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection~ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy~ InFile WebSession SessionVariable", run: invokeWeb},
-	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection~ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy~ InFile WebSession SessionVariable", run: invokeRest},
+	{name: "Invoke-WebRequest", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeWeb},
+	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeRest},
 	{name: "Start-BitsTransfer", parameters: "Source:0 Destination:1 Description~ DisplayName~ Priority~ TransferType~ RetryInterval~ RetryTimeout~ Asynchronous?", run: startTransfer},
 }
 
@@ -165,8 +165,8 @@ var userCmdlets = []cmdlet{
 		return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ReadHostCommand", "Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 	}},
 	{name: "Get-LocalUser", parameters: "Name:0", run: getUser},
-	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description~ PasswordNeverExpires?~ AccountNeverExpires?~ UserMayNotChangePassword?~ AccountExpires~ Disabled?", run: newUser},
-	{name: "Set-LocalUser", parameters: "Name:0 Password FullName~ Description~ PasswordNeverExpires~ AccountNeverExpires?~ UserMayChangePassword~", run: setUser},
+	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description^ PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ Disabled?", run: newUser},
+	{name: "Set-LocalUser", parameters: "Name:0 Password FullName^ Description^ PasswordNeverExpires^ AccountNeverExpires?^ UserMayChangePassword^", run: setUser},
 	{name: "Remove-LocalUser", parameters: "Name:0", run: func(*call) error { return lacking("Remove-LocalUser") }},
 	{name: "Add-LocalGroupMember", parameters: "Group:0 Member:1", run: addGroupMember},
 	{name: "Get-LocalGroupMember", parameters: "Group:0 Member:1", run: getGroupMember},
