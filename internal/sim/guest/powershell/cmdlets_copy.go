@@ -1,0 +1,182 @@
+package powershell
+
+import (
+	"crypto/md5"  //nolint:gosec // Get-FileHash has it
+	"crypto/sha1" //nolint:gosec // Get-FileHash has it
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"hash"
+	"strings"
+)
+
+func copyItem(c *call) error {
+	for _, name := range []string{"include", "exclude", "filter", "tosession", "fromsession"} {
+		if c.has(name) {
+			return lacking("-%s of Copy-Item", name)
+		}
+	}
+	names := c.names()
+	if !c.has("destination") && c.piped && len(c.textsOf("path")) == 1 { // files | Copy-Item DIR
+		c.given["destination"] = c.given["path"]
+		delete(c.given, "path")
+		names = c.names()
+	}
+	to := c.textOf("destination")
+	if to == "" {
+		to = c.dir
+	}
+	for _, name := range names {
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, from := range found {
+			target := c.path(to)
+			if c.m.Root.IsDir(target) {
+				target = combine(target, base(from))
+			}
+			if err := c.fault(c.copyTree(from, target, 0)); err != nil {
+				return err
+			}
+			if c.is("passthru") {
+				if o, err := c.fileObject(target); err == nil {
+					if err := c.emit(o); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) copyTree(from, to string, depth int) error {
+	if err := c.step(); err != nil {
+		return err
+	}
+	if !c.m.Root.IsDir(from) {
+		data, err := c.m.Root.ReadFile(from)
+		if err != nil {
+			return diskError(err, from)
+		}
+		return diskError(c.m.Root.WriteFile(to, data, 0o644), to)
+	}
+	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
+		return broken("System.IO.IOException", "CopyError,Microsoft.PowerShell.Commands.CopyItemCommand", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
+	}
+	if err := c.m.Root.MkdirAll(to); err != nil {
+		return diskError(err, to)
+	}
+	if !c.is("recurse") {
+		return nil
+	}
+	entries, err := c.m.Root.ReadDir(from)
+	if err != nil {
+		return diskError(err, from)
+	}
+	for _, e := range entries {
+		if err := c.copyTree(combine(from, e.Name()), combine(to, e.Name()), depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func moveItem(c *call) error {
+	if err := c.need("destination"); err != nil {
+		return err
+	}
+	for _, name := range c.names() {
+		found := c.glob(name)
+		if len(found) == 0 && !strings.ContainsAny(name, "*?") {
+			if err := c.fault(notFound(c.path(name))); err != nil {
+				return err
+			}
+		}
+		for _, from := range found {
+			to := c.path(c.textOf("destination"))
+			if c.m.Root.IsDir(to) {
+				to = combine(to, base(from))
+			}
+			if err := c.fault(c.moveFile(from, to)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *call) moveFile(from, to string) error {
+	if c.m.Root.Exists(to) && !strings.EqualFold(from, to) {
+		if !c.is("force") {
+			return broken("System.IO.IOException", "MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand", "Cannot create a file when that file already exists.")
+		}
+		if err := c.m.Root.Remove(to); err != nil {
+			return diskError(err, to)
+		}
+	}
+	return diskError(c.m.Root.Rename(from, to), to)
+}
+
+func renameItem(c *call) error {
+	if err := c.need("newname"); err != nil {
+		return err
+	}
+	for _, name := range c.names() {
+		at := c.path(name)
+		if !c.m.Root.Exists(at) {
+			if err := c.fault(notFound(at)); err != nil {
+				return err
+			}
+			continue
+		}
+		to := c.textOf("newname")
+		if !strings.ContainsAny(to, `\/`) {
+			to = combine(parent(at), to)
+		}
+		if err := c.fault(c.moveFile(at, c.path(to))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setItem(c *call) error {
+	provider, rest := drive(c.textOf("path"))
+	switch provider {
+	case "env":
+		return c.setEnv(rest, c.given["value"])
+	case "variable":
+		return c.set(strings.ToLower(rest), c.given["value"])
+	}
+	return lacking("Set-Item on %s", c.textOf("path"))
+}
+
+func getFileHash(c *call) error {
+	name := strings.ToUpper(c.textOf("algorithm"))
+	if name == "" {
+		name = "SHA256"
+	}
+	algorithm, ok := map[string]func() hash.Hash{"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New}[name]
+	if !ok {
+		return lacking("the hash %s", name)
+	}
+	for _, n := range c.names() {
+		data, err := c.m.Root.ReadFile(c.path(n))
+		if err != nil {
+			if err := c.fault(notFound(c.path(n))); err != nil {
+				return err
+			}
+			continue
+		}
+		h := algorithm()
+		h.Write(data)
+		if err := c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"}, "Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

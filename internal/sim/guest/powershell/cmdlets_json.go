@@ -1,0 +1,230 @@
+package powershell
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+func convertToJSON(c *call) error {
+	depth, err := c.integerOf("depth", 2)
+	if err != nil {
+		return err
+	}
+	var v any
+	switch {
+	case !c.piped:
+		v = c.given["inputobject"]
+	case len(c.input) == 1:
+		v = c.input[0]
+	default:
+		v = newArray(c.input...)
+	}
+	left := maxValue
+	if !measure(v, &left, 0) {
+		return c.take(maxValue + 1)
+	}
+	var b strings.Builder
+	writeJSON(&b, v, min(depth, maxLevels), 0, c.is("compress"))
+	return c.emit(b.String())
+}
+
+// writeJSON writes as ConvertTo-Json of Windows PowerShell does: two blanks behind a
+// colon, and four columns in.
+func writeJSON(b *strings.Builder, v any, depth, indent int, compress bool) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+		return
+	case bool:
+		fmt.Fprintf(b, "%t", v)
+		return
+	case int64:
+		fmt.Fprintf(b, "%d", v)
+		return
+	case float64:
+		if s := number(v); !strings.ContainsAny(s, "IN") {
+			if !strings.ContainsAny(s, ".E") {
+				s += ".0"
+			}
+			b.WriteString(s)
+			return
+		}
+	case time.Time:
+		fmt.Fprintf(b, `"\/Date(%d)\/"`, v.UnixMilli())
+		return
+	case []byte:
+		writeJSON(b, newArray(list(v)...), depth, indent, compress)
+		return
+	case *array:
+		if depth < 0 {
+			break
+		}
+		writeItems(b, "[", "]", len(v.items), indent, compress, func(i, in int) { writeJSON(b, v.items[i], depth-1, in, compress) })
+		return
+	case *hashtable, *object:
+		if depth < 0 {
+			break
+		}
+		names, values := pairs(v)
+		if names == nil && values == nil {
+			break
+		}
+		writeItems(b, "{", "}", len(names), indent, compress, func(i, in int) {
+			b.WriteString(quoteJSON(names[i]) + ":")
+			if !compress {
+				b.WriteString("  ")
+			}
+			writeJSON(b, values[i], depth-1, in+len(names[i])+5, compress)
+		})
+		return
+	}
+	b.WriteString(quoteJSON(text(v)))
+}
+
+// pairs are the names and values of an object; nil for one that is text.
+func pairs(v any) ([]string, []any) {
+	names, values := []string{}, []any{}
+	switch v := v.(type) {
+	case *hashtable:
+		for _, k := range v.keys {
+			value, _ := v.get(k)
+			names, values = append(names, text(k)), append(values, value)
+		}
+	case *object:
+		if asText(v) {
+			return nil, nil
+		}
+		for _, f := range v.fields {
+			names, values = append(names, f.name), append(values, f.value)
+		}
+	}
+	return names, values
+}
+
+func writeItems(b *strings.Builder, open, shut string, n, indent int, compress bool, one func(i, indent int)) {
+	b.WriteString(open)
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		if !compress {
+			b.WriteString("\r\n" + strings.Repeat(" ", indent+4))
+		}
+		one(i, indent+4)
+	}
+	if !compress {
+		b.WriteString("\r\n" + strings.Repeat(" ", indent))
+		if n == 0 {
+			b.WriteString("")
+		}
+	}
+	b.WriteString(shut)
+}
+
+func quoteJSON(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < 0x20, c == '<', c == '>', c == '\'', c == '&':
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func convertFromJSON(c *call) error {
+	var parts []string
+	for _, v := range c.objects("inputobject") {
+		parts = append(parts, text(v))
+	}
+	s := strings.Join(parts, "\n")
+	if strings.TrimSpace(s) == "" {
+		return nil
+	}
+	v, err := c.fromJSON([]byte(s))
+	if err != nil {
+		return err
+	}
+	return c.emit(v)
+}
+
+func (r *run) fromJSON(data []byte) (any, error) {
+	if err := r.take(4 * len(data)); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	v, err := readJSON(d, 0)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("more text follows")
+		}
+	}
+	if err != nil {
+		return nil, broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand", "Invalid JSON primitive: %v.", err)
+	}
+	return v, nil
+}
+
+// readJSON keeps the order of members.
+func readJSON(d *json.Decoder, depth int) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if depth > maxDepth {
+			return nil, errors.New("it is nested too deep")
+		}
+		if t == '[' {
+			out := newArray()
+			for d.More() {
+				v, err := readJSON(d, depth+1)
+				if err != nil {
+					return nil, err
+				}
+				out.items = append(out.items, v)
+			}
+			_, err := d.Token()
+			return out, err
+		}
+		o := custom()
+		for d.More() {
+			key, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			v, err := readJSON(d, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			o.set(fmt.Sprint(key), v)
+		}
+		_, err := d.Token()
+		return o, err
+	case json.Number:
+		if n, err := t.Int64(); err == nil {
+			return n, nil
+		}
+		return t.Float64()
+	}
+	return t, nil
+}

@@ -1,0 +1,150 @@
+package powershell
+
+import (
+	"math"
+	"strings"
+)
+
+func groupObject(c *call) error {
+	type group struct {
+		name  string
+		value any
+		items []any
+	}
+	var order []*group
+	found := map[string]*group{}
+	for _, v := range c.objects("inputobject") {
+		key, parts := any(v), []string{}
+		for _, by := range list(c.given["property"]) {
+			k, err := c.keyOf(v, by)
+			if err != nil {
+				return err
+			}
+			key = k
+			parts = append(parts, text(k))
+		}
+		name := strings.Join(parts, ", ")
+		if len(parts) == 0 {
+			name = text(v)
+		}
+		g := found[strings.ToLower(name)]
+		if g == nil {
+			g = &group{name: name, value: key}
+			found[strings.ToLower(name)] = g
+			order = append(order, g)
+		}
+		g.items = append(g.items, v)
+	}
+	if c.is("ashashtable") {
+		h := newHash()
+		for _, g := range order {
+			h.set(g.name, newArray(g.items...))
+		}
+		return c.emit(h)
+	}
+	for _, g := range order {
+		shown := []string{"Count", "Name", "Group"}
+		if c.is("noelement") {
+			shown = shown[:2]
+		}
+		o := system("Microsoft.PowerShell.Commands.GroupInfo", shown, "Count", int64(len(g.items)), "Name", g.name, "Group", newArray(g.items...), "Values", newArray(g.value))
+		if err := c.emit(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureObject(c *call) error {
+	values := c.objects("inputobject")
+	if c.is("line") || c.is("word") || c.is("character") {
+		return measureText(c, values)
+	}
+	count, sum, low, high := 0, 0.0, math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if c.has("property") {
+			got, err := c.property(v, c.textOf("property"))
+			if err != nil {
+				return err
+			}
+			if got == nil {
+				continue
+			}
+			v = got
+		}
+		count++
+		if !c.is("sum") && !c.is("average") && !c.is("maximum") && !c.is("minimum") {
+			continue
+		}
+		f, ok := float(v)
+		if !ok {
+			return c.fault(broken("RuntimeException", "NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand", "Input object \"%s\" is not numeric.", text(v)))
+		}
+		sum, low, high = sum+f, min(low, f), max(high, f)
+	}
+	pick := func(name string, f float64) any {
+		if c.is(name) && count > 0 {
+			return whole(f)
+		}
+		return nil
+	}
+	fields := []any{"Count", int64(count), "Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum), "Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", c.given["property"]}
+	o := system("Microsoft.PowerShell.Commands.GenericMeasureInfo", nil, fields...)
+	o.closed = false
+	return c.emit(o)
+}
+
+func measureText(c *call, values []any) error {
+	count, words, characters := int64(0), int64(0), int64(0)
+	for _, v := range values {
+		s := text(v)
+		count += int64(max(len(lines(s)), 1))
+		words += int64(len(strings.Fields(s)))
+		characters += int64(len([]rune(s)))
+	}
+	return c.emit(system("Microsoft.PowerShell.Commands.TextMeasureInfo", []string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters", characters, "Property", nil))
+}
+
+func getUnique(c *call) error {
+	for i, v := range c.input {
+		if i > 0 && text(v) == text(c.input[i-1]) {
+			continue
+		}
+		if err := c.emit(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareObject(c *call) error {
+	if c.has("property") || c.is("passthru") {
+		return lacking("-Property and -PassThru of Compare-Object")
+	}
+	left, right := list(c.given["referenceobject"]), list(c.given["differenceobject"])
+	show := func(v any, side string) error {
+		return c.emit(custom(field{"InputObject", v}, field{"SideIndicator", side}))
+	}
+	for _, v := range right {
+		switch {
+		case c.contains(newArray(left...), v, false):
+			if c.is("includeequal") {
+				if err := show(v, "=="); err != nil {
+					return err
+				}
+			}
+		case !c.is("excludedifferent"):
+			if err := show(v, "=>"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, v := range left {
+		if !c.is("excludedifferent") && !c.contains(newArray(right...), v, false) {
+			if err := show(v, "<="); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

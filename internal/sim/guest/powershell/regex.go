@@ -1,0 +1,230 @@
+package powershell
+
+import (
+	"strings"
+
+	"github.com/dlclark/regexp2"
+)
+
+// pattern compiles a regular expression of .NET.
+func pattern(p string, exact bool) (*regexp2.Regexp, error) {
+	var options regexp2.RegexOptions = regexp2.IgnoreCase
+	if exact {
+		options = regexp2.None
+	}
+	re, err := regexp2.Compile(p, options)
+	if err != nil {
+		return nil, broken("System.ArgumentException", "System.ArgumentException", "parsing \"%s\" - %s", p, err)
+	}
+	re.MatchTimeout = regexTimeout
+	return re, nil
+}
+
+// late turns the end of a search into a bound.
+func late(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &LimitError{"searches a text for longer than two seconds"}
+}
+
+// match is -match, which fills $Matches.
+func (r *run) match(p, s string, exact bool) (bool, error) {
+	re, err := pattern(p, exact)
+	if err != nil {
+		return false, err
+	}
+	m, err := re.FindStringMatch(s)
+	if err != nil || m == nil {
+		return false, late(err)
+	}
+	h := newHash()
+	for _, g := range m.Groups() {
+		if len(g.Captures) == 0 {
+			continue
+		}
+		if n := re.GroupNumberFromName(g.Name); g.Name == "" || text(int64(n)) == g.Name {
+			h.set(int64(n), g.String())
+			continue
+		}
+		h.set(g.Name, g.String())
+	}
+	r.scope.vars["matches"] = &cell{value: h}
+	return true, r.take(len(s))
+}
+
+func (r *run) replace(exact bool, left, right any) (any, error) {
+	items := list(right)
+	if len(items) == 0 || len(items) > 2 {
+		return nil, broken("RuntimeException", "BadReplaceArgument", "The -replace operator allows only two elements to follow it, not %d.", len(items))
+	}
+	re, err := pattern(text(items[0]), exact)
+	if err != nil {
+		return nil, err
+	}
+	with := ""
+	if len(items) == 2 {
+		if _, ok := items[1].(function); ok {
+			return nil, broken("RuntimeException", "", "A script block as the replacement is not known to this version.")
+		}
+		with = text(items[1])
+	}
+	one := func(v any) (any, error) {
+		s, err := r.text(v)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.take(len(s)); err != nil {
+			return nil, err
+		}
+		if len(with) > 0 && len(s)*(1+len(with)) > maxValue {
+			n, err := count(re, s)
+			if err != nil {
+				return nil, err
+			}
+			if grown := len(s) + n*(len(with)+strings.Count(with, "$")*len(s)); grown > maxValue {
+				return nil, r.take(grown)
+			}
+		}
+		out, err := re.Replace(s, with, -1, -1)
+		if err != nil {
+			return nil, late(err)
+		}
+		return out, r.take(len(out))
+	}
+	a, ok := left.(*array)
+	if !ok {
+		return one(left)
+	}
+	out := newArray()
+	for _, item := range a.items {
+		v, err := one(item)
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, v)
+	}
+	return out, nil
+}
+
+func count(re *regexp2.Regexp, s string) (int, error) {
+	n := 0
+	m, err := re.FindStringMatch(s)
+	for err == nil && m != nil {
+		n++
+		m, err = re.FindNextMatch(m)
+	}
+	return n, late(err)
+}
+
+// split is -split: a pattern, a count, and SimpleMatch.
+func (r *run) split(exact bool, left, right any) (any, error) {
+	options := list(right)
+	if len(options) == 0 {
+		options = []any{""}
+	}
+	if _, ok := options[0].(function); ok {
+		return nil, lacking("-split by a script block")
+	}
+	p, most := text(options[0]), int64(0)
+	if len(options) > 1 {
+		n, err := r.integer(options[1])
+		if err != nil {
+			return nil, err
+		}
+		most = n
+	}
+	if len(options) > 2 {
+		switch strings.ToLower(text(options[2])) {
+		case "simplematch":
+			p = regexp2.Escape(p)
+		case "regexmatch":
+		default:
+			return nil, lacking("the option %s of -split", text(options[2]))
+		}
+	}
+	re, err := pattern(p, exact)
+	if err != nil {
+		return nil, err
+	}
+	out := newArray()
+	out.kind = "String[]"
+	for _, item := range list(left) {
+		s, err := r.text(item)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.cut(re, s, most, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *run) cut(re *regexp2.Regexp, s string, most int64, out *array) error {
+	runes, from, n := []rune(s), 0, int64(1)
+	m, err := re.FindRunesMatch(runes)
+	for ; err == nil && m != nil && (most <= 0 || n < most); n++ {
+		if err := r.step(); err != nil {
+			return err
+		}
+		if m.Length == 0 && (m.Index == 0 || m.Index == len(runes)) {
+			out.items = append(out.items, string(runes[from:m.Index]))
+		} else {
+			out.items = append(out.items, string(runes[from:m.Index]))
+			for _, g := range m.Groups()[1:] {
+				if len(g.Captures) > 0 {
+					out.items = append(out.items, g.String())
+				}
+			}
+		}
+		from = m.Index + m.Length
+		m, err = re.FindNextMatch(m)
+	}
+	out.items = append(out.items, string(runes[from:]))
+	if err != nil {
+		return late(err)
+	}
+	return r.take(4 * len(runes))
+}
+
+// like is a match of * ? and [a-z].
+func like(s, p string, exact bool) (bool, error) {
+	re, err := pattern(`\A`+wildcard(p)+`\z`, exact)
+	if err != nil {
+		return false, broken("WildcardPatternException", "RuntimeException", "The specified wildcard character pattern is not valid: %s", p)
+	}
+	yes, err := re.MatchString(s)
+	return yes, late(err)
+}
+
+// wildcard is the regular expression of a pattern.
+func wildcard(p string) string {
+	var b strings.Builder
+	runes := []rune(p)
+	for i := 0; i < len(runes); i++ {
+		switch c := runes[i]; c {
+		case '*':
+			b.WriteString(`[\s\S]*`)
+		case '?':
+			b.WriteString(`[\s\S]`)
+		case '`':
+			if i+1 < len(runes) {
+				i++
+				b.WriteString(regexp2.Escape(string(runes[i])))
+			}
+		case '[':
+			end := strings.IndexRune(string(runes[i:]), ']')
+			if end < 2 {
+				b.WriteString(`\[`)
+				continue
+			}
+			set := string(runes[i+1 : i+len([]rune(string(runes[i:])[:end]))])
+			b.WriteString("[" + strings.ReplaceAll(strings.ReplaceAll(set, `\`, `\\`), "^", `\^`) + "]")
+			i += len([]rune(set)) + 1
+		default:
+			b.WriteString(regexp2.Escape(string(c)))
+		}
+	}
+	return b.String()
+}

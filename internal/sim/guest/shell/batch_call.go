@@ -1,0 +1,166 @@
+package shell
+
+import (
+	"context"
+	"strings"
+)
+
+// call runs a subroutine, a batch file or a command, whose text is expanded again.
+func (b *batch) call(ctx context.Context, rest string) int {
+	again, err := b.percent(rest)
+	if err != nil {
+		return b.lacks("%v", err)
+	}
+	words := batchWords(again)
+	if len(words) == 0 {
+		return 0
+	}
+	if b.depth > 16 {
+		b.errorf("scripts call each other too deep (a bound of the simulation)")
+		b.cmd.level, b.cmd.exited = 1, true
+		return 1
+	}
+	if label, ok := strings.CutPrefix(words[0], ":"); ok {
+		return b.subroutine(ctx, label, words[1:])
+	}
+	if file := b.batchFile(words[0]); file != "" {
+		return b.script(ctx, file, words)
+	}
+	name, tail := commandName(again)
+	if code, ok := b.internal(ctx, name, tail, again); ok {
+		return code
+	}
+	return b.external(ctx, again)
+}
+
+func (b *batch) subroutine(ctx context.Context, label string, args []string) int {
+	if strings.EqualFold(label, "eof") {
+		return 0
+	}
+	at := b.label(label)
+	if at < 0 {
+		b.errorf("The system cannot find the batch label specified - %s", label)
+		b.cmd.level = 1
+		return 1
+	}
+	inner := *b
+	inner.at, inner.depth, inner.saved, inner.loops = at, b.depth+1, nil, nil
+	inner.o.Args, inner.ended, inner.jumped = args, false, false
+	inner.runLines(ctx)
+	return b.cmd.level
+}
+
+// script runs a batch file, whose errorlevel becomes ours.
+func (b *batch) script(ctx context.Context, file string, words []string) int {
+	data, err := b.shell.guest.Root.ReadFile(file)
+	if err != nil {
+		return b.unknown(words[0])
+	}
+	if b.depth > 16 {
+		b.errorf("scripts call each other too deep (a bound of the simulation)")
+		b.cmd.level, b.cmd.exited = 1, true
+		return 1
+	}
+	o := b.o
+	o.Name, o.Args = file, words[1:]
+	inner := &batch{shell: b.shell, o: o, cmd: b.cmd, depth: b.depth + 1}
+	inner.run(ctx, string(data))
+	return b.cmd.level
+}
+
+// batchFile is the file that a name means, or nothing.
+func (b *batch) batchFile(word string) string {
+	name := strings.Trim(word, `"`)
+	p := b.process([]string{name})
+	if isBatchFile(strings.ToLower(name)) {
+		if at := p.Abs(name); p.Guest.Root.Exists(at) {
+			return at
+		}
+		if strings.ContainsAny(name, `\/`) {
+			return ""
+		}
+	}
+	if strings.ContainsAny(name, `\/`) {
+		for _, suffix := range []string{".cmd", ".bat"} {
+			if at := p.Abs(name + suffix); p.Guest.Root.Exists(at) && !p.Guest.Root.Exists(p.Abs(name+".exe")) {
+				return at
+			}
+		}
+		return ""
+	}
+	if b.shell.find(name) != nil && !isBatchFile(strings.ToLower(name)) {
+		return ""
+	}
+	for _, at := range p.findProgram(name) {
+		if isBatchFile(strings.ToLower(at)) {
+			return at
+		}
+	}
+	return ""
+}
+
+func (b *batch) unknown(name string) int {
+	b.errorf("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.", strings.Trim(name, `"`))
+	b.cmd.level = notRecognized
+	return notRecognized
+}
+
+// external runs a program or a batch file.
+func (b *batch) external(ctx context.Context, text string) int {
+	args := splitArgs(text)
+	if len(args) == 0 {
+		return 0
+	}
+	if drive := args[0]; len(drive) == 2 && drive[1] == ':' {
+		return b.enter(drive+`\`, true)
+	}
+	if file := b.batchFile(args[0]); file != "" {
+		code := b.script(ctx, file, batchWords(text))
+		b.ended = true // without call, control does not come back
+		return code
+	}
+	name := strings.ToLower(args[0])
+	p := b.process(args)
+	c := b.shell.find(args[0])
+	if c == nil || !b.shell.reachable(p) {
+		return b.unknown(args[0])
+	}
+	if base := strings.TrimSuffix(name[strings.LastIndexAny(name, `\/`)+1:], ".exe"); base == "cmd" {
+		p.Args = cmdArgs(text, args)
+	}
+	b.cmd.level = b.shell.start(ctx, c, p)
+	return b.cmd.level
+}
+
+// cmdArgs keeps the text behind /c as it is written.
+func cmdArgs(text string, args []string) []string {
+	low := strings.ToLower(text)
+	for _, flag := range []string{"/c", "/k"} {
+		if i := strings.Index(low, flag); i > 0 && (i+2 == len(text) || text[i+2] == ' ' || text[i+2] == '"') {
+			out := []string{args[0]}
+			for _, a := range args[1:] {
+				if strings.EqualFold(a, flag) || strings.HasPrefix(strings.ToLower(a), flag) {
+					break
+				}
+				out = append(out, a)
+			}
+			return append(out, flag, strings.TrimSpace(text[i+2:]))
+		}
+	}
+	return args
+}
+
+// reachable says whether a command that is named by a path is there.
+func (s *Shell) reachable(p *Process) bool {
+	name := p.Args[0]
+	if !strings.ContainsAny(name, `\/`) {
+		return true
+	}
+	file := p.Abs(name)
+	lower := strings.ToLower(file)
+	return strings.HasPrefix(lower, `c:\windows\`) || s.guest.Root.Exists(file) || s.guest.Root.Exists(file+".exe")
+}
+
+func isBatchFile(name string) bool {
+	return strings.HasSuffix(name, ".cmd") || strings.HasSuffix(name, ".bat")
+}
