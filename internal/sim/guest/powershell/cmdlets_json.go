@@ -17,6 +17,8 @@ func convertToJSON(c *call) error {
 	}
 	var v any
 	switch {
+	case c.piped && len(c.input) == 0:
+		return nil
 	case !c.piped:
 		v = c.given["inputobject"]
 	case len(c.input) == 1:

@@ -225,14 +225,8 @@ func testConnection(c *call) error {
 		return c.emit(answers)
 	}
 	o := system("NetworkTestResults", []string{"ComputerName", "RemotePort", "InterfaceAlias", "TcpTestSucceeded"}, "ComputerName", name, "RemotePort", c.given["port"], "InterfaceAlias", "vEthernet (Ethernet)", "TcpTestSucceeded", answers, "RemoteAddress", name, "PingSucceeded", false)
-	if c.piping() {
-		return c.emit(o)
-	}
-	return c.formatted(asList([]*object{o}, o.shown))
+	return c.emit(o)
 }
-
-// piping says whether the values go to anything but the console.
-func (c *call) piping() bool { return false }
 
 const dnsKey = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\casement`
 

@@ -26,7 +26,7 @@ func (p *printer) writer() io.Writer {
 // put implements sink.
 func (p *printer) put(v any) error {
 	if o, ok := v.(*object); ok && !asText(o) {
-		if o.closed && o.shown == nil && !listed[o.kind] {
+		if o.closed && o.shown == nil {
 			return lacking("the display of %s; choose properties with Select-Object or Format-List", o.kind)
 		}
 		if len(p.pending) > 0 && (p.pending[0].kind != o.kind || len(p.pending) > 10000) {
@@ -62,8 +62,8 @@ func asText(o *object) bool {
 	return false
 }
 
-// listed are kinds that are shown with all their fields.
-var listed = map[string]bool{}
+// listed are kinds that are shown as a list.
+var listed = map[string]bool{"NetworkTestResults": true}
 
 // shown is a value that is no object, as the console prints it.
 func (r *run) shown(v any) (string, error) {
@@ -111,6 +111,9 @@ func render(list []*object) string {
 		return ""
 	}
 	names := list[0].shown
+	if listed[list[0].kind] {
+		return asList(list, names)
+	}
 	if names == nil {
 		for _, f := range list[0].fields {
 			names = append(names, f.name)
