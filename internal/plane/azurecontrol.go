@@ -55,6 +55,14 @@ func (c *supervisor) controlAzure(mux *http.ServeMux) {
 		writeJSON(w, a.server.Inventory())
 		return nil
 	})
+	handle("GET /azure/documents", func(a *azure, w http.ResponseWriter, r *http.Request) error {
+		out := map[string][]json.RawMessage{}
+		for _, t := range r.URL.Query()["type"] {
+			out[t] = a.server.List(t)
+		}
+		writeJSON(w, out)
+		return nil
+	})
 	handle("GET /azure/faults", func(a *azure, w http.ResponseWriter, _ *http.Request) error {
 		writeJSON(w, a.server.Faults().List())
 		return nil
@@ -115,6 +123,13 @@ func (c *Client) AzureLog(ctx context.Context, after uint64) ([]AzureCall, error
 func (c *Client) AzureResources(ctx context.Context) ([]AzureResource, error) {
 	var out []AzureResource
 	return out, c.get(ctx, "/azure/resources", &out)
+}
+
+// AzureDocuments returns the resources of some types as ARM's clients see them, by type,
+// without a call that the local Azure counts.
+func (c *Client) AzureDocuments(ctx context.Context, types ...string) (map[string][]json.RawMessage, error) {
+	var out map[string][]json.RawMessage
+	return out, c.get(ctx, "/azure/documents?"+url.Values{"type": types}.Encode(), &out)
 }
 
 // Faults lists the fault rules in force.

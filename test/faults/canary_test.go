@@ -89,7 +89,7 @@ var invocations = [][]string{
 	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
 	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"}, {"azure", "record", "--help"},
 	{"images", "list"}, {"images", "show", "v1.36.3"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
-	{"support", "demo", "--file", "DIR/support.tgz"},
+	{"support", "demo", "--file", "DIR/support.tgz"}, {"ui", "--save", "DIR/ui.html"},
 	{"azure", "serve", "--help"}, {"azure", "reset", "--yes"}, {"down"},
 }
 
@@ -163,6 +163,11 @@ func TestNoSecretIsShown(t *testing.T) {
 		}
 	}
 	shown["the archive of support"] = archived(t, filepath.Join(dir, "support.tgz"))
+	saved, err := os.ReadFile(filepath.Join(dir, "ui.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown["the saved page"] = string(saved)
 	for where, text := range shown {
 		for i, secret := range secrets {
 			if at := strings.Index(text, secret); at >= 0 {

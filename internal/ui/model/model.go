@@ -1,0 +1,141 @@
+// Package model turns what was read of clusters and of the local Azure into the rows
+// that the page shows, and says how two such models differ. It is pure: gathered
+// objects in, JSON rows out. It reads nothing, and every text of an object that may hold
+// a secret goes through redact. Only internal/ui and the command line import it.
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/facts"
+	"casement.dev/casement/internal/diagnose/walk"
+)
+
+// Model is all that the page shows, as rows by key. The first part of a key says
+// what the row is: meta, cluster, object, vnet, subnet, nsg, lb, set, vm, node, pod, boot or
+// calls. A row never changes; a model with another row is another model.
+type Model map[string]json.RawMessage
+
+// Change is what makes one model of another.
+type Change struct {
+	// Full says that the rows replace all rows.
+	Full bool `json:"full,omitempty"`
+	// Set are the rows that are new or different, Gone the keys of those that are no more.
+	Set  Model    `json:"set,omitempty"`
+	Gone []string `json:"gone,omitempty"`
+}
+
+// Empty reports whether nothing changes.
+func (c Change) Empty() bool { return !c.Full && len(c.Set) == 0 && len(c.Gone) == 0 }
+
+// Diff is the change from one model to the next; from nil it is the whole next one.
+func Diff(from, to Model) Change {
+	if from == nil {
+		return Change{Full: true, Set: to}
+	}
+	c := Change{Set: Model{}}
+	for key, row := range to {
+		if before, ok := from[key]; !ok || !bytes.Equal(before, row) {
+			c.Set[key] = row
+		}
+	}
+	for key := range from {
+		if _, ok := to[key]; !ok {
+			c.Gone = append(c.Gone, key)
+		}
+	}
+	return c
+}
+
+// Input is what a model is built of.
+type Input struct {
+	// Now is when it was read; it decides what takes too long.
+	Now  time.Time
+	Meta Meta
+	// Clusters are all that the page shows.
+	Clusters []Cluster
+	// Azure is the local Azure; nil where the clusters are elsewhere.
+	Azure *Azure
+}
+
+// Meta says what the page looks at.
+type Meta struct {
+	// Source is the name of the management cluster, Server its address.
+	Source string `json:"source"`
+	Server string `json:"server,omitempty"`
+	// Local says that it is the local plane, which has consoles, guests and ARM calls.
+	Local bool `json:"local"`
+	// Errors are what could not be read at this time.
+	Errors []string `json:"errors,omitempty"`
+}
+
+// Cluster is what was read of one cluster.
+type Cluster struct {
+	Snapshot    *facts.Snapshot
+	Deployments []clusterv1.MachineDeployment
+	// Answer is the first thing that is wrong.
+	Answer walk.Answer
+}
+
+// Azure is what was read of the local Azure.
+type Azure struct {
+	// Documents are resources as ARM's clients see them, by resource type.
+	Documents map[string][]json.RawMessage
+	Guests    []Guest
+	// Calls are the requests of the last minutes.
+	Calls []Minute
+}
+
+// Guest is a VM of the local Azure that boots.
+type Guest struct {
+	// ID is the VM's resource ID.
+	ID string
+	// Phase is how far its boot is, Message what it waits for or why it failed.
+	Phase, Message string
+}
+
+// Build makes the model of an input.
+func Build(in Input) Model {
+	b := &builder{in: in, rows: Model{}, vms: map[string]*vm{}}
+	for i := range in.Clusters {
+		c := &in.Clusters[i]
+		b.cluster(c)
+		b.nodes(c)
+		b.boots(c)
+		b.machineVMs(c)
+		if in.Azure == nil {
+			b.specNetwork(c.Snapshot.AzureCluster)
+		}
+	}
+	if in.Azure != nil {
+		b.documents(in.Azure)
+		for _, m := range in.Azure.Calls {
+			b.put("calls/"+m.At.UTC().Format("2006-01-02T15:04"), m)
+		}
+	}
+	for key, v := range b.vms {
+		b.put(key, v)
+	}
+	b.put("meta", in.Meta)
+	return b.rows
+}
+
+// builder gathers rows.
+type builder struct {
+	in   Input
+	rows Model
+	// vms are the virtual machines by key, from their machines and from the local Azure.
+	vms map[string]*vm
+}
+
+func (b *builder) put(key string, row any) {
+	data, err := json.Marshal(row)
+	if err != nil {
+		return // rows are structs of strings and numbers, which always encode
+	}
+	b.rows[key] = data
+}

@@ -1,0 +1,176 @@
+package model
+
+import (
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/timeline"
+	"casement.dev/casement/internal/redact"
+)
+
+// node is a row of a node with its pods.
+type node struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	// Machine is the key of its machine's row, if it is known.
+	Machine string `json:"machine,omitempty"`
+	OS      string `json:"os"`
+	// Build is what distinguishes releases: the kernel of Windows, else the image.
+	Build   string `json:"build"`
+	Image   string `json:"image"`
+	Kubelet string `json:"kubelet"`
+	Runtime string `json:"runtime"`
+	State   State  `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Pods    tally  `json:"pods"`
+}
+
+// pod is a row of a pod that does not run.
+type pod struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"ns"`
+	Name      string `json:"name"`
+	// Owner is the namespace of the cluster's objects.
+	Owner   string `json:"owner"`
+	Node    string `json:"node,omitempty"`
+	State   State  `json:"state"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+}
+
+// maxPods bounds the pods of a cluster that have rows of their own.
+const maxPods = 200
+
+func (b *builder) nodes(c *Cluster) {
+	s := c.Snapshot
+	machines := map[string]string{}
+	for i := range s.Machines {
+		m := &s.Machines[i]
+		machines[m.Status.NodeRef.Name] = objectKey("Machine", m.Namespace, m.Name)
+	}
+	prefix := s.Cluster.Namespace + "/" + s.Cluster.Name + "/"
+	pods, shown := map[string]tally{}, 0
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		state, reason, message := podState(p, b.in.Now)
+		if pods[p.Spec.NodeName] == nil {
+			pods[p.Spec.NodeName] = tally{}
+		}
+		pods[p.Spec.NodeName][state]++
+		if state == Good || shown == maxPods {
+			continue
+		}
+		shown++
+		b.put("pod/"+prefix+p.Namespace+"/"+p.Name, pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace, Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
+			State: state, Reason: redact.Text(reason), Message: redact.Line(message, 300)})
+	}
+	for name, n := range s.Nodes {
+		info := n.Status.NodeInfo
+		row := node{Cluster: s.Cluster.Name, Name: name, Machine: machines[name], OS: info.OperatingSystem, Build: info.OSImage, Image: info.OSImage,
+			Kubelet: info.KubeletVersion, Runtime: info.ContainerRuntimeVersion, Pods: pods[name]}
+		if info.OperatingSystem == string(corev1.Windows) {
+			row.Build = info.KernelVersion
+		}
+		row.State, row.Reason = nodeState(n, b.in.Now)
+		b.put("node/"+prefix+name, row)
+	}
+}
+
+func nodeState(n *corev1.Node, now time.Time) (State, string) {
+	for _, c := range n.Status.Conditions {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		if c.Status == corev1.ConditionTrue {
+			return Good, ""
+		}
+		if now.Sub(n.CreationTimestamp.Time) < patience/2 {
+			return Waiting, c.Reason
+		}
+		return Bad, c.Reason
+	}
+	return Waiting, "NoStatus"
+}
+
+// podState is how a pod is doing, and why.
+func podState(p *corev1.Pod, now time.Time) (State, string, string) {
+	switch {
+	case p.DeletionTimestamp != nil:
+		return Leaving, "Terminating", ""
+	case p.Status.Phase == corev1.PodSucceeded:
+		return Good, "", ""
+	case p.Status.Phase == corev1.PodFailed:
+		return Bad, "Failed", p.Status.Reason + " " + p.Status.Message
+	}
+	for _, s := range append(p.Status.InitContainerStatuses, p.Status.ContainerStatuses...) {
+		if w := s.State.Waiting; w != nil && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
+			return Bad, w.Reason, w.Message
+		}
+	}
+	late := now.Sub(p.CreationTimestamp.Time) > patience/2
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return Good, "", ""
+		}
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && late {
+			return Bad, c.Reason, c.Message
+		}
+	}
+	if late {
+		return Bad, "NotReady", ""
+	}
+	return Waiting, "Starting", ""
+}
+
+// boot is a row of a machine's way to its first pod.
+type boot struct {
+	Cluster string `json:"cluster"`
+	Machine string `json:"machine"`
+	Name    string `json:"name"`
+	State   State  `json:"state"`
+	// At is when it began, in seconds since 1970.
+	At      int64    `json:"at"`
+	Stages  []stage  `json:"stages"`
+	Missing []string `json:"missing,omitempty"`
+}
+
+// stage is a mark on the way, in seconds since the request.
+type stage struct {
+	Name  string  `json:"name"`
+	After float64 `json:"after"`
+}
+
+// progress is how far a machine's boot is.
+type progress struct {
+	Done int    `json:"done"`
+	Of   int    `json:"of"`
+	Now  string `json:"now,omitempty"`
+}
+
+func (b *builder) boots(c *Cluster) {
+	for i := range c.Snapshot.Machines {
+		m := &c.Snapshot.Machines[i]
+		t := timeline.Of(c.Snapshot, m)
+		infra, _ := b.infrastructure(c, m)
+		row := boot{Cluster: c.Snapshot.Cluster.Name, Machine: objectKey("Machine", m.Namespace, m.Name), Name: m.Name,
+			State: machineState(m, infra.State, b.in.Now), At: m.CreationTimestamp.Unix(), Missing: t.Missing}
+		for _, s := range t.Stages {
+			row.Stages = append(row.Stages, stage{Name: s.Name, After: math.Max(0, s.After)})
+		}
+		b.put("boot/"+m.Namespace+"/"+m.Name, row)
+	}
+}
+
+// progressOf is how many stages of a machine's boot have happened. The last one, a first
+// pod, is not part of the boot.
+func progressOf(c *Cluster, m *clusterv1.Machine) progress {
+	t := timeline.Of(c.Snapshot, m)
+	p := progress{Done: len(t.Stages), Of: len(t.Stages) + len(t.Missing)}
+	if p.Done > 0 {
+		p.Now = t.Stages[p.Done-1].Name
+	}
+	return p
+}

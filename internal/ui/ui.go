@@ -1,0 +1,218 @@
+// Package ui is the page that shows clusters in a browser: a server on 127.0.0.1 with a
+// token in its address, one stream of events to each page, and the page itself, which
+// go:embed holds. It reads and never changes anything. What the page shows is built by
+// internal/ui/model; the server sends what changed of it. It knows nothing of the local
+// plane but what the Local interface has. The command line imports it.
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/diagnose/walk"
+	"casement.dev/casement/internal/ui/model"
+)
+
+// Source is where the server reads from.
+type Source interface {
+	// Read returns the whole model. What could not be read is named in it.
+	Read(ctx context.Context) model.Model
+	// Why returns the first thing that is wrong with the object of a row.
+	Why(ctx context.Context, s Selection) (walk.Answer, error)
+	// Console writes the boot log of a machine to w, redacted; with follow until ctx ends.
+	Console(ctx context.Context, s Selection, follow bool, w io.Writer) error
+}
+
+// Bounds of the server. A page has one stream, and one console while it shows one.
+const (
+	maxStreams  = 16
+	maxConsoles = 16
+	maxAnswers  = 2
+	// heartbeat is how often an idle stream says that it is still there.
+	heartbeat = 15 * time.Second
+	// writeTimeout bounds one write to a page, readTimeout the header of a request.
+	writeTimeout = 10 * time.Second
+	readTimeout  = 5 * time.Second
+	// answerTimeout bounds one answer to why.
+	answerTimeout = 30 * time.Second
+)
+
+// Server serves the page.
+type Server struct {
+	source   Source
+	hub      *hub
+	token    string
+	host     string
+	consoles chan struct{}
+	answers  chan struct{}
+	mux      *http.ServeMux
+}
+
+// New makes a server for a listener's address, with a token of its own.
+func New(source Source, address net.Addr) *Server {
+	s := &Server{source: source, hub: newHub(source.Read), token: rand.Text(), host: address.String(),
+		consoles: make(chan struct{}, maxConsoles), answers: make(chan struct{}, maxAnswers), mux: http.NewServeMux()}
+	s.mux.HandleFunc("GET /{$}", s.page)
+	s.mux.HandleFunc("GET /app.js", asset("text/javascript; charset=utf-8", script))
+	s.mux.HandleFunc("GET /app.css", asset("text/css; charset=utf-8", style))
+	s.mux.HandleFunc("GET /events", s.events)
+	s.mux.HandleFunc("GET /why", s.why)
+	s.mux.HandleFunc("GET /console", s.console)
+	return s
+}
+
+// Address is where the page is; whoever has it can read what the page shows.
+func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
+
+// Serve answers on a listener until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the streams end with it
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler. It refuses with 403 whoever does not have the token,
+// calls the server by another name, or asks for another page's sake.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	rest, ok := s.allowed(r)
+	if !ok {
+		http.Error(w, "403: open the address that 'casement ui' printed, with its token", http.StatusForbidden)
+		return
+	}
+	http.StripPrefix(strings.TrimSuffix(r.URL.Path, rest), s.mux).ServeHTTP(w, r)
+}
+
+// allowed returns the path behind the token, and whether the request may be answered.
+func (s *Server) allowed(r *http.Request) (string, bool) {
+	if _, port, err := net.SplitHostPort(s.host); err != nil || r.Host != s.host && r.Host != "localhost:"+port {
+		return "", false
+	}
+	if origin, has := r.Header["Origin"]; has && (len(origin) != 1 || origin[0] != "http://"+r.Host) {
+		return "", false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return "", false
+	}
+	token, rest, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return "/" + rest, ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// events streams the model and then its changes. A page that is slow gets fewer and
+// larger changes.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	leave, ok := s.hub.join(r.Context())
+	if !ok {
+		http.Error(w, "too many pages are open; close some", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	send := func(text ...[]byte) error {
+		if err := out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+			return err
+		}
+		for _, t := range text {
+			if _, err := w.Write(t); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
+	}
+	var have model.Model
+	for {
+		next, ok := s.hub.next(r.Context(), have, heartbeat)
+		if !ok || r.Context().Err() != nil {
+			return
+		}
+		change := model.Diff(have, next)
+		if change.Empty() {
+			if send([]byte(": still here\n\n")) != nil {
+				return
+			}
+			continue
+		}
+		data, err := json.Marshal(change)
+		if err != nil || send([]byte("data: "), data, []byte("\n\n")) != nil {
+			return
+		}
+		have = next
+	}
+}
+
+// why answers what is wrong with the object of a row.
+func (s *Server) why(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	if !take(ctx, s.answers) {
+		return
+	}
+	defer func() { <-s.answers }()
+	answer, err := s.source.Why(ctx, selection(r))
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": redacted(err)}) // the page has gone
+		return
+	}
+	_ = json.NewEncoder(w).Encode(model.Redacted(answer)) // the page has gone
+}
+
+// console streams the boot log of a machine while the page reads it.
+func (s *Server) console(w http.ResponseWriter, r *http.Request) {
+	if !take(r.Context(), s.consoles) {
+		return
+	}
+	defer func() { <-s.consoles }()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := &flushed{w: w, out: http.NewResponseController(w)}
+	if err := s.source.Console(r.Context(), selection(r), true, out); err != nil && !out.began && r.Context().Err() == nil {
+		http.Error(w, redacted(err), http.StatusNotFound)
+	}
+}
+
+// take waits for a place.
+func take(ctx context.Context, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// flushed sends what is written at once.
+type flushed struct {
+	w     io.Writer
+	out   *http.ResponseController
+	began bool
+}
+
+func (f *flushed) Write(b []byte) (int, error) {
+	f.began = true
+	if err := f.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	n, err := f.w.Write(b)
+	return n, errors.Join(err, f.out.Flush())
+}
