@@ -53,6 +53,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 60m -count=1 -v ./test/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-faults
+	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
 	go test -timeout 10m -count=1 -v ./test/lro -rounds 10
 	go test -timeout 15m -count=1 -v ./test/privilege -full
@@ -61,6 +62,9 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/ssh -full
+
+e2e-ui: build ## The page of casement ui in chromium: a cluster's life, 500 machines; screenshots in bin/ui/
+	go test -timeout 30m -count=1 -v ./test/ui -full
 
 e2e-faults: build ## Some 40 faults, and what casement why calls each
 	go test -timeout 60m -count=1 -v ./test/faults -full
@@ -108,4 +112,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

@@ -146,13 +146,15 @@ func TestEvents(t *testing.T) {
 
 // TestNothingIsReadWithoutPages: the last page that leaves ends the reading.
 func TestNothingIsReadWithoutPages(t *testing.T) {
-	ended := make(chan struct{})
+	began, ended := make(chan struct{}), make(chan struct{})
 	h := newHub(func(ctx context.Context) model.Model {
+		close(began)
 		<-ctx.Done()
 		close(ended)
 		return nil
 	})
 	leave, _ := h.join(t.Context())
+	<-began
 	other, _ := h.join(t.Context())
 	leave()
 	select {

@@ -27,7 +27,8 @@ function draw(item) {
   if (b.state === "wait" || b.state === "bad") bar.append(h("span", { class: "seg open " + b.state, vars: { "--from": Math.min(before, scale) / scale, "--to": Math.min(1, Math.min(before, scale) / scale + 0.06) } }));
   if (before > scale) bar.append(h("span", { class: "over" }, "…"));
   const last = b.stages && b.stages.length ? b.stages[b.stages.length - 1].name : "requested";
-  const next = (b.missing || [])[0];
+  // A stage that left no time is not waited for when a later one has happened.
+  const next = (b.missing || []).find((name) => stageNames.indexOf(name) > stageNames.indexOf(last));
   const text = b.state === "ok" ? took(endOf(b)) : next ? "waits: " + next : stateNames[b.state];
   return h("div", { role: "option", class: "boot " + b.state, title: (b.stages || []).map((st) => took(st.after) + "  " + st.name).join("\n"), "aria-label": `${b.name}, ${stateNames[b.state]}, last ${last} after ${took(endOf(b))}${next ? ", next " + next : ""}` },
     mark(b.state), h("span", { class: "name" }, b.name), bar, h("span", { class: "why" }, text));

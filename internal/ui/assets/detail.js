@@ -117,6 +117,10 @@ function welcome() {
     return out;
   }
   for (const [, c] of clusters) {
+    if (c.answer.healthy && c.state === "bad") {
+      out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", {}, "Something is not ready, and no cause is found from outside. The tree marks it; this looks further:"), command(`casement doctor ${c.name} -n ${c.ns}`)));
+      continue;
+    }
     const settled = !c.answer.healthy && c.state !== "wait" && c.state !== "gone";
     out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", { class: "note" }, `namespace ${c.ns} · ${plural(c.nodes, "node")}`),
       ...(c.answer.healthy || settled ? answerOf(c.answer, c.name, c.ns) : [h("p", {}, c.state === "gone" ? "It is being deleted." : "It is coming up."), h("p", { class: "note" }, `at ${c.answer.at}: ${c.answer.says}`)])));

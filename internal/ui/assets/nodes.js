@@ -1,4 +1,4 @@
-import { h, mark, plural, stateNames, stateRank } from "./dom.js";
+import { h, mark, stateNames, stateRank } from "./dom.js";
 import { machineOf, rows, select, view } from "./store.js";
 import { VirtualList } from "./list.js";
 
@@ -40,7 +40,7 @@ function lines() {
 
 function draw(item) {
   if (item.head) {
-    const text = item.of === undefined ? String(item.count) : `${item.ready} of ${plural(item.of, "node")} ready`;
+    const text = item.of === undefined ? String(item.count) : `${item.ready} of ${item.of} ready`;
     return h("div", { class: "head", role: "option", "aria-label": item.name + ", " + text },
       h("span", { class: "name" }, item.name), item.of === undefined ? "" : h("span", { class: "meter", "aria-hidden": "true" }, h("span", { vars: { "--part": item.ready / item.of } })), h("span", { class: "why" }, text));
   }

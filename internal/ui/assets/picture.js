@@ -191,8 +191,9 @@ const stageText = (v) => v.state === "ok" ? "ready" : v.message || (v.boot.now &
 
 // drawVMs draws machines as cards, or as cells where they are many. Each fills up as it boots.
 function drawVMs(sheet, vms, x, y, width) {
-  vms = [...vms].sort((a, b) => stateRank[a.state] - stateRank[b.state] || (a.name < b.name ? -1 : 1));
   const many = vms.length > sizes.many;
+  // Cards come problems first; cells keep their places, so that a change is seen.
+  vms = [...vms].sort((a, b) => (many ? 0 : stateRank[a.state] - stateRank[b.state]) || (a.name < b.name ? -1 : 1));
   const w = many ? sizes.cell : Math.min(sizes.card, width), high = many ? sizes.cell : sizes.cardHigh, gap = many ? sizes.cellGap : sizes.gap;
   const columns = Math.max(1, Math.floor((width + gap) / (w + gap)));
   vms.forEach((v, i) => {
@@ -203,7 +204,7 @@ function drawVMs(sheet, vms, x, y, width) {
     const shape = { class: "vm " + v.state + (chosen ? " chosen" : ""), "data-key": key, role: "button", tabindex: -1, "aria-label": label };
     sheet.put(v.key, "rect", { ...shape, x: at, y: top, width: w, height: high, rx: many ? 3 : 6 });
     if (many) {
-      sheet.put(v.key + "|f", "rect", { class: "fill " + v.state, x: at + 3, y: top + 3 + (high - 6) * (1 - part), width: w - 6, height: (high - 6) * part, rx: 1.5 });
+      sheet.put(v.key + "|f", "rect", { class: "fill cell " + v.state, x: at + 3, y: top + 3 + (high - 6) * (1 - part), width: w - 6, height: (high - 6) * part, rx: 1.5 });
       return;
     }
     sheet.put(v.key + "|n", "text", { x: at + 10, y: top + 18, class: "name" }, fit(v.name, w - 20, true));
