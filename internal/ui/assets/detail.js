@@ -47,12 +47,14 @@ function ruleTable(r) {
 // answerOf shows the first thing that is wrong, its evidence, and what to do.
 function answerOf(answer, cluster, ns) {
   if (answer.error) return [h("p", { class: "note" }, answer.error)];
-  if (answer.healthy) return [h("p", { class: "fine" }, mark("ok"), `${answer.object}: nothing is wrong`)];
+  const unseen = answer.notExamined && answer.notExamined.length ? [h("h4", {}, "Not looked at"), ...answer.notExamined.map((e) => h("p", { class: "note" }, e))] : [];
+  if (answer.healthy) return [h("p", { class: "fine" }, mark("ok"), `${answer.object}: nothing is wrong`), ...unseen];
+  if (answer.waiting) return [h("p", { class: "fine" }, mark("wait"), answer.says), h("p", { class: "note" }, answer.at), ...unseen];
   const out = [h("p", { class: "cause" }, h("strong", {}, answer.cause || "unknown"), h("span", {}, answer.says || ""))];
   out.push(h("p", { class: "note" }, `${answer.at || answer.object}${answer.step ? " · " + answer.step : ""}`));
   if (answer.evidence && answer.evidence.length) out.push(h("h4", {}, "Evidence"), ...answer.evidence.map((e) => h("pre", { class: "evidence" }, e)));
   if (answer.fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) /.test(answer.fix) ? command(answer.fix) : h("p", {}, answer.fix));
-  out.push(h("h4", {}, "Next"), command(answer.next || `casement why ${cluster} -n ${ns}`));
+  out.push(h("h4", {}, "Next"), command(answer.next || `casement why ${cluster} -n ${ns}`), ...unseen);
   return out;
 }
 
@@ -112,7 +114,9 @@ function welcome() {
   if (!meta()) return [h("p", { class: "empty" }, "Reading…")];
   if (!clusters.length) {
     out[0].textContent = "Begin";
-    if (meta().local) out.push(h("p", {}, "There is no cluster yet. This makes one with a Windows node:"), command("casement generate cluster demo --flavor windows | casement kubectl apply -f -"), h("p", { class: "note" }, "It appears here as it comes up."));
+    if (meta().errors && meta().local) out.push(h("p", {}, "The local plane does not answer. This starts it, and the page goes on by itself:"), command("casement up"));
+    else if (meta().errors) out.push(h("p", {}, "The management cluster could not be read. The reason is above; the page tries again by itself."));
+    else if (meta().local) out.push(h("p", {}, "There is no cluster yet. This makes one with a Windows node:"), command("casement generate cluster demo --flavor windows | casement kubectl apply -f -"), h("p", { class: "note" }, "It appears here as it comes up."));
     else out.push(h("p", {}, "This management cluster has no cluster in the namespaces that are shown."));
     return out;
   }
@@ -121,7 +125,7 @@ function welcome() {
       out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", {}, "Something is not ready, and no cause is found from outside. The tree marks it; this looks further:"), command(`casement doctor ${c.name} -n ${c.ns}`)));
       continue;
     }
-    const settled = !c.answer.healthy && c.state !== "wait" && c.state !== "gone";
+    const settled = !c.answer.healthy && c.state !== "gone";
     out.push(h("section", { class: "card" }, h("h3", {}, mark(c.state), c.name), h("p", { class: "note" }, `namespace ${c.ns} · ${plural(c.nodes, "node")}`),
       ...(c.answer.healthy || settled ? answerOf(c.answer, c.name, c.ns) : [h("p", {}, c.state === "gone" ? "It is being deleted." : "It is coming up."), h("p", { class: "note" }, `at ${c.answer.at}: ${c.answer.says}`)])));
   }

@@ -158,7 +158,7 @@ func (b *builder) machineVMs(c *Cluster) {
 		if !ok {
 			continue
 		}
-		row := &vm{Name: infra.Name, Machine: objectKey("Machine", m.Namespace, m.Name), State: machineState(m, infra.State, b.in.Now), Boot: progressOf(c, m)}
+		row := &vm{Name: infra.Name, Machine: objectKey("Machine", m.Namespace, m.Name), State: b.state(c, m), Boot: progressOf(c, m)}
 		if s.AzureCluster != nil {
 			row.Group = s.AzureCluster.Spec.ResourceGroup
 		}

@@ -105,6 +105,19 @@ func TestTreeStates(t *testing.T) {
 	}
 }
 
+// TestFirstIsInTrouble: a young machine is in trouble when the cluster's trouble begins
+// there, and not when the cluster waits for it.
+func TestFirstIsInTrouble(t *testing.T) {
+	for waiting, want := range map[bool]State{true: Waiting, false: Bad} {
+		c := testCluster()
+		c.Answer.At, c.Answer.Waiting = "AzureMachine/young", waiting
+		m := Build(Input{Now: now, Clusters: []Cluster{c}})
+		if got := rowOf[object](t, m, "object/Machine/ns/young"); got.State != want || got.First == waiting {
+			t.Errorf("waiting %v: it is %s, first %v", waiting, got.State, got.First)
+		}
+	}
+}
+
 func TestDeletingIsNoProblem(t *testing.T) {
 	c := testCluster()
 	c.Snapshot.Cluster.DeletionTimestamp = new(metav1.NewTime(now))

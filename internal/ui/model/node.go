@@ -154,9 +154,8 @@ func (b *builder) boots(c *Cluster) {
 	for i := range c.Snapshot.Machines {
 		m := &c.Snapshot.Machines[i]
 		t := timeline.Of(c.Snapshot, m)
-		infra, _ := b.infrastructure(c, m)
 		row := boot{Cluster: c.Snapshot.Cluster.Name, Machine: objectKey("Machine", m.Namespace, m.Name), Name: m.Name,
-			State: machineState(m, infra.State, b.in.Now), At: m.CreationTimestamp.Unix(), Missing: t.Missing}
+			State: b.state(c, m), At: m.CreationTimestamp.Unix(), Missing: t.Missing}
 		for _, s := range t.Stages {
 			row.Stages = append(row.Stages, stage{Name: s.Name, After: math.Max(0, s.After)})
 		}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,7 @@ func (b *builder) cluster(c *Cluster) {
 		owner(b.pool(c, &s.Pools[i], states))
 	}
 	root.settle(below)
-	if !c.Answer.Healthy && root.State == Good && c.Answer.Cause != "" {
+	if !c.Answer.Healthy && !c.Answer.Waiting && root.State == Good && c.Answer.Cause != "" {
 		root.State = Bad
 	}
 	b.put(at, root)
@@ -156,7 +157,7 @@ func (b *builder) machines(c *Cluster, all tally) map[string]tally {
 			infra.Parent, infra.First = at, false
 			b.put(objectKey(infra.Kind, infra.Namespace, infra.Name), infra)
 		}
-		row.State = machineState(m, infra.State, b.in.Now)
+		row.State = b.state(c, m)
 		row.First = b.first(c, row) || ok && b.first(c, infra)
 		if states[row.Parent] == nil {
 			states[row.Parent] = tally{}
@@ -180,6 +181,18 @@ func (b *builder) infrastructure(c *Cluster, m *clusterv1.Machine) (object, bool
 	return object{State: Waiting}, false
 }
 
+// state is the state of a machine. One where the cluster's trouble begins is in trouble,
+// however young it is.
+func (b *builder) state(c *Cluster, m *clusterv1.Machine) State {
+	infra, ok := b.infrastructure(c, m)
+	state := machineState(m, infra.State, b.in.Now)
+	own := object{Kind: "Machine", Name: m.Name, Detail: "node " + m.Status.NodeRef.Name}
+	if state == Waiting && (b.first(c, own) || ok && b.first(c, infra)) {
+		return Bad
+	}
+	return state
+}
+
 // owner is the key of the row that a machine is below.
 func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 	labels := m.Labels
@@ -199,16 +212,17 @@ func owner(k *controlplanev1.KubeadmControlPlane, m *clusterv1.Machine) string {
 func (b *builder) first(c *Cluster, o object) bool {
 	at := strings.TrimPrefix(c.Answer.At, "guest of ")
 	node, isNode := strings.CutPrefix(at, "Node/")
-	return !c.Answer.Healthy && at != "" && (o.Kind+"/"+o.Name == at || isNode && o.Detail == "node "+node)
+	return !c.Answer.Healthy && !c.Answer.Waiting && at != "" && (o.Kind+"/"+o.Name == at || isNode && o.Detail == "node "+node)
 }
 
 // Redacted is an answer without secrets.
 func Redacted(a walk.Answer) walk.Answer {
 	a.Says, a.Fix, a.Next, a.Cause = redact.Text(a.Says), redact.Text(a.Fix), redact.Text(a.Next), redact.Text(a.Cause)
-	evidence := make([]string, len(a.Evidence))
-	for i := range a.Evidence {
-		evidence[i] = redact.Text(a.Evidence[i])
+	a.Evidence, a.NotExamined = slices.Clone(a.Evidence), slices.Clone(a.NotExamined)
+	for _, lines := range [][]string{a.Evidence, a.NotExamined} {
+		for i := range lines {
+			lines[i] = redact.Text(lines[i])
+		}
 	}
-	a.Evidence = evidence
 	return a
 }
