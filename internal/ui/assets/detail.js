@@ -53,7 +53,7 @@ function answerOf(answer, cluster, ns) {
   const out = [h("p", { class: "cause" }, h("strong", {}, answer.cause || "unknown"), h("span", {}, answer.says || ""))];
   out.push(h("p", { class: "note" }, `${answer.at || answer.object}${answer.step ? " · " + answer.step : ""}`));
   if (answer.evidence && answer.evidence.length) out.push(h("h4", {}, "Evidence"), ...answer.evidence.map((e) => h("pre", { class: "evidence" }, e)));
-  if (answer.fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) /.test(answer.fix) ? command(answer.fix) : h("p", {}, answer.fix));
+  if (answer.fix) out.push(h("h4", {}, "Fix"), /^(casement|kubectl) [^;]*$/.test(answer.fix) ? command(answer.fix) : h("p", {}, answer.fix));
   out.push(h("h4", {}, "Next"), command(answer.next || `casement why ${cluster} -n ${ns}`), ...unseen);
   return out;
 }
