@@ -9,7 +9,7 @@ var groups = []struct {
 	commands []string
 }{
 	{"The local plane:", []string{"up", "down", "status", "azure", "calls", "kubectl"}},
-	{"Clusters:", []string{"generate", "get", "wait", "tree", "addons", "adopt", "fetch"}},
+	{"Clusters:", []string{"generate", "get", "wait", "tree", "ui", "addons", "adopt", "fetch"}},
 	{"When something is wrong:", []string{"why", "doctor", "timeline", "logs", "support"}},
 	{"On a machine:", []string{"ssh", "rdp", "cp"}},
 	{"Before something is applied:", []string{"lint", "preflight", "images"}},
