@@ -19,7 +19,7 @@ import (
 type preflightOptions struct {
 	account
 	output, failOn string
-	offline        bool
+	offline, plane bool
 	timeout        time.Duration
 }
 
@@ -43,6 +43,7 @@ read, 2 usage, 3 timed out.`,
   casement preflight cluster.yaml --offline
   casement preflight cluster.yaml --identity cluster-identity
   casement preflight cluster.yaml --azure env -o json --fail-on warning
+  casement preflight cluster.yaml --plane
   casement preflight explain PRE112`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.preflight(cmd.Context(), args, o) },
@@ -52,6 +53,7 @@ read, 2 usage, 3 timed out.`,
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
 	f.StringVar(&o.failOn, "fail-on", "error", "the least severity that makes the exit code 1: info, warning, error")
 	f.BoolVar(&o.offline, "offline", false, "ask no Azure")
+	f.BoolVar(&o.plane, "plane", false, "let the management cluster try each object as a dry run, the local plane's or that of --kubeconfig")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to ask Azure")
 	c.AddCommand(newPreflightExplain(a), newPreflightRules(a))
 	return c
@@ -125,6 +127,11 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 		return err
 	}
 	plan.Refused = rendered.refused
+	if o.plane {
+		if plan.Server, err = a.tryCreating(ctx, o.target, set.Objects); err != nil {
+			return err
+		}
+	}
 	facts, why, err := a.askFacts(ctx, plan, o)
 	if err != nil {
 		return err

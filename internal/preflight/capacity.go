@@ -30,6 +30,23 @@ func (c checker) capacity() []lint.Rule {
 			Doc:   "The image of the machines, or the one that the Kubernetes version, `osType` and annotations choose when they name none, exists in the location. `casement images` lists them.",
 			Check: c.eachSubscription(images),
 		},
+		{
+			ID: "PRE114", Severity: lint.Error, Title: "A machine's identity that is not there", Oracle: lint.Unit,
+			Doc:   "Each user-assigned identity that machines name exists: Azure creates no VM with another. CAPZ's templates name one, `cloud-provider-user-identity` in the resource group of `CI_RG`, that has to be made before. On the local plane `casement azure prepare` makes it.",
+			Check: c.eachSubscription(machineIdentities),
+		},
+	}
+}
+
+func machineIdentities(p *lint.Pass, c *Cluster, s *Subscription) {
+	for _, m := range c.Machines {
+		places := m.At.At("userAssignedIdentities").Items()
+		for i, identity := range m.Spec.UserAssignedIdentities {
+			if there, asked := s.identities[strings.ToLower(identityID(identity))]; asked && !there && i < len(places) {
+				p.Report(m.Infra, places[i].At("providerID"), fmt.Sprintf("there is no identity %s", identityID(identity)),
+					say("az identity create, or on the local plane: casement azure prepare FILE"))
+			}
+		}
 	}
 }
 

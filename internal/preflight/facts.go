@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/azure/catalog"
 	"casement.dev/casement/internal/controller/cloud"
@@ -18,6 +19,7 @@ const (
 	subscriptionsAPIVersion = "2022-12-01"
 	providersAPIVersion     = "2021-04-01"
 	networkAPIVersion       = "2024-05-01"
+	identityAPIVersion      = "2023-01-31"
 )
 
 // Facts are what Azure said.
@@ -43,6 +45,9 @@ type Subscription struct {
 
 	regions map[string]*region
 	vnets   []vnet
+	// identities says by ID in lower case of those that machines name whether they are
+	// there.
+	identities map[string]bool
 }
 
 // region is what a location has.
@@ -95,7 +100,7 @@ func (p *Plan) Subscriptions() []string {
 func Ask(ctx context.Context, client catalog.Client, name string, plan *Plan) (*Facts, error) {
 	f := &Facts{Name: name, subscriptions: map[string]*Subscription{}}
 	for _, id := range plan.Subscriptions() {
-		r := reader{client: client, s: &Subscription{ID: id, Unregistered: map[string]string{}, regions: map[string]*region{}}}
+		r := reader{client: client, s: &Subscription{ID: id, Unregistered: map[string]string{}, regions: map[string]*region{}, identities: map[string]bool{}}}
 		f.subscriptions[id] = r.s
 		r.read(ctx, plan)
 		if err := ctx.Err(); err != nil {
@@ -154,7 +159,32 @@ func (r reader) read(ctx context.Context, plan *Plan) {
 		if c.Azure != nil && strings.EqualFold(c.Azure.Spec.SubscriptionID, r.s.ID) && r.offered(c.Azure.Spec.Location) {
 			r.region(ctx, known, c)
 		}
+		r.identities(ctx, c)
 	}
+}
+
+// identities asks for those that a cluster's machines name in this subscription.
+func (r reader) identities(ctx context.Context, c *Cluster) {
+	for _, m := range c.Machines {
+		for _, i := range m.Spec.UserAssignedIdentities {
+			id := identityID(i)
+			key := strings.ToLower(id)
+			if _, asked := r.s.identities[key]; asked || !strings.HasPrefix(key, "/subscriptions/"+strings.ToLower(r.s.ID)+"/") {
+				continue
+			}
+			_, err := r.client.Get(ctx, id, identityAPIVersion)
+			if missing := arm.ClassOf(err) == arm.NotFound; missing || err == nil {
+				r.s.identities[key] = !missing
+			} else {
+				r.unasked(err)
+			}
+		}
+	}
+}
+
+// identityID is the resource ID in the provider ID of a machine's identity.
+func identityID(i infrav1.UserAssignedIdentity) string {
+	return strings.TrimPrefix(i.ProviderID, "azure://")
 }
 
 // offered says whether a location may be asked about.

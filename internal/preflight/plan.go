@@ -19,6 +19,9 @@ type Plan struct {
 	Clusters []*Cluster
 	// Refused is what Cluster API's admission has against the topologies of Clusters.
 	Refused map[*lint.Object]field.ErrorList
+	// Server is why the management cluster would not create objects, in its words; nil
+	// where it was not asked.
+	Server map[*lint.Object]string
 	// objects are those of Cluster API, by kind, namespace and name.
 	objects map[string]*lint.Object
 	// admitted is what admission makes of casement's own kinds, created the order of these.

@@ -198,6 +198,8 @@ func TestChecks(t *testing.T) {
 			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8", "      sshPublicKey", "      spotVMOptions: {}\n      sshPublicKey"}},
 		{name: "image by version", bad: []string{"version: v1.36.3", "version: v1.36.99"}, want: []string{"PRE113 " + cp + "spec.version", "PRE113 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE113 MachineDeployment/default/demo-md-win spec.template.spec.version"},
 			good: []string{"version: v1.36.3", "version: v1.35.1"}},
+		{name: "identity", bad: []string{"        osType: Windows\n", "        osType: Windows\n      identity: UserAssigned\n      userAssignedIdentities: [{providerID: 'azure:///subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/x/providers/Microsoft.ManagedIdentity/userAssignedIdentities/none'}]\n"},
+			want: []string{"PRE114 " + win + "userAssignedIdentities[0].providerID"}},
 		{name: "image", bad: marketplace("k8s-1dot99dot1-windows-2019-containerd", "latest"), want: []string{"PRE113 " + win + "image", "PRE303 " + win + "image"}},
 		{name: "range", bad: []string{pods, "192.168.0.0/99"}, want: []string{"PRE201 " + ranges + "pods.cidrBlocks[0]"}},
 		{name: "range of Services", bad: []string{"10.96.0.0/12", "172.0.0.0/8"}, want: []string{"PRE201 " + ranges + "services.cidrBlocks[0]"}, good: []string{"10.96.0.0/12", "172.16.0.0/12"}},
