@@ -52,8 +52,30 @@ func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 			pointConversion(crd, base, caBundle)
 		}
 		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
+		askOfChanges(p)
 	}
 	return providers, nil
+}
+
+// askOfChanges lets updates pass by the webhooks that change none of what Cluster API's
+// admission looks at: the spec, the labels and the annotations. Its controllers write
+// owners and finalizers, and apply what is there already, many times a machine.
+func askOfChanges(p Provider) {
+	var changed []string
+	for _, field := range []string{"spec", "metadata.labels", "metadata.annotations"} {
+		changed = append(changed, fmt.Sprintf("has(object.%[1]s) != has(oldObject.%[1]s) || (has(object.%[1]s) && object.%[1]s != oldObject.%[1]s)", field))
+	}
+	conditions := []admissionv1.MatchCondition{{Name: "changes", Expression: "request.operation != 'UPDATE' || " + strings.Join(changed, " || ")}}
+	for _, w := range p.Mutating {
+		for i := range w.Webhooks {
+			w.Webhooks[i].MatchConditions = conditions
+		}
+	}
+	for _, w := range p.Validating {
+		for i := range w.Webhooks {
+			w.Webhooks[i].MatchConditions = conditions
+		}
+	}
 }
 
 // pointConversion makes crd convert through the webhook server at base and
