@@ -6,6 +6,7 @@ gen() { go tool -modfile=hack/tools/go.mod controller-gen "$@"; }
 gen object paths=./api/...
 gen crd:crdVersions=v1 paths=./api/... output:crd:dir=config/crd/bases
 gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
+hack/match-conditions.sh config/webhook/manifests.yaml
 gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/manager/...' output:rbac:dir=config/rbac
 go generate ./internal/capi/...
 go test ./internal/webhook -run 'TestGolden|TestDocumented|TestCAPZFields' -update

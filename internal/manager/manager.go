@@ -138,7 +138,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
-		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false},
+		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields()},
 		Controller:                    config.Controller{SkipNameValidation: &o.SkipNameValidation},
 		// Secrets are read one at a time; a copy of all of them stays out of memory. So are
 		// the records of grants.
@@ -172,7 +172,7 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("set up the metrics: %w", err)
 	}
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile, Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Versions: mgr.GetCache(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile, Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string

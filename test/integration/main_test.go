@@ -35,6 +35,7 @@ type world struct {
 	config *rest.Config
 	client client.Client
 	azure  *azure
+	asked  *asked // by the manager
 	// metrics is the host and port, and webhooks the URL, that the manager serves at.
 	metrics, webhooks string
 }
@@ -101,7 +102,9 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 	if err := install(ctx, cfg, o, caBundle); err != nil {
 		return nil, err
 	}
-	mgr, err := manager.New(cfg, o)
+	counted, counts := rest.CopyConfig(cfg), &asked{counts: map[string]map[string]int{}}
+	counted.Wrap(counts.count)
+	mgr, err := manager.New(counted, o)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		return nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	return &world{config: cfg, client: c, azure: azure, metrics: o.MetricsAddress, webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
+	return &world{config: cfg, client: c, azure: azure, asked: counts, metrics: o.MetricsAddress, webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
 // webhookServer writes a serving certificate and picks a port.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -24,12 +23,9 @@ func TestBlockMoveEnds(t *testing.T) {
 	if err := b.client.Get(t.Context(), key, seen); err != nil {
 		t.Fatal(err)
 	}
-	helper, err := patch.NewHelper(seen, b.client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := seen.DeepCopy()
 	b.change(b.azureC, func() { b.azureC.Annotations["team"] = "blue" })
-	if err := cloud.Save(t.Context(), b.client, helper, seen, nil); err != nil {
+	if err := cloud.Save(t.Context(), b.client, before, seen, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	b.get(b.azureC)

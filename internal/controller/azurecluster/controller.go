@@ -9,18 +9,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -144,13 +141,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			return ctrl.Result{}, err
 		}
 	}
-	helper, err := patch.NewHelper(azureCluster, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	before := slices.Clone(azureCluster.Status.Conditions)
+	before := azureCluster.DeepCopy()
 	defer func() {
-		err = errors.Join(err, r.save(ctx, helper, azureCluster, before))
+		err = errors.Join(err, r.save(ctx, before, azureCluster))
 	}()
 	s := &scope{cluster: cluster, azureCluster: azureCluster, client: r.Client}
 	if !azureCluster.DeletionTimestamp.IsZero() {
@@ -165,10 +158,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 }
 
 // save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, azureCluster *infrav1.AzureCluster, before []metav1.Condition) error {
+func (r *Reconciler) save(ctx context.Context, before, azureCluster *infrav1.AzureCluster) error {
 	condition.Summarise(azureCluster, table())
-	condition.Emit(r.Recorder, azureCluster, before)
-	return cloud.Save(ctx, r.Client, helper, azureCluster, azureCluster.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
+	condition.Emit(r.Recorder, azureCluster, before.Status.Conditions)
+	return cloud.Save(ctx, r.Client, before, azureCluster, azureCluster.Status.LongRunningOperationStates, false)
 }
 
 // table lists the conditions of an AzureCluster in the order in which they become

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +21,6 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
@@ -61,37 +58,19 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return err
 	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, dataSecretField, dataSecret); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureMachine{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(
-			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine")))).
+			util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("AzureMachine"))), builder.WithPredicates(machineMatters())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), mgr.GetLogger()))).
-		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.pending)).
+		Watches(&infrav1.AzureCluster{}, handler.EnqueueRequestsFromMapFunc(r.ofAzureCluster)).
+		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
 		Complete(trace.Reconciler("AzureMachine", r))
-}
-
-// pending finds the machines of an object's cluster that have no virtual machine
-// yet: a change of the AzureCluster or of bootstrap data may be what they wait
-// for. Settled machines are left in peace.
-func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.Request {
-	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if name == "" {
-		return nil
-	}
-	var all infrav1.AzureMachineList
-	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range all.Items {
-		if all.Items[i].Spec.ProviderID == nil || !all.Items[i].DeletionTimestamp.IsZero() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-		}
-	}
-	return requests
 }
 
 // scope is what the steps of one reconcile share.
@@ -145,13 +124,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			return ctrl.Result{}, err
 		}
 	}
-	helper, err := patch.NewHelper(s.azureMachine, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	before := slices.Clone(s.azureMachine.Status.Conditions)
+	before := s.azureMachine.DeepCopy()
 	defer func() {
-		err = errors.Join(err, r.save(ctx, helper, s.azureMachine, before))
+		err = errors.Join(err, r.save(ctx, before, s.azureMachine))
 	}()
 	if !s.azureMachine.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, s)
@@ -208,11 +183,17 @@ func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 }
 
 // save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, m *infrav1.AzureMachine, before []metav1.Condition) error {
+func (r *Reconciler) save(ctx context.Context, before, m *infrav1.AzureMachine) error {
 	condition.Summarise(m, table())
-	logSync(ctx, m, before)
-	condition.Emit(r.Recorder, m, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason)
-	return cloud.Save(ctx, r.Client, helper, m, m.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
+	logSync(ctx, m, before.Status.Conditions)
+	condition.Emit(r.Recorder, m, before.Status.Conditions, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason)
+	return cloud.Save(ctx, r.Client, before, m, m.Status.LongRunningOperationStates, !ended(m))
+}
+
+// ended says whether no further operation makes the machine: it runs, has failed for good
+// or is being deleted.
+func ended(m *infrav1.AzureMachine) bool {
+	return conditions.IsTrue(m, infrav1.VMRunningCondition) || m.Status.FailureReason != nil || !m.DeletionTimestamp.IsZero()
 }
 
 // table lists the conditions of an AzureMachine in the order in which they become

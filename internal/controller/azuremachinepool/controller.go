@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +23,6 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -191,13 +189,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 			return ctrl.Result{}, err
 		}
 	}
-	helper, err := patch.NewHelper(s.pool, r.Client)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	before := slices.Clone(s.pool.Status.Conditions)
+	before := s.pool.DeepCopy()
 	defer func() {
-		err = errors.Join(err, r.save(ctx, helper, s.pool, before))
+		err = errors.Join(err, r.save(ctx, before, s.pool))
 	}()
 	if !s.pool.DeletionTimestamp.IsZero() {
 		return r.delete(ctx, s)
@@ -266,10 +260,10 @@ func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePoo
 }
 
 // save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, helper *patch.Helper, p *infrav1.AzureMachinePool, before []metav1.Condition) error {
+func (r *Reconciler) save(ctx context.Context, before, p *infrav1.AzureMachinePool) error {
 	condition.Summarise(p, table())
-	condition.Emit(r.Recorder, p, before, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason, infrav1.UpdatingReason, scaling, rolling)
-	return cloud.Save(ctx, r.Client, helper, p, p.Status.LongRunningOperationStates, patch.WithOwnedConditions{Conditions: table().Owned()})
+	condition.Emit(r.Recorder, p, before.Status.Conditions, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason, infrav1.UpdatingReason, scaling, rolling)
+	return cloud.Save(ctx, r.Client, before, p, p.Status.LongRunningOperationStates, false)
 }
 
 // table lists the conditions of an AzureMachinePool in the order in which they become

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/cluster-api/util/patch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,11 +25,15 @@ func Underway(states []infrav1.LongRunningOperationState) []plan.Token {
 }
 
 // blockMove keeps an object where it is as long as Azure is at work for it: a status,
-// and so the way to ask for the end of an operation, is not moved.
-func blockMove(o client.Object, states []infrav1.LongRunningOperationState) {
+// and so the way to ask for the end of an operation, is not moved. With more an object
+// that is kept stays so, because other operations follow; Settle ends it where the
+// object is paused before they do.
+func blockMove(o client.Object, states []infrav1.LongRunningOperationState, more bool) {
 	annotations := o.GetAnnotations()
 	if len(Underway(states)) == 0 {
-		delete(annotations, BlockMoveAnnotation)
+		if !more {
+			delete(annotations, BlockMoveAnnotation)
+		}
 		return
 	}
 	if annotations == nil {
@@ -39,27 +41,6 @@ func blockMove(o client.Object, states []infrav1.LongRunningOperationState) {
 	}
 	annotations[BlockMoveAnnotation] = ""
 	o.SetAnnotations(annotations)
-}
-
-// Save writes what changed of an object since its helper was made, with blockMove of
-// its operations. An object that is being deleted may be gone.
-func Save(ctx context.Context, c client.Client, helper *patch.Helper, o client.Object, states []infrav1.LongRunningOperationState, options ...patch.Option) error {
-	_, held := o.GetAnnotations()[BlockMoveAnnotation]
-	// As the last annotation it has a patch of its own: the helper's would say that there
-	// are to be no annotations, and take away those that somebody adds meanwhile.
-	last := held && len(o.GetAnnotations()) == 1 && len(Underway(states)) == 0
-	if !last {
-		blockMove(o, states)
-	}
-	err := helper.Patch(ctx, o, options...)
-	if err == nil && last {
-		unblock := []byte(`{"metadata":{"annotations":{"` + BlockMoveAnnotation + `":null}}}`)
-		err = c.Patch(ctx, o, client.RawPatch(types.MergePatchType, unblock))
-	}
-	if !o.GetDeletionTimestamp().IsZero() {
-		err = client.IgnoreNotFound(err)
-	}
-	return err
 }
 
 // settleEvery is how often the operations of a paused object are asked for.
@@ -71,10 +52,7 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 	if _, held := object.GetAnnotations()[BlockMoveAnnotation]; !held || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}
-	helper, err := patch.NewHelper(object, c)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
+	before := Copy(object)
 	if len(Underway(*states)) > 0 {
 		session, err := o.Open(ctx, azureCluster)
 		if err != nil {
@@ -86,7 +64,7 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 	if len(Underway(*states)) > 0 {
 		result.RequeueAfter = settleEvery
 	}
-	return result, client.IgnoreNotFound(Save(ctx, c, helper, object, *states))
+	return result, client.IgnoreNotFound(Save(ctx, c, before, object, *states, false))
 }
 
 // settle polls each operation once and keeps those that go on. Of an operation that

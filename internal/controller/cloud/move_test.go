@@ -20,13 +20,16 @@ func TestBlockMove(t *testing.T) {
 		name         string
 		before, want map[string]string
 		states       []infrav1.LongRunningOperationState
+		more         bool
 	}{
-		{"begins", other, held, open},
-		{"goes on", held, held, open},
-		{"ends", held, other, nil},
-		{"ends in a failure", held, other, failed},
-		{"without annotations", nil, map[string]string{BlockMoveAnnotation: ""}, open},
-		{"nothing to do", nil, nil, nil},
+		{"begins", other, held, open, false},
+		{"goes on", held, held, open, false},
+		{"ends", held, other, nil, false},
+		{"ends in a failure", held, other, failed, false},
+		{"without annotations", nil, map[string]string{BlockMoveAnnotation: ""}, open, false},
+		{"nothing to do", nil, nil, nil, false},
+		{"ends, and others follow", held, held, nil, true},
+		{"has not begun", other, other, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Annotations: others(test.before)}}
@@ -34,11 +37,11 @@ func TestBlockMove(t *testing.T) {
 				m.Annotations[BlockMoveAnnotation] = ""
 			}
 			before := m.DeepCopy()
-			blockMove(m, test.states)
+			blockMove(m, test.states, test.more)
 			if diff := cmp.Diff(test.want, m.Annotations); diff != "" {
 				t.Error(diff)
 			}
-			if changed(before, m) {
+			if Changed(before, m) {
 				t.Error("the annotation alone would start another pass")
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -64,9 +65,12 @@ type Opener struct {
 	grants  Grants
 	pool    *identity.Pool
 	readTTL time.Duration
+	// versions has the metadata of secrets; nil knows none.
+	versions client.Reader
 
-	mu     sync.Mutex
-	shared map[string]shared
+	mu      sync.Mutex
+	shared  map[string]shared
+	secrets map[types.NamespacedName]*corev1.Secret // as last read
 }
 
 // shared is what all clusters with one identity in one subscription have in common.
@@ -98,6 +102,9 @@ func (AsReader) Holds(context.Context, *infrav1.AzureClusterIdentity) (bool, err
 type Config struct {
 	// Client reads identities, secrets and namespaces.
 	Client client.Client
+	// Versions, when set, is a cache of the metadata of secrets: a secret is read again
+	// when it has another version there.
+	Versions client.Reader
 	// Grants are asked about secrets in other namespaces than their identity's.
 	Grants Grants
 	// Clouds overrides where Azure environments are, by name.
@@ -119,8 +126,8 @@ func NewOpener(c Config) *Opener {
 		client:  c.Client,
 		grants:  c.Grants,
 		pool:    identity.New(identity.Config{Clouds: c.Clouds, TokenFile: c.TokenFile, Log: c.Log, Observe: c.Observe}),
-		readTTL: c.ReadTTL,
-		shared:  map[string]shared{},
+		readTTL: c.ReadTTL, versions: c.Versions,
+		shared: map[string]shared{}, secrets: map[types.NamespacedName]*corev1.Secret{},
 	}
 }
 
@@ -244,8 +251,7 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	if key.Name == "" {
 		return nil
 	}
-	secret := &corev1.Secret{}
-	err := o.client.Get(ctx, key, secret)
+	secret, err := o.secret(ctx, key)
 	if client.IgnoreNotFound(err) == nil {
 		// Before anything is said of the secret, even that it is not there.
 		if refused := o.mayUse(ctx, i, secret); refused != nil {
@@ -266,6 +272,29 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 	}
 	s.ClientSecret = string(secret.Data["clientSecret"])
 	return nil
+}
+
+// secret reads a secret, unless it has the version that was read last.
+func (o *Opener) secret(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+	newest := &metav1.PartialObjectMetadata{}
+	newest.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if o.versions != nil && o.versions.Get(ctx, key, newest) == nil {
+		o.mu.Lock()
+		known := o.secrets[key]
+		o.mu.Unlock()
+		if known != nil && known.UID == newest.UID && known.ResourceVersion == newest.ResourceVersion {
+			return known, nil
+		}
+	}
+	secret := &corev1.Secret{}
+	err := o.client.Get(ctx, key, secret)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.secrets, key)
+	if err == nil && o.versions != nil {
+		o.secrets[key] = secret
+	}
+	return secret, err
 }
 
 // mayUse checks that an identity's writer did not borrow a secret of another namespace.

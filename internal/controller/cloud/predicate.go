@@ -26,7 +26,7 @@ func Asked() builder.Predicates { return builder.WithPredicates(asked()) }
 
 func asked() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return changed(e.ObjectOld, e.ObjectNew)
+		return Changed(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
@@ -37,7 +37,9 @@ func others(annotations map[string]string) map[string]string {
 	return out
 }
 
-func changed(old, updated client.Object) bool {
+// Changed says whether somebody asked for something else: whether an update changed more
+// of an object than its status and what is casement's own.
+func Changed(old, updated client.Object) bool {
 	return old.GetGeneration() != updated.GetGeneration() ||
 		!maps.Equal(old.GetLabels(), updated.GetLabels()) ||
 		!maps.Equal(others(old.GetAnnotations()), others(updated.GetAnnotations())) ||

@@ -1,0 +1,79 @@
+package azuremachine
+
+import (
+	"context"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+)
+
+// machineMatters lets updates of a Machine pass that a pass would see: what somebody
+// asked for, whether it has a node, and whether that node is lost. Cluster API writes the
+// rest of its status often.
+func machineMatters() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, ok := e.ObjectOld.(*clusterv1.Machine)
+		updated, also := e.ObjectNew.(*clusterv1.Machine)
+		return !ok || !also || cloud.Changed(old, updated) ||
+			old.Status.NodeRef.IsDefined() != updated.Status.NodeRef.IsDefined() || cloud.NodeLost(old) != cloud.NodeLost(updated)
+	}}
+}
+
+// dataSecretField indexes Machines by the secret of their bootstrap data.
+const dataSecretField = "casement.spec.bootstrap.dataSecretName"
+
+func dataSecret(o client.Object) []string {
+	if m, ok := o.(*clusterv1.Machine); ok && m.Spec.Bootstrap.DataSecretName != nil {
+		return []string{*m.Spec.Bootstrap.DataSecretName}
+	}
+	return nil
+}
+
+// ofSecret finds the machine whose bootstrap data a secret holds, while it has no virtual
+// machine. A Machine that does not name its secret yet will be changed to.
+func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	var machines clusterv1.MachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(secret.GetNamespace()), client.MatchingFields{dataSecretField: secret.GetName()}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range machines.Items {
+		m := &infrav1.AzureMachine{}
+		key := client.ObjectKey{Namespace: machines.Items[i].Namespace, Name: machines.Items[i].Spec.InfrastructureRef.Name}
+		if machines.Items[i].Spec.InfrastructureRef.Kind == "AzureMachine" && r.Client.Get(ctx, key, m) == nil && pending(m) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return requests
+}
+
+// ofAzureCluster finds the machines of an AzureCluster's cluster that have no virtual
+// machine yet: a change may be what they wait for. Settled machines are left in peace.
+func (r *Reconciler) ofAzureCluster(ctx context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil
+	}
+	var all infrav1.AzureMachineList
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if pending(&all.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
+
+// pending says whether a machine may wait for another object.
+func pending(m *infrav1.AzureMachine) bool {
+	return m.Spec.ProviderID == nil || !m.DeletionTimestamp.IsZero()
+}

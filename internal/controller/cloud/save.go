@@ -1,0 +1,83 @@
+package cloud
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// Copy is an object as it is now.
+func Copy(o client.Object) client.Object {
+	//nolint:forcetypeassert // a copy has the type of what it is a copy of
+	return o.DeepCopyObject().(client.Object)
+}
+
+// Save writes what changed of an object since before, with blockMove of its operations:
+// at most one patch of its metadata and spec and one of its status. No other controller
+// writes the status of casement's kinds. An object that is being deleted may be gone.
+func Save(ctx context.Context, c client.Client, before, o client.Object, states []infrav1.LongRunningOperationState, more bool) error {
+	blockMove(o, states, more)
+	main, status, err := changes(before, o)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", o.GetName(), err)
+	}
+	var errs []error
+	if main != nil {
+		errs = append(errs, c.Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, main)))
+	}
+	if status != nil {
+		errs = append(errs, c.Status().Patch(ctx, Copy(o), client.RawPatch(types.MergePatchType, status)))
+	}
+	if !o.GetDeletionTimestamp().IsZero() {
+		for i := range errs {
+			errs[i] = client.IgnoreNotFound(errs[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// changes are the merge patches that make after of before, of the status and of the rest;
+// nil for one that has nothing to change. Annotations and labels are removed one by one,
+// so that those that somebody adds meanwhile stay.
+func changes(before, after client.Object) (main, status []byte, err error) {
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&all); err != nil {
+		return nil, nil, err
+	}
+	if metadata, ok := all["metadata"].(map[string]any); ok {
+		one := func(name string, were map[string]string) {
+			if removed, ok := metadata[name]; ok && removed == nil {
+				gone := map[string]any{}
+				for key := range were {
+					gone[key] = nil
+				}
+				metadata[name] = gone
+			}
+		}
+		one("annotations", before.GetAnnotations())
+		one("labels", before.GetLabels())
+	}
+	if of, ok := all["status"]; ok {
+		if status, err = json.Marshal(map[string]any{"status": of}); err != nil {
+			return nil, nil, err
+		}
+		delete(all, "status")
+	}
+	if len(all) > 0 {
+		main, err = json.Marshal(all)
+	}
+	return main, status, err
+}

@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/client-go/discovery"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+)
+
+// asked counts what the manager asks of the management API: by namespace, and there by
+// verb and resource.
+type asked struct {
+	mu     sync.Mutex
+	counts map[string]map[string]int
+}
+
+// count is a wrapper of the manager's transport.
+func (a *asked) count(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if _, rest, ok := strings.Cut(r.URL.Path, "/namespaces/"); ok && r.URL.Query().Get("watch") == "" {
+			parts := strings.Split(rest, "/") // NAMESPACE/RESOURCE[/NAME[/SUBRESOURCE]]
+			if len(parts) > 1 {
+				call := r.Method + " " + parts[1]
+				if len(parts) > 3 {
+					call += "/" + parts[3]
+				}
+				a.mu.Lock()
+				if a.counts[parts[0]] == nil {
+					a.counts[parts[0]] = map[string]int{}
+				}
+				a.counts[parts[0]][call]++
+				a.mu.Unlock()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// of are the counts of a namespace.
+func (a *asked) of(namespace string) map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.counts[namespace])
+}
+
+// webhookCalls are how often the API server has asked the webhooks of a kind.
+func (b *bed) webhookCalls(kind string) (calls int) {
+	b.t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(b.config)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	text, err := client.RESTClient().Get().AbsPath("/metrics").DoRaw(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, m := range families["apiserver_admission_webhook_request_total"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "name" && strings.Contains(l.GetValue(), "."+kind+".") {
+				calls += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return calls
+}
+
+// TestManagementCalls holds what a machine costs the management API from its creation
+// until it runs: at most so many writes and reads of the manager, and calls of its
+// webhooks. The test's own two, which create the objects, are among the latter.
+func TestManagementCalls(t *testing.T) {
+	b := newBed(t)
+	b.provision()
+	const machines = 5
+	before, hooks := b.asked.of(b.namespace), b.webhookCalls("azuremachine")
+	var all []*infrav1.AzureMachine
+	for i := range machines {
+		m := b.machine(fmt.Sprint("windows-", i), "Windows", false)
+		b.create(m)
+		all = append(all, m)
+	}
+	for _, m := range all {
+		b.running(m)
+	}
+	most := map[string]int{
+		"PATCH azuremachines":        4, // finalizer, block-move, provider ID, and block-move again
+		"PATCH azuremachines/status": 5,
+		"GET secrets":                2, // one, and another where the identity changes meanwhile
+	}
+	after := b.asked.of(b.namespace)
+	for _, call := range slices.Sorted(maps.Keys(after)) {
+		n := after[call] - before[call]
+		t.Logf("%-32s %.1f a machine", call, float64(n)/machines)
+		if limit, ok := most[call]; ok && n > limit*machines {
+			t.Errorf("%s: %d for %d machines, at most %d each", call, n, machines, limit)
+		}
+	}
+	if calls := b.webhookCalls("azuremachine") - hooks; calls > 4*machines {
+		t.Errorf("%d calls of webhooks for %d machines, at most 4 each", calls, machines)
+	} else {
+		t.Logf("%-32s %.1f a machine", "webhooks", float64(calls)/machines)
+	}
+	for _, m := range all {
+		b.delete(m)
+	}
+	for _, m := range all {
+		b.gone(m)
+	}
+	b.delete(b.azureC)
+	b.gone(b.azureC)
+}
