@@ -60,7 +60,7 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	if err != nil {
 		return end, err
 	}
-	a.follow(ctx)
+	a.follow()
 	a.machines.Open(meets, a.server.GuestChanged)
 	go func() {
 		if err := a.server.Serve(ctx, l); err != nil && ctx.Err() == nil {
@@ -118,28 +118,13 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 }
 
 // follow lets the network be what the resources say, from now on.
-func (a *azure) follow(ctx context.Context) {
-	sync := func() { a.fabric.Sync(fabric.Read(a.server.List)) }
-	sync()
-	stale := make(chan struct{}, 1)
+func (a *azure) follow() {
+	changed := a.fabric.Follow(a.server.List)
 	a.server.Subscribe(func(change azuresim.Change) {
 		if isNetwork(change.Type) {
-			select {
-			case stale <- struct{}{}:
-			default: // the next reading sees it
-			}
+			changed()
 		}
 	})
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-stale:
-				sync()
-			}
-		}
-	}()
 }
 
 // close ends the guests, the server and the network, as far as they stand.

@@ -359,8 +359,21 @@ func (f *Fabric) dialBinding(ctx context.Context, b *binding, source netip.Addr)
 			return c, nil
 		}
 		errs = append(errs, err)
+		f.suspect(m)
 	}
 	return nil, errors.Join(errs...)
+}
+
+// suspect probes a backend at once.
+func (f *Fabric) suspect(m backend) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.probe == nil {
+		return
+	}
+	if p := f.probes[*m.probe]; p != nil {
+		p.now()
+	}
 }
 
 // dialFloating delivers to the frontend's own address on a machine: its kube-proxy

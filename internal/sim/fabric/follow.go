@@ -28,7 +28,7 @@ func (f *Fabric) Follow(list func(resourceType string) []json.RawMessage) (chang
 			}
 			start := time.Now()
 			f.Sync(Read(list))
-			pause := time.NewTimer(2 * time.Since(start))
+			pause := time.NewTimer(4 * time.Since(start))
 			select {
 			case <-f.ctx.Done():
 			case <-pause.C:

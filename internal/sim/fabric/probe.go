@@ -25,6 +25,7 @@ type probeKey struct {
 type prober struct {
 	cancel  context.CancelFunc
 	kick    chan struct{}
+	session tls.ClientSessionCache
 	healthy bool
 	streak  int       // answers in a row that disagree with healthy
 	since   time.Time // when the streak began
@@ -38,6 +39,10 @@ const (
 	probeTimeout  = 10 * time.Second
 	slowThreshold = 3
 )
+
+// healthyFactor is how many intervals pass between two probes of a healthy backend. One
+// that a connection finds dead is probed at once.
+const healthyFactor = 16
 
 // probesPerInterval limits how often a large pool is probed: that many per interval.
 const probesPerInterval = 50
@@ -68,7 +73,7 @@ func (f *Fabric) syncProbes() {
 			continue
 		}
 		ctx, cancel := context.WithCancel(f.ctx)
-		p := &prober{cancel: cancel, kick: make(chan struct{}, 1)}
+		p := &prober{cancel: cancel, kick: make(chan struct{}, 1), session: tls.NewLRUClientSessionCache(1)}
 		f.probes[key] = p
 		f.spawnLocked(func() { f.probeLoop(ctx, key, p) })
 	}
@@ -84,7 +89,7 @@ func (p *prober) now() {
 func (f *Fabric) probeLoop(ctx context.Context, key probeKey, p *prober) {
 	defer p.cancel()
 	for {
-		err := f.probe(ctx, key)
+		err := f.probe(ctx, key, p.session)
 		if ctx.Err() != nil {
 			return
 		}
@@ -128,7 +133,7 @@ func (f *Fabric) judge(key probeKey, p *prober, err error) time.Duration {
 	}
 	wait := f.c.Probe
 	if p.healthy && p.streak == 0 {
-		wait *= 4
+		wait *= healthyFactor
 	}
 	return wait * time.Duration(1+len(f.probes)/probesPerInterval)
 }
@@ -151,7 +156,7 @@ func (b *binding) probedBy(key probeKey) bool {
 }
 
 // probe asks once.
-func (f *Fabric) probe(ctx context.Context, key probeKey) error {
+func (f *Fabric) probe(ctx context.Context, key probeKey, session tls.ClientSessionCache) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	f.mu.Lock()
@@ -168,18 +173,18 @@ func (f *Fabric) probe(ctx context.Context, key probeKey) error {
 	if key.protocol == "tcp" {
 		return nil
 	}
-	return probeHTTP(ctx, c, key)
+	return probeHTTP(ctx, c, key, session)
 }
 
 // probeHTTP asks for a path over c; only 200 is healthy. The certificate is not
-// checked, as Azure does not.
+// checked, as Azure does not; session spares the server most signatures.
 // Source: learn.microsoft.com/azure/load-balancer/load-balancer-custom-probe-overview.
-func probeHTTP(ctx context.Context, c net.Conn, key probeKey) error {
+func probeHTTP(ctx context.Context, c net.Conn, key probeKey, session tls.ClientSessionCache) error {
 	given := make(chan net.Conn, 1)
 	given <- c
 	transport := &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, ClientSessionCache: session},
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			select {
 			case c := <-given:

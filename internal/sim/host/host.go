@@ -30,6 +30,7 @@ import (
 	"casement.dev/casement/internal/process"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/stub"
 	"casement.dev/casement/internal/windows"
 )
@@ -48,6 +49,7 @@ type Host struct {
 	mu       sync.Mutex
 	byID     map[string]*machine
 	clusters map[string]*stub.Cluster
+	folders  *kubelet.Folders // of the static pods of all machines
 	pools    map[string]*podPool
 
 	// suspects has one place, for the guest that boots with the mark of a process that
@@ -90,7 +92,7 @@ type Azure struct {
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Host{
-		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
+		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{}, folders: kubelet.NewFolders(),
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 	}
 }
@@ -108,6 +110,7 @@ func (m *Host) Open(azure Azure, changed func(id string)) {
 func (m *Host) Close() {
 	m.stop()
 	m.work.Wait()
+	m.folders.Close()
 }
 
 func machineKey(id string) string { return strings.ToLower(id) }

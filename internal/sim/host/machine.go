@@ -67,7 +67,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	name := clusterName(g.vm)
 	n := &node{
 		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network, cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
-		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet),
+		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records,
 	}
 	body, err := guest.New(guest.Config{

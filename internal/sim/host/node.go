@@ -39,6 +39,7 @@ type node struct {
 	records  process.Records // of its processes
 	console  io.Writer
 	runtime  *kubelet.Runtime
+	folders  *kubelet.Folders
 	ctx      context.Context
 	work     sync.WaitGroup
 
@@ -189,6 +190,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Network:   n.net.Cluster(n.origin.Cluster),
 		PodIPs:    n.podIPs,
 		Runtime:   n.runtime,
+		Folders:   n.folders,
 		Health:    n.health,
 		Log:       n.console,
 	}

@@ -32,9 +32,9 @@ type client struct {
 // newClient connects to server, trusting ca. The certificate is asked for at
 // each handshake; a token is used where there is one.
 func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certificate, token string) (*client, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(ca) {
-		return nil, errors.New("the kubeconfig holds no CA certificate")
+	roots, err := pool(ca)
+	if err != nil {
+		return nil, err
 	}
 	dials := connrotation.NewDialer(k.c.Dial)
 	tr := &http.Transport{
@@ -54,7 +54,7 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 				return &tls.Certificate{}, nil
 			},
 		},
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		HTTP2: connectionPings(),
 	}
 	var rt http.RoundTripper = tr
 	if token != "" {
@@ -68,7 +68,6 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 	}
 	hc := &http.Client{Transport: rt}
 	c := &client{http: tr, dials: dials}
-	var err error
 	if c.core, err = corev1client.NewForConfigAndClient(cfg, hc); err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
@@ -82,6 +81,20 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 		return nil, fmt.Errorf("connect to %s: %w", server, err)
 	}
 	return c, nil
+}
+
+// pool are the authorities of a kubeconfig.
+func pool(ca []byte) (*x509.CertPool, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, errors.New("the kubeconfig holds no CA certificate")
+	}
+	return roots, nil
+}
+
+// connectionPings find out that the other end of a connection is gone.
+func connectionPings() *http.HTTP2Config {
+	return &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 }
 
 // close ends every connection; the next request makes a new one, with the

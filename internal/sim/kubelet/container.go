@@ -317,8 +317,11 @@ func refuseImage(image, os, build string) (reason, message string) {
 }
 
 func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
+	if w.account == nil {
+		w.account = w.k.podConfig(pod)
+	}
 	return stub.Env{
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
-		Config: w.k.podConfig(pod), NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
+		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}
 }

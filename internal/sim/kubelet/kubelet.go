@@ -79,6 +79,9 @@ type Config struct {
 	PodIPs PodIPs
 	// Runtime holds the containers; nil ends them with the kubelet.
 	Runtime *Runtime
+	// Folders tells of changes in the folder of static pods; nil makes one for this
+	// kubelet alone.
+	Folders *Folders
 	// Health says what is wrong with the machine; nil is nothing. It is asked before
 	// each status and each new pod, and must not block.
 	Health func() Health
@@ -179,14 +182,16 @@ type Kubelet struct {
 	nodeName string
 	log      *slog.Logger
 
-	runtime  *Runtime
-	identity *identity              // client certificate and connection
-	api      atomic.Pointer[client] // nil until the TLS bootstrap is done
-	node     *nodeState
-	pods     *podManager
-	ready    chan struct{}     // closed when the node is registered
-	poke     chan struct{}     // the node's files may have changed
-	refused  map[string]string // why a manifest of a static pod is refused, by its name
+	runtime       *Runtime
+	identity      *identity              // client certificate and connection
+	api           atomic.Pointer[client] // nil until the TLS bootstrap is done
+	folders       *Folders
+	podConnection podConnection
+	node          *nodeState
+	pods          *podManager
+	ready         chan struct{}     // closed when the node is registered
+	poke          chan struct{}     // the node's files may have changed
+	refused       map[string]string // why a manifest of a static pod is refused, by its name
 }
 
 // New reads the kubelet's own configuration from the machine's files. It fails
@@ -263,6 +268,10 @@ func (k *Kubelet) Run(ctx context.Context) error {
 			}
 		})
 	}
+	if k.folders = k.c.Folders; k.folders == nil {
+		k.folders = NewFolders()
+		defer k.folders.Close()
+	}
 	loop(func(ctx context.Context) error { return k.serve(ctx, listener) })
 	loop(k.runStaticPods)
 	loop(func(ctx context.Context) error {
@@ -280,6 +289,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		k.runtime.Close()
 	}
 	k.identity.close()
+	k.podConnection.close()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}

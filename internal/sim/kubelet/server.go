@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -19,12 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/oauth2"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 
 	"casement.dev/casement/internal/pki"
@@ -244,47 +238,4 @@ func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
 	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM}, QPS: -1}, nil
-}
-
-// tokenLife is how long a container's service account token is good, in seconds:
-// what the real kubelet asks for.
-const tokenLife = int64(3607)
-
-// podConfig connects as a pod's service account, by a token that is renewed.
-func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Config, error) {
-	return func(ctx context.Context) (*rest.Config, error) {
-		cluster, _, err := k.identity.kubeconfig(kubeletConf)
-		if err != nil {
-			return nil, err
-		}
-		account := accountToken{ctx, k, pod}
-		if _, err := account.Token(); err != nil {
-			return nil, err
-		}
-		return &rest.Config{
-			Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData}, QPS: -1,
-			WrapTransport: transport.ResettableTokenSourceWrapTransport(transport.NewCachedTokenSource(account)),
-		}, nil
-	}
-}
-
-// accountToken asks for tokens that are bound to a pod. It implements
-// oauth2.TokenSource.
-type accountToken struct {
-	ctx context.Context
-	k   *Kubelet
-	pod *corev1.Pod
-}
-
-// Token returns a new one.
-func (a accountToken) Token() (*oauth2.Token, error) {
-	account := cmp.Or(a.pod.Spec.ServiceAccountName, "default")
-	token, err := a.k.api.Load().core.ServiceAccounts(a.pod.Namespace).CreateToken(a.ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: new(tokenLife),
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: a.pod.Name, UID: a.pod.UID},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("get a token of service account %s/%s: %w", a.pod.Namespace, account, err)
-	}
-	return &oauth2.Token{AccessToken: token.Status.Token, Expiry: token.Status.ExpirationTimestamp.Time}, nil
 }

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifestPeriod is how often the folder of static pods is looked at. The real
-// kubelet also watches it; kubeadm init waits on this.
-const manifestPeriod = 200 * time.Millisecond
+// manifestPeriod is how often the folder of static pods is looked at when nothing tells
+// of a change (fileCheckFrequency of the KubeletConfiguration's defaults).
+const manifestPeriod = 20 * time.Second
 
 // runStaticPods starts a worker for each manifest and ends it with the file.
 func (k *Kubelet) runStaticPods(ctx context.Context) error {
@@ -32,6 +32,7 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 	k.pods.mu.Unlock()
 	seen := map[string]*worker{}
 	for {
+		changed, leave := k.watchManifests()
 		found := k.manifests()
 		for key, pod := range found {
 			if seen[key] != nil {
@@ -51,10 +52,28 @@ func (k *Kubelet) runStaticPods(ctx context.Context) error {
 				delete(seen, key)
 			}
 		}
-		if !k.sleep(ctx, manifestPeriod) {
+		period := k.c.Clock.NewTimer(manifestPeriod)
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-period.C():
+		}
+		period.Stop()
+		leave()
+		if ctx.Err() != nil {
 			return nil
 		}
 	}
+}
+
+// watchManifests returns a channel that hears of the next change of the folder of static
+// pods until leave is called; of none where it cannot be watched.
+func (k *Kubelet) watchManifests() (changed <-chan struct{}, leave func()) {
+	dir, err := k.c.Path(k.settings.StaticPodPath)
+	if err != nil || k.settings.StaticPodPath == "" {
+		return nil, func() {}
+	}
+	return k.folders.watch(dir)
 }
 
 // manifests reads the static pods, by name and content.

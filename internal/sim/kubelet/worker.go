@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // worker brings one pod from what it is to what it should be, a step at a time,
@@ -38,6 +39,7 @@ type worker struct {
 	events     map[string]*corev1.Event
 	ending     *ending // nil until the pod is to go
 	finished   bool
+	account    func(context.Context) (*rest.Config, error) // of all its containers; nil before the first
 }
 
 // sandbox is the pod's network and volumes.

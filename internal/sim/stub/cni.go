@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 )
 
 // write puts a file on the node, and tells the kubelet.
@@ -128,11 +127,10 @@ func (c *Cluster) annotateUntilDone(ctx context.Context, env Env, annotations ma
 }
 
 func annotate(ctx context.Context, env Env, annotations map[string]string) error {
-	core, done, err := env.core(ctx)
+	core, err := env.core(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
@@ -142,27 +140,20 @@ func annotate(ctx context.Context, env Env, annotations map[string]string) error
 	return err
 }
 
-// core connects as the pod. done gives the connection back: with a thousand nodes
-// those that nobody uses would be most of the memory.
-func (e Env) core(ctx context.Context) (core corev1client.CoreV1Interface, done func(), err error) {
+// core connects as the pod.
+func (e Env) core(ctx context.Context) (corev1client.CoreV1Interface, error) {
 	config, err := e.Config(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	transport, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	core, err = corev1client.NewForConfigAndClient(config, transport)
-	return core, transport.CloseIdleConnections, err
-}
-
-func (e Env) node(ctx context.Context) (*corev1.Node, error) {
-	core, done, err := e.core(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	return corev1client.NewForConfig(config)
+}
+
+func (e Env) node(ctx context.Context) (*corev1.Node, error) {
+	core, err := e.core(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return core.Nodes().Get(ctx, e.NodeName, metav1.GetOptions{})
 }
 

@@ -61,11 +61,10 @@ func (c *Cluster) nodeManager(ctx context.Context, env Env) error {
 }
 
 func initialise(ctx context.Context, name string, env Env) error {
-	core, done, err := env.core(ctx)
+	core, err := env.core(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	node, err := core.Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

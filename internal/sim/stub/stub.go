@@ -48,7 +48,8 @@ type Env struct {
 	// Path maps a path of the node (as a hostPath would name it).
 	Path func(guest string) (string, error)
 	// Config connects as the pod's service account, by a token that is renewed;
-	// NodeConfig as the node itself. Both dial through the machine.
+	// NodeConfig as the node itself. Both dial through the machine. All that ask for
+	// Config share its token and its connections.
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -1,0 +1,115 @@
+package kubelet
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Folders tells the kubelets of one process of changes in folders. They share it, because
+// Linux gives a user few watchers of many folders each. Its methods may be called
+// concurrently.
+type Folders struct {
+	watcher *fsnotify.Watcher // nil where the kernel gives none
+	mu      sync.Mutex
+	waiting map[string]map[chan struct{}]bool // by folder
+}
+
+// NewFolders makes one that watches nothing yet. Where the kernel gives no watcher, because
+// the user has as many as there may be (fs.inotify.max_user_instances), it tells of
+// nothing, and kubelets look as rarely as the real one does then.
+func NewFolders() *Folders {
+	f := &Folders{waiting: map[string]map[chan struct{}]bool{}}
+	if w, err := fsnotify.NewWatcher(); err == nil {
+		f.watcher = w
+		go f.run()
+	}
+	return f
+}
+
+// Close ends all watches.
+func (f *Folders) Close() {
+	if f.watcher != nil {
+		_ = f.watcher.Close() // it always succeeds
+	}
+}
+
+func (f *Folders) run() {
+	for {
+		select {
+		case e, ok := <-f.watcher.Events:
+			if !ok {
+				return
+			}
+			f.tell(e.Name)
+			f.tell(filepath.Dir(e.Name))
+		case _, ok := <-f.watcher.Errors:
+			if !ok {
+				return
+			}
+			f.tellAll() // events were lost
+		}
+	}
+}
+
+func (f *Folders) tell(dir string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.waiting[dir] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (f *Folders) tellAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, waiting := range f.waiting {
+		for c := range waiting {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// watch returns a channel that hears of changes in dir until leave is called. Of a folder
+// that does not exist it hears when something changes in the nearest one above it that
+// does, so that the caller watches again.
+func (f *Folders) watch(dir string) (changed <-chan struct{}, leave func()) {
+	if f.watcher == nil {
+		return nil, func() {}
+	}
+	for {
+		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	c := make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.waiting[dir] == nil {
+		if err := f.watcher.Add(dir); err != nil {
+			return nil, func() {} // it has just gone, or there are too many: the caller looks from time to time
+		}
+		f.waiting[dir] = map[chan struct{}]bool{}
+	}
+	f.waiting[dir][c] = true
+	return c, func() { f.leave(dir, c) }
+}
+
+func (f *Folders) leave(dir string, c chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.waiting[dir], c)
+	if len(f.waiting[dir]) == 0 {
+		delete(f.waiting, dir)
+		_ = f.watcher.Remove(dir) // the folder may be gone, and its watch with it
+	}
+}
