@@ -27,6 +27,7 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -111,6 +112,7 @@ func Run(ctx context.Context, opts Options) error {
 	defer lock.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	kubeproc.CollectLess()
 	log := logr.FromSlogHandler(slog.NewTextHandler(opts.Log, nil))
 	// The libraries below log through these globals; there is one plane per process.
 	klog.SetLogger(log.WithName("klog"))
