@@ -1,4 +1,5 @@
 # Every target is one line of shell; what is longer is Go or a script in hack/.
+comma := ,
 KUBE_LDFLAGS := $(shell hack/kube-ldflags.sh)
 # What needs the Kubernetes programs: these tests start an API server.
 NEEDS_KUBE := kubetest|test/plane|internal/kube
@@ -94,6 +95,10 @@ e2e-az: bin/casement ## The az command line against the local Azure; writes what
 
 bench: build bin/kubeconform ## Measure the budgets on this machine
 	go run ./test/bench
+
+.PHONY: bench-scale
+bench-scale: build ## What clusters of several sizes cost: make bench-scale KINDS=deployment,pool SIZES=50,100; writes bin/scale.svg
+	go run ./test/bench -scale $(or $(KINDS),deployment$(comma)pool) -sizes $(or $(SIZES),50$(comma)100$(comma)200$(comma)400$(comma)1000) -svg $(CURDIR)/bin/scale.svg
 
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)

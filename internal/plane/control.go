@@ -193,7 +193,11 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 		return err
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(into); err != nil {
+	err = json.NewDecoder(body).Decode(into)
+	if err != nil && ctx.Err() != nil {
+		return c.noAnswer(path, err) // it began to answer, and then had other things to do
+	}
+	if err != nil {
 		return fmt.Errorf("read the plane's answer to %s: %w", path, err)
 	}
 	return nil

@@ -39,6 +39,10 @@ func main() {
 	documents := flag.Int("documents", 10000, "manifests that casement lint and kubeconform read; 0 leaves it out")
 	paper := flag.Int("paper", 1000, "machines on paper that the commands that only read are measured with; 0 leaves it out")
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
+	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool")
+	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale")
+	rest := flag.Duration("rest", time.Minute, "how long to watch each plane of -scale at rest; 0 leaves it out")
+	svg := flag.String("svg", "", "file for a plot of -scale")
 	flag.Parse()
 	if dir := os.Getenv(azureEnv); dir != "" {
 		if err := serveAzure(dir); err != nil {
@@ -47,10 +51,34 @@ func main() {
 		}
 		return
 	}
+	if *kinds != "" {
+		if err := runScale(*bin, *kinds, *sizes, *svg, *rest); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*bin, *nodes, *machines, *vms, *documents, *paper, *idle); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func runScale(bin, kinds, sizes, svg string, rest time.Duration) error {
+	s, err := parseScale(kinds, sizes, svg, rest)
+	if err != nil {
+		return err
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		return err
+	}
+	home, err := os.MkdirTemp("", "cb")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	fmt.Printf("machine: %d cores, %s, %s, %s\n\n", runtime.NumCPU(), memory(), cpu(), runtime.Version())
+	return s.measure(bin, home)
 }
 
 func run(bin string, nodes, machines, vms, documents, paper int, idle time.Duration) error {

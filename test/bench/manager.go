@@ -172,21 +172,17 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n")}},
 		cluster,
 	} {
-		if err := c.Create(ctx, o); err != nil {
+		if err := create(ctx, c, o); err != nil {
 			return err
 		}
 	}
 	azure := &infrav1.AzureCluster{ObjectMeta: owned(name, "Cluster", cluster)}
 	azure.Spec.Location, azure.Spec.SubscriptionID, azure.Spec.ControlPlaneEnabled = "westeurope", azuresim.DefaultSubscription, true
 	azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "identity"}
-	err := until(ctx, func(ctx context.Context) (bool, error) {
-		err := c.Create(ctx, azure)
-		return err == nil, client.IgnoreAlreadyExists(ignoreInternal(err)) // the webhook server comes up meanwhile
-	})
-	if err != nil {
-		return fmt.Errorf("create AzureCluster: %w", err)
+	if err := create(ctx, c, azure); err != nil {
+		return err
 	}
-	err = until(ctx, func(ctx context.Context) (bool, error) {
+	err := until(ctx, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(azure), azure)
 		return azure.Status.Initialization.Provisioned != nil && *azure.Status.Initialization.Provisioned, err
 	})
@@ -223,6 +219,18 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 		}
 		return ready == machines, err
 	})
+}
+
+// create creates an object, as soon as the webhook server has come up.
+func create(ctx context.Context, c client.Client, o client.Object) error {
+	err := until(ctx, func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, o)
+		return err == nil, ignoreInternal(err)
+	})
+	if err != nil {
+		return fmt.Errorf("create %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
 }
 
 // until asks every second, for ten minutes.

@@ -32,7 +32,7 @@ func (p *plane) onPaper(show func(row), machines int) error {
 	if err := p.all([]string{"up"}); err != nil {
 		return err
 	}
-	if err := p.create(model, 1); err != nil {
+	if err := p.create(model, "windows", 1, "20m"); err != nil {
 		return err
 	}
 	if err := p.paper(context.Background(), show, model, machines); err != nil {

@@ -44,17 +44,17 @@ func (p *plane) all(commands ...[]string) error {
 	return nil
 }
 
-// create applies the windows flavor and waits until all is ready.
-func (p *plane) create(name string, windows int) error {
+// create applies a flavor with a number of Windows nodes and waits until all is ready.
+func (p *plane) create(name, flavor string, windows int, timeout string) error {
 	p.env = []string{fmt.Sprintf("WINDOWS_WORKER_MACHINE_COUNT=%d", windows)}
-	manifest, err := p.casement(nil, "generate", "cluster", name, "--flavor", "windows")
+	manifest, err := p.casement(nil, "generate", "cluster", name, "--flavor", flavor)
 	if err != nil {
 		return err
 	}
 	if _, err := p.casement(manifest, "kubectl", "apply", "-f", "-"); err != nil {
 		return err
 	}
-	_, err = p.casement(nil, "wait", name, "--timeout", "20m")
+	_, err = p.casement(nil, "wait", name, "--timeout", timeout)
 	return err
 }
 
@@ -100,7 +100,7 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	}
 	show(row{what: "casement up, from nothing", unit: "s", measured: time.Since(start).Seconds(), budget: 8})
 	start = time.Now()
-	if err := p.create("small", 2); err != nil {
+	if err := p.create("small", "windows", 2, "20m"); err != nil {
 		return err
 	}
 	show(row{what: "template to Ready: 1 control plane, 1 Linux, 2 Windows", unit: "s", measured: time.Since(start).Seconds(), budget: 20})
@@ -139,7 +139,7 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 // large measures a cluster of many Windows nodes.
 func (p *plane) large(show func(row), nodes int) error {
 	start := time.Now()
-	if err := p.create("large", nodes); err != nil {
+	if err := p.create("large", "windows", nodes, "60m"); err != nil {
 		return err
 	}
 	took := time.Since(start).Seconds()
