@@ -1,0 +1,4 @@
+// Package guests holds simulated Linux guests against the real programs: snippets of shell
+// against dash and bash, and user data against cloud-init. Stored answers of the programs
+// decide in ordinary tests; make e2e-guests asks the programs again. Nothing imports it.
+package guests
