@@ -1,6 +1,6 @@
 // Package ui is the page that shows clusters in a browser: a server on 127.0.0.1 with a
-// token in its address, one stream of events to each page, and the page itself, which
-// go:embed holds. It reads and never changes anything. What the page shows is built by
+// token in its address, one stream of events to each page, and the embedded files of the
+// page itself. It reads and never changes anything. What the page shows is built by
 // internal/ui/model; the server sends what changed of it. It knows nothing of the local
 // plane but what the Local interface has. The command line imports it.
 package ui

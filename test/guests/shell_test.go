@@ -262,7 +262,7 @@ func tree(dir fs.FS, name string, readlink func(string) (string, error)) map[str
 		}
 		switch {
 		case info.IsDir():
-			out[p] = fmt.Sprintf("%s", info.Mode())
+			out[p] = info.Mode().String()
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, _ := fs.ReadLink(dir, p)
 			if readlink != nil {

@@ -20,16 +20,6 @@ const (
 	Good    State = "ok"
 )
 
-var severity = map[State]int{Bad: 0, Waiting: 1, Leaving: 2, Good: 3}
-
-// worst is the state that matters more.
-func worst(a, b State) State {
-	if severity[b] < severity[a] {
-		return b
-	}
-	return a
-}
-
 // patience is how long a machine may take to come up before that is a problem.
 const patience = 10 * time.Minute
 

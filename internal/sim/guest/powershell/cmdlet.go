@@ -36,8 +36,6 @@ type call struct {
 	*run
 	cmd   *cmdlet
 	given map[string]any
-	// words are the arguments beyond all positions.
-	words []any
 	input []any
 	piped bool
 	emit  sink

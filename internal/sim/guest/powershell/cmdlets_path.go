@@ -28,9 +28,7 @@ func pathObject(dir string) *object {
 // path makes a path absolute against the current location.
 func (r *run) path(name string) string {
 	name = strings.TrimPrefix(name, "Microsoft.PowerShell.Core\\FileSystem::")
-	if strings.HasPrefix(name, "FileSystem::") {
-		name = name[len("FileSystem::"):]
-	}
+	name = strings.TrimPrefix(name, "FileSystem::")
 	if name == "~" || strings.HasPrefix(name, `~\`) || strings.HasPrefix(name, "~/") {
 		home, _ := r.env("USERPROFILE")
 		name = home + name[1:]

@@ -152,12 +152,12 @@ func single(items []any) any {
 // value is what a statement is worth: that of an expression as it is, that of a
 // pipeline collected.
 func (r *run) value(s node) (any, error) {
-	switch s.(type) {
+	switch s := s.(type) {
 	case pipeline, command, conditional, loop, foreachLoop, switchStatement, tryStatement, jump, redirected:
 		items, err := r.gather(func(out sink) error { return r.exec(s, out) })
 		return single(items), err
 	case assignment:
-		return r.assign(s.(assignment))
+		return r.assign(s)
 	}
 	return r.raw(s)
 }

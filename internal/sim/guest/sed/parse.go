@@ -43,12 +43,12 @@ type address struct {
 }
 
 type substitution struct {
-	re                      *regexp.Regexp
-	empty                   bool
-	replacement             []piece
-	global, print, evaluate bool
-	number                  int
-	file                    string
+	re            *regexp.Regexp
+	empty         bool
+	replacement   []piece
+	global, print bool
+	number        int
+	file          string
 }
 
 // piece is a text, a group or a change of case.

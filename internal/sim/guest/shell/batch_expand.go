@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,7 +46,7 @@ func (b *batch) percent(line string) (string, error) {
 		out.WriteString(v)
 		i += end + 1
 		if out.Len() > maxScript/8 {
-			return "", errors.New("The input line is too long.") //nolint:staticcheck // cmd.exe's words
+			return "", saying("The input line is too long.")
 		}
 	}
 	return out.String(), nil
@@ -260,7 +259,7 @@ func (b *batch) late(s string) (string, error) {
 		out.WriteString(v)
 		i += end + 1
 		if out.Len() > maxScript/8 {
-			return "", errors.New("The input line is too long.") //nolint:staticcheck // cmd.exe's words
+			return "", saying("The input line is too long.")
 		}
 	}
 	return out.String(), nil

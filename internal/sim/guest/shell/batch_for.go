@@ -3,7 +3,6 @@ package shell
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -66,7 +65,7 @@ func (b *batch) count(set string, each func(string) bool) error {
 		if i < len(words) {
 			v, err := strconv.ParseInt(words[i], 0, 32)
 			if err != nil {
-				return fmt.Errorf("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+				return saying("The syntax of the command is incorrect.")
 			}
 			n[i] = v
 		}
@@ -153,7 +152,7 @@ func parseFileOptions(text string) (fileOptions, error) {
 		case strings.HasPrefix(low, "skip="):
 			n, err := strconv.ParseInt(word[len("skip="):], 0, 32)
 			if err != nil {
-				return o, fmt.Errorf("%s was unexpected at this time.", word) //nolint:staticcheck // cmd.exe's words
+				return o, saying(word + " was unexpected at this time.")
 			}
 			o.skip = int(n)
 		case strings.HasPrefix(low, "delims="):
@@ -171,7 +170,7 @@ func parseFileOptions(text string) (fileOptions, error) {
 				return o, err
 			}
 		default:
-			return o, fmt.Errorf("%s was unexpected at this time.", word) //nolint:staticcheck // cmd.exe's words
+			return o, saying(word + " was unexpected at this time.")
 		}
 		text = rest
 	}
@@ -191,7 +190,7 @@ func (o *fileOptions) readTokens(text string) error {
 			m, err = strconv.Atoi(to)
 		}
 		if err != nil || n < 1 || m > 31 || m < n {
-			return fmt.Errorf("%s was unexpected at this time.", part) //nolint:staticcheck // cmd.exe's words
+			return saying(part + " was unexpected at this time.")
 		}
 		for i := n; i <= m; i++ {
 			o.tokens = append(o.tokens, i)

@@ -36,7 +36,6 @@ type (
 	forCommand struct {
 		mode     string // l, f, d, r or nothing
 		options  string
-		root     string
 		variable byte
 		set      string
 		body     cmdNode
@@ -89,7 +88,7 @@ func (p *cmdParser) unexpected() error {
 			p.open = true
 			return errOpen
 		}
-		return errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+		return saying("The syntax of the command is incorrect.")
 	}
 	rest := p.text[p.pos:]
 	word := rest[:1]
@@ -98,7 +97,7 @@ func (p *cmdParser) unexpected() error {
 			word = s
 		}
 	}
-	return fmt.Errorf("%s was unexpected at this time.", word) //nolint:staticcheck // cmd.exe's words
+	return saying(word + " was unexpected at this time.")
 }
 
 // line reads a whole logical line.

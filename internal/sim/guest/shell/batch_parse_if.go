@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"errors"
 	"strings"
 )
 
@@ -39,7 +38,7 @@ func (p *cmdParser) ifCommand() (cmdNode, error) {
 		}
 		break
 	}
-	syntax := errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+	syntax := saying("The syntax of the command is incorrect.")
 	switch word := strings.ToLower(p.word()); word {
 	case "exist", "errorlevel", "defined", "cmdextversion":
 		p.pos += len(word)
@@ -104,7 +103,7 @@ func (p *cmdParser) rest(body cmdNode) (cmdNode, error) {
 
 func (p *cmdParser) forCommand() (cmdNode, error) {
 	n := forCommand{}
-	syntax := errors.New("The syntax of the command is incorrect.") //nolint:staticcheck // cmd.exe's words
+	syntax := saying("The syntax of the command is incorrect.")
 	p.blanks(false)
 	if p.peek() == '/' && p.pos+1 < len(p.text) {
 		n.mode = strings.ToLower(p.text[p.pos+1 : p.pos+2])

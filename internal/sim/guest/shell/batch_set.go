@@ -144,7 +144,7 @@ func (m *sum) all() (int32, error) {
 		}
 		if !m.take(",") {
 			if m.blanks(); m.pos < len(m.text) {
-				return 0, fmt.Errorf("Missing operator.") //nolint:staticcheck // cmd.exe's words
+				return 0, saying("Missing operator.")
 			}
 			return n, nil
 		}
@@ -231,7 +231,7 @@ func (m *sum) level(i int) (int32, error) {
 func (m *sum) unary() (int32, error) {
 	m.blanks()
 	if m.pos >= len(m.text) {
-		return 0, fmt.Errorf("Missing operand.") //nolint:staticcheck // cmd.exe's words
+		return 0, saying("Missing operand.")
 	}
 	if m.depth++; m.depth > 400 {
 		return 0, fmt.Errorf("the expression is too deep (a bound of the simulation)")
@@ -254,7 +254,7 @@ func (m *sum) unary() (int32, error) {
 		m.pos++
 		n, err := m.level(0)
 		if err == nil && !m.take(")") {
-			err = fmt.Errorf("Unbalanced parenthesis.") //nolint:staticcheck // cmd.exe's words
+			err = saying("Unbalanced parenthesis.")
 		}
 		return n, err
 	}
@@ -267,7 +267,7 @@ func (m *sum) unary() (int32, error) {
 	}
 	n, err := strconv.ParseInt(m.text[from:m.pos], 0, 64)
 	if err != nil || n > 1<<31-1 {
-		return 0, fmt.Errorf("Invalid number.  Numeric constants are either decimal (17),\r\nhexadecimal (0x11), or octal (021).") //nolint:staticcheck // cmd.exe's words
+		return 0, saying("Invalid number.  Numeric constants are either decimal (17),\r\nhexadecimal (0x11), or octal (021).")
 	}
 	return int32(n), nil
 }
@@ -282,7 +282,7 @@ func calculate(operator string, a, b int32) (int32, error) {
 		return a * b, nil
 	case "/", "%":
 		if b == 0 {
-			return 0, fmt.Errorf("Divide by zero error.") //nolint:staticcheck // cmd.exe's words
+			return 0, saying("Divide by zero error.")
 		}
 		if operator == "/" {
 			return int32(int64(a) / int64(b)), nil

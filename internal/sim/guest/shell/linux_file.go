@@ -3,7 +3,6 @@ package shell
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -142,7 +141,7 @@ func (p *Process) read(name string) ([]byte, error) {
 // deviceSize is what a device without an end gives.
 const deviceSize = 1 << 20
 
-var errIsDirectory = fmt.Errorf("Is a directory") //nolint:staticcheck // the words of Linux
+const errIsDirectory = saying("Is a directory")
 
 func mkdir(_ context.Context, p *Process, o options) int {
 	if len(o.operands) == 0 {

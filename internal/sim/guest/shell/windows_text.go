@@ -64,7 +64,7 @@ func findstr(_ context.Context, p *Process) int {
 
 // finder is what findstr and find are asked for.
 type finder struct {
-	fold, invert, regular, literal, whole, begins, ends, number, names, below, count bool
+	fold, invert, regular, literal, whole, begins, ends, number, names, count bool
 }
 
 func (f *finder) flag(c rune) bool {
