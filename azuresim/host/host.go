@@ -95,6 +95,17 @@ type Image struct {
 	// or the exact version of "latest": an ID, or publisher:offer:sku:version. It
 	// is empty where ID itself is all that is known.
 	Source string
+	// Holds is what an Imager answered of the machine that the image was captured
+	// from; empty for all others.
+	Holds string
+}
+
+// Imager is what a Host implements whose guests' disks become images.
+type Imager interface {
+	// Capture describes the disk of a VM that is off, at the time that it is
+	// generalized. It comes back as Image.Holds of each VM that is made from an image
+	// of it. It must be quick.
+	Capture(id string) (string, error)
 }
 
 // NIC is one network interface, the primary one first.

@@ -16,10 +16,10 @@ import (
 func newImages(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "images",
-		Short:   "Say which images there are, and which one a Kubernetes version means",
-		Example: "  casement images list\n  casement images show v1.34.1 --release 2025",
+		Short:   "Say which images there are, and build one's own",
+		Example: "  casement images list\n  casement images show v1.34.1 --release 2025\n  casement images build windows-2022.yaml --pins windows-2022.sha256",
 	}
-	c.AddCommand(newImagesList(a), newImagesShow(a))
+	c.AddCommand(newImagesList(a), newImagesShow(a), newImagesBuild(a), newImagesPins(a), newImagesDiff(a), newImagesPrune(a))
 	return c
 }
 

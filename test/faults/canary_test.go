@@ -88,7 +88,7 @@ var invocations = [][]string{
 	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--kubeconfig", "DIR/kubeconfig", "--timeout", "1s"},
 	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
 	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"}, {"azure", "record", "--help"},
-	{"images", "list"}, {"images", "show", "v1.36.3"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
+	{"images", "list"}, {"images", "show", "v1.36.3"}, {"images", "build", "DIR/none.yaml"}, {"images", "pins", "DIR/none.yaml"}, {"images", "diff", "/a", "/b"}, {"images", "prune", "--list"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
 	{"support", "demo", "--file", "DIR/support.tgz"}, {"ui", "--save", "DIR/ui.html"},
 	{"azure", "serve", "--help"}, {"azure", "reset", "--yes"}, {"down"},
 }

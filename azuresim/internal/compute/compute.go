@@ -22,6 +22,7 @@ import (
 const (
 	typeVM  = "Microsoft.Compute/virtualMachines"
 	typeExt = "Microsoft.Compute/virtualMachines/extensions"
+	typeRun = "Microsoft.Compute/virtualMachines/runCommands"
 
 	foreignNIC      = "Microsoft.Network/networkInterfaces"
 	foreignSubnet   = "Microsoft.Network/virtualNetworks/subnets"
@@ -99,6 +100,7 @@ func machineTypes() []engine.Type {
 				{Name: "vmsizes", Method: http.MethodGet, Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }},
 			}},
 		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Delete: goneDelete(), Prepare: prepareExtension},
+		{Name: typeRun, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: managedRunPut(), Update: managedRunPut(), Delete: goneDelete(), Prepare: prepareManagedRun, View: viewManagedRun},
 		availabilitySetType(),
 		proximityGroupType(),
 	}

@@ -139,26 +139,37 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		return invalid("storageProfile.source", "Required parameter 'storageProfile.source' is missing (null).")
 	}
-	source, e := captured(t, d, id)
-	d.Hidden["source"] = source
-	return e
+	return capture(t, d, id)
 }
 
-// captured is what an image holds that is made from a resource: the published
-// image that the resource goes back to, "" if it is not known.
-func captured(t *engine.Tx, d *engine.Doc, id string) (string, *engine.Error) {
+// capture notes on an image what it holds that is made from a resource: the published
+// image that the resource goes back to, "" if it is not known, and what a host
+// recorded of a generalized machine.
+func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 	from := t.Find(id)
-	switch {
-	case from == nil:
-		return "", engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
-	case from.Type == typeVM && !value.Bool(from.Hidden, "generalized"):
-		return "", engine.Conflict("OperationNotAllowed", "The source virtual machine '%s' has to be generalized before an image is made of it.", from.Parsed.Name())
-	case from.Type == typeVM:
-		return value.OrDefault(value.Str(from.Hidden, "source"), reference(imageOf(value.Sub(from.Body, "properties", "storageProfile", "imageReference")))), nil
-	case from.Type == typeGalleryVersion:
-		return value.OrDefault(value.Str(from.Hidden, "source"), from.ID), nil
+	if from == nil {
+		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
 	}
-	return value.Str(from.Hidden, "source"), nil
+	if from.Type == typeVM && !value.Bool(from.Hidden, "generalized") {
+		return engine.Conflict("OperationNotAllowed", "The source virtual machine '%s' has to be generalized before an image is made of it.", from.Parsed.Name())
+	}
+	source := value.Str(from.Hidden, "source")
+	switch from.Type {
+	case typeVM:
+		source = value.OrDefault(source, reference(imageOf(value.Sub(from.Body, "properties", "storageProfile", "imageReference"))))
+	case typeGalleryVersion:
+		source = value.OrDefault(source, from.ID)
+	}
+	bootsFrom(d, from, source)
+	return nil
+}
+
+// bootsFrom notes on a machine, or on an image, what it gets from an image.
+func bootsFrom(d, image *engine.Doc, source string) {
+	d.Hidden["source"] = source
+	if holds := value.Str(image.Hidden, "holds"); holds != "" {
+		d.Hidden["holds"] = holds
+	}
 }
 
 // reference is an image in one line.
@@ -205,11 +216,9 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	case vm == "" && disk == "":
 		return nil
 	}
-	source, e := captured(t, d, value.OrDefault(vm, disk))
-	if e != nil {
+	if e := capture(t, d, value.OrDefault(vm, disk)); e != nil {
 		return e
 	}
-	d.Hidden["source"] = source
 	if from := t.Find(vm); from != nil {
 		if from.Location() != d.Location() {
 			return engine.BadRequest("InvalidParameter", "The image %s and its source virtual machine are not in the same location.", d.Parsed.Name())
@@ -234,6 +243,13 @@ func completeImage(storage value.Object) {
 // generalize marks a VM that is off as the source of images. It never starts
 // again.
 func generalize(c *engine.Request, id engine.ID) *engine.Error {
+	var holds string
+	if imager, ok := hostOf(c.Server).(host.Imager); ok && isOff(c.Server, id) {
+		var err error
+		if holds, err = imager.Capture(id.String()); err != nil {
+			return engine.Conflict("OperationNotAllowed", "The virtual machine '%s' cannot be generalized: %s", id.Name(), err)
+		}
+	}
 	err := c.Server.Update(func(t *engine.Tx) error {
 		d := t.Edit(id.Key())
 		switch {
@@ -243,6 +259,9 @@ func generalize(c *engine.Request, id engine.ID) *engine.Error {
 			return engine.Conflict("OperationNotAllowed", "The virtual machine '%s' has to be stopped before it is generalized.", d.Parsed.Name())
 		}
 		d.Hidden["generalized"] = true
+		if holds != "" {
+			d.Hidden["holds"] = holds
+		}
 		t.Put(d)
 		return nil
 	})
@@ -251,4 +270,13 @@ func generalize(c *engine.Request, id engine.ID) *engine.Error {
 	}
 	c.Reply(http.StatusOK, nil)
 	return nil
+}
+
+// isOff says whether a VM is there and off.
+func isOff(s *engine.Server, id engine.ID) (off bool) {
+	s.Read(func(t *engine.Tx) {
+		d := t.Find(id.Key())
+		off = d != nil && powerOf(d) != "running"
+	})
+	return off
 }

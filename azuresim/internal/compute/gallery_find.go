@@ -51,7 +51,7 @@ func findManaged(t *engine.Tx, d *engine.Doc, r engine.ID, ref value.Object) *en
 		return e
 	}
 	ref["id"] = image.ID
-	d.Hidden["source"] = value.Str(image.Hidden, "source")
+	bootsFrom(d, image, value.Str(image.Hidden, "source"))
 	return nil
 }
 
@@ -78,7 +78,7 @@ func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, re
 		return e
 	}
 	ref["exactVersion"] = v.Parsed.Name()
-	d.Hidden["source"] = value.OrDefault(value.Str(v.Hidden, "source"), v.ID)
+	bootsFrom(d, v, value.OrDefault(value.Str(v.Hidden, "source"), v.ID))
 	return nil
 }
 

@@ -18,7 +18,7 @@ func machineOf(t *engine.Tx, d *engine.Doc) host.VM {
 		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, OS: "Linux", AdminUsername: value.Str(p, "osProfile", "adminUsername"),
 		Image: imageOf(value.Sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
 	}
-	vm.Image.Source = value.Str(d.Hidden, "source")
+	vm.Image.Source, vm.Image.Holds = value.Str(d.Hidden, "source"), value.Str(d.Hidden, "holds")
 	if isWindows(d.Body) {
 		vm.OS = "Windows"
 	}

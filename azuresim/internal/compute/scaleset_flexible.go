@@ -32,7 +32,7 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	if e := checkImage(t, probe); e != nil {
 		return nil, e
 	}
-	d.Hidden["source"] = value.Str(probe.Hidden, "source")
+	bootsFrom(d, probe, value.Str(probe.Hidden, "source"))
 	profile, p := profileOf(set), value.Props(d.Body)
 	for _, field := range []string{"diagnosticsProfile", "securityProfile", "licenseType", "priority", "evictionPolicy", "billingProfile"} {
 		if v := profile[field]; v != nil {

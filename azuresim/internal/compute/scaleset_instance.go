@@ -62,7 +62,7 @@ func applyModel(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 		return e
 	}
 	makeInstanceDisks(t, set, d, value.Sub(probe.Body, "properties", "storageProfile"))
-	d.Hidden["source"] = value.Str(probe.Hidden, "source")
+	bootsFrom(d, probe, value.Str(probe.Hidden, "source"))
 	d.Hidden["model"], d.Hidden["data"] = set.Hidden["model"], dataKey(set)
 	d.Hidden["priority"] = value.OrDefault(value.Str(profile, "priority"), "Regular")
 	d.Hidden["evictionPolicy"] = value.Str(profile, "evictionPolicy")

@@ -1,0 +1,121 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"casement.dev/casement/azuresim/internal/engine"
+	"casement.dev/casement/azuresim/internal/value"
+)
+
+// A managed Run Command is a script as a resource of its own. Its write ends when the script
+// has, and succeeds whatever the script's exit code is, which the instance view has.
+// Source: https://learn.microsoft.com/azure/virtual-machines/windows/run-command-managed.
+
+// maxRunSeconds is the longest that a script may take by default: 90 minutes.
+const maxRunSeconds = 90 * 60
+
+// maxRunOutput is what Azure keeps of each stream, in bytes, the last ones.
+const maxRunOutput = 4096
+
+// prepareManagedRun files a script.
+func prepareManagedRun(t *engine.Tx, d, old *engine.Doc) *engine.Error {
+	p := value.Props(d.Body)
+	if old != nil && value.Sub(p, "source") == nil {
+		p["source"] = value.Clone(value.Sub(old.Body, "properties")["source"])
+	}
+	for _, unsupported := range []string{"parameters", "protectedParameters", "runAsUser", "outputBlobUri", "errorBlobUri"} {
+		switch v := p[unsupported].(type) {
+		case nil:
+		case []any:
+			if len(v) > 0 {
+				return engine.ErrUnsupported(unsupported + " of a managed Run Command")
+			}
+		default:
+			if v != "" {
+				return engine.ErrUnsupported(unsupported + " of a managed Run Command")
+			}
+		}
+	}
+	if value.Str(p, "source", "script") == "" {
+		if value.Str(p, "source", "scriptUri") != "" || value.Str(p, "source", "commandId") != "" {
+			return engine.ErrUnsupported("managed Run Commands of a scriptUri or a commandId")
+		}
+		return invalid("source.script", "Required parameter 'source.script' is missing (null).")
+	}
+	value.SetDefault(p, "asyncExecution", false)
+	value.SetDefault(p, "timeoutInSeconds", float64(maxRunSeconds))
+	value.SetDefault(p, "treatFailureAsDeploymentFailure", false)
+	if value.Bool(p, "asyncExecution") {
+		return engine.ErrUnsupported("managed Run Commands with asyncExecution")
+	}
+	parent, _ := d.Parsed.Parent()
+	if vm := t.Find(parent.Key()); vm != nil && powerOf(vm) != "running" {
+		return engine.Conflict("OperationNotAllowed", "The operation requires the VM to be running (or set to run).")
+	}
+	d.Hidden["run"] = value.Object{"executionState": "Running", "startTime": t.Now.Format(engine.TimeForm)}
+	return nil
+}
+
+// managedRunPut is the write that runs the script.
+func managedRunPut() engine.Work {
+	return engine.Work{Name: "run.put", Run: runManaged, Finish: finishManagedRun}
+}
+
+// runManaged runs the script; its result is the instance view.
+func runManaged(ctx context.Context, s *engine.Server, op *engine.Operation) (any, *engine.Error) {
+	if hostOf(s) == nil {
+		return nil, engine.ErrUnsupported("Run Command without guests")
+	}
+	vm, script, seconds, strict := "", "", maxRunSeconds, false
+	s.Read(func(t *engine.Tx) {
+		if d := t.Find(op.Target); d != nil {
+			parent, _ := d.Parsed.Parent()
+			p := value.Props(d.Body)
+			vm, script, strict = parent.String(), value.Str(p, "source", "script"), value.Bool(p, "treatFailureAsDeploymentFailure")
+			seconds, _ = value.Int(p, "timeoutInSeconds")
+		}
+	})
+	limited, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second)
+	defer cancel()
+	code, out, errOut, err := hostOf(s).Run(limited, vm, script)
+	if ctx.Err() != nil {
+		return nil, engine.Refuse(503, "ServerTimeout", "The local Azure is stopping.")
+	}
+	view := value.Object{"executionState": "Succeeded", "exitCode": float64(code), "output": tail(out), "error": tail(errOut), "executionMessage": "RunCommand script execution completed", "statuses": []any{}}
+	switch {
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
+		view["executionState"], view["executionMessage"] = "TimedOut", "RunCommand script execution timed out"
+	case err != nil:
+		view["executionState"], view["executionMessage"], view["exitCode"] = "Failed", err.Error(), float64(-1)
+	case code != 0:
+		view["executionState"] = "Failed"
+	}
+	if strict && view["executionState"] != "Succeeded" {
+		return view, engine.Conflict("VMExtensionProvisioningError", "The Run Command failed with the exit code %d and treatFailureAsDeploymentFailure is set.", code)
+	}
+	return view, nil
+}
+
+func tail(s string) string { return s[max(0, len(s)-maxRunOutput):] }
+
+func finishManagedRun(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
+	d := t.Edit(op.Target)
+	if d == nil {
+		return
+	}
+	if view, ok := result.(value.Object); ok {
+		view["startTime"], view["endTime"] = value.Str(d.Hidden, "run", "startTime"), t.Now.Format(engine.TimeForm)
+		d.Hidden["run"] = view
+	}
+	d.Settle(err)
+	t.Put(d)
+}
+
+// viewManagedRun adds how the script ended, where it is asked for.
+func viewManagedRun(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) {
+	if value.Lower(expand) == "instanceview" {
+		value.Props(body)["instanceView"] = value.Clone(d.Hidden["run"])
+	}
+}

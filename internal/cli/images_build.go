@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/internal/image"
+)
+
+func newImagesBuild(a *app) *cobra.Command {
+	var t account
+	var pins string
+	var show, keep bool
+	c := &cobra.Command{
+		Use:   "build FILE",
+		Short: "Build a node image from a file, into a Compute Gallery",
+		Long: `Build the image that an ImageBuild describes: boot a virtual machine of a marketplace
+image, install on it by Run Command, generalize and capture it, boot a machine of the new
+version to check that, and publish the version. Only Azure Resource Manager is asked; no
+port of the machine is open.
+
+The same command resumes a build that was ended. A build that fails deletes what it has
+made; --keep leaves it to look at. Each download has a SHA-256, in the file or in the list
+of --pins, which 'casement images pins' writes.
+
+` + accountHelp,
+		Example: `  casement images pins windows-2022.yaml > windows-2022.sha256
+  casement images build windows-2022.yaml --pins windows-2022.sha256
+  casement images build windows-2022.yaml --print`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := readBuild(args[0], pins)
+			if err != nil {
+				return usageError{err}
+			}
+			if show {
+				return a.printBuild(b)
+			}
+			from, err := a.open(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Out, "building %s in %s\n", b.Metadata.Name, from.name)
+			result, err := image.Run(cmd.Context(), image.Config{Client: from.client, Build: b, Out: a.Out, Keep: keep})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, result.VersionID)
+			return nil
+		},
+	}
+	t.addFlags(c)
+	f := c.Flags()
+	f.StringVar(&pins, "pins", "", `list of checksums, a line "SHA256  URL" for each download`)
+	f.BoolVar(&show, "print", false, "print the steps and the scripts, and ask and change nothing")
+	f.BoolVar(&keep, "keep", false, "keep what a build that fails has made, which costs money")
+	return c
+}
+
+// readBuild reads a build and its list of checksums.
+func readBuild(file, pins string) (*image.ImageBuild, error) {
+	b, err := image.Read(file)
+	if err != nil || pins == "" {
+		return b, err
+	}
+	list, err := os.Open(pins)
+	if err != nil {
+		return nil, err
+	}
+	defer list.Close()
+	if err := b.Pin(list); err != nil {
+		return nil, fmt.Errorf("%s: %w", pins, err)
+	}
+	return b, nil
+}
+
+// printBuild prints what a build would do.
+func (a *app) printBuild(b *image.ImageBuild) error {
+	scripts, err := b.Scripts()
+	if err != nil {
+		return err
+	}
+	for i, s := range image.Steps() {
+		fmt.Fprintf(a.Out, "# step %d, %s: %s\n", i+1, s.Name, s.Does)
+	}
+	fmt.Fprintf(a.Out, "\n# shared by all scripts but one's own\n%s\n", image.Library())
+	for _, s := range scripts {
+		fmt.Fprintf(a.Out, "# script %s: %s\n%s\n", s.Name, s.Does, strings.TrimSpace(s.Script)+"\n")
+	}
+	return nil
+}
+
+func newImagesPins(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pins FILE",
+		Short: "List the downloads of an image build with their published checksums",
+		Long: `Read, for each download of an ImageBuild, the checksum that its publisher has beside it
+(URL.sha256 or URL.sha256sum), and write the list that 'casement images build --pins' takes.
+A download without a published checksum is a comment: pin it by hand. Keep the list with
+the file; a build itself takes no checksum from the network.`,
+		Example: "  casement images pins windows-2022.yaml > windows-2022.sha256",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := image.Read(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			client := &http.Client{Timeout: time.Minute}
+			for _, url := range b.Downloads() {
+				sum, err := publishedSum(cmd.Context(), client, url)
+				if err != nil {
+					fmt.Fprintf(a.Out, "# no published checksum of %s: %v\n", url, err)
+					continue
+				}
+				fmt.Fprintf(a.Out, "%s  %s\n", sum, url)
+			}
+			return nil
+		},
+	}
+}
+
+// publishedSum reads the checksum beside a download.
+func publishedSum(ctx context.Context, client *http.Client, url string) (string, error) {
+	var last error
+	for _, suffix := range []string{".sha256", ".sha256sum"} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+suffix, nil)
+		if err != nil {
+			return "", err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		text, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+		resp.Body.Close()
+		fields := strings.Fields(string(text))
+		switch {
+		case err != nil:
+			return "", err
+		case resp.StatusCode == http.StatusOK && len(fields) > 0 && len(fields[0]) == 64:
+			return strings.ToLower(fields[0]), nil
+		}
+		last = fmt.Errorf("%s is %s", url+suffix, resp.Status)
+	}
+	return "", last
+}
+
+func newImagesDiff(a *app) *cobra.Command {
+	var t account
+	var output string
+	c := &cobra.Command{
+		Use:   "diff VERSION_ID VERSION_ID",
+		Short: "Show what two image versions hold that differs",
+		Long: `Compare what two versions hold that 'casement images build' has made: the versions of the
+programs that were found on a machine of each, which are tags of the version.
+
+` + accountHelp,
+		Example: `  casement images diff /subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.0.0 \
+    /subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.1.0`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, err := a.open(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			var held [2]map[string]string
+			for i, id := range args {
+				if held[i], err = image.Holds(cmd.Context(), from.client, id); err != nil {
+					return err
+				}
+			}
+			rows := heldDiff(held[0], held[1])
+			return a.print(output, rows, func(w *tabwriter.Writer) {
+				for _, r := range rows {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", r.Program, r.A, r.B)
+				}
+				if len(rows) == 0 {
+					fmt.Fprintln(w, "Both hold the same.")
+				}
+			})
+		},
+	}
+	t.addFlags(c)
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	return c
+}
+
+// heldRow is a program that two image versions have in different versions; "" is none.
+type heldRow struct {
+	Program string `json:"program"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+}
+
+func heldDiff(a, b map[string]string) []heldRow {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	rows := []heldRow{}
+	for _, program := range slices.Sorted(maps.Keys(all)) {
+		if a[program] != b[program] {
+			rows = append(rows, heldRow{program, a[program], b[program]})
+		}
+	}
+	return rows
+}
+
+func newImagesPrune(a *app) *cobra.Command {
+	var t account
+	var list, all bool
+	c := &cobra.Command{
+		Use:   "prune NAME...",
+		Short: "Delete what image builds have left in Azure",
+		Long: `Delete the resource groups of image builds, and the versions that they have not published:
+those of the names, or with --all those of all builds of the subscription, also of builds
+under way elsewhere. --list names them and deletes nothing.
+
+` + accountHelp,
+		Example: "  casement images prune --list\n  casement images prune windows-2022",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !list && all == (len(args) > 0) {
+				return usagef("name the builds to delete, or give --all; --list shows them")
+			}
+			from, err := a.open(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			left, err := image.Leftovers(cmd.Context(), from.client)
+			if err != nil {
+				return err
+			}
+			if len(left) == 0 {
+				fmt.Fprintln(a.Out, "No image build has left anything.")
+				return nil
+			}
+			if !list {
+				return image.Prune(cmd.Context(), from.client, a.Out, args...)
+			}
+			for _, l := range left {
+				fmt.Fprintf(a.Out, "%s: resource group %s, last step %s\n", l.Name, l.Group, orNone(l.Step))
+			}
+			return nil
+		},
+	}
+	t.addFlags(c)
+	c.Flags().BoolVar(&all, "all", false, "delete what all builds of the subscription have left, also those under way")
+	c.Flags().BoolVar(&list, "list", false, "list the builds and delete nothing")
+	return c
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package image
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"casement.dev/casement/internal/windows"
+)
+
+// release is a Windows release that images are built of.
+type release struct{ windows.Release }
+
+// releaseNamed finds a release by its year.
+func releaseNamed(name string) (release, bool) {
+	r, ok := windows.ReleaseByName(name)
+	return release{r}, ok && r.Node && r.SKU != ""
+}
+
+func releaseNames() []string {
+	var out []string
+	for _, r := range windows.Releases() {
+		if r.SKU != "" {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+// download is a component with how it is installed.
+type download struct {
+	Component
+	// as is how the file is installed: file, tar or msi.
+	as string
+}
+
+// Where programs are on the machine.
+const (
+	kubeDir       = `C:\k`
+	containerdDir = `C:\Program Files\containerd`
+	cniDir        = `C:\opt\cni\bin`
+)
+
+// standard are the downloads of every image, without checksums.
+// Sources: https://dl.k8s.io, the release pages of containerd, containernetworking/plugins and
+// cloudbase-init.
+func (s Spec) standard() []download {
+	bin := "https://dl.k8s.io/" + s.KubernetesVersion + "/bin/windows/amd64/"
+	out := []download{
+		{Component{Name: "containerd", Path: containerdDir, URL: fmt.Sprintf("https://github.com/containerd/containerd/releases/download/v%[1]s/containerd-%[1]s-windows-amd64.tar.gz", s.ContainerdVersion)}, "tar"},
+		{Component{Name: "cni-plugins", Path: cniDir, URL: fmt.Sprintf("https://github.com/containernetworking/plugins/releases/download/v%[1]s/cni-plugins-windows-amd64-v%[1]s.tgz", s.CNIPluginsVersion)}, "tar"},
+	}
+	for _, name := range []string{"kubelet", "kubeadm", "kubectl", "kube-log-runner"} {
+		out = append(out, download{Component{Name: name, Path: kubeDir + `\` + name + ".exe", URL: bin + name + ".exe"}, "file"})
+	}
+	cloudbase := s.CloudbaseInitVersion
+	return append(out, download{Component{Name: "cloudbase-init", URL: fmt.Sprintf("https://github.com/cloudbase/cloudbase-init/releases/download/%s/CloudbaseInitSetup_%s_x64.msi", cloudbase, strings.ReplaceAll(cloudbase, ".", "_"))}, "msi"})
+}
+
+// downloads are all downloads of a build, with those of the file in the place of the
+// standard ones, and by the mirror's addresses.
+func (s Spec) downloads() []download {
+	out := s.standard()
+	for _, c := range s.Components {
+		at := slices.IndexFunc(out, func(d download) bool { return d.Name == c.Name })
+		if at < 0 {
+			if c.Name == "nssm" {
+				c.Path = kubeDir + `\nssm.exe`
+			}
+			out = append(out, download{c, "file"})
+			continue
+		}
+		c.Path = out[at].Path
+		if c.URL == "" {
+			c.URL = out[at].URL
+		}
+		out[at].Component = c
+	}
+	for i := range out {
+		out[i].URL = mirrored(s.Mirror, out[i].URL)
+	}
+	return out
+}
+
+// mirrored is the address of a download at a mirror.
+func mirrored(mirror, address string) string {
+	u, err := url.Parse(address)
+	if mirror == "" || err != nil {
+		return address
+	}
+	return strings.TrimSuffix(mirror, "/") + "/" + u.Host + u.Path
+}
+
+// Downloads are the addresses that a build downloads, in order.
+func (b *ImageBuild) Downloads() []string {
+	var out []string
+	for _, d := range b.Spec.withDefaults().downloads() {
+		out = append(out, d.URL)
+	}
+	return out
+}
+
+// Pin takes checksums from a list, a line "SHA256  URL" for each download. What the file
+// pins itself stays.
+func (b *ImageBuild) Pin(list io.Reader) error {
+	pins := map[string]string{}
+	lines := bufio.NewScanner(list)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 || !sumForm.MatchString(fields[0]) {
+			return fmt.Errorf("the list of checksums has a line that is not \"SHA256  URL\": %q", lines.Text())
+		}
+		pins[fields[1]] = fields[0]
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	for _, d := range b.Spec.withDefaults().downloads() {
+		sum, ok := pins[d.URL]
+		if !ok || d.SHA256 != "" {
+			continue
+		}
+		at := slices.IndexFunc(b.Spec.Components, func(c Component) bool { return c.Name == d.Name })
+		if at < 0 {
+			b.Spec.Components = append(b.Spec.Components, Component{Name: d.Name, SHA256: sum})
+			continue
+		}
+		b.Spec.Components[at].SHA256 = sum
+	}
+	return nil
+}

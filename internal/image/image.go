@@ -1,0 +1,238 @@
+// Package image builds node images: from a marketplace Windows Server to a version in a
+// Compute Gallery, as a list of steps over Azure Resource Manager alone. A build keeps the last
+// step that is done as a tag of its resource group, so that another process can resume it, and all
+// that it makes beside the version is in that group.
+//
+// It refuses to log in to machines, to know which Azure it speaks to, and to print secrets.
+// The command line imports it.
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// Config is a build and who runs it.
+type Config struct {
+	Client *arm.Client
+	Build  *ImageBuild
+	// Out gets a line for each step.
+	Out io.Writer
+	// Sleep waits between two polls; nil waits in real time.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Now is the time that end-of-life dates are compared with; nil is now.
+	Now func() time.Time
+	// Keep leaves the build's resource group after a failure, to look at.
+	Keep bool
+}
+
+// Step is one part of a build. What it does twice has the effect of once.
+type Step struct {
+	Name string
+	// Does says in a few words what the step does.
+	Does string
+	run  func(*builder, context.Context) error
+}
+
+// Steps are the parts of every build, in order.
+func Steps() []Step {
+	return []Step{
+		{"resolve", "find the source image, the gallery and a SHA-256 of each download", (*builder).resolve},
+		{"provision", "make a resource group with a network and a virtual machine", (*builder).provision},
+		{"customise", "run the scripts by Run Command, restarting the machine where one asks for it", (*builder).customise},
+		{"verify", "compare what is installed with what the file asks for", (*builder).verify},
+		{"generalise", "run sysprep, deallocate and generalize the machine", (*builder).generalise},
+		{"capture", "make the image version, excluded from latest", (*builder).capture},
+		{"publish", "boot a machine from the version, check it, and publish the version", (*builder).publish},
+		{"prune", "delete the resource group", (*builder).prune},
+	}
+}
+
+// Result is a build that has ended well.
+type Result struct {
+	// VersionID is the resource ID of the image version.
+	VersionID string `json:"versionID"`
+	// Holds are the programs on it with their versions.
+	Holds map[string]string `json:"holds,omitempty"`
+	// Warnings name what ends soon or has ended.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// StepError is a build that failed: where, and what to do.
+type StepError struct {
+	// Step is the step, Part the script in it, if it is one.
+	Step, Part string
+	// Fix says what to do.
+	Fix string
+	// Left names what could not be deleted after the failure, or is kept on request.
+	Left string
+	Err  error
+}
+
+func (e *StepError) Error() string {
+	text := "image build failed at step " + e.Step
+	if e.Part != "" {
+		text += ", script " + e.Part
+	}
+	text += ": " + e.Err.Error()
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	if e.Left != "" {
+		return text + "; " + e.Left
+	}
+	return text + "; nothing of the build is left in Azure"
+}
+
+// Unwrap returns what failed.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// fixed is an error that knows what to do about it.
+type fixed struct {
+	part, fix string
+	err       error
+}
+
+func (e *fixed) Error() string { return e.err.Error() }
+func (e *fixed) Unwrap() error { return e.err }
+
+func fixf(fix, format string, args ...any) error {
+	return &fixed{fix: fix, err: fmt.Errorf(format, args...)}
+}
+
+// builder is a build under way.
+type builder struct {
+	Config
+	azure    azure
+	spec     Spec
+	release  release
+	sum      string // of the file
+	warnings []string
+	holds    map[string]string
+}
+
+// Run builds the image, or resumes the build of that name after its last step. Where ctx ends,
+// all stays as it is for the next Run; after any other failure what the build made is
+// deleted.
+func Run(ctx context.Context, c Config) (Result, error) {
+	b, err := newBuilder(c)
+	if err != nil {
+		return Result{}, err
+	}
+	steps := Steps()
+	done, err := b.lastDone(ctx)
+	if err != nil {
+		return Result{}, &StepError{Step: steps[0].Name, Err: err, Left: "nothing was changed"}
+	}
+	if done == finished {
+		fmt.Fprintf(b.Out, "%s is built and published\n", b.versionID())
+		return b.result(), nil
+	}
+	for i, s := range steps {
+		if i > 0 && i <= done {
+			fmt.Fprintf(b.Out, "[%d/%d] %s: done before\n", i+1, len(steps), s.Name)
+			continue
+		}
+		fmt.Fprintf(b.Out, "[%d/%d] %s: %s\n", i+1, len(steps), s.Name, s.Does)
+		err := s.run(b, ctx)
+		if err == nil && i > 0 && i < len(steps)-1 {
+			err = b.mark(ctx, s.Name)
+		}
+		if err != nil {
+			return Result{}, b.failed(ctx, s.Name, err)
+		}
+	}
+	return b.result(), nil
+}
+
+func newBuilder(c Config) (*builder, error) {
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if err := c.Build.Validate(); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(c.Build)
+	if err != nil {
+		return nil, fmt.Errorf("read the build: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	rel, _ := releaseNamed(c.Build.Spec.Source.Release) // validated
+	return &builder{Config: c, azure: azure{c.Client, c.Sleep}, spec: c.Build.Spec.withDefaults(), release: rel, sum: hex.EncodeToString(sum[:8]), holds: map[string]string{}}, nil
+}
+
+func (b *builder) result() Result {
+	return Result{VersionID: b.versionID(), Holds: b.holds, Warnings: b.warnings}
+}
+
+func (b *builder) warnf(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+	fmt.Fprintf(b.Out, "warning: "+format+"\n", args...)
+}
+
+// cleanupTimeout bounds what is deleted after a failure.
+const cleanupTimeout = 30 * time.Minute
+
+// failed cleans up after a step and says what happened.
+func (b *builder) failed(ctx context.Context, step string, err error) error {
+	e := &StepError{Step: step, Err: err}
+	if f, ok := errors.AsType[*fixed](err); ok {
+		e.Part, e.Fix = f.part, f.fix
+	} else {
+		e.Fix = fixOf(err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		e.Fix, e.Left = "run the same command to resume it", "or delete what it has made: casement images prune "+b.Build.Metadata.Name
+		return e
+	case b.Keep:
+		e.Left = fmt.Sprintf("resource group %s is kept and costs money: casement images prune %s", b.groupName(), b.Build.Metadata.Name)
+		return e
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	fmt.Fprintf(b.Out, "%s failed; deleting what the build has made\n", step)
+	if err := b.discard(clean); err != nil {
+		e.Left = fmt.Sprintf("what it made could not be deleted (%v): casement images prune %s", err, b.Build.Metadata.Name)
+	}
+	return e
+}
+
+// fixOf is what to do about an answer of Azure.
+func fixOf(err error) string {
+	switch arm.ClassOf(err) {
+	case arm.Quota:
+		return "ask for more quota in that region (az vm list-usage), or give another spec.builder.size or location"
+	case arm.Denied:
+		return "give the identity that runs the build the role Contributor on the subscription, or on the gallery and its own resource group"
+	case arm.Throttled:
+		return "Azure limits requests: run the same command later"
+	}
+	return ""
+}
+
+// indexOf is the place of a step, -1 for none.
+func indexOf(step string) int {
+	return slices.IndexFunc(Steps(), func(s Step) bool { return s.Name == step })
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

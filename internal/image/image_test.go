@@ -1,0 +1,422 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/golden"
+)
+
+// rack runs machines that answer scripts by what is called at their end.
+type rack struct {
+	mu sync.Mutex
+	// answers are exit codes and outputs by a part of the call; used up from the front.
+	answers map[string][]answer
+	// asked counts the runs by the call.
+	asked map[string]int
+	boots []host.VM
+	fails map[string]bool
+}
+
+type answer struct {
+	code int
+	out  string
+	err  error
+}
+
+func (*rack) Stop(string)                          {}
+func (*rack) Delete(context.Context, string) error { return nil }
+func (*rack) Console(string) []byte                { return nil }
+func (*rack) Capture(id string) (string, error)    { return "disk of " + arm.NameOf(id), nil }
+
+func (r *rack) Start(vm host.VM) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.boots = append(r.boots, vm)
+}
+
+func (r *rack) View(id string) host.View {
+	if r.fails[arm.NameOf(id)] {
+		return host.View{Provisioned: host.ProvisioningFailed, Message: "it does not boot"}
+	}
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
+}
+
+func (r *rack) Run(_ context.Context, _, script string) (int, string, string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	script = strings.TrimPrefix(script, Library())
+	for call, answers := range r.answers {
+		if strings.Contains(script, call) && len(answers) > 0 {
+			r.asked[call]++
+			a := answers[0]
+			r.answers[call] = answers[1:]
+			return a.code, a.out, "", a.err
+		}
+	}
+	if strings.Contains(script, "Test-Node") {
+		return 0, "holds kubelet v1.36.3\nholds kubeadm v1.36.3\nholds kubectl v1.36.3\nholds containerd v2.1.4\n", "", nil
+	}
+	return 0, "", "", nil
+}
+
+// stage is a local Azure with a gallery and a client of it.
+type stage struct {
+	*azuresim.Azure
+	rack   *rack
+	client *arm.Client
+	// cut is called before each call; an answer that is not nil ends it.
+	cut func() error
+}
+
+func (s *stage) Do(r *http.Request) (*http.Response, error) {
+	if s.cut != nil {
+		if err := s.cut(); err != nil {
+			return nil, err
+		}
+	}
+	return s.Azure.Do(r)
+}
+
+const sub = "/subscriptions/" + azuresim.DefaultSubscription
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{rack: &rack{answers: map[string][]answer{}, asked: map[string]int{}, fails: map[string]bool{}}}
+	var err error
+	if s.Azure, err = azuresim.New(azuresim.Config{Host: s.rack}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s.Azure}, DisableInstanceDiscovery: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.client, err = arm.New(arm.Config{Cloud: where, SubscriptionID: azuresim.DefaultSubscription, Credential: credential, Transport: s}); err != nil {
+		t.Fatal(err)
+	}
+	a := azure{s.client, quick}
+	for _, err := range []error{
+		a.put(t.Context(), sub+"/resourceGroups/images", groupsVersion, object{"location": "westeurope"}),
+		a.put(t.Context(), sub+"/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes", galleryVersion, object{"location": "westeurope"}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// quick waits as long as an operation of the local Azure takes at the instant pace.
+func quick(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
+
+func sample(t *testing.T) *ImageBuild {
+	t.Helper()
+	b, err := Read("testdata/windows-2022.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := ""
+	for _, url := range b.Downloads() {
+		pins += strings.Repeat("ab", 32) + "  " + url + "\n"
+	}
+	if err := b.Pin(strings.NewReader(pins)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (s *stage) run(ctx context.Context, t *testing.T, change func(*ImageBuild)) (Result, string, error) {
+	b := sample(t)
+	if change != nil {
+		change(b)
+	}
+	var out strings.Builder
+	r, err := Run(ctx, Config{Client: s.client, Build: b, Out: &out, Sleep: quick, Now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }})
+	return r, out.String(), err
+}
+
+// left are the resources that are there beside the gallery's.
+func (s *stage) left() []string {
+	return slices.DeleteFunc(s.Resources(), func(id string) bool { return strings.Contains(strings.ToLower(id), "resourcegroups/images") })
+}
+
+func (s *stage) version(t *testing.T) (v resource, ok bool) {
+	t.Helper()
+	body, ok := s.Get(sub + "/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.0.0")
+	if ok {
+		if err := json.Unmarshal(body, &v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return v, ok
+}
+
+func TestBuild(t *testing.T) {
+	s := newStage(t)
+	result, out, err := s.run(t.Context(), t, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if left := s.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	v, ok := s.version(t)
+	if !ok || v.Properties.PublishingProfile.ExcludeFromLatest || v.Tags[tagState] != "verified" || v.Tags[tagHolds+"kubelet"] != "v1.36.3" {
+		t.Errorf("the version is %+v", v)
+	}
+	if result.Holds["containerd"] != "v2.1.4" || !strings.HasSuffix(result.VersionID, "/versions/1.0.0") {
+		t.Errorf("the result is %+v", result)
+	}
+	trial := s.rack.boots[len(s.rack.boots)-1]
+	if trial.Name != "trial" || trial.Image.Holds != "disk of builder" {
+		t.Errorf("the last machine is %s of an image that holds %q", trial.Name, trial.Image.Holds)
+	}
+	again, out, err := s.run(t.Context(), t, nil)
+	if err != nil || again.Holds["kubelet"] != "v1.36.3" || !strings.Contains(out, "built and published") {
+		t.Errorf("a second run: %v %v %s", again, err, out)
+	}
+	held, err := Holds(t.Context(), s.client, result.VersionID)
+	if err != nil || !maps.Equal(held, result.Holds) {
+		t.Errorf("Holds: %v %v", held, err)
+	}
+	if _, _, err := s.run(t.Context(), t, func(b *ImageBuild) { b.Spec.ContainerdVersion = "2.0.0" }); err == nil || !strings.Contains(err.Error(), "spec.target.version") {
+		t.Errorf("another file with the same version: %v", err)
+	}
+}
+
+// TestResume ends the process at random calls; another one takes the build up.
+func TestResume(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for round := range 6 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			s := newStage(t)
+			kills := 0
+			for {
+				ctx, kill := context.WithCancel(t.Context())
+				calls := 1 + random.IntN(60)
+				s.cut = func() error {
+					if calls--; calls == 0 {
+						kill()
+						return context.Canceled
+					}
+					return nil
+				}
+				_, out, err := s.run(ctx, t, nil)
+				killed := ctx.Err() != nil
+				kill()
+				if err == nil {
+					break
+				}
+				if !killed {
+					t.Fatalf("after %d kills: %v\n%s", kills, err, out)
+				}
+				if kills++; kills > 200 {
+					t.Fatal("the build does not come to an end")
+				}
+			}
+			s.cut = nil
+			if left := s.left(); len(left) > 0 {
+				t.Errorf("left after %d kills: %v", kills, left)
+			}
+			if v, ok := s.version(t); !ok || v.Tags[tagState] != "verified" {
+				t.Errorf("the version after %d kills is %+v", kills, v)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*ImageBuild)
+		fail   func(*stage)
+		step   string
+		want   []string
+	}{
+		{"a missing gallery", func(b *ImageBuild) { b.Spec.Target.Gallery = "none" }, nil, "resolve", []string{"gallery none in resource group images does not exist", "az sig create"}},
+		{"no checksum", func(b *ImageBuild) { b.Spec.Components = nil }, nil, "resolve", []string{"no SHA-256 of containerd", "images pins"}},
+		{"no such image", func(b *ImageBuild) { b.Spec.Source.SKU = "none" }, nil, "resolve", []string{"WindowsServer:none:latest is not in westeurope", "images list"}},
+		{"quota", func(b *ImageBuild) { b.Spec.Builder.Size = "Standard_E64s_v3" }, func(s *stage) {
+			if _, err := s.Faults().Add(fault.Rule{Kind: fault.Quota, Type: "Microsoft.Compute/virtualMachines"}); err != nil {
+				panic(err)
+			}
+		}, "provision", []string{"quota", "spec.builder.size"}},
+		{"wrong checksum", nil, says("Install-Component -Url 'https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe'", 1, "FAILED: the SHA-256 of u is aa, not bb"), "customise", []string{"script kubelet", "exit code 1: FAILED: the SHA-256", "spec.components[name=kubelet]"}},
+		{"an own script", nil, says("own script", 7, "no licence\n"), "customise", []string{"script own", "exit code 7: no licence", "spec.scripts.after[name=own]"}},
+		{"a reboot in the middle", nil, func(s *stage) {
+			s.rack.answers["own script"] = []answer{{err: fmt.Errorf("the machine restarted")}}
+		}, "customise", []string{"script own", "the machine restarted", "exit code 3010"}},
+		{"restarts without end", nil, func(s *stage) { s.rack.answers["own script"] = slices.Repeat([]answer{{code: 3010}}, 9) }, "customise", []string{"more than 5 times"}},
+		{"another version", nil, says("Test-Node", 0, "holds kubelet v1.30.0\n"), "verify", []string{"kubelet is v1.30.0, not v1.36.3", "containerd is missing"}},
+		{"sysprep", nil, says("Invoke-Sysprep", 1, "FAILED: sysprep did not succeed"), "generalise", []string{"script sysprep", "setuperr.log"}},
+		{"a machine that does not boot", nil, func(s *stage) { s.rack.fails["trial"] = true }, "publish", []string{"script trial", "it does not boot", "--keep"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStage(t)
+			if tc.fail != nil {
+				tc.fail(s)
+			}
+			_, out, err := s.run(t.Context(), t, tc.change)
+			if err == nil {
+				t.Fatalf("no error\n%s", out)
+			}
+			for _, want := range append(tc.want, "failed at step "+tc.step, "nothing of the build is left") {
+				if !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+					t.Errorf("%v\nhas no %q", err, want)
+				}
+			}
+			if left := s.left(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			if _, ok := s.version(t); ok {
+				t.Error("the version is left")
+			}
+		})
+	}
+}
+
+func says(call string, code int, out string) func(*stage) {
+	return func(s *stage) { s.rack.answers[call] = []answer{{code: code, out: out}} }
+}
+
+func TestRestart(t *testing.T) {
+	s := newStage(t)
+	s.rack.answers["own script"] = []answer{{code: 3010}, {code: 3010}, {}}
+	_, out, err := s.run(t.Context(), t, nil)
+	if err != nil || s.rack.asked["own script"] != 3 || strings.Count(out, "asks for a restart") != 2 {
+		t.Errorf("%d runs, %v\n%s", s.rack.asked["own script"], err, out)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	s := newStage(t)
+	ctx, kill := context.WithCancel(t.Context())
+	s.rack.answers["Test-Node"] = []answer{{}}
+	s.cut = func() error {
+		if _, made := s.version(t); made {
+			kill()
+		}
+		return ctx.Err()
+	}
+	s.rack.answers = map[string][]answer{}
+	if _, _, err := s.run(ctx, t, nil); err == nil {
+		t.Fatal("it was not killed")
+	}
+	s.cut = nil
+	list, err := Leftovers(t.Context(), s.client)
+	if err != nil || len(list) != 1 || list[0].Name != "windows-2022" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	var out strings.Builder
+	if err := Prune(t.Context(), s.client, &out, "other"); err != nil || len(s.left()) == 0 {
+		t.Errorf("prune of another one: %v, left %v", err, s.left())
+	}
+	if err := Prune(t.Context(), s.client, &out); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.version(t); ok || len(s.left()) > 0 {
+		t.Errorf("left: %v, version %v", s.left(), ok)
+	}
+}
+
+func TestParse(t *testing.T) {
+	good, err := os.ReadFile("testdata/windows-2022.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ name, from, to, want string }{
+		{"unknown field", "location:", "place:", `unknown field "place"`},
+		{"release", `"2022"`, `"2016"`, `spec.source.release: "2016" is not one of 2019, 2022, 2025`},
+		{"version", "version: 1.0.0", "version: v1", "spec.target.version"},
+		{"name", "name: windows-2022", "name: Windows", "metadata.name"},
+		{"kind", "kind: ImageBuild", "kind: Image", "apiVersion, kind"},
+		{"service", "updates: none", "kubeletService: systemd", "spec.kubeletService"},
+		{"nssm", "updates: none", "kubeletService: nssm", "spec.components: kubeletService nssm"},
+		{"secret in an address", "updates: none", "mirror: https://u:p@m.example", "spec.mirror: it has credentials"},
+		{"certificate", "updates: none", "caCertificates: [x]", "spec.caCertificates[0]"},
+		{"component", "updates: none", "components: [{name: x}]", `spec.components[0]: "x" is no component of every image`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if !strings.Contains(string(good), tc.from) {
+				t.Fatalf("the file has no %q", tc.from)
+			}
+			b, err := Parse([]byte(strings.Replace(string(good), tc.from, tc.to, 1)))
+			if err == nil {
+				err = b.Validate()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestQuote(t *testing.T) {
+	if got := quote("it's \u2019 $x"); got != "'it''s \u2019\u2019 $x'" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMirror(t *testing.T) {
+	b := sample(t)
+	b.Spec.Mirror = "https://m.example/files/"
+	if got := b.Downloads()[0]; got != "https://m.example/files/github.com/containerd/containerd/releases/download/v2.1.4/containerd-2.1.4-windows-amd64.tar.gz" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestEndOfLife(t *testing.T) {
+	for version, want := range map[string]string{"v1.34.1": "2026-10-27", "v1.22.1": "2024-10-28", "v1.9.0": "2024-10-28", "v1.99.0": "0001-01-01"} {
+		if end, _ := kubernetesEnd(version); end.Format(time.DateOnly) != want {
+			t.Errorf("%s ends %s, want %s", version, end.Format(time.DateOnly), want)
+		}
+	}
+}
+
+// TestSchema holds the published schema to the types.
+func TestSchema(t *testing.T) {
+	text, err := json.MarshalIndent(Schema(), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../../docs/reference/imagebuild.schema.json", append(text, '\n'))
+}
+
+// TestPrinted: what --print shows is what runs, and a value cannot end its literal.
+func TestPrinted(t *testing.T) {
+	b := sample(t)
+	b.Spec.Images = []string{"r.example/x:1'; Remove-Item C:\\ #"}
+	scripts, err := b.Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ""
+	for _, s := range scripts {
+		all += s.Script
+	}
+	for _, want := range []string{"Get-ContainerImage -Reference 'r.example/x:1''; Remove-Item C:\\ #'\n", "# own script", "Register-Kubelet -Mode 'sc'", "Invoke-Sysprep", "Test-Node"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in what is printed", want)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package image
+
+import (
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// APIVersion and Kind are what a file of a build says it is.
+const (
+	APIVersion = "image.casement.dev/v1alpha1"
+	Kind       = "ImageBuild"
+)
+
+// ImageBuild is a node image to build.
+type ImageBuild struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+}
+
+// Metadata names a build.
+type Metadata struct {
+	// Name is the build's: lower case letters, digits and dashes, at most 40. The resource
+	// group of the build is casement-image-NAME.
+	Name string `json:"name"`
+}
+
+// Spec says what is on the image and where it is published.
+type Spec struct {
+	// Location is the Azure region that the image is built in.
+	Location string `json:"location"`
+	Source   Source `json:"source"`
+	Target   Target `json:"target"`
+	// KubernetesVersion is that of kubelet, kubeadm and kubectl, such as v1.36.3.
+	KubernetesVersion string `json:"kubernetesVersion"`
+	// ContainerdVersion, CNIPluginsVersion and CloudbaseInitVersion have defaults.
+	ContainerdVersion    string `json:"containerdVersion,omitempty"`
+	CNIPluginsVersion    string `json:"cniPluginsVersion,omitempty"`
+	CloudbaseInitVersion string `json:"cloudbaseInitVersion,omitempty"`
+	// KubeletService is how kubelet runs: sc (the default), a Windows service of its own that
+	// ignores kubeadm-flags.env until RestartKubelet.ps1 has run, or nssm, by a wrapper.
+	KubeletService string `json:"kubeletService,omitempty"`
+	// Components replace the downloads that have their names, or add others.
+	Components []Component `json:"components,omitempty"`
+	// Mirror is an address below which each download is, by host and path of its own.
+	Mirror string `json:"mirror,omitempty"`
+	// Images are container images to pull in advance.
+	Images []string `json:"images,omitempty"`
+	// Updates are the Windows updates to install: none (the default), security or all.
+	Updates string  `json:"updates,omitempty"`
+	Scripts Scripts `json:"scripts,omitzero"`
+	// CACertificates are certificates in PEM that the machine trusts.
+	CACertificates []string `json:"caCertificates,omitempty"`
+	Proxy          Proxy    `json:"proxy,omitzero"`
+	Builder        Builder  `json:"builder,omitzero"`
+	Timeouts       Timeouts `json:"timeouts,omitzero"`
+}
+
+// Source is the image that the build begins with.
+type Source struct {
+	// Release is the Windows Server release: 2019, 2022 or 2025.
+	Release string `json:"release"`
+	// SKU replaces the marketplace SKU of the release, Version its version (default latest).
+	SKU     string `json:"sku,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Target is the image version to make. The gallery exists; its definition is made where it
+// is missing.
+type Target struct {
+	ResourceGroup string `json:"resourceGroup"`
+	Gallery       string `json:"gallery"`
+	Definition    string `json:"definition"`
+	// Version has the form major.minor.patch.
+	Version string `json:"version"`
+	// Regions get a replica, beside the location of the build.
+	Regions []string `json:"regions,omitempty"`
+	// Replicas are those in each region; 1 by default.
+	Replicas int `json:"replicas,omitempty"`
+	// ExcludeFromLatest keeps the version from machines that ask for the latest.
+	ExcludeFromLatest bool `json:"excludeFromLatest,omitempty"`
+}
+
+// Component is one download.
+type Component struct {
+	// Name is kubelet, kubeadm, kubectl, kube-log-runner, containerd, cni-plugins,
+	// cloudbase-init, nssm, or a name of one's own.
+	Name string `json:"name"`
+	URL  string `json:"url,omitempty"`
+	// SHA256 is the checksum of the file, in hex.
+	SHA256 string `json:"sha256,omitempty"`
+	// Path is where the file goes on the machine, of a component of one's own.
+	Path string `json:"path,omitempty"`
+	// Signer is the subject that the file's Authenticode signature has to name.
+	Signer string `json:"signer,omitempty"`
+}
+
+// Scripts are one's own, in PowerShell. Each may run twice. Exit code 3010 restarts the
+// machine and runs the script again; any other than 0 fails the build.
+type Scripts struct {
+	// Before run before anything is installed, After when all is.
+	Before []Script `json:"before,omitempty"`
+	After  []Script `json:"after,omitempty"`
+}
+
+// Script is one script: its text, or the file that has it.
+type Script struct {
+	Name   string `json:"name"`
+	Script string `json:"script,omitempty"`
+	// File is a path from the file of the build.
+	File string `json:"file,omitempty"`
+}
+
+// Proxy is how the machine reaches its downloads.
+type Proxy struct {
+	HTTP    string   `json:"http,omitempty"`
+	HTTPS   string   `json:"https,omitempty"`
+	NoProxy []string `json:"noProxy,omitempty"`
+}
+
+// Builder is the virtual machine that the image is made of.
+type Builder struct {
+	// Size is the VM size; Standard_D4s_v3 by default.
+	Size string `json:"size,omitempty"`
+	// SubnetID is a subnet of one's own; without it the build makes a network.
+	SubnetID string `json:"subnetID,omitempty"`
+	// Identities are resource IDs of user-assigned identities.
+	Identities []string `json:"identities,omitempty"`
+	// DiskGiB is the size of the OS disk; that of the source image by default.
+	DiskGiB int `json:"diskGiB,omitempty"`
+}
+
+// Timeouts bound a script, and the step of updates.
+type Timeouts struct {
+	Script  metav1.Duration `json:"script,omitzero"`
+	Updates metav1.Duration `json:"updates,omitzero"`
+}
+
+// Defaults of a build.
+const (
+	defaultSize       = "Standard_D4s_v3"
+	defaultContainerd = "2.1.4"
+	defaultCNI        = "1.7.1"
+	defaultCloudbase  = "1.1.6"
+	defaultScript     = 30 * time.Minute
+	defaultUpdates    = 90 * time.Minute
+)
+
+// withDefaults completes a spec.
+func (s Spec) withDefaults() Spec {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&s.ContainerdVersion, defaultContainerd)
+	set(&s.CNIPluginsVersion, defaultCNI)
+	set(&s.CloudbaseInitVersion, defaultCloudbase)
+	set(&s.KubeletService, "sc")
+	set(&s.Updates, "none")
+	set(&s.Builder.Size, defaultSize)
+	set(&s.Source.Version, "latest")
+	s.KubernetesVersion = "v" + strings.TrimPrefix(s.KubernetesVersion, "v")
+	s.ContainerdVersion = strings.TrimPrefix(s.ContainerdVersion, "v")
+	if s.Timeouts.Script.Duration == 0 {
+		s.Timeouts.Script.Duration = defaultScript
+	}
+	if s.Timeouts.Updates.Duration == 0 {
+		s.Timeouts.Updates.Duration = defaultUpdates
+	}
+	s.Target.Replicas = max(1, s.Target.Replicas)
+	if !slices.Contains(s.Target.Regions, s.Location) {
+		s.Target.Regions = append([]string{s.Location}, s.Target.Regions...)
+	}
+	return s
+}
+
+// Read reads a build from a file. A field that it does not have is an error. Scripts that
+// are files of their own are read from beside it.
+func Read(file string) (*ImageBuild, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, list := range [][]Script{b.Spec.Scripts.Before, b.Spec.Scripts.After} {
+		for i := range list {
+			if list[i].File == "" {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(filepath.Dir(file), list[i].File))
+			if err != nil {
+				return nil, fmt.Errorf("%s: script %s: %w", file, list[i].Name, err)
+			}
+			if list[i].Script != "" {
+				return nil, fmt.Errorf("%s: script %s has both script and file: give one of them", file, list[i].Name)
+			}
+			list[i].Script, list[i].File = string(text), ""
+		}
+	}
+	return b, b.Validate()
+}
+
+// Parse reads a build and does not validate it.
+func Parse(data []byte) (*ImageBuild, error) {
+	b := &ImageBuild{}
+	if err := yaml.UnmarshalStrict(data, b); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: while decoding JSON: "))
+	}
+	return b, nil
+}
+
+var (
+	buildName   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
+	versionForm = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,9}$`)
+	kubernetes  = regexp.MustCompile(`^v?1\.\d{1,3}\.\d{1,3}$`)
+	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// Validate returns all that is wrong with a build, by field.
+func (b *ImageBuild) Validate() error {
+	var errs []error
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(field+": "+format, args...))
+	}
+	s := b.Spec
+	if b.APIVersion != APIVersion || b.Kind != Kind {
+		bad("apiVersion, kind", "they are %q and %q, want %s and %s", b.APIVersion, b.Kind, APIVersion, Kind)
+	}
+	if !buildName.MatchString(b.Metadata.Name) {
+		bad("metadata.name", "%q is not 1 to 40 lower case letters, digits and dashes", b.Metadata.Name)
+	}
+	for field, value := range map[string]string{"spec.location": s.Location, "spec.target.resourceGroup": s.Target.ResourceGroup, "spec.target.gallery": s.Target.Gallery, "spec.target.definition": s.Target.Definition} {
+		if value == "" {
+			bad(field, "is missing")
+		}
+	}
+	if _, ok := releaseNamed(s.Source.Release); !ok {
+		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(releaseNames(), ", "))
+	}
+	if !versionForm.MatchString(s.Target.Version) {
+		bad("spec.target.version", "%q has not the form major.minor.patch", s.Target.Version)
+	}
+	if !kubernetes.MatchString(s.KubernetesVersion) {
+		bad("spec.kubernetesVersion", "%q is no version such as v1.36.3", s.KubernetesVersion)
+	}
+	oneOf := func(field, value string, of ...string) {
+		if value != "" && !slices.Contains(of, value) {
+			bad(field, "%q is not one of %s", value, strings.Join(of, ", "))
+		}
+	}
+	oneOf("spec.kubeletService", s.KubeletService, "sc", "nssm")
+	oneOf("spec.updates", s.Updates, "none", "security", "all")
+	if err := address(s.Mirror); err != nil {
+		bad("spec.mirror", "%v", err)
+	}
+	for i, pemText := range s.CACertificates {
+		if block, _ := pem.Decode([]byte(pemText)); block == nil || block.Type != "CERTIFICATE" {
+			bad(fmt.Sprintf("spec.caCertificates[%d]", i), "it is no certificate in PEM")
+		}
+	}
+	errs = append(errs, s.validateComponents()...)
+	errs = append(errs, s.validateScripts()...)
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+func (s Spec) validateComponents() (errs []error) {
+	seen := map[string]bool{}
+	for i, c := range s.Components {
+		field := fmt.Sprintf("spec.components[%d]", i)
+		known := slices.ContainsFunc(s.withDefaults().standard(), func(k download) bool { return k.Name == c.Name }) || c.Name == "nssm"
+		switch {
+		case c.Name == "" || seen[c.Name]:
+			errs = append(errs, fmt.Errorf("%s.name: %q is empty or there twice", field, c.Name))
+		case !known && (c.URL == "" || c.Path == ""):
+			errs = append(errs, fmt.Errorf("%s: %q is no component of every image, so it needs url and path", field, c.Name))
+		case known && c.Path != "":
+			errs = append(errs, fmt.Errorf("%s.path: where %s goes is fixed", field, c.Name))
+		case c.SHA256 != "" && !sumForm.MatchString(c.SHA256):
+			errs = append(errs, fmt.Errorf("%s.sha256: it is not 64 lower case hex digits", field))
+		}
+		if err := address(c.URL); err != nil {
+			errs = append(errs, fmt.Errorf("%s.url: %w", field, err))
+		}
+		seen[c.Name] = true
+	}
+	if s.KubeletService == "nssm" && !seen["nssm"] {
+		errs = append(errs, errors.New("spec.components: kubeletService nssm needs a component nssm with url and sha256: there is no official download of nssm.exe that stays"))
+	}
+	return errs
+}
+
+func (s Spec) validateScripts() (errs []error) {
+	seen := map[string]bool{}
+	for when, list := range map[string][]Script{"before": s.Scripts.Before, "after": s.Scripts.After} {
+		for i, c := range list {
+			field := fmt.Sprintf("spec.scripts.%s[%d]", when, i)
+			if !buildName.MatchString(c.Name) || seen[c.Name] {
+				errs = append(errs, fmt.Errorf("%s.name: %q is not 1 to 40 lower case letters, digits and dashes, or there twice", field, c.Name))
+			}
+			if c.Script == "" && c.File == "" {
+				errs = append(errs, fmt.Errorf("%s: give script or file", field))
+			}
+			seen[c.Name] = true
+		}
+	}
+	return errs
+}
+
+// address checks an http or https URL, which may be empty. Credentials in it would be seen
+// in the script that Azure keeps.
+func address(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("it is no http or https address")
+	case u.User != nil || u.RawQuery != "":
+		return errors.New("it has credentials or a query, which would be seen in the script that Azure keeps: give the builder an identity or a mirror instead")
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package image
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+)
+
+// resolve finds what the build begins with and refuses what cannot succeed, before anything
+// costs money.
+func (b *builder) resolve(ctx context.Context) error {
+	var missing []string
+	for _, d := range b.spec.downloads() {
+		if d.SHA256 == "" {
+			missing = append(missing, d.Name)
+		}
+	}
+	if len(missing) > 0 {
+		return fixf("give spec.components[].sha256, or --pins with the output of: casement images pins FILE", "no SHA-256 of %s", strings.Join(missing, ", "))
+	}
+	_, ok, err := b.azure.get(ctx, b.galleryID(), galleryVersion)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fixf(fmt.Sprintf("make it: az sig create --resource-group %s --gallery-name %s, or correct spec.target", b.spec.Target.ResourceGroup, b.spec.Target.Gallery),
+			"the gallery %s in resource group %s does not exist", b.spec.Target.Gallery, b.spec.Target.ResourceGroup)
+	}
+	if err := b.findSource(ctx); err != nil {
+		return err
+	}
+	now := b.Now()
+	if !b.release.SupportedAt(now) {
+		b.warnf("Windows Server %s is out of support since %s", b.release.Name, b.release.EndOfSupport.Format(time.DateOnly))
+	} else if b.release.EndOfSupport.Before(now.AddDate(1, 0, 0)) {
+		b.warnf("support of Windows Server %s ends on %s", b.release.Name, b.release.EndOfSupport.Format(time.DateOnly))
+	}
+	if end, ok := kubernetesEnd(b.spec.KubernetesVersion); ok && now.After(end) {
+		b.warnf("Kubernetes %s is out of support since %s", b.spec.KubernetesVersion, end.Format(time.DateOnly))
+	}
+	return nil
+}
+
+// marketOffer has the Windows Server images of all releases.
+const marketOffer = "WindowsServer"
+
+// source is the marketplace image of the build.
+func (b *builder) source() object {
+	sku := b.spec.Source.SKU
+	if sku == "" {
+		sku = b.release.SKU
+	}
+	return object{"publisher": b.release.Publisher, "offer": marketOffer, "sku": sku, "version": b.spec.Source.Version}
+}
+
+// findSource checks that the marketplace has the source image.
+func (b *builder) findSource(ctx context.Context) error {
+	s := b.source()
+	at := fmt.Sprintf("%s/providers/Microsoft.Compute/locations/%s/publishers/%s/artifacttypes/vmimage/offers/%s/skus/%s/versions", b.subscription(), b.spec.Location, s["publisher"], s["offer"], s["sku"])
+	missing := fixf("correct spec.source; casement images list --publisher "+b.release.Publisher+" --offer "+marketOffer+" shows what there is",
+		"the marketplace image %s:%s:%s:%s is not in %s", s["publisher"], s["offer"], s["sku"], s["version"], b.spec.Location)
+	if b.spec.Source.Version != "latest" {
+		_, ok, err := b.azure.get(ctx, at+"/"+b.spec.Source.Version, computeVersion)
+		if err == nil && !ok {
+			return missing
+		}
+		return err
+	}
+	for _, err := range b.Client.List(ctx, at, computeVersion, arm.Query("$top", "1")) {
+		if err != nil && arm.ClassOf(err) != arm.NotFound {
+			return err
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return missing
+}
+
+// provision makes the group, a network where none is given, and the machine.
+func (b *builder) provision(ctx context.Context) error {
+	if err := b.mark(ctx, ""); err != nil {
+		return err
+	}
+	return b.machine(ctx, "builder", b.source(), b.spec.Builder.DiskGiB)
+}
+
+// machine makes a virtual machine of the build, which no address outside reaches.
+func (b *builder) machine(ctx context.Context, name string, image object, diskGiB int) error {
+	subnet := b.spec.Builder.SubnetID
+	if subnet == "" {
+		network := b.group() + "/providers/Microsoft.Network/virtualNetworks/build"
+		subnet = network + "/subnets/build"
+		// Without outbound access of its own the subnet of a new network reaches nothing.
+		// Source: https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access.
+		err := b.azure.ensure(ctx, network, networkVersion, object{"location": b.spec.Location, "properties": object{
+			"addressSpace": object{"addressPrefixes": []string{"10.91.0.0/24"}},
+			"subnets":      []object{{"name": "build", "properties": object{"addressPrefix": "10.91.0.0/24", "defaultOutboundAccess": true}}}}})
+		if err != nil {
+			return err
+		}
+	}
+	nic := b.group() + "/providers/Microsoft.Network/networkInterfaces/" + name
+	err := b.azure.ensure(ctx, nic, networkVersion, object{"location": b.spec.Location, "properties": object{
+		"ipConfigurations": []object{{"name": "ip", "properties": object{"subnet": object{"id": subnet}}}}}})
+	if err != nil {
+		return err
+	}
+	password, err := password()
+	if err != nil {
+		return err
+	}
+	disk := object{"createOption": "FromImage", "osType": "Windows", "deleteOption": "Delete", "managedDisk": object{"storageAccountType": "Premium_LRS"}}
+	if diskGiB > 0 {
+		disk["diskSizeGB"] = diskGiB
+	}
+	vm := object{"location": b.spec.Location, "properties": object{
+		"hardwareProfile": object{"vmSize": b.spec.Builder.Size},
+		"storageProfile":  object{"imageReference": image, "osDisk": disk},
+		"osProfile": object{"computerName": name, "adminUsername": "casement", "adminPassword": password,
+			"windowsConfiguration": object{"provisionVMAgent": true, "enableAutomaticUpdates": false, "patchSettings": object{"patchMode": "Manual"}}},
+		"networkProfile":     object{"networkInterfaces": []object{{"id": nic, "properties": object{"deleteOption": "Delete"}}}},
+		"diagnosticsProfile": object{"bootDiagnostics": object{"enabled": true}},
+	}}
+	if ids := b.spec.Builder.Identities; len(ids) > 0 && name == "builder" {
+		assigned := object{}
+		for _, id := range ids {
+			assigned[id] = object{}
+		}
+		vm["identity"] = object{"type": "UserAssigned", "userAssignedIdentities": assigned}
+	}
+	return b.azure.ensure(ctx, b.vmID(name), computeVersion, vm)
+}
+
+// password is a random one, which is not kept and not shown.
+func password() (string, error) {
+	const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+	out := []byte("a-A2") // of all four classes that Windows wants
+	for len(out) < 40 {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			return "", fmt.Errorf("make a password: %w", err)
+		}
+		out = append(out, letters[n.Int64()])
+	}
+	return string(out), nil
+}
+
+// customise runs the parts in order.
+func (b *builder) customise(ctx context.Context) error {
+	for _, p := range b.parts() {
+		fmt.Fprintf(b.Out, "      %s: %s\n", p.name, p.does)
+		if _, err := b.script(ctx, b.vm(), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxRestarts bounds how often a script may restart the machine.
+const maxRestarts = 5
+
+// restartCode is the exit code that asks for a restart: ERROR_SUCCESS_REBOOT_REQUIRED.
+const restartCode = 3010
+
+// script runs a part once on a machine, and again after each restart that it asks for. What
+// it printed is the answer.
+func (b *builder) script(ctx context.Context, vm string, p part) (string, error) {
+	for try := 1; try <= maxRestarts+1; try++ {
+		id := fmt.Sprintf("%s/runCommands/%s-%d", vm, p.name, try)
+		view, err := b.ran(ctx, id, p)
+		if err != nil {
+			return "", &fixed{part: p.name, fix: fixOf(err), err: err}
+		}
+		switch {
+		case view.ExecutionState == "Succeeded" && view.ExitCode == 0:
+			return view.Output, nil
+		case view.ExitCode != restartCode:
+			return "", &fixed{part: p.name, fix: p.fix, err: view.failure(p)}
+		}
+		fmt.Fprintf(b.Out, "      %s asks for a restart\n", p.name)
+		if err := b.azure.post(ctx, vm, "restart", computeVersion); err != nil {
+			return "", &fixed{part: p.name, err: err}
+		}
+	}
+	return "", &fixed{part: p.name, fix: "end it with another exit code once there is nothing left to do", err: fmt.Errorf("it asked for a restart (exit code %d) more than %d times", restartCode, maxRestarts)}
+}
+
+// ran runs a script, or waits for the run that an earlier process began.
+func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, error) {
+	view := arm.Query("$expand", "instanceView")
+	r, ok, err := b.azure.settled(ctx, id, computeVersion, view)
+	if err != nil {
+		return instanceView{}, err
+	}
+	if ok && r.Properties.ProvisioningState == "Failed" && r.Properties.InstanceView.ExecutionState != "Failed" {
+		// The agent or the process that ran it ended in between. Scripts may run twice.
+		if err := b.azure.delete(ctx, id, computeVersion); err != nil {
+			return instanceView{}, err
+		}
+		ok = false
+	}
+	if !ok {
+		body := object{"location": b.spec.Location, "properties": object{
+			"source": object{"script": p.text}, "asyncExecution": false, "timeoutInSeconds": int(p.timeout.Seconds()), "treatFailureAsDeploymentFailure": false}}
+		if err := b.azure.put(ctx, id, computeVersion, body); err != nil {
+			return instanceView{}, err
+		}
+		if r, _, err = b.azure.settled(ctx, id, computeVersion, view); err != nil {
+			return instanceView{}, err
+		}
+	}
+	return r.Properties.InstanceView, nil
+}
+
+// failure says how a script ended.
+func (v instanceView) failure(p part) error {
+	switch v.ExecutionState {
+	case "TimedOut":
+		return fmt.Errorf("it did not end within %s (spec.timeouts)", p.timeout)
+	case "Succeeded", "Failed":
+		if v.ExitCode == -1 && v.ExecutionMessage != "" {
+			return fmt.Errorf("it did not end: %s; a script asks for a restart by exit code %d", v.ExecutionMessage, restartCode)
+		}
+		return fmt.Errorf("exit code %d: %s", v.ExitCode, lastLines(v.Output+"\n"+v.Error))
+	}
+	return fmt.Errorf("it is %s: %s", v.ExecutionState, v.ExecutionMessage)
+}
+
+// verify asks the machine what is installed.
+func (b *builder) verify(ctx context.Context) error { return b.check(ctx, b.vm(), "verify") }
+
+// check compares what a machine has with the file.
+func (b *builder) check(ctx context.Context, vm, name string) error {
+	out, err := b.script(ctx, vm, b.checkPart(name))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "holds" {
+			b.holds[f[1]] = f[2]
+		}
+	}
+	var wrong []error
+	for _, want := range [][2]string{{"kubelet", b.spec.KubernetesVersion}, {"kubeadm", b.spec.KubernetesVersion}, {"kubectl", b.spec.KubernetesVersion}, {"containerd", "v" + b.spec.ContainerdVersion}} {
+		if has := b.holds[want[0]]; has != want[1] {
+			wrong = append(wrong, fmt.Errorf("%s is %s, not %s", want[0], orMissing(has), want[1]))
+		}
+	}
+	if len(wrong) > 0 {
+		return &fixed{part: name, fix: "a script of spec.scripts.after may have replaced it, or a component's url is that of another version", err: errors.Join(wrong...)}
+	}
+	for _, program := range slices.Sorted(maps.Keys(b.holds)) {
+		fmt.Fprintf(b.Out, "      %s %s\n", program, b.holds[program])
+	}
+	return nil
+}
+
+func orMissing(version string) string {
+	if version == "" {
+		return "missing"
+	}
+	return version
+}
+
+// generalise runs sysprep and marks the machine as one that images are made of.
+func (b *builder) generalise(ctx context.Context) error {
+	if _, err := b.script(ctx, b.vm(), b.sysprepPart()); err != nil {
+		return err
+	}
+	if err := b.azure.post(ctx, b.vm(), "deallocate", computeVersion); err != nil {
+		return err
+	}
+	return b.azure.post(ctx, b.vm(), "generalize", computeVersion)
+}
+
+// capture makes the definition where it is missing, and the version.
+func (b *builder) capture(ctx context.Context) error {
+	definition, ok, err := b.azure.get(ctx, b.definitionID(), galleryVersion)
+	if err != nil {
+		return err
+	}
+	if ok && definition.Properties.OSType != "Windows" {
+		return fixf("give another spec.target.definition", "the image definition %s is for %s", b.spec.Target.Definition, definition.Properties.OSType)
+	}
+	if !ok {
+		body := object{"location": b.spec.Location, "properties": object{"osType": "Windows", "osState": "Generalized", "hyperVGeneration": b.generation(),
+			"identifier": object{"publisher": "casement", "offer": "windows-server-" + strings.ToLower(b.release.Name), "sku": b.spec.Target.Definition}}}
+		if err := b.azure.put(ctx, b.definitionID(), galleryVersion, body); err != nil {
+			return err
+		}
+	}
+	return b.azure.ensure(ctx, b.versionID(), galleryVersion, object{"location": b.spec.Location, "tags": b.versionTags(""), "properties": object{
+		"publishingProfile": b.publishing(true), "storageProfile": object{"source": object{"virtualMachineId": b.vm()}}}})
+}
+
+// generation is the Hyper-V generation of the source image, which the name of its SKU ends
+// with where it is the second.
+func (b *builder) generation() string {
+	if sku := strings.ToLower(b.spec.Source.SKU); strings.HasSuffix(sku, "-g2") || strings.HasSuffix(sku, "-gensecond") || strings.Contains(sku, "azure-edition") {
+		return "V2"
+	}
+	return "V1"
+}
+
+// publishing is the publishing profile of the version.
+func (b *builder) publishing(excluded bool) object {
+	var regions []object
+	for _, r := range b.spec.Target.Regions {
+		regions = append(regions, object{"name": r, "regionalReplicaCount": b.spec.Target.Replicas, "storageAccountType": "Standard_LRS"})
+	}
+	return object{"targetRegions": regions, "excludeFromLatest": excluded, "replicaCount": b.spec.Target.Replicas}
+}
+
+// publish boots a machine of the version, and publishes the version if that is as it should
+// be.
+func (b *builder) publish(ctx context.Context) error {
+	if err := b.machine(ctx, "trial", object{"id": b.versionID()}, 0); err != nil {
+		return &fixed{part: "trial", fix: "look at its serial console with --keep: sysprep may have left a machine that does not boot", err: err}
+	}
+	if err := b.check(ctx, b.vmID("trial"), "trial"); err != nil {
+		return err
+	}
+	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"), "properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
+}
+
+// prune deletes the group of the build.
+func (b *builder) prune(ctx context.Context) error {
+	return b.azure.delete(ctx, b.group(), groupsVersion)
+}
+
+// Holds reads what is known to be on an image version.
+func Holds(ctx context.Context, client *arm.Client, versionID string) (map[string]string, error) {
+	body, err := client.Get(ctx, versionID, galleryVersion)
+	if err != nil {
+		return nil, fmt.Errorf("read the image version: %w", err)
+	}
+	var r resource
+	if err := json.Unmarshal(body, &r); err != nil {
+		return nil, fmt.Errorf("read the image version: %w", err)
+	}
+	out := map[string]string{}
+	for name, value := range r.Tags {
+		if program, ok := strings.CutPrefix(name, tagHolds); ok {
+			out[program] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s says nothing of what it holds: it was not built by casement images build", versionID)
+	}
+	return out, nil
+}
