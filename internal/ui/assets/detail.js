@@ -169,7 +169,7 @@ export function makeDetail(root) {
       const clusters = [...rows("cluster").values()].map((c) => [c.name, c.ns, c.state, c.nodes, c.answer]);
       const gone = view.selected && rows("meta").size ? "It is no longer there: " + view.selected.split("/").slice(1).join("/") : "";
       put(places.head, gone, () => (gone ? [h("p", { class: "note" }, gone)] : []));
-      put(places.why, JSON.stringify([clusters, meta() && meta().local]), welcome);
+      put(places.why, JSON.stringify([clusters, meta() && [meta().local, meta().errors]]), welcome);
       return;
     }
     const t = titleOf(key, r);
