@@ -49,7 +49,7 @@ type Host struct {
 	mu       sync.Mutex
 	byID     map[string]*machine
 	clusters map[string]*stub.Cluster
-	folders  *kubelet.Folders // of the static pods of all machines
+	folders  *kubelet.Folders // of the static pods of all machines; set before ready is closed
 	pools    map[string]*podPool
 
 	// suspects has one place, for the guest that boots with the mark of a process that
@@ -92,7 +92,7 @@ type Azure struct {
 func New(config Config) *Host {
 	ctx, stop := context.WithCancel(context.Background())
 	return &Host{
-		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{}, folders: kubelet.NewFolders(),
+		config: config, ready: make(chan struct{}), ctx: ctx, stop: stop, byID: map[string]*machine{}, clusters: map[string]*stub.Cluster{},
 		pools: map[string]*podPool{}, elections: map[string]*election{}, suspects: make(chan struct{}, 1),
 	}
 }
@@ -101,7 +101,7 @@ func New(config Config) *Host {
 // with the ID of a VM whose View is another than before. Open is called once.
 func (m *Host) Open(azure Azure, changed func(id string)) {
 	m.mu.Lock()
-	m.azure, m.changed = azure, changed
+	m.azure, m.changed, m.folders = azure, changed, kubelet.NewFolders()
 	m.mu.Unlock()
 	close(m.ready)
 }
@@ -110,7 +110,11 @@ func (m *Host) Open(azure Azure, changed func(id string)) {
 func (m *Host) Close() {
 	m.stop()
 	m.work.Wait()
-	m.folders.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.folders != nil {
+		m.folders.Close()
+	}
 }
 
 func machineKey(id string) string { return strings.ToLower(id) }
