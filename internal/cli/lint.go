@@ -42,7 +42,7 @@ goes where neither a flag nor the configuration file says otherwise.
 
 An object asks for silence with the annotation casement.dev/ignore: WIN201,WIN402,
 and says why with casement.dev/ignore-reason.
-Exit codes: 0 nothing found, 1 found at or above --fail-on, 2 usage, 3 input that
+Exit codes: 0 nothing found, 1 found at or above --fail-on, 2 usage, 4 input that
 could not be read.`,
 		Example: `  casement lint deploy/
   helm template chart | casement lint -

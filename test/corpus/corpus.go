@@ -28,7 +28,7 @@ const MiB = 1 << 20
 const (
 	head       = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
 	podHead    = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}\n"
-	unreadable = 3
+	unreadable = 4
 	found      = 1
 )
 
