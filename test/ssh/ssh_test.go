@@ -110,7 +110,7 @@ var sessions = []session{
 	{name: "the guide's command", line: guideSSH + ` 'Get-Service sshd; exit 4'`, out: []string{"Running  sshd"}, code: 4},
 	{name: "a jump", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> powershell -Command hostname`, out: []string{"<windows-name>"}},
 	{name: "a jump to Linux", line: `ssh -J capi@<api-server-ip> capi@<linux-ip> 'cat > note && cat note && whoami && pwd'`, in: "by hand\n", out: []string{"by hand\ncapi\n/home/capi\n"}},
-	{name: "cmd.exe", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> 'cmd /c echo %COMPUTERNAME% "&" ver'`, out: []string{"Version 10.0."}},
+	{name: "cmd.exe", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> 'cmd /c "echo %COMPUTERNAME% & ver"'`, out: []string{"Version 10.0."}},
 	{name: "standard error is apart", line: `ssh capi@<api-server-ip> 'echo out; nothing-here'`, out: []string{"out\n"}, errOut: []string{"nothing-here"}, code: 127},
 	{name: "another user", line: `ssh root@<api-server-ip> hostname`, errOut: []string{"Permission denied (publickey)"}, code: 255},
 	{name: "an address that is not there", line: `ssh -J capi@<api-server-ip> capi@10.99.0.1 hostname`, errOut: []string{"stdio forwarding failed"}, code: 255},

@@ -156,13 +156,14 @@ func (s *Shell) complete(o Session) Session {
 
 // Run runs a script in the OS's own shell: bash on Linux, PowerShell on Windows. A
 // Windows command line that names its shell (powershell.exe -Command ...) runs as
-// from cmd.exe, so that its exit code arrives whole.
+// from cmd.exe, so that its exit code arrives whole; so does scp, whose input and output
+// are no text.
 func (s *Shell) Run(ctx context.Context, script string, o Session) int {
 	if !s.guest.IsWindows() {
 		return s.Bash(ctx, script, o)
 	}
 	switch strings.TrimSuffix(strings.ToLower(firstWord(script)), ".exe") {
-	case "powershell", "pwsh", "cmd":
+	case "powershell", "pwsh", "cmd", "scp":
 		return s.Cmd(ctx, script, o)
 	}
 	return s.PowerShellCommand(ctx, script, o)
