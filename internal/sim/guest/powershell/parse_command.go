@@ -164,34 +164,8 @@ func (p *parser) parameterArgument(a argument) (argument, error) {
 	return a, nil
 }
 
-// argumentList reads values that commas join.
-func (p *parser) argumentList() (node, error) {
-	from := position(p.pos)
-	first, err := p.argumentValue()
-	if err != nil {
-		return nil, err
-	}
-	items := []node{first}
-	for {
-		end := p.pos
-		p.spaces()
-		if p.peek() != ',' {
-			p.pos = end
-			break
-		}
-		p.pos++
-		p.lines()
-		n, err := p.argumentValue()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, n)
-	}
-	if len(items) == 1 {
-		return first, nil
-	}
-	return arrayLiteral{from, items}, nil
-}
+// argumentList reads arguments that commas join.
+func (p *parser) argumentList() (node, error) { return p.joined(p.argumentValue) }
 
 // argumentValue reads one value in the arguments of a command.
 func (p *parser) argumentValue() (node, error) {
@@ -229,47 +203,29 @@ func (p *parser) argumentValue() (node, error) {
 // bareword reads a word without quotes, in which variables are put in.
 func (p *parser) bareword() (node, error) {
 	from := p.pos
-	w := interpolated{position: position(from), bare: true}
-	var lit strings.Builder
-	flush := func() {
-		if lit.Len() > 0 {
-			w.parts = append(w.parts, constant{position(from), lit.String(), lit.String()})
-			lit.Reset()
-		}
-	}
+	w := textBuilder{text: interpolated{position: position(from), bare: true}}
 	for p.pos < len(p.text) {
 		switch c := p.text[p.pos]; {
 		case isDelimiter(c), c == '>' && p.pos > from:
-			flush()
-			return p.simple(w, from)
+			return p.simple(w.done(), from)
 		case c == '"' || c == '\'':
-			flush()
 			q, err := p.quoted()
 			if err != nil {
 				return nil, err
 			}
-			w.parts = append(w.parts, q)
+			w.add(q)
 		case c == '`' && p.pos+1 < len(p.text):
-			lit.WriteString(p.escape())
+			w.literal.WriteString(p.escape())
 		case c == '$':
-			n, ok, err := p.expansion()
-			if err != nil {
+			if err := w.dollar(p, p.expansion); err != nil {
 				return nil, err
 			}
-			if !ok {
-				lit.WriteByte(c)
-				p.pos++
-				continue
-			}
-			flush()
-			w.parts = append(w.parts, n)
 		default:
-			lit.WriteByte(c)
+			w.literal.WriteByte(c)
 			p.pos++
 		}
 	}
-	flush()
-	return p.simple(w, from)
+	return p.simple(w.done(), from)
 }
 
 // simple makes a constant of a word without variables: a number where it reads as one.

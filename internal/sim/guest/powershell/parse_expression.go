@@ -105,10 +105,13 @@ func (p *parser) operator(level int) string {
 	return ""
 }
 
-// list reads values that commas join.
-func (p *parser) list() (node, error) {
+// list reads operands that commas join.
+func (p *parser) list() (node, error) { return p.joined(p.unary) }
+
+// joined reads values that commas join: an array, or the one value itself.
+func (p *parser) joined(value func() (node, error)) (node, error) {
 	from := position(p.pos)
-	first, err := p.unary()
+	first, err := value()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (p *parser) list() (node, error) {
 		}
 		p.pos++
 		p.lines()
-		n, err := p.unary()
+		n, err := value()
 		if err != nil {
 			return nil, err
 		}

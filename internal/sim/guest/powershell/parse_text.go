@@ -183,11 +183,47 @@ func (p *parser) escape() string {
 	case 'v':
 		return "\v"
 	}
-	for p.pos < len(p.text) && p.text[p.pos]&0xc0 == 0x80 {
-		p.pos++ // the rest of a character
-		return p.text[p.pos-2 : p.pos]
+	return string([]byte{c}) // of a longer character the first byte; the others follow as they are
+}
+
+// textBuilder collects a text with values in it.
+type textBuilder struct {
+	text    interpolated
+	literal strings.Builder // since the last value
+}
+
+// add ends the literal part with a value.
+func (b *textBuilder) add(n node) {
+	b.end()
+	b.text.parts = append(b.text.parts, n)
+}
+
+func (b *textBuilder) end() {
+	if b.literal.Len() > 0 {
+		b.text.parts = append(b.text.parts, constant{b.text.position, b.literal.String(), b.literal.String()})
+		b.literal.Reset()
 	}
-	return string([]byte{c})
+}
+
+// dollar adds what a dollar begins, or the dollar itself where it begins nothing.
+func (b *textBuilder) dollar(p *parser, expand func() (node, bool, error)) error {
+	n, ok, err := expand()
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		b.add(n)
+	default:
+		b.literal.WriteByte('$')
+		p.pos++
+	}
+	return nil
+}
+
+// done is the whole text.
+func (b *textBuilder) done() interpolated {
+	b.end()
+	return b.text
 }
 
 // quoted reads 'text' or "text".
@@ -195,40 +231,24 @@ func (p *parser) quoted() (node, error) {
 	from := p.pos
 	quote := p.peek()
 	p.pos++
-	t := interpolated{position: position(from)}
-	var lit strings.Builder
-	flush := func() {
-		if lit.Len() > 0 {
-			t.parts = append(t.parts, constant{position(from), lit.String(), lit.String()})
-			lit.Reset()
-		}
-	}
+	t := textBuilder{text: interpolated{position: position(from)}}
 	for p.pos < len(p.text) {
 		c := p.text[p.pos]
 		switch {
 		case c == quote && p.ahead(1) == quote:
-			lit.WriteByte(c)
+			t.literal.WriteByte(c)
 			p.pos += 2
 		case c == quote:
 			p.pos++
-			flush()
-			return literalOr(t), nil
+			return literalOr(t.done()), nil
 		case quote == '"' && c == '`' && p.pos+1 < len(p.text):
-			lit.WriteString(p.escape())
+			t.literal.WriteString(p.escape())
 		case quote == '"' && c == '$':
-			n, ok, err := p.textExpansion()
-			if err != nil {
+			if err := t.dollar(p, p.textExpansion); err != nil {
 				return nil, err
 			}
-			if !ok {
-				lit.WriteByte(c)
-				p.pos++
-				continue
-			}
-			flush()
-			t.parts = append(t.parts, n)
 		default:
-			lit.WriteByte(c)
+			t.literal.WriteByte(c)
 			p.pos++
 		}
 	}
@@ -300,35 +320,20 @@ func (p *parser) hereString() (node, error) {
 // within reads the text of a here-string, in which quotes mean nothing.
 func (p *parser) within(body string) (node, error) {
 	q := &parser{text: p.text[:p.pos+len(body)], pos: p.pos, depth: p.depth}
-	t := interpolated{position: position(p.pos)}
-	var lit strings.Builder
-	flush := func() {
-		if lit.Len() > 0 {
-			t.parts = append(t.parts, constant{t.position, lit.String(), lit.String()})
-			lit.Reset()
-		}
-	}
+	t := textBuilder{text: interpolated{position: position(p.pos)}}
 	for q.pos < len(q.text) {
 		c := q.text[q.pos]
 		switch {
 		case c == '`' && q.pos+1 < len(q.text):
-			lit.WriteString(q.escape())
+			t.literal.WriteString(q.escape())
 		case c == '$':
-			n, ok, err := q.textExpansion()
-			if err != nil {
+			if err := t.dollar(q, q.textExpansion); err != nil {
 				return nil, err
 			}
-			if ok {
-				flush()
-				t.parts = append(t.parts, n)
-				continue
-			}
-			fallthrough
 		default:
-			lit.WriteByte(c)
+			t.literal.WriteByte(c)
 			q.pos++
 		}
 	}
-	flush()
-	return literalOr(t), nil
+	return literalOr(t.done()), nil
 }
