@@ -49,49 +49,49 @@ test: build ## Vet, lint, and every test with the race detector; PKG=./internal/
 endif
 
 e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=DIR adds templates of CAPZ v1.0.0
-	go test -timeout 60m -count=1 -v ./test/matrix -full -templates "$(TEMPLATES)"
-	go test -timeout 120m -count=1 -v ./test/life -full
-	go test -timeout 60m -count=1 -v ./test/crash -moments 20
+	go test -timeout 60m -count=1 -v ./test/e2e/matrix -full -templates "$(TEMPLATES)"
+	go test -timeout 120m -count=1 -v ./test/e2e/life -full
+	go test -timeout 60m -count=1 -v ./test/e2e/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-faults
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
-	go test -timeout 10m -count=1 -v ./test/lro -rounds 10
-	go test -timeout 15m -count=1 -v ./test/privilege -full
-	go test -timeout 10m -count=1 -v ./test/stranger
+	go test -timeout 10m -count=1 -v ./test/emulator/lro -rounds 10
+	go test -timeout 15m -count=1 -v ./test/e2e/privilege -full
+	go test -timeout 10m -count=1 -v ./test/e2e/stranger
 	$(MAKE) e2e-sdk
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
-	go test -timeout 10m -count=1 -v ./test/ssh -full
+	go test -timeout 10m -count=1 -v ./test/e2e/ssh -full
 
 e2e-ui: build ## The page of casement ui in chromium: a cluster's life, 500 machines; screenshots in bin/ui/
-	go test -timeout 30m -count=1 -v ./test/ui -full
+	go test -timeout 30m -count=1 -v ./test/e2e/ui -full
 
 e2e-faults: build ## Some 40 faults, and what casement why calls each
-	go test -timeout 60m -count=1 -v ./test/faults -full
+	go test -timeout 60m -count=1 -v ./test/e2e/faults -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
-	go test -timeout 40m -count=1 -v ./test/clusterctl -full
+	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
 e2e-guests: ## sh, bash and the commands of guests against the real dash, bash and jq of this machine; DIFF=1 lists what differs
-	go test -timeout 20m -count=1 -v ./test/guests -real $(if $(DIFF),-differences)
+	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
 
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
-	go run ./test/sdk
+	go run ./test/emulator/sdk
 
 e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, deleted; DIR=FOLDER K8S=v1.36.3 ONLY=part of a name
-	go test -timeout 120m -count=1 -v ./test/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
+	go test -timeout 120m -count=1 -v ./test/e2e/templates -dir "$(DIR)" -only "$(ONLY)" $(if $(K8S),-kubernetes-version $(K8S))
 
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
-	go test -timeout 20m -count=1 -v ./test/recordings -full $(if $(DIFF),-differences)
+	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
-	go test -timeout 0 -count=1 -v ./test/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
-	go test -timeout 0 -count=1 -v ./test/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -fury $(or $(FURY),1) -plot $(CURDIR)/bin/chaos.svg
+	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
+	go test -timeout 0 -count=1 -v ./test/e2e/chaos -seed $(or $(SEED),1) -rounds $(or $(ROUNDS),24) -fury $(or $(FURY),1) -plot $(CURDIR)/bin/chaos.svg
 
 e2e-az: bin/casement ## The az command line against the local Azure; writes what it proves
 	go test -race -timeout 60m -count=1 ./azuresim -run TestLoad -lives 12
-	hack/e2e-az.sh -evidence test/az/evidence.tsv
+	hack/e2e-az.sh -evidence test/emulator/az/evidence.tsv
 
 bench: build bin/kubeconform ## Measure the budgets on this machine
 	go run ./test/bench

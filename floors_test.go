@@ -98,6 +98,12 @@ var fences = []fence{
 		deny: []string{"sigs.k8s.io/cluster-api/core/reconcilers", "sigs.k8s.io/cluster-api/controlplane/kubeadm/reconcilers"},
 		why:  "the managers are linked for the local plane alone",
 	},
+	{
+		name: "no program has the helpers of tests",
+		from: []string{"api", "azuresim", "cmd", "internal"}, except: []string{"internal/testing"},
+		deny: []string{"internal/testing", "testing"},
+		why:  "what tests share is for tests",
+	},
 }
 
 // azureProviders are the resource providers of the local Azure.

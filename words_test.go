@@ -17,7 +17,7 @@ import (
 var unclean = []string{
 	"api", "azuresim", "cmd", "config", "hack", "test",
 	"internal/addons", "internal/allowance", "internal/azure", "internal/capi", "internal/cli", "internal/confine", "internal/controller",
-	"internal/controlplane", "internal/flavors", "internal/golden", "internal/plane", "internal/manager", "internal/metric", "internal/pki",
+	"internal/controlplane", "internal/flavors", "internal/testing/golden", "internal/plane", "internal/manager", "internal/metric", "internal/pki",
 	"internal/process", "internal/sim", "internal/trace", "internal/webhook", "internal/windows",
 }
 

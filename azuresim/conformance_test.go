@@ -10,12 +10,12 @@ import (
 
 	"casement.dev/casement/azuresim/internal/engine"
 	"casement.dev/casement/azuresim/internal/value"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 const (
 	conformancePage = "../docs/local-azure.md"
-	evidenceFile    = "../test/az/evidence.tsv"
+	evidenceFile    = "../test/emulator/az/evidence.tsv"
 )
 
 // TestConformanceTable holds the table of the documentation to what the emulator

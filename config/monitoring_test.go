@@ -11,7 +11,7 @@ import (
 var metric = regexp.MustCompile(`\bcasement_[a-z0-9_]+\b`)
 
 // TestMonitoring: each alert says what it means, and each of our metrics is looked at.
-// (That dashboard and rules ask for what there is, TestMetrics of test/integration says.)
+// (That dashboard and rules ask for what there is, TestMetrics of test/apiserver/integration says.)
 func TestMonitoring(t *testing.T) {
 	rules, err := Rules()
 	if err != nil {

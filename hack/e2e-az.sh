@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the az command line against the local Azure (test/az). Where az is missing
+# Runs the az command line against the local Azure (test/emulator/az). Where az is missing
 # it is installed from the distribution's packages, which needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,4 +8,4 @@ if ! command -v az >/dev/null; then
 	apt-get install -q -y --no-install-recommends azure-cli
 fi
 az version --query '"azure-cli"' -o tsv
-go run ./test/az -casement bin/casement "$@"
+go run ./test/emulator/az -casement bin/casement "$@"

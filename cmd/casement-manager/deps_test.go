@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // TestDeps holds the manager lean: every package that it links is in deps.txt, so

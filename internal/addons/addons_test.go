@@ -17,7 +17,7 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // decode reads a YAML stream strictly; what has no Go type here (Calico's own

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 var apiServer *rest.Config

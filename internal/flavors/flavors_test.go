@@ -15,7 +15,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 func values(extra ...string) func(string) (string, bool) {

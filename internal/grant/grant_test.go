@@ -16,7 +16,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 var api client.Client

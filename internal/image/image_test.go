@@ -22,7 +22,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/azure/arm"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // rack runs machines that answer scripts by what is called at their end.

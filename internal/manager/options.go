@@ -16,7 +16,7 @@ type Options struct {
 	MetricsAddress string
 	// InsecureMetrics serves metrics by plain HTTP, to whoever asks.
 	InsecureMetrics bool
-	HealthAddress  string
+	HealthAddress   string
 	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
 	// are served, and from which tls.crt and tls.key. Port 0 serves none.
 	WebhookHost    string

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/azure/arm"
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/lint"
-	"casement.dev/casement/test/emulator"
+	"casement.dev/casement/internal/testing/emulator"
 )
 
 // emulated is a client of a local Azure with faults.

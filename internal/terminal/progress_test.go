@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // views are what up and wait show, one after another.

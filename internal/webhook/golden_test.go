@@ -23,7 +23,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // TestGolden admits whole manifests as the API server would: the CRD's defaults,

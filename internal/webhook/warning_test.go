@@ -10,7 +10,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"casement.dev/casement/test/corpus"
-	"casement.dev/casement/test/measure"
+	"casement.dev/casement/internal/testing/corpus"
+	"casement.dev/casement/internal/testing/measure"
 )
 
 // rounds of each program, in turns; the fastest counts, as other work of the machine

@@ -6,8 +6,8 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/internal/azure/catalog"
+	"casement.dev/casement/internal/testing/emulator"
 	"casement.dev/casement/internal/windows"
-	"casement.dev/casement/test/emulator"
 )
 
 func TestVersions(t *testing.T) {

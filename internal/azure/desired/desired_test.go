@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // machineFile is a machine's input as the files in testdata write it.

@@ -1,7 +1,7 @@
 // Package permission is the list of Azure Resource Manager actions that
 // casement-manager needs, by feature, and the custom role made of them.
 //
-// The list is a table beside this file. test/privilege compares it in both directions
+// The list is a table beside this file. test/e2e/privilege compares it in both directions
 // with the calls that the local Azure receives, so that it neither grows silently nor
 // keeps what nobody uses. The package makes no call and decides nothing; the command
 // line prints it.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/flavors"
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // flavor is one of casement's with its class, filled in, after replacements.

@@ -27,7 +27,7 @@ import (
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 // server is the management cluster and the workload cluster in one. calls counts the

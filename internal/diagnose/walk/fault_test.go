@@ -89,7 +89,7 @@ func crash(line string) func(*facts.Snapshot) {
 	}
 }
 
-// faults are injected into the objects; test/faults does the same in guests for
+// faults are injected into the objects; test/e2e/faults does the same in guests for
 // those that the local plane can produce.
 var faults = []struct {
 	name, cause, step string

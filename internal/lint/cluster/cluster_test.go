@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 var shared *rest.Config

@@ -11,8 +11,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // TestDocumented keeps docs/rules, one page per rule, as the rules are.

@@ -12,8 +12,8 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 func linux(t testing.TB, data []byte) guest.Config {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
 	"casement.dev/casement/internal/sim/fabric"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 // cluster is the API server of these tests.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/kubeproc"
-	"casement.dev/casement/internal/kubeproc/kubetest"
+	"casement.dev/casement/internal/testing/kubetest"
 )
 
 var api client.Client

@@ -1,0 +1,307 @@
+// Package plane runs the built binaries as a user would, each test with a state
+// directory of its own. Only tests import it.
+package plane
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// commandTimeout bounds one command, a wait for a cluster included.
+const commandTimeout = 6 * time.Minute
+
+// Plane runs casement with one state directory.
+type Plane struct {
+	t    *testing.T
+	Home string
+	bin  string
+	env  []string
+	// files is for what is not the plane's own.
+	files string
+}
+
+// Root finds the folder of the module, above the one that a test runs in.
+func Root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Binary finds a program that make build has built.
+func Binary(t *testing.T, name string) string {
+	t.Helper()
+	file := filepath.Join(Root(t), "bin", name)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("%v; build the binaries with: make build", err)
+	}
+	return file
+}
+
+// New finds the binaries, and ends the plane with the test. env is added to each
+// command's environment.
+func New(t *testing.T, env ...string) *Plane {
+	t.Helper()
+	bin := filepath.Dir(Binary(t, "casement"))
+	// t.TempDir is too long for unix sockets.
+	home, err := os.MkdirTemp("", "cas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Plane{t: t, Home: home, bin: bin, env: env, files: t.TempDir()}
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.logState()
+		}
+		p.Run(nil, "down", "--purge")
+		if err := os.Remove(p.Home); err != nil && !os.IsNotExist(err) {
+			t.Errorf("down --purge left something: %v", err)
+		}
+		if left := p.Processes(p.Home); len(left) > 0 {
+			t.Errorf("processes of the plane are left: %v", left)
+		}
+	})
+	return p
+}
+
+// Run runs casement and returns its standard output; a failure ends the test.
+func (p *Plane) Run(stdin []byte, args ...string) string {
+	p.t.Helper()
+	out, err := p.Try(stdin, args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// Fatal ends the test.
+func (p *Plane) Fatal(err error) {
+	p.t.Helper()
+	p.t.Fatal(err)
+}
+
+// Try runs casement and returns its standard output; an error holds all that it
+// wrote.
+func (p *Plane) Try(stdin []byte, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "casement"), args...)
+	cmd.Env = append(append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG="), p.env...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("casement %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), errOut.String())
+	}
+	return out.String(), nil
+}
+
+// Everything runs casement and returns all that it wrote, whether or not it failed.
+func (p *Plane) Everything(args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "casement"), args...)
+	cmd.Env = append(append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG="), p.env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out) + err.Error()
+	}
+	return string(out)
+}
+
+// Create applies a cluster of a flavor and returns its manifest.
+func (p *Plane) Create(name, flavor string) []byte {
+	p.t.Helper()
+	manifest := []byte(p.Run(nil, "generate", "cluster", name, "--flavor", flavor))
+	p.Run(manifest, "kubectl", "apply", "-f", "-")
+	return manifest
+}
+
+// Workload returns kubectl of a cluster.
+func (p *Plane) Workload(cluster string) func(args ...string) string {
+	p.t.Helper()
+	kubeconfig := p.Kubeconfig(cluster)
+	return func(args ...string) string {
+		p.t.Helper()
+		return p.Run(nil, append([]string{"kubectl", "--kubeconfig", kubeconfig}, args...)...)
+	}
+}
+
+// Kubeconfig writes the kubeconfig of a cluster and returns its path.
+func (p *Plane) Kubeconfig(cluster string) string {
+	p.t.Helper()
+	path := filepath.Join(p.files, cluster+".kubeconfig")
+	if err := os.WriteFile(path, []byte(p.Run(nil, "get", "kubeconfig", cluster)), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// ClientSecret is the secret of the local Azure's own application.
+func (p *Plane) ClientSecret() string {
+	p.t.Helper()
+	data, err := os.ReadFile(p.status().Azure.SecretFile)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Subscription is the ID of the local Azure's subscription.
+func (p *Plane) Subscription() string { return p.status().Azure.SubscriptionID }
+
+// status is what the test needs of `casement status`.
+type status struct {
+	PID   int
+	Azure struct {
+		Endpoint       string
+		CAFile         string
+		TenantID       string
+		SubscriptionID string
+		ClientID       string
+		SecretFile     string
+	}
+}
+
+func (p *Plane) status() status {
+	p.t.Helper()
+	var s status
+	if err := json.Unmarshal([]byte(p.Run(nil, "status", "-o", "json")), &s); err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// Kill ends the supervisor as a crash would.
+func (p *Plane) Kill() {
+	p.t.Helper()
+	if err := syscall.Kill(p.status().PID, syscall.SIGKILL); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Processes lists the command lines that name a path, those of Linux processes that run.
+func (p *Plane) Processes(path string) []string {
+	p.t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if line := strings.ReplaceAll(string(data), "\x00", " "); strings.Contains(line, path) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// ARM reads a path of the subscription from the local Azure.
+func (p *Plane) ARM(path, apiVersion string, into any) {
+	p.t.Helper()
+	p.Azure(http.MethodGet, path, apiVersion, into)
+}
+
+// Azure sends a call about a path of the subscription to the local Azure, as somebody
+// other than casement. into may be nil.
+func (p *Plane) Azure(method, path, apiVersion string, into any) {
+	p.t.Helper()
+	p.send(method, path, apiVersion, nil, into)
+}
+
+// Put makes a resource of the subscription in the local Azure, as somebody other than
+// casement.
+func (p *Plane) Put(path, apiVersion string, body any) {
+	p.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.send(http.MethodPut, path, apiVersion, data, nil)
+}
+
+func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
+	p.t.Helper()
+	s := p.status()
+	ca, err := os.ReadFile(s.Azure.CAFile)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	resp, err := client.PostForm(s.Azure.Endpoint+"/"+s.Azure.TenantID+"/oauth2/v2.0/token", url.Values{
+		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {p.ClientSecret()}, "scope": {"https://management.azure.com/.default"}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	p.decode(resp, &token)
+	req, err := http.NewRequest(method, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, bytes.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if resp, err = client.Do(req); err != nil {
+		p.t.Fatal(err)
+	}
+	p.decode(resp, into)
+}
+
+func (p *Plane) decode(resp *http.Response, into any) {
+	p.t.Helper()
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		p.t.Fatalf("%s answered %s", resp.Request.URL.Path, resp.Status)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// logState prints what one needs to find out why.
+func (p *Plane) logState() {
+	consoles, _ := filepath.Glob(filepath.Join(p.Home, "vms", "*", "*", "console.log"))
+	for _, file := range append(consoles, filepath.Join(p.Home, "casement.log")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		p.t.Logf("%s:\n%s", filepath.Base(filepath.Dir(file)), data[max(0, len(data)-4000):])
+	}
+}

@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/testing/emulator"
+)
+
+// azure is the local Azure, and what tests ask of it.
+type azure struct {
+	*emulator.Azure
+	// client is the test's own hand in Azure.
+	client *arm.Client
+	// started are the machines as their guests see them, by ID.
+	started *sync.Map
+}
+
+func newAzure(dir string) (*azure, error) {
+	a := &azure{started: &sync.Map{}}
+	var err error
+	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started}}); err != nil {
+		return nil, err
+	}
+	a.client, err = a.Client(tenant, subscription)
+	return a, err
+}
+
+// mark is a place in the log of calls.
+func (a *azure) mark() uint64 {
+	if recent := a.CallLog().Recent; len(recent) > 0 {
+		return recent[len(recent)-1].Number
+	}
+	return 0
+}
+
+// since are the requests about resources after a mark; polls of operations are left out.
+func (a *azure) since(mark uint64) []string {
+	var calls []string
+	for _, c := range a.CallsAfter(mark) {
+		if c.Type != "operations" && strings.HasPrefix(c.Path, "/subscriptions/") {
+			calls = append(calls, c.Method+" "+c.Path)
+		}
+	}
+	return calls
+}
+
+// writes counts what changed a group, by verb and type.
+func (a *azure) writes(mark uint64, group string) map[string]int {
+	counts := map[string]int{}
+	for _, call := range a.since(mark) {
+		verb, path, _ := strings.Cut(call, " ")
+		if verb == "GET" || !strings.Contains(strings.ToLower(path)+"/", "/resourcegroups/"+group+"/") {
+			continue
+		}
+		parts := strings.Split(path, "/")
+		kind := parts[len(parts)-2]
+		if verb == "POST" { // an action of a resource
+			kind = parts[len(parts)-3] + "/" + parts[len(parts)-1]
+		}
+		counts[verb+" "+kind]++
+	}
+	return counts
+}
+
+// left are the resources of a group.
+func (a *azure) left(group string) []string {
+	var ids []string
+	for _, id := range a.Resources() {
+		if strings.Contains(strings.ToLower(id)+"/", "/resourcegroups/"+group+"/") {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// brokenVM is the beginning of the names of machines whose guests never come up, and of
+// scale sets of whose instances number 1 does not.
+const brokenVM = "broken-"
+
+// guests boots every VM at once, but for those that are broken.
+type guests struct{ started *sync.Map }
+
+func (guests) View(id string) host.View {
+	set, instance := strings.Contains(strings.ToLower(id), "/virtualmachinescalesets/"+brokenVM), id[strings.LastIndex(id, "/")+1:]
+	if strings.HasPrefix(instance, brokenVM) || set && instance == "1" {
+		return host.View{Provisioned: host.ProvisioningFailed, Message: "the guest reported that its custom data cannot be read"}
+	}
+	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
+}
+
+func (g guests) Start(vm host.VM)                   { g.started.Store(vm.ID, vm) }
+func (guests) Stop(string)                          {}
+func (guests) Delete(context.Context, string) error { return nil }
+func (guests) Console(string) []byte                { return nil }
+
+func (guests) Run(context.Context, string, string) (code int, stdout, stderr string, err error) {
+	return 0, "", "", nil
+}

@@ -1,0 +1,163 @@
+package clusterctl
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"casement.dev/casement/internal/testing/plane"
+)
+
+var from = flag.String("from", "", "revision whose manager TestUpgrade replaces; the last tag, or else 20 commits ago")
+
+// TestUpgrade runs the manager of an earlier revision, lets it make clusters of machines
+// and of pools, and replaces it by the present one with clusterctl. Every object is kept
+// as it was, no machine is made anew, and Azure is asked to change nothing.
+func TestUpgrade(t *testing.T) {
+	if !*full {
+		t.Skip("only with -full")
+	}
+	tree, programs := earlier(t), t.TempDir()
+	run(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
+	repository := newRepository(t)
+	run(t, tree, "go", "run", "./hack/release", "--dir", repository.ours(first), "--image", ourImage+first, "--version", first)
+	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
+	o.plane.Run(nil, "up", "--bare")
+	o.config = repository.config(t, o.plane.Run(nil, "status", "-o", "clusterctl"))
+	o.init("azure:" + first)
+	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
+	}
+	for _, name := range []string{"single", "pooled"} {
+		o.plane.Run(nil, "wait", name, "--timeout", "5m")
+	}
+
+	before, machines, asked := o.objects(), vms(o.plane), writes(o.plane)
+	repository.release(t, second)
+	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
+	if running := o.image(); !strings.HasSuffix(running, ":"+second) {
+		t.Fatalf("after the upgrade the manager is %s", running)
+	}
+	// The new manager has seen an object when it has answered for a change of it: it
+	// takes up each of them at its start, and these are the last.
+	o.plane.Run(nil, "kubectl", "scale", "machinedeployment", "single-md-win", "--replicas=2")
+	o.plane.Run(nil, "kubectl", "wait", "machinedeployment", "single-md-win", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=4m")
+	after := o.objects()
+	for id, was := range before {
+		if now, ok := after[id]; !ok {
+			t.Errorf("%s is gone", id)
+		} else if diff := cmp.Diff(was, now); diff != "" {
+			t.Errorf("%s changed (-before +after):\n%s", id, diff)
+		}
+	}
+	now := vms(o.plane)
+	added := len(now) - len(machines)
+	maps.DeleteFunc(now, func(id, _ string) bool { return machines[id] == "" })
+	if diff := cmp.Diff(machines, now); diff != "" || added != 1 {
+		t.Errorf("machines changed, and %d were added (-before +after):\n%s", added, diff)
+	}
+	// One new machine: its network interface and its virtual machine, and its bootstrap
+	// secret with the identity that may read it.
+	want := maps.Clone(asked)
+	for _, write := range []string{
+		"PUT Microsoft.Network/networkInterfaces", "PUT Microsoft.Compute/virtualMachines", "PUT Microsoft.ManagedIdentity/userAssignedIdentities",
+		"PUT Microsoft.Authorization/roleAssignments", "PUT Microsoft.KeyVault/vaults/secrets",
+		"DELETE Microsoft.Authorization/roleAssignments", "DELETE Microsoft.KeyVault/vaults/secrets",
+	} {
+		want[write]++
+	}
+	eventually(t, "the new machine has no bootstrap secret any more", func() bool {
+		return writes(o.plane)["DELETE Microsoft.KeyVault/vaults/secrets"] >= want["DELETE Microsoft.KeyVault/vaults/secrets"]
+	})
+	if diff := cmp.Diff(want, writes(o.plane)); diff != "" {
+		t.Errorf("Azure was asked to change more than one machine needs (-want +got):\n%s", diff)
+	}
+	t.Logf("%d objects and %d virtual machines kept; writes before %v", len(before), len(machines), asked)
+	for _, name := range []string{"single", "pooled"} {
+		o.plane.Run(nil, "kubectl", "delete", "cluster", name, "--timeout=4m")
+	}
+}
+
+// ourImage is the image of our releases, without version.
+const ourImage = "ghcr.io/casement-dev/casement-manager:"
+
+// earlier is the tree of an earlier revision.
+func earlier(t *testing.T) string {
+	t.Helper()
+	revision := *from
+	if revision == "" {
+		revision = "HEAD~20"
+		if tags := strings.Fields(string(run(t, ".", "git", "tag", "--merged", "HEAD", "--sort=-v:refname", "v*"))); len(tags) > 0 {
+			revision = tags[0]
+		}
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "tree.tar")
+	run(t, plane.Root(t), "git", "archive", "-o", archive, revision)
+	tree := filepath.Join(dir, "tree")
+	if err := os.Mkdir(tree, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "tar", "-xf", archive, "-C", tree)
+	t.Logf("from %s", strings.TrimSpace(string(run(t, ".", "git", "log", "-1", "--format=%h %s", revision))))
+	return tree
+}
+
+// seen is what of an object an upgrade must not change.
+type seen struct {
+	UID, ProviderID string
+	Generation      int64
+}
+
+// objects are those of Cluster API and ours, by kind and name. A MachineDeployment that
+// is scaled has another generation; it is left out, for what it owns tells more.
+func (o operator) objects() map[string]seen {
+	o.t.Helper()
+	var list struct {
+		Items []struct {
+			Kind     string
+			Metadata struct {
+				Name, UID  string
+				Generation int64
+			}
+			Spec struct{ ProviderID string }
+		}
+	}
+	kinds := "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,machinepools.cluster.x-k8s.io,azureclusters,azuremachines,azuremachinetemplates,azuremachinepools,azuremachinepoolmachines,azureclusteridentities"
+	if err := json.Unmarshal([]byte(o.plane.Run(nil, "kubectl", "get", kinds, "-o", "json")), &list); err != nil {
+		o.t.Fatal(err)
+	}
+	out := map[string]seen{}
+	for _, i := range list.Items {
+		out[i.Kind+"/"+i.Metadata.Name] = seen{UID: i.Metadata.UID, ProviderID: i.Spec.ProviderID, Generation: i.Metadata.Generation}
+	}
+	return out
+}
+
+// writes counts what casement-manager asked Azure to change, by method and type.
+func writes(p *plane.Plane) map[string]int {
+	var calls struct {
+		Counters []struct {
+			Verb, Type, Caller string
+			Count              int
+		}
+	}
+	if err := json.Unmarshal([]byte(p.Run(nil, "calls", "-o", "json")), &calls); err != nil {
+		return map[string]int{fmt.Sprint(err): 1}
+	}
+	out := map[string]int{}
+	for _, c := range calls.Counters {
+		if c.Verb != "GET" && c.Verb != "HEAD" && c.Caller == "casement" {
+			out[c.Verb+" "+c.Type] += c.Count
+		}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package privilege
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/azure/permission"
+	"casement.dev/casement/internal/testing/plane"
+)
+
+// calls are the actions that the local Azure saw casement-manager use so far.
+func calls(t *testing.T, p *plane.Plane) []string {
+	t.Helper()
+	var log struct {
+		Counters []struct {
+			Verb, Type, Caller string
+		}
+	}
+	if err := json.Unmarshal([]byte(p.Run(nil, "calls", "-o", "json")), &log); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, c := range log.Counters {
+		if c.Caller == "casement" && c.Type != "operations" {
+			out = append(out, permission.Of(c.Verb, c.Type))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// actions are the listed actions of features, or of all; only those of one evidence
+// unless that is "".
+func actions(t *testing.T, evidence permission.Evidence, features ...string) []string {
+	t.Helper()
+	list, err := permission.Actions(features...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, a := range list {
+		if evidence == "" || a.Evidence == evidence {
+			out = append(out, strings.ToLower(a.Name))
+		}
+	}
+	return out
+}
+
+// checkGranted: whoever has the role of these features could make all calls so far.
+func checkGranted(t *testing.T, p *plane.Plane, features ...string) {
+	t.Helper()
+	have := actions(t, "", features...)
+	for _, a := range calls(t, p) {
+		if !slices.Contains(have, strings.ToLower(a)) {
+			t.Errorf("%s was used with the features %s alone, whose role lacks it", a, strings.Join(features, ", "))
+		}
+	}
+}
+
+// checkUsed: every action of the list that a call proves has been used.
+func checkUsed(t *testing.T, p *plane.Plane) {
+	t.Helper()
+	used := calls(t, p)
+	for _, a := range actions(t, permission.Call) {
+		if !slices.ContainsFunc(used, func(u string) bool { return strings.EqualFold(u, a) }) {
+			t.Errorf("%s is listed and no call used it", a)
+		}
+	}
+}

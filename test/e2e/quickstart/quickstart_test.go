@@ -1,0 +1,53 @@
+package quickstart
+
+import (
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/testing/plane"
+)
+
+// TestQuickstart brings a mixed cluster up, uses it and deletes it without a
+// trace.
+func TestQuickstart(t *testing.T) {
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1")
+	p.Run(nil, "up")
+	manifest := p.Create("demo", "windows")
+	p.Run(nil, "wait", "demo", "--timeout", "5m")
+	workload := p.Workload("demo")
+	nodes := workload("get", "nodes", "-o", "wide")
+	for _, want := range []string{"Windows Server 2022 Datacenter", "10.0.20348.", "containerd://", "Ubuntu"} {
+		if !strings.Contains(nodes, want) {
+			t.Errorf("no node shows %q:\n%s", want, nodes)
+		}
+	}
+	workload("apply", "-f", "../../../examples/iis.yaml")
+	workload("rollout", "status", "deployment/iis", "--timeout", "3m")
+	page := p.Run(nil, "fetch", "service/iis", "--kubeconfig", p.Kubeconfig("demo"))
+	if !strings.Contains(page, "simulated container default/iis-") {
+		t.Errorf("the page does not name its container:\n%s", page)
+	}
+	pod := strings.TrimSpace(workload("get", "pods", "-l", "app=iis", "-o", "name"))
+	pod, _, _ = strings.Cut(pod, "\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"logs", []string{"logs", pod}, "simulated container default/iis-"},
+		{"exec", []string{"exec", pod, "--", "cmd", "/c", "ver"}, "Version 10.0.20348."},
+		{"describe", []string{"describe", pod}, "Started container"},
+	} {
+		if got := workload(c.args...); !strings.Contains(got, c.want) {
+			t.Errorf("%s does not show %q:\n%s", c.name, c.want, got)
+		}
+	}
+	// Applying the same template again changes nothing.
+	p.Run(manifest, "kubectl", "apply", "-f", "-")
+
+	p.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
+	p.Run(nil, "wait", "demo", "--for", "deleted", "--timeout", "3m")
+	if status := p.Run(nil, "status"); strings.Contains(status, "demo-") {
+		t.Errorf("something of the cluster is left:\n%s", status)
+	}
+}

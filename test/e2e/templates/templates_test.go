@@ -1,0 +1,294 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"casement.dev/casement/internal/testing/plane"
+)
+
+var (
+	dir     = flag.String("dir", "", "directory of cluster templates to take through their life")
+	only    = flag.String("only", "", "those whose names contain this")
+	version = flag.String("kubernetes-version", "v1.36.3", "Kubernetes version of the clusters")
+)
+
+// variables are values for what templates ask for besides what the plane knows.
+var variables = []string{
+	"CLUSTER_CLASS_NAME=shared", "FLATCAR_VERSION=4230.2.1", "AZURE_SERVER_APP_ID=00000000-0000-0000-0000-0000000000aa",
+	"AZURE_EXTENDEDLOCATION_TYPE=EdgeZone", "AZURE_EXTENDEDLOCATION_NAME=microsoftlosangeles1", "WORKER_MACHINE_COUNT=1",
+}
+
+// row is what became of a template.
+type row struct {
+	name, lint             string
+	ready, deleted         time.Duration
+	linux, windows, scaled int
+	calls                  int
+	left                   int
+	// failed names the step and the reason, "" when all went well.
+	failed string
+}
+
+// TestTemplates takes each template of -dir through its life.
+func TestTemplates(t *testing.T) {
+	if *dir == "" {
+		t.Skip("no -dir: make e2e-templates DIR=... names templates")
+	}
+	files, err := filepath.Glob(filepath.Join(*dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no templates in %s: %v", *dir, err)
+	}
+	p := plane.New(t, variables...)
+	p.Run(nil, "up")
+	var table []string
+	for i, file := range files {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "cluster-template-"), ".yaml")
+		if !strings.Contains(name, *only) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
+			if err := l.live(); err != nil {
+				l.row.failed = strings.Join(strings.Fields(err.Error()), " ")
+				t.Error(l.row.failed)
+			}
+			table = append(table, l.row.String())
+		})
+	}
+	t.Logf("\n%-28s %-5s %8s %6s %8s %7s %9s %6s %5s  %s\n%s", "TEMPLATE", "LINT", "READY", "LINUX", "WINDOWS", "SCALED", "DELETED", "CALLS", "LEFT", "NOTE", strings.Join(table, "\n"))
+}
+
+func (r row) String() string {
+	note := r.failed
+	if len(note) > 160 {
+		note = note[:160] + "..."
+	}
+	return fmt.Sprintf("%-28s %-5s %6.1f s %6d %8d %7d %7.1f s %6d %5d  %s", r.name, r.lint, r.ready.Seconds(), r.linux, r.windows, r.scaled, r.deleted.Seconds(), r.calls, r.left, note)
+}
+
+// life is one template on the plane.
+type life struct {
+	p             *plane.Plane
+	cluster, file string
+	manifest      string
+	row           row
+}
+
+func (l *life) live() (err error) {
+	if l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", *version); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	if err := l.lint(); err != nil {
+		return err
+	}
+	kinds, err := l.kinds()
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	filled := []byte(l.manifest)
+	if _, err := l.p.Try(filled, "azure", "prepare", "-"); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	if err := l.classes(); err != nil {
+		return fmt.Errorf("class: %w", err)
+	}
+	before := l.calls()
+	start := time.Now()
+	_, err = l.p.Try(filled, "kubectl", "apply", "-f", "-")
+	if kinds["Cluster"] {
+		defer func() { err = errors.Join(err, l.delete()) }()
+	}
+	if err != nil {
+		return fmt.Errorf("apply: %w", err)
+	}
+	if !kinds["Cluster"] {
+		l.row.failed = "no Cluster: what it defines stays"
+		return nil
+	}
+	if _, err := l.p.Try(nil, append([]string{"addons", "install", "--cluster", l.cluster}, l.addons()...)...); err != nil {
+		return fmt.Errorf("addons: %w", err)
+	}
+	if _, err := l.p.Try(nil, "wait", l.cluster, "--timeout", "5m"); err != nil {
+		why := l.p.Everything("why", l.cluster)
+		return fmt.Errorf("wait: %s", why)
+	}
+	l.row.ready = time.Since(start)
+	l.row.calls = l.calls() - before
+	if err := l.nodes(); err != nil {
+		return err
+	}
+	return l.scale()
+}
+
+// lint counts the errors that casement lint finds in the filled template.
+func (l *life) lint() error {
+	out, err := l.p.Try([]byte(l.manifest), "lint", "--fail-on", "error", "-o", "json", "-")
+	if err != nil {
+		l.row.lint = "error"
+		return fmt.Errorf("lint: %w", err)
+	}
+	l.row.lint = "ok"
+	if !json.Valid([]byte(out)) {
+		return errors.New("lint: its answer is no JSON")
+	}
+	return nil
+}
+
+// kinds are the kinds of the objects in the manifest.
+func (l *life) kinds() (map[string]bool, error) {
+	kinds := map[string]bool{}
+	for decoder := yaml.NewDecoder(bytes.NewReader([]byte(l.manifest))); ; {
+		var o struct {
+			Kind string `yaml:"kind"`
+		}
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+			return kinds, nil
+		} else if err != nil {
+			return nil, err
+		}
+		kinds[o.Kind] = true
+	}
+}
+
+// classes applies the ClusterClasses that a topology refers to, which are in files of
+// their own beside it and named after the same cluster.
+func (l *life) classes() error {
+	if !strings.Contains(l.manifest, "\n  topology:") {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(l.file), "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text, []byte("\nkind: ClusterClass\n")) || bytes.Contains(text, []byte("\nkind: Cluster\n")) {
+			continue
+		}
+		class, err := l.p.Try(nil, "generate", "cluster", l.cluster, "--from", file, "--kubernetes-version", *version)
+		if err != nil {
+			return err
+		}
+		if _, err := l.p.Try([]byte(class), "kubectl", "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addons are what the template's users install by hand: the network that the Cluster's
+// label names, the one that the template is called after, or Calico.
+func (l *life) addons() []string {
+	network := "calico"
+	if strings.Contains(l.row.name, "azure-cni") {
+		network = "azure-cni"
+	}
+	if label := regexp.MustCompile(`(?m)^    cni: (\S+)$`).FindStringSubmatch(l.manifest); label != nil {
+		network = label[1]
+	}
+	names := []string{network, "cloud-provider-azure"}
+	if strings.Contains(l.manifest, "osType: Windows") {
+		names = append(names, network+"-windows", "csi-proxy")
+	}
+	return names
+}
+
+// nodes counts the Ready nodes by operating system.
+func (l *life) nodes() error {
+	file := l.p.Kubeconfig(l.cluster)
+	out, err := l.p.Try(nil, "kubectl", "--kubeconfig", file, "get", "nodes", "-o",
+		`jsonpath={range .items[*]}{.status.nodeInfo.operatingSystem} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	l.row.linux, l.row.windows = strings.Count(out, "linux True"), strings.Count(out, "windows True")
+	return err
+}
+
+// scale takes each worker set of the cluster one up and down again.
+func (l *life) scale() error {
+	for _, kind := range []string{"machinedeployment", "machinepool"} {
+		out, err := l.p.Try(nil, "kubectl", "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+l.cluster, "-o",
+			`jsonpath={range .items[?(@.spec.clusterName=="`+l.cluster+`")]}{.metadata.name} {.spec.replicas} {.metadata.labels}{"\n"}{end}`)
+		if err != nil {
+			return fmt.Errorf("list %ss: %w", kind, err)
+		}
+		for line := range strings.Lines(out) {
+			var name string
+			var replicas int
+			if n, _ := fmt.Sscan(line, &name, &replicas); n != 2 || strings.Contains(line, "topology.cluster.x-k8s.io/owned") {
+				continue // a topology decides on its own sets
+			}
+			for _, to := range []int{replicas + 1, replicas} {
+				if err := l.scaleTo(kind+"/"+name, to); err != nil {
+					return fmt.Errorf("scale %s to %d: %w", name, to, err)
+				}
+			}
+			l.row.scaled++
+		}
+	}
+	return nil
+}
+
+func (l *life) scaleTo(set string, replicas int) error {
+	if _, err := l.p.Try(nil, "kubectl", "scale", set, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+		return err
+	}
+	if _, err := l.p.Try(nil, "kubectl", "wait", set, fmt.Sprintf("--for=jsonpath={.status.readyReplicas}=%d", replicas), "--timeout=3m"); err != nil {
+		return err
+	}
+	_, err := l.p.Try(nil, "wait", l.cluster, "--timeout", "3m")
+	return err
+}
+
+// delete ends the cluster and counts what is left of it in Azure.
+func (l *life) delete() error {
+	start := time.Now()
+	if _, err := l.p.Try(nil, "kubectl", "delete", "cluster", l.cluster, "--wait=false"); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	if _, err := l.p.Try(nil, "wait", l.cluster, "--for", "deleted", "--timeout", "3m"); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	l.row.deleted = time.Since(start)
+	var left struct{ Value []struct{ ID string } }
+	l.p.ARM("/resources", "2021-04-01", &left)
+	for _, r := range left.Value {
+		if !strings.Contains(r.ID, "/userAssignedIdentities/") { // of the subscription, not of the cluster
+			l.row.left++
+		}
+	}
+	if l.row.left > 0 {
+		return fmt.Errorf("delete: %d resources are left: %v", l.row.left, left.Value)
+	}
+	if running := l.p.Processes(filepath.Join(l.p.Home, "vms", l.cluster) + "/"); len(running) > 0 {
+		return fmt.Errorf("delete: %d processes are left: %.300s", len(running), running[0])
+	}
+	return nil
+}
+
+// calls is how many calls the local Azure has answered to casement's manager.
+func (l *life) calls() int {
+	out, err := l.p.Try(nil, "calls", "-o", "json")
+	if err != nil {
+		return 0
+	}
+	var c struct{ Reads, Writes, Deletes, Polls int }
+	if json.Unmarshal([]byte(out), &c) != nil {
+		return 0
+	}
+	return c.Reads + c.Writes + c.Deletes + c.Polls
+}

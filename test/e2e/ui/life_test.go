@@ -1,0 +1,140 @@
+package ui
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/testing/plane"
+)
+
+// serve runs casement ui and returns the page's address.
+func serve(t *testing.T, p *plane.Plane) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, plane.Binary(t, "casement"), "ui")
+	cmd.Env = append(os.Environ(), "CASEMENT_HOME="+p.Home, "KUBECONFIG=")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was ended by a signal
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if address, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
+			return address
+		}
+	}
+	t.Fatal("casement ui prints no address")
+	return ""
+}
+
+// TestLife: a cluster is created, broken, repaired and deleted while the page is open.
+func TestLife(t *testing.T) {
+	b := newBrowser(t)
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1")
+	address := serve(t, p)
+	refused(t, address)
+	b.open(address)
+	b.text("#banner", "casement up", time.Minute) // the plane does not run yet
+	b.shot("1-no-plane")
+	p.Run(nil, "up")
+	b.text("#detail", "There is no cluster yet", 2*time.Minute)
+	b.shot("2-empty")
+
+	p.Create("demo", "windows")
+	b.text("#tree", "demo-md-win", 2*time.Minute)
+	b.text("#view svg", "node-subnet", 2*time.Minute)
+	b.until("a machine that boots", `document.querySelector("svg .vm.wait") !== null`, 2*time.Minute)
+	b.shot("3-booting")
+	b.text("#counts", "3 of 3 machines ready", 5*time.Minute)
+	for _, look := range []struct {
+		name, scheme string
+		width        int64
+	}{{"wide-light", "light", 1280}, {"wide-dark", "dark", 1280}, {"narrow-light", "light", 800}, {"narrow-dark", "dark", 800}} {
+		b.look(look.width, look.scheme)
+		for _, tab := range []string{"azure", "nodes", "boot", "calls"} {
+			b.tab(tab)
+			b.shot("4-" + tab + "-" + look.name)
+		}
+	}
+	b.look(1280, "light")
+	b.tab("azure")
+
+	kubectl := p.Workload("demo")
+	node := strings.TrimSpace(kubectl("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[0].metadata.name}"))
+	machine := strings.TrimSpace(p.Run(nil, "kubectl", "get", "machines", "-l", "cluster.x-k8s.io/deployment-name=demo-md-win", "-o", "jsonpath={.items[0].metadata.name}"))
+	b.js(`[...document.querySelectorAll("svg .vm")].find((e) => e.getAttribute("aria-label").includes("` + node + `")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+	b.text("#detail h2", machine, time.Minute)
+	b.text("#detail .console", "kubeadm", time.Minute)
+	b.text("#detail .answer", "nothing is wrong", time.Minute)
+
+	p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "kubelet-stopped", "--name", node)
+	b.text("#detail .answer", "Evidence", 4*time.Minute)
+	b.text("#counts", "problem", 4*time.Minute)
+	b.shot("5-broken")
+	b.look(1280, "dark")
+	b.shot("5-broken-dark")
+	b.look(1280, "light")
+	report(t, b, p)
+	b.open(address + "#select=object/Machine/default/" + machine)
+	p.Run(nil, "azure", "faults", "clear")
+	b.text("#counts", "3 of 3 machines ready", 5*time.Minute)
+
+	p.Run(nil, "kubectl", "delete", "cluster", "demo", "--wait=false")
+	b.text("#counts", "being deleted", 2*time.Minute)
+	b.shot("6-deleting")
+	b.text("#counts", "0 clusters", 5*time.Minute)
+	b.text("#detail", "It is no longer there", time.Minute)
+	b.shot("7-deleted")
+	b.clean()
+}
+
+// report saves the page and opens the file, which shows the same without a server.
+func report(t *testing.T, b *browser, p *plane.Plane) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.html")
+	p.Run(nil, "ui", "--save", file)
+	b.open("file://" + file)
+	b.text("#link", "Saved", time.Minute)
+	b.text("#tree", "demo-md-win", time.Minute)
+	b.text("#detail", "Evidence", time.Minute)
+	b.shot("5-report")
+}
+
+// refused: whoever has another origin, host or token gets 403.
+func refused(t *testing.T, address string) {
+	t.Helper()
+	for name, edit := range map[string]func(*http.Request){
+		"origin": func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+		"host":   func(r *http.Request) { r.Host = "evil.example" },
+		"token":  func(r *http.Request) { r.URL.Path = "/foreign/" },
+	} {
+		r, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(r)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("a foreign %s gets %d", name, resp.StatusCode)
+		}
+	}
+}

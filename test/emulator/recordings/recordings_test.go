@@ -1,0 +1,148 @@
+package recordings
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/internal/testing/golden"
+)
+
+var (
+	full = flag.Bool("full", false, "replay every recording, not the representative part")
+	only = flag.String("only", "", "replay the recordings whose names match")
+	file = flag.String("file", "", "replay this recording alone, such as casement azure record makes")
+	all  = flag.Bool("differences", false, "print every difference")
+)
+
+// representative are the recordings that everyday tests replay.
+var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
+	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
+	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
+
+// secret is that of the application that replays.
+const secret = "the replayer's own"
+
+// TestRecordings holds the local Azure to what Azure was recorded to answer.
+func TestRecordings(t *testing.T) {
+	dir, list, err := chosen()
+	if err != nil {
+		t.Skipf("the recordings cannot be had: %v", err)
+	}
+	wanted := representative
+	switch {
+	case *only != "":
+		wanted = regexp.MustCompile(*only)
+	case *full || *file != "":
+		wanted = regexp.MustCompile("")
+	}
+	accepted, err := readBaseline("baseline.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := newReport()
+	for _, name := range list {
+		if !wanted.MatchString(name) {
+			continue
+		}
+		rec, err := load(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { replay(t, rec, azuresim.RealTime, accepted, result) })
+		})
+	}
+	if *only == "" && *file == "" && !*full {
+		holdFloors(t, result)
+	}
+	var out strings.Builder
+	result.print(&out)
+	if *all {
+		result.printDifferences(&out)
+	}
+	fmt.Fprintln(os.Stdout, out.String())
+}
+
+// holdFloors fails the test where less agrees with Azure than before.
+func holdFloors(t *testing.T, result *report) {
+	const file = "floors.tsv"
+	if golden.Update() {
+		if err := os.WriteFile(file, []byte(result.floors()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sunk, err := result.sunk(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sunk {
+		t.Errorf("%s; go test -update writes %s if that is meant", s, file)
+	}
+}
+
+// chosen are the recordings of the module cache, or the one that is named.
+func chosen() (dir string, list []string, err error) {
+	if *file != "" {
+		return filepath.Dir(*file), []string{strings.TrimSuffix(filepath.Base(*file), ".yaml")}, nil
+	}
+	if dir, err = download(); err != nil {
+		return "", nil, err
+	}
+	list, err = names(dir)
+	return dir, list, err
+}
+
+// replay plays one recording against a local Azure of its own, at a pace.
+func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
+	server, err := azuresim.New(azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r := &replayer{azure: server, login: func(audience string) (string, error) { return login(server, audience) }}
+	if err := r.play(rec, func(c call, got answer) { result.add(rec.name, judge(c, got, accepted.allow)) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// login returns a token as a service principal gets one.
+func login(server azure, audience string) (string, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {zero}, "client_secret": {secret}, "scope": {audience + "/.default"}}
+	req, err := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/"+zero+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := server.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := json.Unmarshal(data, &token); err != nil || token.AccessToken == "" {
+		return "", fmt.Errorf("the local Azure gives no token: %s: %s", resp.Status, data)
+	}
+	return token.AccessToken, nil
+}
