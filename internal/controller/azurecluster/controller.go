@@ -7,7 +7,6 @@ package azurecluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -28,8 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/grant"
 	"casement.dev/casement/internal/trace"
 )
@@ -98,21 +97,58 @@ func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []recon
 	return requests
 }
 
-// scope is what the steps of one reconcile share.
+// scope is one cluster with what a pass has found out about it.
 type scope struct {
-	cluster      *clusterv1.Cluster
-	azureCluster *infrav1.AzureCluster
-	azure        *cloud.Session
-	client       client.Client
-	foreignVNet  bool
+	pass.Scope
+	// foreignVNet says that the virtual network is not the cluster's own.
+	foreignVNet bool
+	// toDelete is what a deletion removes from Azure.
+	toDelete []desired.Resource
 }
 
-// step is one part of a reconcile. A step that returns a result other than zero
-// ends the pass.
-type step func(*Reconciler, context.Context, *scope) (ctrl.Result, error)
+// Object implements pass.Subject.
+func (s *scope) Object() condition.Object { return s.AzureCluster }
+
+// Operations implements pass.Subject.
+func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
+	return &s.AzureCluster.Status.LongRunningOperationStates
+}
+
+// Block implements pass.Subject.
+func (s *scope) Block(r pass.Result) {
+	condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, r.Reason, r.Message)
+}
+
+// kind is how AzureClusters are reconciled. A pass that has to wait ends in step
+//
+//   - apply, while Azure makes the network;
+//   - cleanup, while Azure deletes security rules that left the spec;
+//   - report, until the API server's public IP has an address;
+//   - machines, until those of the cluster are gone, and remove, while Azure deletes the
+//     network.
+func (r *Reconciler) kind() pass.Kind[*scope] {
+	return pass.Kind[*scope]{
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Finalizer: infrav1.ClusterFinalizer, Conditions: condition.Cluster,
+		Steps: []pass.Step[*scope]{
+			{Name: "open", Run: r.open},
+			{Name: "observe", Run: r.observe},
+			{Name: "apply", Run: r.apply},
+			{Name: "cleanup", Run: r.cleanup},
+			{Name: "report", Run: r.report},
+		},
+		Deletion: []pass.Step[*scope]{
+			{Name: "abandon", Run: r.abandon},
+			{Name: "machines", Run: r.machines},
+			{Name: "open", Run: r.openToDelete},
+			{Name: "observe", Run: r.observeToDelete},
+			{Name: "remove", Run: r.remove},
+		},
+	}
+}
 
 // Reconcile brings Azure closer to one AzureCluster.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	azureCluster := &infrav1.AzureCluster{}
 	if err := r.Client.Get(ctx, request.NamespacedName, azureCluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -126,67 +162,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 		return ctrl.Result{}, fmt.Errorf("get the owner of AzureCluster %s: %w", request, err)
 	}
 	if cluster == nil {
-		return ctrl.Result{}, nil // the Cluster controller sets the owner, and that is an event
+		return ctrl.Result{}, nil // the Cluster controller sets the owner, which triggers a pass
 	}
 	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(cluster)))
-	// Its own writes are no events here, so the pass goes on where it wrote.
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, cluster, azureCluster); err != nil {
-		return ctrl.Result{}, err
-	} else if isPaused {
-		return r.Opener.Settle(ctx, r.Client, azureCluster, azureCluster, &azureCluster.Status.LongRunningOperationStates)
-	}
-	if azureCluster.DeletionTimestamp.IsZero() {
-		// The write itself brings the object back.
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, azureCluster, infrav1.ClusterFinalizer); err != nil || added {
-			return ctrl.Result{}, err
-		}
-	}
-	before := azureCluster.DeepCopy()
-	defer func() {
-		err = errors.Join(err, r.save(ctx, before, azureCluster))
-	}()
-	s := &scope{cluster: cluster, azureCluster: azureCluster, client: r.Client}
-	if !azureCluster.DeletionTimestamp.IsZero() {
-		return r.delete(ctx, s)
-	}
-	for _, step := range []step{(*Reconciler).open, (*Reconciler).failureDomains, (*Reconciler).network, (*Reconciler).endpoint} {
-		if result, err := step(r, ctx, s); err != nil || !result.IsZero() {
-			return result, err
-		}
-	}
-	return ctrl.Result{RequeueAfter: cloud.Jitter(r.Resync, string(azureCluster.UID))}, nil
-}
-
-// save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, before, azureCluster *infrav1.AzureCluster) error {
-	condition.Summarise(azureCluster, table())
-	condition.Emit(r.Recorder, azureCluster, before.Status.Conditions)
-	return cloud.Save(ctx, r.Client, before, azureCluster, azureCluster.Status.LongRunningOperationStates, false)
-}
-
-// table lists the conditions of an AzureCluster in the order in which they become
-// true.
-func table() condition.Table {
-	return condition.Table{
-		Required: []string{
-			infrav1.NetworkInfrastructureReadyCondition,
-			infrav1.ResourceGroupReadyCondition,
-			infrav1.VNetReadyCondition,
-			infrav1.SubnetsReadyCondition,
-		},
-		Optional: []string{
-			infrav1.SecurityGroupsReadyCondition,
-			infrav1.RouteTablesReadyCondition,
-			infrav1.PublicIPsReadyCondition,
-			infrav1.NATGatewaysReadyCondition,
-			infrav1.VnetPeeringReadyCondition,
-			infrav1.LoadBalancersReadyCondition,
-			infrav1.PrivateDNSZoneReadyCondition,
-			infrav1.PrivateDNSLinkReadyCondition,
-			infrav1.PrivateDNSRecordReadyCondition,
-			infrav1.PrivateEndpointsReadyCondition,
-			infrav1.BastionHostReadyCondition,
-			infrav1.VaultReadyCondition,
-		},
-	}
+	return r.kind().Run(ctx, &scope{Scope: pass.Scope{Cluster: cluster, AzureCluster: azureCluster}})
 }

@@ -15,7 +15,7 @@ import (
 // their order, and its public address.
 func addresses(s *scope, outcome plan.Outcome) ([]clusterv1.MachineAddress, error) {
 	out := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: s.vmName}}
-	for _, id := range desired.NICIDs(s.azureCluster, s.azureMachine, s.vmName) {
+	for _, id := range desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName) {
 		ips, err := cloud.PrivateIPs(liveOf(outcome, id))
 		if err != nil {
 			return nil, fmt.Errorf("network interface %s: %w", desired.LastSegment(id), err)
@@ -24,7 +24,7 @@ func addresses(s *scope, outcome plan.Outcome) ([]clusterv1.MachineAddress, erro
 			out = append(out, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
 		}
 	}
-	live := liveOf(outcome, desired.ClusterGroup(s.azureCluster).Network("publicIPAddresses", "pip-"+s.vmName))
+	live := liveOf(outcome, desired.ClusterGroup(s.AzureCluster).Network("publicIPAddresses", "pip-"+s.vmName))
 	if live != nil {
 		var ip struct {
 			Properties struct {

@@ -11,26 +11,27 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 func testScope() *scope {
 	s := &scope{
-		cluster: &clusterv1.Cluster{}, machine: &clusterv1.Machine{},
-		azureCluster: &infrav1.AzureCluster{}, azureMachine: &infrav1.AzureMachine{}, vmName: "vm",
+		Scope:   pass.Scope{Cluster: &clusterv1.Cluster{}, AzureCluster: &infrav1.AzureCluster{}},
+		machine: &clusterv1.Machine{}, azureMachine: &infrav1.AzureMachine{}, vmName: "vm",
 	}
-	s.cluster.Name = "c"
-	s.azureCluster.Spec.SubscriptionID, s.azureCluster.Spec.ResourceGroup = "s", "G"
+	s.Cluster.Name = "c"
+	s.AzureCluster.Spec.SubscriptionID, s.AzureCluster.Spec.ResourceGroup = "s", "G"
 	return s
 }
 
 func vmOutcome(s *scope, vm string, status plan.ResourceStatus) plan.Outcome {
-	id := desired.VMID(s.azureCluster, s.vmName)
+	id := desired.VMID(s.AzureCluster, s.vmName)
 	status.ID = id
 	return plan.Outcome{
 		Resources: []plan.ResourceStatus{status},
 		Live: map[string]json.RawMessage{
 			strings.ToUpper(id): json.RawMessage(vm),
-			desired.NICIDs(s.azureCluster, s.azureMachine, "vm")[0]: json.RawMessage(`{"properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4"}}]}}`),
+			desired.NICIDs(s.AzureCluster, s.azureMachine, "vm")[0]: json.RawMessage(`{"properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4"}}]}}`),
 		},
 	}
 }
@@ -55,8 +56,11 @@ func TestReport(t *testing.T) {
 			if test.provisioned {
 				s.azureMachine.Status.Initialization.Provisioned = new(true)
 			}
-			if err := s.report(vmOutcome(s, test.vm, test.status)); err != nil {
-				t.Fatal(err)
+			s.outcome = vmOutcome(s, test.vm, test.status)
+			if result := s.reportVM(); result.Err != nil {
+				t.Fatal(result.Err)
+			} else if result.Reason != "" {
+				s.Block(result)
 			}
 			status := s.azureMachine.Status
 			if status.Ready != test.ready || (status.FailureReason != nil) != (test.failure != "") {
@@ -83,19 +87,19 @@ func TestWhatGoesWithTheVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !vm.takesAlong("/nic-a") || vm.takesAlong("/nic-b") || vm.takesAlong("/nic-c") {
+	if !vm.cascadesDelete("/nic-a") || vm.cascadesDelete("/nic-b") || vm.cascadesDelete("/nic-c") {
 		t.Error("the wrong interfaces go along")
 	}
 	if got := vm.leftDisks(); len(got) != 1 || got[0] != "/os" {
 		t.Errorf("disks left: %v", got)
 	}
 	var none *liveVM
-	if none.takesAlong("/nic-a") || none.leftDisks() != nil {
-		t.Error("no virtual machine takes something along")
+	if none.cascadesDelete("/nic-a") || none.leftDisks() != nil {
+		t.Error("no virtual machine cascades its deletion")
 	}
 	s := testScope()
 	s.vm = vm
-	resources := s.addDisks([]desired.Resource{{ID: strings.ToLower(desired.VMID(s.azureCluster, "vm"))}})
+	resources := s.addDisks([]desired.Resource{{ID: strings.ToLower(desired.VMID(s.AzureCluster, "vm"))}})
 	if len(resources) != 2 || len(resources[0].Needs) != 1 || resources[1].ID != "/os" {
 		t.Errorf("resources %+v", resources)
 	}
@@ -113,7 +117,7 @@ func TestAvailabilitySet(t *testing.T) {
 		{"alone", func(*scope) {}, ""},
 		{"region with zones", func(s *scope) {
 			deployment(s)
-			s.azureCluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "1"}}
+			s.AzureCluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "1"}}
 		}, ""},
 		{"spot", func(s *scope) { deployment(s); s.azureMachine.Spec.SpotVMOptions = &infrav1.SpotVMOptions{} }, ""},
 	} {

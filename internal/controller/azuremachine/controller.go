@@ -8,7 +8,6 @@ package azuremachine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,8 +19,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -30,8 +27,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -73,92 +73,99 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(trace.Reconciler("AzureMachine", r))
 }
 
-// scope is what the steps of one reconcile share.
+// scope is one machine with what a pass has found out about it.
 type scope struct {
-	cluster      *clusterv1.Cluster
+	pass.Scope
 	machine      *clusterv1.Machine
-	azureCluster *infrav1.AzureCluster
 	azureMachine *infrav1.AzureMachine
-	azure        *cloud.Session
 	// vmName is the computer name, vm what Azure shows of it, nil for none.
-	vmName string
-	vm     *liveVM
-	input  inputs
-	// groupGoes says that the cluster is deleted with its resource group.
-	groupGoes bool
+	vmName  string
+	vm      *liveVM
+	input   inputs
+	outcome plan.Outcome
+	// toDelete is what a deletion removes from Azure.
+	toDelete []desired.Resource
 }
 
-// step is one part of a reconcile. A step that returns a result other than zero
-// ends the pass.
-type step func(*Reconciler, context.Context, *scope) (ctrl.Result, error)
+// Object implements pass.Subject.
+func (s *scope) Object() condition.Object { return s.azureMachine }
 
-// steps are run in this order.
-func steps() []step {
-	return []step{
-		(*Reconciler).wait,
-		(*Reconciler).refuse,
-		(*Reconciler).open,
-		(*Reconciler).name,
-		(*Reconciler).look,
-		(*Reconciler).prepare,
-		(*Reconciler).apply,
+// Operations implements pass.Subject.
+func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
+	return &s.azureMachine.Status.LongRunningOperationStates
+}
+
+// Block implements pass.Subject: the reason goes to VMRunning or, of a machine that runs,
+// to Synced. A machine that failed for good has it as its failure too.
+func (s *scope) Block(r pass.Result) {
+	switch {
+	case r.Lasting:
+		reason, message := r.Reason, condition.Short(r.Message)
+		s.azureMachine.Status.FailureReason, s.azureMachine.Status.FailureMessage = &reason, &message
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
+	case conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition):
+		s.unsynced(r.Reason, r.Message, time.Now())
+	default:
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, r.Reason, r.Message)
+	}
+}
+
+// kind is how AzureMachines are reconciled. A pass that has to wait ends in step
+//
+//   - wait, until the cluster's network is there and the bootstrap data is rendered;
+//   - apply to report, while Azure makes the machine; bootstrap, power and cleanup go on
+//     meanwhile, and each says when it wants another pass;
+//   - remove, while Azure deletes it.
+func (r *Reconciler) kind() pass.Kind[*scope] {
+	return pass.Kind[*scope]{
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Finalizer: infrav1.MachineFinalizer, Conditions: condition.Machine, More: more,
+		Steps: []pass.Step[*scope]{
+			{Name: "wait", Run: r.wait},
+			{Name: "refuse", Run: r.refuse},
+			{Name: "open", Run: r.open},
+			{Name: "name", Run: r.name},
+			{Name: "observe", Run: r.observe},
+			{Name: "prepare", Run: r.prepare},
+			{Name: "apply", Run: r.apply},
+			{Name: "report", Run: r.report},
+			{Name: "power", Run: r.power},
+			{Name: "bootstrap", Run: r.bootstrap},
+			{Name: "cleanup", Run: r.cleanup},
+		},
+		Deletion: []pass.Step[*scope]{
+			{Name: "abandon", Run: r.abandon},
+			{Name: "open", Run: r.openToDelete},
+			{Name: "name", Run: r.name},
+			{Name: "observe", Run: r.observeToDelete},
+			{Name: "remove", Run: r.remove},
+		},
 	}
 }
 
 // Reconcile brings Azure closer to one AzureMachine.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "Machine", klog.KObj(s.machine)))
-	// Its own writes are no events here, so the pass goes on where it wrote.
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.azureMachine); err != nil {
-		return ctrl.Result{}, err
-	} else if isPaused {
-		return r.Opener.Settle(ctx, r.Client, s.azureCluster, s.azureMachine, &s.azureMachine.Status.LongRunningOperationStates)
-	}
-	if s.azureMachine.DeletionTimestamp.IsZero() {
-		// The write itself brings the object back.
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.azureMachine, infrav1.MachineFinalizer); err != nil || added {
-			return ctrl.Result{}, err
-		}
-	}
-	before := s.azureMachine.DeepCopy()
-	defer func() {
-		err = errors.Join(err, r.save(ctx, before, s.azureMachine))
-	}()
-	if !s.azureMachine.DeletionTimestamp.IsZero() {
-		return r.delete(ctx, s)
-	}
-	if s.azureMachine.Status.FailureReason != nil {
-		return ctrl.Result{}, nil // only a new machine helps
-	}
-	for _, step := range steps() {
-		if result, err := step(r, ctx, s); err != nil || !result.IsZero() || s.azureMachine.Status.FailureReason != nil {
-			return result, err
-		}
-	}
-	return ctrl.Result{RequeueAfter: cloud.Jitter(r.Resync, string(s.azureMachine.UID))}, nil
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.Cluster), "Machine", klog.KObj(s.machine)))
+	return r.kind().Run(ctx, s)
 }
 
 // load reads the machine and what it hangs on. It returns nil when there is
-// nothing to do yet; each missing link is an event when it comes.
+// nothing to do yet; each missing link triggers a pass when it comes.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
-	s := &scope{azureMachine: &infrav1.AzureMachine{}, azureCluster: &infrav1.AzureCluster{}}
+	s := &scope{azureMachine: &infrav1.AzureMachine{}}
 	if err := r.Client.Get(ctx, request.NamespacedName, s.azureMachine); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if owned, err := r.owners(ctx, s); err != nil || !owned {
 		return nil, err
 	}
-	key := client.ObjectKey{Namespace: s.azureMachine.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-	err := r.Client.Get(ctx, key, s.azureCluster)
-	if client.IgnoreNotFound(err) != nil {
+	var err error
+	if s.AzureCluster, err = cloud.AzureClusterOf(ctx, r.Client, s.Cluster); err != nil {
 		return nil, fmt.Errorf("get the AzureCluster of AzureMachine %s: %w", request, err)
-	}
-	if err != nil {
-		s.azureCluster = nil
 	}
 	return s, nil
 }
@@ -172,64 +179,19 @@ func (r *Reconciler) owners(ctx context.Context, s *scope) (bool, error) {
 	gone := s.machine == nil && (err == nil || apierrors.IsNotFound(err))
 	switch {
 	case gone && m.DeletionTimestamp.IsZero():
-		return false, nil // the Machine controller sets the owner, and that is an event
+		return false, nil // the Machine controller sets the owner, which triggers a pass
 	case gone:
 		s.machine = &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels}}
 	case err != nil:
 		return false, fmt.Errorf("get the owner of AzureMachine %s: %w", m.Name, err)
 	}
-	s.cluster, err = cloud.ClusterOf(ctx, r.Client, m, s.machine)
-	return err == nil && s.cluster != nil, err
+	s.Cluster, err = cloud.ClusterOf(ctx, r.Client, m, s.machine)
+	return err == nil && s.Cluster != nil, err
 }
 
-// save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, before, m *infrav1.AzureMachine) error {
-	condition.Summarise(m, table())
-	logSync(ctx, m, before.Status.Conditions)
-	condition.Emit(r.Recorder, m, before.Status.Conditions, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason)
-	return cloud.Save(ctx, r.Client, before, m, m.Status.LongRunningOperationStates, !ended(m))
-}
-
-// ended says whether no further operation makes the machine: it runs, has failed for good
-// or is being deleted.
-func ended(m *infrav1.AzureMachine) bool {
-	return conditions.IsTrue(m, infrav1.VMRunningCondition) || m.Status.FailureReason != nil || !m.DeletionTimestamp.IsZero()
-}
-
-// table lists the conditions of an AzureMachine in the order in which they become
-// true.
-func table() condition.Table {
-	return condition.Table{
-		Required: []string{infrav1.VMRunningCondition},
-		Optional: []string{
-			infrav1.PublicIPsReadyCondition,
-			infrav1.InboundNATRulesReadyCondition,
-			infrav1.NetworkInterfaceReadyCondition,
-			infrav1.AvailabilitySetReadyCondition,
-			infrav1.RoleAssignmentReadyCondition,
-			infrav1.BootstrapSecretReadyCondition,
-			infrav1.BootstrapSucceededCondition,
-		},
-		Beside: []string{infrav1.SyncedCondition},
-	}
-}
-
-// fail gives the machine up: only a changed spec, which means another machine,
-// can help.
-func (s *scope) fail(reason, message string) {
-	message = condition.Short(message)
-	s.azureMachine.Status.FailureReason = &reason
-	s.azureMachine.Status.FailureMessage = &message
-	condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
-}
-
-// hold ends the pass with a condition that says what has to change first: VMRunning
-// or, of a machine that runs, Synced.
-func (s *scope) hold(reason, message string, again time.Duration) (ctrl.Result, error) {
-	if conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition) {
-		s.unsynced(reason, message, time.Now())
-	} else {
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
-	}
-	return ctrl.Result{RequeueAfter: again}, nil
+// more says that operations follow those that are under way: the machine does not run yet,
+// has not failed for good and is not being deleted.
+func more(s *scope) bool {
+	m := s.azureMachine
+	return !conditions.IsTrue(m, infrav1.VMRunningCondition) && m.Status.FailureReason == nil && m.DeletionTimestamp.IsZero()
 }

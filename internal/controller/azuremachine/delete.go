@@ -3,7 +3,6 @@ package azuremachine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,118 +11,117 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
-	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 )
 
-const hourly = time.Hour
-
-// delete removes from Azure what was made for the machine, then the finalizer.
-// The virtual machine takes its interfaces and disks along.
-func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.azureCluster == nil || cloud.Abandoned(s.azureCluster) || cloud.Abandoned(s.azureMachine) {
+// abandon lets a machine go whose Azure resources are out of reach for good or were given
+// up.
+func (r *Reconciler) abandon(_ context.Context, s *scope) pass.Result {
+	if s.AzureCluster == nil || cloud.Abandoned(s.AzureCluster) || cloud.Abandoned(s.azureMachine) {
 		return s.forget()
 	}
-	session, err := r.Opener.Open(ctx, s.azureCluster)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
-		return r.deleteWithoutIdentity(s, refused)
+	return pass.Next()
+}
+
+// openToDelete finds the cluster's credentials. Where they are gone and nothing was ever
+// made there is nothing to call, otherwise somebody has to bring them back or give the
+// resources up.
+func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
+	result := s.Open(ctx, r.Opener, r.Resync)
+	if result.Reason == "" {
+		return result
 	}
-	if err != nil {
-		return ctrl.Result{}, err
+	if s.nothingMade() {
+		return s.forget()
 	}
-	s.azure = session
-	if result, err := r.name(ctx, s); err != nil || !result.IsZero() {
-		return result, err
+	result.Message += ". The machine's Azure resources cannot be deleted without it; to leave them in Azure, annotate the AzureMachine or its AzureCluster with " +
+		cloud.AbandonAnnotation + "=true"
+	return result.On(infrav1.VMRunningCondition)
+}
+
+// observeToDelete reads what is to be deleted.
+func (r *Reconciler) observeToDelete(ctx context.Context, s *scope) pass.Result {
+	if err := s.collect(ctx); err != nil {
+		return pass.Unread(err, "read what has to be deleted").On(infrav1.VMRunningCondition)
 	}
-	resources, err := s.toDelete(ctx)
-	if err != nil {
-		after, reason := cloud.RetryOf(err)
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, "cannot read what has to be deleted: "+err.Error())
-		return ctrl.Result{RequeueAfter: after}, nil
-	}
+	return pass.Next()
+}
+
+// remove deletes from Azure what was made for the machine, then the finalizer. The virtual
+// machine takes its interfaces and disks along.
+func (r *Reconciler) remove(ctx context.Context, s *scope) pass.Result {
 	var later time.Duration
-	if !s.groupGoes {
+	if !s.GroupGoes {
 		later = r.unhide(ctx, s) // what the vault refuses keeps no machine running
 	}
-	outcome := s.azure.Delete(ctx, s.cluster.Name, resources, s.azureMachine.Status.LongRunningOperationStates)
-	s.azureMachine.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	outcome := s.Azure.Delete(ctx, s.Cluster.Name, s.toDelete, *s.Operations())
+	*s.Operations() = cloud.States(outcome.Tokens)
 	if outcome.State != plan.Done {
 		reason, message := cloud.Explain(outcome, infrav1.DeletingReason)
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, reason, message)
-		return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync)).On(infrav1.VMRunningCondition)
 	}
 	if later > 0 {
-		return ctrl.Result{RequeueAfter: later}, nil
+		return pass.Wait(later)
 	}
 	return s.forget()
 }
 
-// deleteWithoutIdentity handles a machine whose cluster's credentials are gone:
-// with nothing ever made there is nothing to call, otherwise somebody has to bring
-// them back or give the resources up.
-func (r *Reconciler) deleteWithoutIdentity(s *scope, refused *cloud.IdentityError) (ctrl.Result, error) {
-	if s.nothingMade() {
-		return s.forget()
-	}
-	condition.False(s.azureMachine, infrav1.VMRunningCondition, refused.Reason, refused.Message+
-		". The machine's Azure resources cannot be deleted without it; to leave them in Azure, annotate the AzureMachine or its AzureCluster with "+cloud.AbandonAnnotation+"=true")
-	return ctrl.Result{RequeueAfter: r.Resync}, nil
-}
-
-func (s *scope) forget() (ctrl.Result, error) {
+// forget lets the object go.
+func (s *scope) forget() pass.Result {
 	controllerutil.RemoveFinalizer(s.azureMachine, infrav1.MachineFinalizer)
-	return ctrl.Result{}, nil
+	return pass.Done()
 }
 
-// toDelete are the resources to delete, by what is recorded of them. When the whole
-// cluster goes, with a resource group of its own, only what lies outside of the group
-// does: the group takes the rest along.
-func (s *scope) toDelete(ctx context.Context) ([]desired.Resource, error) {
-	live, err := s.azure.Live(ctx, desired.VMID(s.azureCluster, s.vmName))
+// collect finds the resources to delete, by what is recorded of them. When the whole
+// cluster goes, with a resource group of its own, they are those outside of the group: the
+// group takes the rest along.
+func (s *scope) collect(ctx context.Context) error {
+	live, err := s.Azure.Live(ctx, desired.VMID(s.AzureCluster, s.vmName))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if s.vm, err = parseVM(live); err != nil {
-		return nil, err
+		return err
 	}
 	if s.vm == nil {
 		// It took its interfaces along, as a rule, and what was known of them is
 		// old. Asking is cheaper than deleting once more.
-		for _, id := range desired.NICIDs(s.azureCluster, s.azureMachine, s.vmName) {
-			s.azure.Refresh(id)
+		for _, id := range desired.NICIDs(s.AzureCluster, s.azureMachine, s.vmName) {
+			s.Azure.Refresh(id)
 		}
 	}
 	made, err := s.made(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	resources := s.addDisks(desired.MachineToDelete(s.azureCluster, s.azureMachine, s.cluster.Name, s.vmName, made))
-	if secret, ok := cloud.SecretOf(s.azureCluster, s.azureMachine); ok {
-		reader := secret.Reader(s.azureCluster, s.cluster.Name, s.azureMachine.Spec.AdditionalTags)
+	resources := s.addDisks(desired.MachineToDelete(s.AzureCluster, s.azureMachine, s.Cluster.Name, s.vmName, made))
+	if secret, ok := cloud.SecretOf(s.AzureCluster, s.azureMachine); ok {
+		reader := secret.Reader(s.AzureCluster, s.Cluster.Name, s.azureMachine.Spec.AdditionalTags)
 		resources = append([]desired.Resource{reader}, s.needing(resources, reader.ID)...)
 	}
-	whole, err := s.azure.GroupGoes(ctx, s.cluster, s.azureCluster)
+	whole, err := s.Azure.GroupGoes(ctx, s.Cluster, s.AzureCluster)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.groupGoes = whole
-	return slices.DeleteFunc(resources, func(r desired.Resource) bool {
+	s.GroupGoes = whole
+	s.toDelete = slices.DeleteFunc(resources, func(r desired.Resource) bool {
 		// Extensions go with their machine, and so do most interfaces.
-		return whole && cloud.InGroup(s.azureCluster, r.ID) || s.vm.takesAlong(r.ID)
-	}), nil
+		return whole && cloud.InGroup(s.AzureCluster, r.ID) || s.vm.cascadesDelete(r.ID)
+	})
+	return nil
 }
 
 // made gathers what is recorded of the machine's resources.
 func (s *scope) made(ctx context.Context) (desired.Made, error) {
 	m := s.azureMachine
 	made := desired.Made{
-		NICs:     desired.NICIDs(s.azureCluster, m, s.vmName),
+		NICs:     desired.NICIDs(s.AzureCluster, m, s.vmName),
 		PublicIP: m.Spec.AllocatePublicIP || conditions.Has(m, infrav1.PublicIPsReadyCondition),
 		NATRule:  util.IsControlPlaneMachine(s.machine) || conditions.Has(m, infrav1.InboundNATRulesReadyCondition),
 		Role:     conditions.IsTrue(m, infrav1.RoleAssignmentReadyCondition),
@@ -148,7 +146,7 @@ func (s *scope) made(ctx context.Context) (desired.Made, error) {
 func (s *scope) nothingMade() bool {
 	m := s.azureMachine
 	id := ptr.Deref(m.Spec.ProviderID, "")
-	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.VMID(s.azureCluster, desired.LastSegment(id))))
+	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.VMID(s.AzureCluster, desired.LastSegment(id))))
 	return !recorded && m.Status.VMState == nil && len(m.Status.LongRunningOperationStates) == 0 && !conditions.Has(m, infrav1.NetworkInterfaceReadyCondition)
 }
 
@@ -157,7 +155,7 @@ func (s *scope) nothingMade() bool {
 func (s *scope) addDisks(resources []desired.Resource) []desired.Resource {
 	ids := s.vm.leftDisks()
 	for i := range resources {
-		if strings.EqualFold(resources[i].ID, desired.VMID(s.azureCluster, s.vmName)) {
+		if strings.EqualFold(resources[i].ID, desired.VMID(s.AzureCluster, s.vmName)) {
 			resources[i].Needs = append(resources[i].Needs, ids...)
 		}
 	}
@@ -176,7 +174,7 @@ func (s *scope) lastOfSet(ctx context.Context) (*desired.AvailabilitySet, error)
 	if set == nil {
 		return nil, nil
 	}
-	live, err := s.azure.Live(ctx, desired.ClusterGroup(s.azureCluster).Compute("availabilitySets", set.Name))
+	live, err := s.Azure.Live(ctx, desired.ClusterGroup(s.AzureCluster).Compute("availabilitySets", set.Name))
 	if err != nil || live == nil {
 		return nil, err
 	}

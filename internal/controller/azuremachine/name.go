@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -21,7 +20,7 @@ func naming() cloud.Naming[*infrav1.AzureMachine] {
 }
 
 // name decides on the computer name.
-func (r *Reconciler) name(ctx context.Context, s *scope) (_ ctrl.Result, err error) {
-	s.vmName, err = naming().Choose(ctx, r.Client, s.azureCluster, s.azureMachine, &infrav1.AzureMachineList{})
-	return ctrl.Result{}, err
+func (r *Reconciler) name(ctx context.Context, s *scope) (result pass.Result) {
+	s.vmName, result.Err = naming().Choose(ctx, r.Client, s.AzureCluster, s.azureMachine, &infrav1.AzureMachineList{})
+	return result
 }

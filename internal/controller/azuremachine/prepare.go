@@ -10,12 +10,12 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // imageNotFound is VMRunning's reason when there is no such image.
@@ -34,78 +34,70 @@ type inputs struct {
 
 // prepare gathers what a new virtual machine needs and checks what can be checked
 // for free. It does nothing once there is one.
-func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
 	if s.vm != nil {
-		return ctrl.Result{}, nil
+		return pass.Next()
 	}
-	for _, part := range []step{(*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
-		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
-			return result, err
-		}
+	return pass.Each(ctx, s, r.size, r.image, r.bootstrapData, r.password)
+}
+
+// password makes that of a Windows machine's administrator.
+func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
+	if s.windows() {
+		s.input.password, result.Err = cloud.Password()
 	}
-	if !s.windows() {
-		return ctrl.Result{}, nil
-	}
-	var err error
-	s.input.password, err = cloud.Password()
-	return ctrl.Result{}, err
+	return result
 }
 
 // size checks the VM size against what the location offers.
-func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
-	size, err := s.azure.Size(ctx, s.azureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
+func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
+	size, err := s.Azure.Size(ctx, s.AzureCluster.Spec.Location, &s.azureMachine.Spec, s.zone())
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-		return s.hold(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
+		return pass.Blocked(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 	}
 	if err != nil {
-		return s.retry(err, "read what VM sizes location "+s.azureCluster.Spec.Location+" offers")
+		return pass.Unread(err, "read what VM sizes location "+s.AzureCluster.Spec.Location+" offers")
 	}
 	s.input.size = size
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // image resolves the image and asks whether there is such a one.
-func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	image, err := cloud.Image(&s.azureMachine.Spec, s.azureMachine.Annotations, s.machine.Spec.Version)
 	if err != nil {
-		return s.hold(cloud.InvalidConfiguration, err.Error(), r.Resync)
+		return pass.Blocked(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
-	found, err := s.azure.ImageExists(ctx, s.azureCluster, image)
+	found, err := s.Azure.ImageExists(ctx, s.AzureCluster, image)
 	if err != nil {
-		return s.retry(err, "look for the image "+cloud.ImageName(image))
+		return pass.Unread(err, "look for the image "+cloud.ImageName(image))
 	}
 	if !found {
 		field := "spec.image"
 		if s.azureMachine.Spec.Image == nil {
 			field = "spec.version of Machine " + s.machine.Name
 		}
-		return s.hold(imageNotFound, fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
-			cloud.ImageName(image), s.azureCluster.Spec.Location, field), r.Resync)
+		return pass.Blocked(imageNotFound, fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+			cloud.ImageName(image), s.AzureCluster.Spec.Location, field), r.Resync)
 	}
 	s.input.image = image
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // bootstrapData finds what the guest will run and refuses what it could not.
-func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
-	data, secret, err := s.azure.CustomData(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
+func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
+	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
 		Secret: client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
-		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
+		return pass.Blocked(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
 	}
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err)
+		return pass.Error(fmt.Errorf("AzureMachine %s: %w", s.azureMachine.Name, err))
 	}
 	s.input.bootstrapData, s.input.secret = data, secret
-	return ctrl.Result{}, nil
-}
-
-// retry ends a pass that failed to read from Azure, until Azure says to ask again.
-func (s *scope) retry(err error, doing string) (ctrl.Result, error) {
-	after, reason := cloud.RetryOf(err)
-	return s.hold(reason, fmt.Sprintf("cannot %s: %v", doing, err), after)
+	return pass.Next()
 }
 
 // zone is where the machine goes: the Machine's failure domain wins.
@@ -120,10 +112,10 @@ func (s *scope) zone() string {
 // availabilitySet is where the machine goes in a region without zones.
 func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	spec := &s.azureMachine.Spec
-	if len(s.azureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil || s.azureCluster.Spec.ExtendedLocation != nil {
+	if len(s.AzureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil || s.AzureCluster.Spec.ExtendedLocation != nil {
 		return nil
 	}
-	name := desired.AvailabilitySetName(s.cluster.Name, util.IsControlPlaneMachine(s.machine),
+	name := desired.AvailabilitySetName(s.Cluster.Name, util.IsControlPlaneMachine(s.machine),
 		s.machine.Labels[clusterv1.MachineDeploymentNameLabel], s.machine.Labels[clusterv1.MachineSetNameLabel])
 	if name == "" {
 		return nil
@@ -134,11 +126,11 @@ func (s *scope) availabilitySet() *desired.AvailabilitySet {
 // sshPort is the frontend port of the machine's NAT rule: the one that it has, or
 // the first free one.
 func (s *scope) sshPort(ctx context.Context) (int32, error) {
-	lb := desired.SSHRuleLB(s.azureCluster)
+	lb := desired.SSHRuleLB(s.AzureCluster)
 	if lb == "" || !util.IsControlPlaneMachine(s.machine) {
 		return 0, nil
 	}
-	live, err := s.azure.Live(ctx, lb)
+	live, err := s.Azure.Live(ctx, lb)
 	if err != nil || live == nil {
 		return 0, err
 	}

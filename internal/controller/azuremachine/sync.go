@@ -1,13 +1,10 @@
 package azuremachine
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
@@ -34,13 +31,4 @@ func (s *scope) unsynced(reason, message string, now time.Time) {
 		return
 	}
 	condition.False(s.azureMachine, infrav1.SyncedCondition, reason, message)
-}
-
-// logSync logs when Synced stopped to hold, or does not hold for another reason.
-func logSync(ctx context.Context, m *infrav1.AzureMachine, before []metav1.Condition) {
-	is := conditions.Get(m, infrav1.SyncedCondition)
-	i := slices.IndexFunc(before, func(c metav1.Condition) bool { return c.Type == infrav1.SyncedCondition })
-	if is != nil && is.Status == metav1.ConditionFalse && (i < 0 || before[i].Status != is.Status || before[i].Reason != is.Reason) {
-		ctrl.LoggerFrom(ctx).Info("The machine runs and cannot be compared with Azure", "reason", is.Reason, "message", is.Message)
-	}
 }

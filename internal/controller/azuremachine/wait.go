@@ -2,55 +2,45 @@ package azuremachine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"sigs.k8s.io/cluster-api/util"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 )
 
-// Reasons of VMRunning while the virtual machine is not there.
-const (
-	waitingForInfrastructure = infrav1.WaitingForClusterInfraReason
-	waitingForBootstrapData  = infrav1.WaitingForBootstrapDataReason
-)
-
-// wait ends the pass until the cluster's network is there and the bootstrap
-// provider has rendered the machine's data. Both are events.
-func (r *Reconciler) wait(_ context.Context, s *scope) (ctrl.Result, error) {
-	if s.azureCluster == nil {
-		return s.hold(waitingForInfrastructure, fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.cluster.Spec.InfrastructureRef.Name), r.Resync)
+// wait ends the pass until the cluster's network is there and the bootstrap provider has
+// rendered the machine's data; both trigger a pass. Of a machine that failed for good it
+// ends every pass.
+func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
+	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
+	case s.azureMachine.Status.FailureReason != nil:
+		return pass.Done()
+	case s.AzureCluster == nil:
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason, fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name), r.Resync)
+	case provisioned == nil || !*provisioned:
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
+	case s.machine.Spec.Bootstrap.DataSecretName == nil && s.azureMachine.Spec.ProviderID == nil:
+		return pass.Blocked(infrav1.WaitingForBootstrapDataReason,
+			"the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name, r.Resync)
 	}
-	if p := s.cluster.Status.Initialization.InfrastructureProvisioned; p == nil || !*p {
-		return s.hold(waitingForInfrastructure, "the network of the cluster is not provisioned yet; see AzureCluster "+s.azureCluster.Name, r.Resync)
-	}
-	if s.machine.Spec.Bootstrap.DataSecretName == nil && s.azureMachine.Spec.ProviderID == nil {
-		return s.hold(waitingForBootstrapData, "the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name, r.Resync)
-	}
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // refuse gives up on what can never work.
-func (r *Reconciler) refuse(_ context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) refuse(_ context.Context, s *scope) pass.Result {
 	if util.IsControlPlaneMachine(s.machine) && s.windows() {
-		s.fail(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
+		return pass.Failed(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
 			" belongs to the control plane, and Kubernetes runs control planes on Linux only; set osType Linux in the AzureMachineTemplate of the control plane")
 	}
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 func (s *scope) windows() bool { return s.azureMachine.Spec.OSDisk.OSType == infrav1.WindowsOS }
 
-// open finds the cluster's credentials. Without them the pass ends; the
-// AzureCluster says why, and getting them back is an event there.
-func (r *Reconciler) open(ctx context.Context, s *scope) (ctrl.Result, error) {
-	session, err := r.Opener.Open(ctx, s.azureCluster)
-	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
-		return s.hold(refused.Reason, refused.Message, r.Resync)
-	}
-	s.azure = session
-	return ctrl.Result{}, err
+// open finds the cluster's credentials.
+func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
+	return s.Open(ctx, r.Opener, r.Resync)
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // address finds the addresses of instances that have none yet, with one list for all
 // of the set. An instance keeps its addresses, so a settled pool asks for none.
-func (r *Reconciler) address(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) address(ctx context.Context, s *scope) pass.Result {
 	missing, ready := false, false
 	for i := range s.members {
 		if m := &s.members[i]; m.instance != nil && (m.shown == nil || len(m.shown.Status.Addresses) == 0) {
@@ -24,15 +24,15 @@ func (r *Reconciler) address(ctx context.Context, s *scope) (ctrl.Result, error)
 		}
 	}
 	if !missing {
-		return ctrl.Result{}, nil
+		return pass.Next()
 	}
 	collection := s.setID() + "/networkInterfaces"
 	if s.flexible() {
-		collection = desired.ClusterGroup(s.azureCluster).ID() + "/providers/Microsoft.Network/networkInterfaces"
+		collection = desired.ClusterGroup(s.AzureCluster).ID() + "/providers/Microsoft.Network/networkInterfaces"
 	}
-	all, err := s.azure.List(ctx, collection, ready)
+	all, err := s.Azure.List(ctx, collection, ready)
 	if err != nil {
-		return s.retry(err, "list the network interfaces of scale set "+s.name)
+		return pass.Unread(err, "list the network interfaces of scale set "+s.name)
 	}
 	ips := map[string][]string{}
 	for _, raw := range all {
@@ -40,10 +40,10 @@ func (r *Reconciler) address(ctx context.Context, s *scope) (ctrl.Result, error)
 			ID string `json:"id"`
 		}
 		if err := json.Unmarshal(raw, &nic); err != nil {
-			return ctrl.Result{}, fmt.Errorf("read a network interface of scale set %s: %w", s.name, err)
+			return pass.Error(fmt.Errorf("read a network interface of scale set %s: %w", s.name, err))
 		}
 		if ips[strings.ToLower(nic.ID)], err = cloud.PrivateIPs(raw); err != nil {
-			return ctrl.Result{}, fmt.Errorf("network interface %s: %w", desired.LastSegment(nic.ID), err)
+			return pass.Error(fmt.Errorf("network interface %s: %w", desired.LastSegment(nic.ID), err))
 		}
 	}
 	for i := range s.members {
@@ -51,7 +51,7 @@ func (r *Reconciler) address(ctx context.Context, s *scope) (ctrl.Result, error)
 			m.instance.addresses = addresses(m.instance, ips)
 		}
 	}
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // addresses are an instance's name and the private addresses of its interfaces, by

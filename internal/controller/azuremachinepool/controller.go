@@ -9,8 +9,6 @@ package azuremachinepool
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,8 +20,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/paused"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,8 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/trace"
 )
 
@@ -124,14 +123,12 @@ func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.R
 	return requests
 }
 
-// scope is what the steps of one reconcile share.
+// scope is one pool with what a pass has found out about it.
 type scope struct {
-	cluster      *clusterv1.Cluster
-	machinePool  *clusterv1.MachinePool
-	azureCluster *infrav1.AzureCluster
-	pool         *infrav1.AzureMachinePool
-	spec         infrav1.AzureMachineSpec
-	azure        *cloud.Session
+	pass.Scope
+	machinePool *clusterv1.MachinePool
+	pool        *infrav1.AzureMachinePool
+	spec        infrav1.AzureMachineSpec
 	// name is the scale set's, live what Azure shows of it, nil for none.
 	name string
 	live *liveSet
@@ -141,74 +138,84 @@ type scope struct {
 	// while there are none.
 	views map[string]cloud.View
 	input inputs
-	// groupGoes says that the cluster is deleted with its resource group.
-	groupGoes bool
-	// again is when the pool wants another pass, 0 for the resync.
-	again time.Duration
-	// busy says that a write of the scale set is under way.
-	busy bool
+	// set is the desired scale set, outcome what came of applying it.
+	set     desired.Resource
+	outcome plan.Outcome
+	// underway says that operations of an earlier pass had not ended, busy that a write of
+	// the scale set goes on.
+	underway, busy bool
+	// toDelete is what a deletion removes from Azure.
+	toDelete []desired.Resource
 }
 
-// step is one part of a reconcile. A step that returns a result other than zero
-// ends the pass.
-type step func(*Reconciler, context.Context, *scope) (ctrl.Result, error)
+// Object implements pass.Subject.
+func (s *scope) Object() condition.Object { return s.pool }
 
-// steps are run in this order.
-func steps() []step {
-	return []step{
-		(*Reconciler).wait,
-		(*Reconciler).open,
-		(*Reconciler).chooseName,
-		(*Reconciler).look,
-		(*Reconciler).endInstances,
-		(*Reconciler).prepare,
-		(*Reconciler).apply,
-		(*Reconciler).lookAtLost,
-		(*Reconciler).address,
-		(*Reconciler).showInstances,
-		(*Reconciler).roll,
-		(*Reconciler).lookAtBootstrap,
+// Operations implements pass.Subject.
+func (s *scope) Operations() *[]infrav1.LongRunningOperationState {
+	return &s.pool.Status.LongRunningOperationStates
+}
+
+// Block implements pass.Subject: the reason goes to ScaleSetRunning or, where the scale
+// set runs and what waits is a change of it, to ScaleSetModelUpdated.
+func (s *scope) Block(r pass.Result) {
+	if conditions.IsTrue(s.pool, infrav1.ScaleSetRunningCondition) && s.live != nil {
+		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, r.Reason, r.Message)
+		return
+	}
+	condition.False(s.pool, infrav1.ScaleSetRunningCondition, r.Reason, r.Message)
+}
+
+// kind is how AzureMachinePools are reconciled. A pass that has to wait ends in step
+//
+//   - wait, until the cluster's network is there and the bootstrap data is rendered;
+//   - shrink, while Azure deletes instances;
+//   - report, while Azure makes the scale set; a write that goes on for long does not end
+//     the pass, for some of its instances are there;
+//   - remove, while Azure deletes the scale set.
+func (r *Reconciler) kind() pass.Kind[*scope] {
+	return pass.Kind[*scope]{
+		Client: r.Client, Opener: r.Opener, Recorder: r.Recorder, Resync: r.Resync,
+		Finalizer: infrav1.MachinePoolFinalizer, Conditions: condition.MachinePool,
+		Steps: []pass.Step[*scope]{
+			{Name: "wait", Run: r.wait},
+			{Name: "open", Run: r.open},
+			{Name: "name", Run: r.chooseName},
+			{Name: "observe", Run: r.observe},
+			{Name: "shrink", Run: r.shrink},
+			{Name: "prepare", Run: r.prepare},
+			{Name: "apply", Run: r.apply},
+			{Name: "report", Run: r.report},
+			{Name: "power", Run: r.power},
+			{Name: "address", Run: r.address},
+			{Name: "show", Run: r.showInstances},
+			{Name: "roll", Run: r.roll},
+			{Name: "bootstrap", Run: r.bootstrap},
+		},
+		Deletion: []pass.Step[*scope]{
+			{Name: "abandon", Run: r.abandon},
+			{Name: "open", Run: r.openToDelete},
+			{Name: "name", Run: r.chooseName},
+			{Name: "observe", Run: r.observeToDelete},
+			{Name: "remove", Run: r.remove},
+		},
 	}
 }
 
 // Reconcile brings Azure closer to one AzureMachinePool.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	s, err := r.load(ctx, request)
 	if err != nil || s == nil {
 		return ctrl.Result{}, err
 	}
-	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.cluster), "MachinePool", klog.KObj(s.machinePool)))
-	if isPaused, _, err := paused.EnsurePausedCondition(ctx, r.Client, s.cluster, s.pool); err != nil {
-		return ctrl.Result{}, err
-	} else if isPaused {
-		return r.Opener.Settle(ctx, r.Client, s.azureCluster, s.pool, &s.pool.Status.LongRunningOperationStates)
-	}
-	if s.pool.DeletionTimestamp.IsZero() {
-		// The write itself brings the object back.
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, s.pool, infrav1.MachinePoolFinalizer); err != nil || added {
-			return ctrl.Result{}, err
-		}
-	}
-	before := s.pool.DeepCopy()
-	defer func() {
-		err = errors.Join(err, r.save(ctx, before, s.pool))
-	}()
-	if !s.pool.DeletionTimestamp.IsZero() {
-		return r.delete(ctx, s)
-	}
-	s.pool.Status.InfrastructureMachineKind = infrav1.AzureMachinePoolMachineKind
-	for _, step := range steps() {
-		if result, err := step(r, ctx, s); err != nil || !result.IsZero() {
-			return result, err
-		}
-	}
-	return ctrl.Result{RequeueAfter: cloud.Sooner(cloud.Jitter(r.Resync, string(s.pool.UID)), s.again)}, nil
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("Cluster", klog.KObj(s.Cluster), "MachinePool", klog.KObj(s.machinePool)))
+	return r.kind().Run(ctx, s)
 }
 
 // load reads the pool and what it hangs on. It returns nil when there is nothing to
-// do yet; each missing link is an event when it comes.
+// do yet; each missing link triggers a pass when it comes.
 func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, error) {
-	s := &scope{pool: &infrav1.AzureMachinePool{}, azureCluster: &infrav1.AzureCluster{}}
+	s := &scope{pool: &infrav1.AzureMachinePool{}}
 	err := r.Client.Get(ctx, request.NamespacedName, s.pool)
 	if apierrors.IsNotFound(err) {
 		return nil, r.releaseOrphans(ctx, request)
@@ -220,23 +227,18 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 		return nil, err
 	}
 	if s.machinePool == nil && s.pool.DeletionTimestamp.IsZero() {
-		return nil, nil // Cluster API sets the owner, and that is an event
+		return nil, nil // Cluster API sets the owner, which triggers a pass
 	}
 	if s.machinePool == nil {
 		// What is being deleted goes on without its MachinePool.
 		s.machinePool = &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.pool.Name, Labels: s.pool.Labels}}
 	}
-	if s.cluster, err = cloud.ClusterOf(ctx, r.Client, s.pool, s.machinePool); err != nil {
+	if s.Cluster, err = cloud.ClusterOf(ctx, r.Client, s.pool, s.machinePool); err != nil {
 		return nil, err
 	}
 	s.spec = s.pool.MachineSpec()
-	key := client.ObjectKey{Namespace: s.pool.Namespace, Name: s.cluster.Spec.InfrastructureRef.Name}
-	err = r.Client.Get(ctx, key, s.azureCluster)
-	if client.IgnoreNotFound(err) != nil {
+	if s.AzureCluster, err = cloud.AzureClusterOf(ctx, r.Client, s.Cluster); err != nil {
 		return nil, fmt.Errorf("get the AzureCluster of AzureMachinePool %s: %w", request, err)
-	}
-	if err != nil {
-		s.azureCluster = nil
 	}
 	return s, nil
 }
@@ -257,69 +259,4 @@ func ownerOf(ctx context.Context, c client.Client, pool *infrav1.AzureMachinePoo
 		}
 	}
 	return nil, nil
-}
-
-// save summarises and writes what the pass changed, and tells of transitions.
-func (r *Reconciler) save(ctx context.Context, before, p *infrav1.AzureMachinePool) error {
-	condition.Summarise(p, table())
-	condition.Emit(r.Recorder, p, before.Status.Conditions, waitingForInfrastructure, waitingForBootstrapData, infrav1.CreatingReason, infrav1.UpdatingReason, scaling, rolling)
-	return cloud.Save(ctx, r.Client, before, p, p.Status.LongRunningOperationStates, false)
-}
-
-// table lists the conditions of an AzureMachinePool in the order in which they become
-// true.
-func table() condition.Table {
-	return condition.Table{
-		Required: []string{infrav1.ScaleSetRunningCondition},
-		Optional: []string{
-			infrav1.RoleAssignmentReadyCondition,
-			infrav1.BootstrapSecretReadyCondition,
-			infrav1.ScaleSetDesiredReplicasCondition,
-			infrav1.ScaleSetModelUpdatedCondition,
-		},
-	}
-}
-
-// hold ends the pass with a condition that says what has to change first.
-func (s *scope) hold(reason, message string, again time.Duration) (ctrl.Result, error) {
-	if conditions.IsTrue(s.pool, infrav1.ScaleSetRunningCondition) && s.live != nil {
-		// The scale set runs; what waits is a change of it.
-		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, reason, message)
-		return ctrl.Result{RequeueAfter: again}, nil
-	}
-	condition.False(s.pool, infrav1.ScaleSetRunningCondition, reason, message)
-	return ctrl.Result{RequeueAfter: again}, nil
-}
-
-// retry ends a pass that failed to read from Azure, until Azure says to ask again.
-func (s *scope) retry(err error, doing string) (ctrl.Result, error) {
-	after, reason := cloud.RetryOf(err)
-	return s.hold(reason, fmt.Sprintf("cannot %s: %v", doing, err), after)
-}
-
-// liveSet is what casement reads of a scale set.
-type liveSet struct {
-	ID   string            `json:"id"`
-	Tags map[string]string `json:"tags"`
-	SKU  struct {
-		Capacity int32 `json:"capacity"`
-	} `json:"sku"`
-	Identity struct {
-		PrincipalID string `json:"principalId"`
-	} `json:"identity"`
-	Properties struct {
-		ProvisioningState string `json:"provisioningState"`
-	} `json:"properties"`
-	raw json.RawMessage
-}
-
-func parseSet(live json.RawMessage) (*liveSet, error) {
-	if live == nil {
-		return nil, nil
-	}
-	set := &liveSet{raw: live}
-	if err := json.Unmarshal(live, set); err != nil {
-		return nil, fmt.Errorf("read the scale set: %w", err)
-	}
-	return set, nil
 }

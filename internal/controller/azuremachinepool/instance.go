@@ -10,12 +10,10 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
-	"casement.dev/casement/internal/controller/cloud"
 )
 
 // instance is one of a scale set's, of either orchestration mode.
@@ -63,9 +61,9 @@ type liveInstance struct {
 func (s *scope) instances(ctx context.Context, fresh bool) ([]instance, error) {
 	collection := s.setID() + "/virtualMachines"
 	if s.flexible() {
-		collection = desired.ClusterGroup(s.azureCluster).ID() + "/providers/Microsoft.Compute/virtualMachines"
+		collection = desired.ClusterGroup(s.AzureCluster).ID() + "/providers/Microsoft.Compute/virtualMachines"
 	}
-	all, err := s.azure.List(ctx, collection, fresh)
+	all, err := s.Azure.List(ctx, collection, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -127,59 +125,6 @@ func (s *scope) compare(set desired.Resource) error {
 		in.outdated = len(differences) > 0
 	}
 	return nil
-}
-
-// readSet reads the scale set. A result other than zero ends the pass.
-func (s *scope) readSet(ctx context.Context) (ctrl.Result, error) {
-	raw, err := s.azure.Live(ctx, s.setID())
-	if err != nil {
-		return s.retry(err, "read the scale set "+s.name)
-	}
-	s.live, err = parseSet(raw)
-	return ctrl.Result{}, err
-}
-
-// look reads the scale set and its instances.
-func (r *Reconciler) look(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
-		return result, err
-	}
-	if s.live != nil && !desired.IsOwned(s.live.Tags, s.cluster.Name) {
-		return s.hold(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
-			s.name, s.azureCluster.Spec.ResourceGroup), r.Resync)
-	}
-	if result, err := r.lookAtInstances(ctx, s, false); err != nil || !result.IsZero() || !s.doubtful() {
-		return result, err
-	}
-	// Something else than casement may have taken an instance away just now.
-	s.azure.Refresh(s.setID())
-	if result, err := s.readSet(ctx); err != nil || !result.IsZero() {
-		return result, err
-	}
-	return r.lookAtInstances(ctx, s, true)
-}
-
-// doubtful says whether what was read a while ago cannot be right any more: a node is
-// lost, or the set and its instances do not agree although nothing is under way.
-func (s *scope) doubtful() bool {
-	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
-		return false
-	}
-	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()
-}
-
-// lookAtInstances reads the instances and joins them to what Kubernetes has of them.
-func (r *Reconciler) lookAtInstances(ctx context.Context, s *scope, fresh bool) (ctrl.Result, error) {
-	var found []instance
-	if s.live != nil {
-		var err error
-		if found, err = s.instances(ctx, fresh); err != nil {
-			return s.retry(err, "list the instances of scale set "+s.name)
-		}
-	}
-	members, err := r.join(ctx, s, found)
-	s.members = members
-	return ctrl.Result{}, err
 }
 
 // provisioningState is the state as a status shows it.

@@ -21,6 +21,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // member is one instance and its two objects; each of the three may be missing.
@@ -50,7 +51,7 @@ func (m *member) ready() bool { return nodeReady(m.machine) }
 
 func (s *scope) labels() map[string]string {
 	return map[string]string{
-		clusterv1.ClusterNameLabel:     s.cluster.Name,
+		clusterv1.ClusterNameLabel:     s.Cluster.Name,
 		clusterv1.MachinePoolNameLabel: format.MustFormatValue(s.machinePool.Name),
 	}
 }
@@ -88,25 +89,25 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 }
 
 // showInstances keeps one object for each instance and tells Cluster API of all.
-func (r *Reconciler) showInstances(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 	var ids []string
 	for i := range s.members {
 		m := &s.members[i]
 		if m.instance == nil {
 			if err := r.bury(ctx, m); err != nil {
-				return ctrl.Result{}, err
+				return pass.Error(err)
 			}
 			continue
 		}
 		ids = append(ids, desired.ProviderID(m.instance.id))
 		if err := r.show(ctx, s, m); err != nil {
-			return ctrl.Result{}, err
+			return pass.Error(err)
 		}
 	}
 	slices.Sort(ids)
 	s.pool.Spec.ProviderIDList = ids
 	s.pool.Status.Replicas = int32(len(ids))
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // show makes or updates the object of an instance.

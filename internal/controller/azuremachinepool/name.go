@@ -3,10 +3,9 @@ package azuremachinepool
 import (
 	"context"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -20,7 +19,7 @@ func naming() cloud.Naming[*infrav1.AzureMachinePool] {
 }
 
 // chooseName decides on the scale set's name.
-func (r *Reconciler) chooseName(ctx context.Context, s *scope) (_ ctrl.Result, err error) {
-	s.name, err = naming().Choose(ctx, r.Client, s.azureCluster, s.pool, &infrav1.AzureMachinePoolList{})
-	return ctrl.Result{}, err
+func (r *Reconciler) chooseName(ctx context.Context, s *scope) (result pass.Result) {
+	s.name, result.Err = naming().Choose(ctx, r.Client, s.AzureCluster, s.pool, &infrav1.AzureMachinePoolList{})
+	return result
 }

@@ -8,12 +8,12 @@ import (
 	"reflect"
 
 	"github.com/blang/semver/v4"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // inputs are what a scale set is made of, beyond the specs. It holds secrets and
@@ -33,96 +33,94 @@ type inputs struct {
 const firstFlexible = 26
 
 // prepare gathers what the scale set needs and checks what can be checked for free.
-func (r *Reconciler) prepare(ctx context.Context, s *scope) (ctrl.Result, error) {
-	for _, part := range []step{(*Reconciler).version, (*Reconciler).size, (*Reconciler).image, (*Reconciler).bootstrapData} {
-		if result, err := part(r, ctx, s); err != nil || !result.IsZero() {
-			return result, err
-		}
-	}
-	if !s.windows() || s.live != nil {
-		return ctrl.Result{}, nil
-	}
-	var err error
-	s.input.password, err = cloud.Password()
-	return ctrl.Result{}, err
+func (r *Reconciler) prepare(ctx context.Context, s *scope) pass.Result {
+	return pass.Each(ctx, s, r.version, r.size, r.image, r.bootstrapData, r.password)
 }
 
-func (r *Reconciler) version(_ context.Context, s *scope) (ctrl.Result, error) {
+// password makes that of a new Windows scale set's administrator.
+func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) {
+	if s.windows() && s.live == nil {
+		s.input.password, result.Err = cloud.Password()
+	}
+	return result
+}
+
+func (r *Reconciler) version(_ context.Context, s *scope) pass.Result {
 	v, err := semver.ParseTolerant(s.machinePool.Spec.Template.Spec.Version)
 	if err == nil && s.flexible() && v.Major == 1 && v.Minor < firstFlexible {
-		return s.hold(cloud.InvalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
 			firstFlexible, s.machinePool.Name, s.machinePool.Spec.Template.Spec.Version), r.Resync)
 	}
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // size checks the VM size against what the location and each zone offers.
-func (r *Reconciler) size(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) size(ctx context.Context, s *scope) pass.Result {
 	zones := s.machinePool.Spec.FailureDomains
 	if len(zones) == 0 {
 		zones = []string{""}
 	}
 	for _, zone := range zones {
-		size, err := s.azure.Size(ctx, s.pool.Spec.Location, &s.spec, zone)
+		size, err := s.Azure.Size(ctx, s.pool.Spec.Location, &s.spec, zone)
 		if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
-			return s.hold(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
+			return pass.Blocked(cloud.InvalidConfiguration, invalid.Error(), r.Resync)
 		}
 		if err != nil {
-			return s.retry(err, "read what VM sizes location "+s.pool.Spec.Location+" offers")
+			return pass.Unread(err, "read what VM sizes location "+s.pool.Spec.Location+" offers")
 		}
 		s.input.size = size
 	}
 	s.pool.Status.Capacity, s.pool.Status.NodeInfo = s.input.size.Node(s.spec.OSDisk.OSType)
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // image resolves the image and, when it is another one than before, asks whether
 // there is such a one.
-func (r *Reconciler) image(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 	image, err := cloud.Image(&s.spec, s.pool.Annotations, s.machinePool.Spec.Template.Spec.Version)
 	if err != nil {
-		return s.hold(cloud.InvalidConfiguration, err.Error(), r.Resync)
+		return pass.Blocked(cloud.InvalidConfiguration, err.Error(), r.Resync)
 	}
 	s.input.image = image
 	if s.windows() {
 		if err := cloud.PromiseBuild(ctx, r.Client, s.machinePool, image); err != nil {
-			return ctrl.Result{}, err
+			return pass.Error(err)
 		}
 	}
 	if s.live != nil && s.pool.Status.Image != nil && reflect.DeepEqual(*s.pool.Status.Image, image) {
-		return ctrl.Result{}, nil
+		return pass.Next()
 	}
-	found, err := s.azure.ImageExists(ctx, s.azureCluster, image)
+	found, err := s.Azure.ImageExists(ctx, s.AzureCluster, image)
 	if err != nil {
-		return s.retry(err, "look for the image "+cloud.ImageName(image))
+		return pass.Unread(err, "look for the image "+cloud.ImageName(image))
 	}
 	if !found {
 		field := "spec.template.image"
 		if s.spec.Image == nil {
 			field = "spec.template.spec.version of MachinePool " + s.machinePool.Name
 		}
-		return s.hold("ImageNotFound", fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+		return pass.Blocked("ImageNotFound", fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
 			cloud.ImageName(image), s.pool.Spec.Location, field), r.Resync)
 	}
 	s.pool.Status.Image = &image
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // bootstrapData finds what instances will run and refuses what they could not. New data,
 // with a new token, takes the place of the old.
-func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) (ctrl.Result, error) {
-	data, secret, err := s.azure.CustomData(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.azureCluster, ClusterName: s.cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags, Windows: s.windows(), Renewed: true,
+func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
+	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
+		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags, Windows: s.windows(), Renewed: true,
 		Secret: client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
-		return s.hold(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
+		return pass.Blocked(refused.Reason, refused.Message, cmp.Or(refused.After, r.Resync))
 	}
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err)
+		return pass.Error(fmt.Errorf("AzureMachinePool %s: %w", s.pool.Name, err))
 	}
 	s.input.bootstrapData, s.input.secret = data, secret
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
 // replicas is how many instances the MachinePool asks for.

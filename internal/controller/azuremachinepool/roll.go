@@ -14,6 +14,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // budget bounds what may come and go at a time.
@@ -130,32 +131,32 @@ func shuffled(id string) uint32 {
 }
 
 // roll deletes the Machines of the instances that go. Cluster API drains their nodes
-// and then deletes the AzureMachinePoolMachines, which endInstances waits for.
-func (r *Reconciler) roll(ctx context.Context, s *scope) (ctrl.Result, error) {
-	r.tell(s)
+// and then deletes the AzureMachinePoolMachines, which shrink waits for.
+func (r *Reconciler) roll(ctx context.Context, s *scope) pass.Result {
+	s.reportProgress()
 	b := s.budget()
 	if s.scaledElsewhere() {
 		b.wanted = math.MaxInt32 // what somebody else added stays, old models too
 	}
 	going := choose(s.members, b)
 	for _, m := range going {
-		var doomed client.Object = m.machine
+		var object client.Object = m.machine
 		if m.machine == nil {
-			doomed = m.shown
+			object = m.shown
 		}
 		ctrl.LoggerFrom(ctx).Info("Deleting an instance of the pool", "instance", m.instance.number, "oldModel", m.instance.outdated)
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, doomed)); err != nil {
-			return ctrl.Result{}, fmt.Errorf("delete %s of AzureMachinePool %s: %w", doomed.GetName(), s.pool.Name, err)
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, object)); err != nil {
+			return pass.Error(fmt.Errorf("delete %s of AzureMachinePool %s: %w", object.GetName(), s.pool.Name, err))
 		}
 	}
 	if !s.scaledElsewhere() && len(going) == 0 && int32(s.present()) < s.replicas() {
-		return ctrl.Result{RequeueAfter: soon}, nil // instances are on their way, and no event tells of them
+		return pass.Within(soon) // instances are on their way, and nothing else triggers a pass
 	}
-	return ctrl.Result{}, nil
+	return pass.Next()
 }
 
-// tell sets the conditions that say how far scaling and rolling are.
-func (r *Reconciler) tell(s *scope) {
+// reportProgress sets the conditions that say how far scaling and rolling are.
+func (s *scope) reportProgress() {
 	present, dying := int32(s.present()), int32(0)
 	for i := range s.members {
 		if s.members[i].instance != nil && s.members[i].dying() {
@@ -165,11 +166,11 @@ func (r *Reconciler) tell(s *scope) {
 	if wanted := s.replicas(); present == wanted && dying == 0 {
 		condition.True(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Provisioned)
 	} else {
-		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, scaling, fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
+		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Scaling, fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
 	}
 	if old := s.outdated(); old == 0 {
 		condition.True(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.Provisioned)
 	} else {
-		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, rolling, fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
+		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.RollingUpdate, fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
 	}
 }

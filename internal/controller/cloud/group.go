@@ -41,6 +41,15 @@ func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*c
 	return cluster, nil
 }
 
+// AzureClusterOf is the AzureCluster of a Cluster, nil where there is none.
+func AzureClusterOf(ctx context.Context, c client.Client, cluster *clusterv1.Cluster) (*infrav1.AzureCluster, error) {
+	found := &infrav1.AzureCluster{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, found); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return found, nil
+}
+
 // GroupGoes says whether the cluster is being deleted and its resource group is
 // the cluster's own, which then takes everything in it along.
 func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azureCluster *infrav1.AzureCluster) (bool, error) {

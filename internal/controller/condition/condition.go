@@ -2,7 +2,7 @@
 // of an object.
 //
 // It decides nothing about Azure or about what to do next. The controllers
-// import it, and nothing else does.
+// import it, and nothing else does. table.go has the conditions of each kind.
 package condition
 
 import (
@@ -38,20 +38,6 @@ const maxMessage = 1000
 type Object interface {
 	client.Object
 	conditions.Setter
-}
-
-// Table lists the condition types of a kind in the order in which they become
-// true. The first ones are required; those of Optional may be missing. Those of Beside
-// are no part of Ready: the object does its work whatever they say.
-type Table struct {
-	Required []string
-	Optional []string
-	Beside   []string
-}
-
-// Owned are all types that the kind's controller writes, Ready included.
-func (t Table) Owned() []string {
-	return slices.Concat(t.Required, t.Optional, t.Beside, []string{clusterv1.ReadyCondition})
 }
 
 // False sets a condition that does not hold: message says what, why and what to do.

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 const (
@@ -24,39 +23,39 @@ const (
 // soon is when a public IP is looked at again that has no address yet.
 const soon = 5 * time.Second
 
-// endpoint fills in where the API server answers and, with that, declares the
-// cluster's infrastructure provisioned. An endpoint that is set is never changed.
-func (r *Reconciler) endpoint(ctx context.Context, s *scope) (ctrl.Result, error) {
-	endpoint := &s.azureCluster.Spec.ControlPlaneEndpoint
+// report fills in where the API server answers and, with that, declares the cluster's
+// infrastructure provisioned. An endpoint that is set is never changed.
+func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
+	endpoint := &s.AzureCluster.Spec.ControlPlaneEndpoint
 	if endpoint.Host == "" {
 		host, err := r.host(ctx, s)
 		if err != nil {
-			return s.waitFor(err, infrav1.NetworkInfrastructureReadyCondition, "read the API server's public IP")
+			return pass.Unread(err, "read the API server's public IP")
 		}
 		if host == "" {
-			return ctrl.Result{RequeueAfter: soon}, nil
+			return pass.Wait(soon)
 		}
 		endpoint.Host = host
 	}
-	endpoint.Port = cmp.Or(endpoint.Port, s.cluster.Spec.ClusterNetwork.APIServerPort, defaultAPIServerPort)
-	s.azureCluster.Status.Initialization.Provisioned = new(true)
-	s.azureCluster.Status.Ready = true
-	return ctrl.Result{}, nil
+	endpoint.Port = cmp.Or(endpoint.Port, s.Cluster.Spec.ClusterNetwork.APIServerPort, defaultAPIServerPort)
+	s.AzureCluster.Status.Initialization.Provisioned = new(true)
+	s.AzureCluster.Status.Ready = true
+	return pass.Next()
 }
 
 // host is the name or address of the API server, and "" while there is none, with
 // a condition that says why.
 func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
-	if !s.azureCluster.Spec.ControlPlaneEnabled {
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
+	if !s.AzureCluster.Spec.ControlPlaneEnabled {
+		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, externallyManagedEndpoint, externallyManagedGuideline)
 		return "", nil
 	}
-	ip := desired.APIServerPublicIPID(s.azureCluster)
+	ip := desired.APIServerPublicIPID(s.AzureCluster)
 	if ip == "" {
 		// In mode None of the zone too: the user makes the name resolve.
-		return desired.APIServerRecord + "." + desired.PrivateZone(s.azureCluster, s.cluster.Name), nil
+		return desired.APIServerRecord + "." + desired.PrivateZone(s.AzureCluster, s.Cluster.Name), nil
 	}
-	live, err := s.azure.Live(ctx, ip)
+	live, err := s.Azure.Live(ctx, ip)
 	if err != nil {
 		return "", err
 	}
@@ -65,8 +64,8 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 		return "", fmt.Errorf("public IP %s: %w", ip, err)
 	}
 	if host == "" {
-		s.azure.Refresh(ip) // what is remembered may be older than the address
-		condition.False(s.azureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint, "public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
+		s.Azure.Refresh(ip) // what is remembered may be older than the address
+		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint, "public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
 	}
 	return host, nil
 }

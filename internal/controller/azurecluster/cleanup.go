@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/azure/desired"
 	"casement.dev/casement/internal/azure/plan"
 	"casement.dev/casement/internal/controller/cloud"
-	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
 )
 
 // appliedRulesAnnotation holds, per security group, the names of the rules that
@@ -19,24 +17,22 @@ import (
 // others stay.
 const appliedRulesAnnotation = "sigs.k8s.io/cluster-api-provider-azure-last-applied-security-rules"
 
-// dropRules deletes the security rules that casement wrote and the spec no longer
-// has, and writes down those that it has now.
-func (r *Reconciler) dropRules(ctx context.Context, s *scope) (ctrl.Result, error) {
+// cleanup deletes the security rules that casement wrote and the spec no longer has, and
+// writes down those that it has now.
+func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
 	if s.foreignVNet {
-		return ctrl.Result{}, nil
+		return pass.Next()
 	}
-	wanted := wantedRules(s.azureCluster)
-	dropped := droppedRules(s.azureCluster, wanted)
-	if len(dropped) > 0 {
-		outcome := s.azure.Delete(ctx, s.cluster.Name, dropped, s.azureCluster.Status.LongRunningOperationStates)
-		s.azureCluster.Status.LongRunningOperationStates = cloud.States(outcome.Tokens)
+	wanted := wantedRules(s.AzureCluster)
+	if dropped := droppedRules(s.AzureCluster, wanted); len(dropped) > 0 {
+		outcome := s.Azure.Delete(ctx, s.Cluster.Name, dropped, *s.Operations())
+		*s.Operations() = cloud.States(outcome.Tokens)
 		if outcome.State != plan.Done {
 			reason, message := cloud.Explain(outcome, "Updating")
-			condition.False(s.azureCluster, infrav1.SecurityGroupsReadyCondition, reason, message)
-			return ctrl.Result{RequeueAfter: cloud.Requeue(outcome, r.Resync)}, nil
+			return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync)).On(infrav1.SecurityGroupsReadyCondition)
 		}
 	}
-	return ctrl.Result{}, recordRules(s.azureCluster, wanted)
+	return pass.Error(recordRules(s.AzureCluster, wanted))
 }
 
 // wantedRules are the names of the spec's rules by security group ID.

@@ -1,0 +1,76 @@
+package azurecluster
+
+import (
+	"context"
+	"time"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// Reasons of NetworkInfrastructureReady while Azure is at work.
+const (
+	creating = "Creating"
+	deleting = "Deleting"
+)
+
+const hourly = time.Hour
+
+// open finds the cluster's credentials, and keeps the identity while the cluster needs it.
+func (r *Reconciler) open(ctx context.Context, s *scope) pass.Result {
+	if result := s.Open(ctx, r.Opener, r.Resync); result.Ends() {
+		return result
+	}
+	return pass.Error(r.Opener.Hold(ctx, s.AzureCluster))
+}
+
+// apply compares the cluster's resources with Azure and begins what is due.
+func (r *Reconciler) apply(ctx context.Context, s *scope) pass.Result {
+	resources, err := r.resources(ctx, s)
+	if err != nil {
+		return pass.Blocked(condition.InvalidSpec, err.Error(), hourly) // nothing but a change of the spec helps
+	}
+	outcome := s.Azure.Apply(ctx, s.Cluster.Name, resources, *s.Operations())
+	*s.Operations() = cloud.States(outcome.Tokens)
+	condition.Fold(s.AzureCluster, outcome)
+	if outcome.State != plan.Done {
+		reason, message := cloud.Explain(outcome, creating)
+		return pass.Blocked(reason, message, cloud.Requeue(outcome, r.Resync))
+	}
+	condition.True(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, condition.Provisioned)
+	return pass.Next()
+}
+
+// resources are the desired ones.
+func (r *Reconciler) resources(ctx context.Context, s *scope) ([]desired.Resource, error) {
+	vault, err := s.Azure.Vault(ctx, r.Client, s.AzureCluster)
+	if err != nil {
+		return nil, err
+	}
+	return desired.Cluster(s.input(vault))
+}
+
+// input is what the resources depend on.
+func (s *scope) input(vault desired.Vault) desired.ClusterInput {
+	return desired.ClusterInput{
+		Cluster:       s.AzureCluster,
+		ClusterName:   s.Cluster.Name,
+		APIServerPort: s.Cluster.Spec.ClusterNetwork.APIServerPort,
+		Zones:         zonesOf(s.AzureCluster),
+		ForeignVNet:   s.foreignVNet,
+		Vault:         vault,
+	}
+}
+
+// zonesOf are the names of the zones that the status lists.
+func zonesOf(c *infrav1.AzureCluster) []string {
+	var zones []string
+	for _, d := range c.Status.FailureDomains {
+		zones = append(zones, d.Name)
+	}
+	return zones
+}

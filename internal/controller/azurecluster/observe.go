@@ -1,0 +1,62 @@
+package azurecluster
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// observe reads what the desired resources depend on.
+func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
+	return pass.Each(ctx, s, r.zones, r.network)
+}
+
+// zones lists the zones of the location. The spec may bar control planes
+// from a zone; it cannot make one.
+func (r *Reconciler) zones(ctx context.Context, s *scope) pass.Result {
+	if s.AzureCluster.Spec.ExtendedLocation != nil {
+		return pass.Next()
+	}
+	zones, err := s.Azure.Zones(ctx, s.AzureCluster.Spec.Location)
+	if err != nil {
+		return pass.Unread(err, "list the zones of spec.location "+s.AzureCluster.Spec.Location)
+	}
+	slices.Sort(zones)
+	var domains []clusterv1.FailureDomain
+	for _, zone := range zones {
+		controlPlane := true
+		if given, ok := s.AzureCluster.Spec.FailureDomains[zone]; ok && given.ControlPlane != nil {
+			controlPlane = *given.ControlPlane
+		}
+		domains = append(domains, clusterv1.FailureDomain{Name: zone, ControlPlane: &controlPlane})
+	}
+	s.AzureCluster.Status.FailureDomains = domains
+	return pass.Next()
+}
+
+// network finds out whose the virtual network is. It decides on the resources, and only
+// Azure knows.
+func (r *Reconciler) network(ctx context.Context, s *scope) pass.Result {
+	live, err := s.Azure.Live(ctx, desired.VNetID(s.AzureCluster))
+	if err != nil {
+		return pass.Unread(err, "read spec.networkSpec.vnet").On(infrav1.VNetReadyCondition)
+	}
+	s.foreignVNet = live != nil && !desired.IsOwned(tagsOf(live), s.Cluster.Name)
+	return pass.Next()
+}
+
+func tagsOf(live json.RawMessage) map[string]string {
+	var body struct {
+		Tags map[string]string `json:"tags"`
+	}
+	if json.Unmarshal(live, &body) != nil {
+		return nil
+	}
+	return body.Tags
+}

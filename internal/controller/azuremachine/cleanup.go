@@ -1,0 +1,31 @@
+package azuremachine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// cleanup takes away what only a machine needs that is no node yet.
+func (r *Reconciler) cleanup(ctx context.Context, s *scope) pass.Result {
+	if !s.machine.Status.NodeRef.IsDefined() {
+		return pass.Next()
+	}
+	return pass.Within(r.unhide(ctx, s))
+}
+
+// unhide takes the bootstrap secret away: nothing reads it any more. It returns when to
+// try again, 0 for not at all.
+func (r *Reconciler) unhide(ctx context.Context, s *scope) time.Duration {
+	err := s.Azure.Unhide(ctx, s.AzureCluster, s.Cluster.Name, s.azureMachine)
+	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
+		condition.False(s.azureMachine, infrav1.BootstrapSecretReadyCondition, refused.Reason, refused.Message)
+		return refused.After
+	}
+	return 0
+}

@@ -1,0 +1,114 @@
+package azuremachine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// deleteWithVM is the option of what Azure deletes with its virtual machine.
+const deleteWithVM = "Delete"
+
+// liveVM is what casement reads of a virtual machine.
+type liveVM struct {
+	ID       string            `json:"id"`
+	Tags     map[string]string `json:"tags"`
+	Zones    []string          `json:"zones"`
+	Identity struct {
+		PrincipalID            string                     `json:"principalId"`
+		UserAssignedIdentities map[string]json.RawMessage `json:"userAssignedIdentities"`
+	} `json:"identity"`
+	Properties struct {
+		ProvisioningState string `json:"provisioningState"`
+		NetworkProfile    struct {
+			NetworkInterfaces []struct {
+				ID         string `json:"id"`
+				Properties struct {
+					DeleteOption string `json:"deleteOption"`
+				} `json:"properties"`
+			} `json:"networkInterfaces"`
+		} `json:"networkProfile"`
+		StorageProfile struct {
+			OSDisk    liveDisk   `json:"osDisk"`
+			DataDisks []liveDisk `json:"dataDisks"`
+		} `json:"storageProfile"`
+	} `json:"properties"`
+}
+
+type liveDisk struct {
+	DeleteOption string `json:"deleteOption"`
+	ManagedDisk  struct {
+		ID string `json:"id"`
+	} `json:"managedDisk"`
+}
+
+// cascadesDelete says whether Azure deletes a resource with the virtual machine.
+func (vm *liveVM) cascadesDelete(id string) bool {
+	if vm == nil {
+		return false
+	}
+	for _, nic := range vm.Properties.NetworkProfile.NetworkInterfaces {
+		if strings.EqualFold(nic.ID, id) {
+			return strings.EqualFold(nic.Properties.DeleteOption, deleteWithVM)
+		}
+	}
+	return false
+}
+
+// leftDisks are the disks that Azure does not delete with the virtual machine.
+// Those that casement makes all go; a machine of another provider may differ.
+func (vm *liveVM) leftDisks() []string {
+	if vm == nil {
+		return nil
+	}
+	var ids []string
+	for _, disk := range append(vm.Properties.StorageProfile.DataDisks, vm.Properties.StorageProfile.OSDisk) {
+		if disk.ManagedDisk.ID != "" && !strings.EqualFold(disk.DeleteOption, deleteWithVM) {
+			ids = append(ids, disk.ManagedDisk.ID)
+		}
+	}
+	return ids
+}
+
+func parseVM(live json.RawMessage) (*liveVM, error) {
+	if live == nil {
+		return nil, nil
+	}
+	vm := &liveVM{}
+	if err := json.Unmarshal(live, vm); err != nil {
+		return nil, fmt.Errorf("read the virtual machine: %w", err)
+	}
+	return vm, nil
+}
+
+// observe reads the virtual machine. One that somebody deleted is not made again: its
+// disk is gone and its bootstrap token used.
+func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
+	id := desired.VMID(s.AzureCluster, s.vmName)
+	if cloud.NodeLost(s.machine) {
+		s.Azure.Refresh(id) // what was read a while ago may be why
+	}
+	live, err := s.Azure.Live(ctx, id)
+	if err != nil {
+		return pass.Unread(err, "read the virtual machine "+s.vmName)
+	}
+	if s.vm, err = parseVM(live); err != nil {
+		return pass.Error(err)
+	}
+	switch {
+	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Retried(*s.Operations(), id):
+		s.azureMachine.Status.VMState = new(infrav1.Deleted)
+		s.azureMachine.Status.Ready = false
+		return pass.Failed(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
+	case s.vm != nil && !desired.IsOwned(s.vm.Tags, s.Cluster.Name):
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+			s.vmName, s.AzureCluster.Spec.ResourceGroup), r.Resync)
+	}
+	return pass.Next()
+}

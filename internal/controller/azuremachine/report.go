@@ -1,0 +1,115 @@
+package azuremachine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// Values of status.failureReason, as CAPZ has them.
+const (
+	createError = "CreateError"
+	updateError = "UpdateError"
+)
+
+// soon is when a machine is looked at again that has something left to do.
+const soon = 5 * time.Second
+
+// report writes what Azure shows of the machine into its status.
+func (r *Reconciler) report(_ context.Context, s *scope) pass.Result {
+	condition.Fold(s.azureMachine, s.outcome)
+	result := s.reportVM()
+	if result.Ends() {
+		return result
+	}
+	s.synced()
+	if s.outcome.State == plan.Failed && conditions.IsTrue(s.azureMachine, infrav1.VMRunningCondition) {
+		reason, message := cloud.Explain(s.outcome, infrav1.UpdatingReason)
+		s.unsynced(reason, message, time.Now())
+	}
+	if s.outcome.State != plan.Done {
+		return pass.Within(cloud.Requeue(s.outcome, r.Resync))
+	}
+	return pass.Within(s.again())
+}
+
+// again is when a machine that is done has something left to do: a VM's own
+// identity is known only when the VM is there, and its role comes after.
+func (s *scope) again() time.Duration {
+	role := s.azureMachine.Spec.SystemAssignedIdentityRole
+	wanted := s.azureMachine.Spec.Identity == infrav1.VMIdentitySystemAssigned && role != nil && role.Name != ""
+	if wanted && (s.vm == nil || s.vm.Identity.PrincipalID == "") {
+		return soon
+	}
+	return 0
+}
+
+// reportVM writes what Azure shows of the virtual machine into the status.
+func (s *scope) reportVM() pass.Result {
+	id := desired.VMID(s.AzureCluster, s.vmName)
+	vm, err := parseVM(liveOf(s.outcome, id))
+	if err != nil || vm == nil {
+		return pass.Error(err)
+	}
+	status := &s.azureMachine.Status
+	state := infrav1.ProvisioningState(vm.Properties.ProvisioningState)
+	status.VMState = &state
+	s.azureMachine.Spec.ProviderID = new(desired.ProviderID(id))
+	if status.Addresses, err = addresses(s, s.outcome); err != nil {
+		return pass.Error(err)
+	}
+	if len(vm.Zones) > 0 {
+		status.FailureDomain = vm.Zones[0]
+	}
+	switch state {
+	case infrav1.Succeeded:
+		status.Initialization.Provisioned = new(true)
+		status.Ready = true
+		condition.True(s.azureMachine, infrav1.VMRunningCondition, condition.Provisioned)
+	case infrav1.Failed:
+		return s.reportFailed(id)
+	default:
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.CreatingReason, fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
+	}
+	return pass.Next()
+}
+
+// reportFailed gives up a machine that never ran and cannot be created again. One that
+// did run is only reported: somebody may repair it by hand.
+func (s *scope) reportFailed(id string) pass.Result {
+	message, final := "Azure failed to provision virtual machine "+s.vmName, true
+	for _, r := range s.outcome.Resources {
+		if strings.EqualFold(r.ID, id) && r.Message != "" {
+			message, final = r.Message, r.Terminal
+		}
+	}
+	s.azureMachine.Status.Ready = false
+	switch p := s.azureMachine.Status.Initialization.Provisioned; {
+	case p != nil && *p:
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.VMProvisionFailedReason, message)
+	case final:
+		return pass.Failed(createError, message)
+	}
+	return pass.Next()
+}
+
+// liveOf finds a resource by its ID, in any case of letters.
+func liveOf(outcome plan.Outcome, id string) json.RawMessage {
+	for key, live := range outcome.Live {
+		if strings.EqualFold(key, id) {
+			return live
+		}
+	}
+	return nil
+}

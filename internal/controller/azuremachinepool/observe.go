@@ -1,0 +1,92 @@
+package azuremachinepool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// liveSet is what casement reads of a scale set.
+type liveSet struct {
+	ID   string            `json:"id"`
+	Tags map[string]string `json:"tags"`
+	SKU  struct {
+		Capacity int32 `json:"capacity"`
+	} `json:"sku"`
+	Identity struct {
+		PrincipalID string `json:"principalId"`
+	} `json:"identity"`
+	Properties struct {
+		ProvisioningState string `json:"provisioningState"`
+	} `json:"properties"`
+	raw json.RawMessage
+}
+
+func parseSet(live json.RawMessage) (*liveSet, error) {
+	if live == nil {
+		return nil, nil
+	}
+	set := &liveSet{raw: live}
+	if err := json.Unmarshal(live, set); err != nil {
+		return nil, fmt.Errorf("read the scale set: %w", err)
+	}
+	return set, nil
+}
+
+// observe reads the scale set and its instances.
+func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
+	if result := s.readSet(ctx); result.Ends() {
+		return result
+	}
+	if s.live != nil && !desired.IsOwned(s.live.Tags, s.Cluster.Name) {
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+			s.name, s.AzureCluster.Spec.ResourceGroup), r.Resync)
+	}
+	if result := r.readInstances(ctx, s, false); result.Ends() || !s.doubtful() {
+		return result
+	}
+	// Something else than casement may have taken an instance away just now.
+	s.Azure.Refresh(s.setID())
+	if result := s.readSet(ctx); result.Ends() {
+		return result
+	}
+	return r.readInstances(ctx, s, true)
+}
+
+// readSet reads the scale set.
+func (s *scope) readSet(ctx context.Context) pass.Result {
+	raw, err := s.Azure.Live(ctx, s.setID())
+	if err != nil {
+		return pass.Unread(err, "read the scale set "+s.name)
+	}
+	s.live, err = parseSet(raw)
+	return pass.Error(err)
+}
+
+// doubtful says whether what was read a while ago cannot be right any more: a node is
+// lost, or the set and its instances do not agree although nothing is under way.
+func (s *scope) doubtful() bool {
+	if s.live == nil || len(s.pool.Status.LongRunningOperationStates) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(s.members, member.lost) || int(s.live.SKU.Capacity) != s.present()
+}
+
+// readInstances reads the instances and joins them to what Kubernetes has of them.
+func (r *Reconciler) readInstances(ctx context.Context, s *scope, fresh bool) pass.Result {
+	var found []instance
+	if s.live != nil {
+		var err error
+		if found, err = s.instances(ctx, fresh); err != nil {
+			return pass.Unread(err, "list the instances of scale set "+s.name)
+		}
+	}
+	members, err := r.join(ctx, s, found)
+	s.members = members
+	return pass.Error(err)
+}

@@ -1,0 +1,66 @@
+package azuremachinepool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/azure/desired"
+	"casement.dev/casement/internal/azure/plan"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+	"casement.dev/casement/internal/controller/pass"
+)
+
+// deleteInstances is the body of the scale set's delete action.
+type deleteInstances struct {
+	InstanceIDs []string `json:"instanceIds"`
+}
+
+// shrink deletes, in one call, the instances whose objects are being deleted.
+func (r *Reconciler) shrink(ctx context.Context, s *scope) pass.Result {
+	deleted, id := s.deletedInstances(), s.setID()+"/delete"
+	if len(deleted) == 0 || s.live == nil {
+		// The list may show that they are gone before the operation says so.
+		*s.Operations() = cloud.Forget(*s.Operations(), id)
+		return pass.Next()
+	}
+	action := desired.Resource{
+		ID: id, APIVersion: desired.ComputeAPIVersion, Body: deleteInstances{deleted},
+		Policy: desired.Manage, Condition: infrav1.ScaleSetDesiredReplicasCondition, Field: "spec.replicas",
+	}
+	outcome := s.Azure.Act(ctx, s.Cluster.Name, []desired.Resource{action}, *s.Operations())
+	*s.Operations() = cloud.States(outcome.Tokens)
+	if outcome.State != plan.Done {
+		reason, message := cloud.Explain(outcome, condition.Scaling)
+		return pass.Blocked(reason, fmt.Sprintf("deleting %d instances: %s", len(deleted), message), cloud.Requeue(outcome, r.Resync)).
+			On(infrav1.ScaleSetDesiredReplicasCondition)
+	}
+	// A write that failed for one of them would not fail again.
+	*s.Operations() = cloud.Forgive(*s.Operations(), s.setID())
+	// The capacity has gone down with them.
+	if result := s.readSet(ctx); result.Ends() {
+		return result
+	}
+	if result := r.readInstances(ctx, s, true); result.Ends() {
+		return result
+	}
+	if len(s.deletedInstances()) > 0 {
+		// What has ended was an earlier deletion; these are for the next pass.
+		return pass.Wait(shortly)
+	}
+	return pass.Next()
+}
+
+// deletedInstances are the numbers of the instances whose objects are being deleted.
+func (s *scope) deletedInstances() []string {
+	var deleted []string
+	for i := range s.members {
+		if m := &s.members[i]; m.shown != nil && !m.shown.DeletionTimestamp.IsZero() && m.instance != nil {
+			deleted = append(deleted, m.instance.number)
+		}
+	}
+	slices.Sort(deleted)
+	return deleted
+}

@@ -1,0 +1,182 @@
+// Package pass is the one shape of a reconcile that clusters, machines and machine pools
+// share:
+//
+//  1. A paused object only waits for the operations that are under way.
+//  2. The finalizer is there before anything is made in Azure.
+//  3. Steps run in order, those of a deletion for an object that is being deleted. One
+//     that cannot go on ends the pass and says in a condition why.
+//  4. Whatever happened, Ready is summarised, transitions become events, and the changes
+//     are written: at most one patch of the object and one of its status.
+//
+// Nothing in a pass waits for Azure: an operation that goes on is a token in the status,
+// and the next pass asks for it.
+//
+// It knows no kind and makes nothing in Azure. The controllers import it.
+package pass
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/controller/cloud"
+	"casement.dev/casement/internal/controller/condition"
+)
+
+// Scope is what the steps of a pass share whatever the kind.
+type Scope struct {
+	Cluster *clusterv1.Cluster
+	// AzureCluster is nil where there is none.
+	AzureCluster *infrav1.AzureCluster
+	// Azure is the access to the cluster's subscription, once the step open has run.
+	Azure *cloud.Session
+	// GroupGoes says that the cluster is deleted with its resource group.
+	GroupGoes bool
+}
+
+// Common implements a part of Subject.
+func (s *Scope) Common() *Scope { return s }
+
+// Open is the step that finds the cluster's credentials. Without them the pass ends; the
+// identity and its secret are watched, so that nothing has to ask again.
+func (s *Scope) Open(ctx context.Context, o *cloud.Opener, resync time.Duration) Result {
+	session, err := o.Open(ctx, s.AzureCluster)
+	if refused, ok := errors.AsType[*cloud.IdentityError](err); ok {
+		return Blocked(refused.Reason, refused.Message, resync)
+	}
+	s.Azure = session
+	return Error(err)
+}
+
+// Subject is one object with what a pass has found out about it. Each kind has its own.
+type Subject interface {
+	Common() *Scope
+	Object() condition.Object
+	// Operations are the tokens of operations in the object's status.
+	Operations() *[]infrav1.LongRunningOperationState
+	// Block says in a condition why the pass ended.
+	Block(Result)
+}
+
+// Step is one part of a pass, with the name that logs show.
+type Step[S Subject] struct {
+	Name string
+	Run  func(context.Context, S) Result
+}
+
+// Each runs parts of a step in order, until one ends the pass.
+func Each[S Subject](ctx context.Context, s S, parts ...func(context.Context, S) Result) Result {
+	for _, part := range parts {
+		if result := part(ctx, s); result.Ends() {
+			return result
+		}
+	}
+	return Next()
+}
+
+// Kind is how objects of one kind are reconciled.
+type Kind[S Subject] struct {
+	Client   client.Client
+	Opener   *cloud.Opener
+	Recorder events.EventRecorder
+	// Resync is how long a settled object waits for its next comparison with Azure.
+	Resync     time.Duration
+	Finalizer  string
+	Conditions condition.Table
+	// Steps bring Azure closer to the object, Deletion to its end.
+	Steps, Deletion []Step[S]
+	// More says that further operations follow those that are under way, so that
+	// `clusterctl move` waits for them too; nil is never.
+	More func(S) bool
+}
+
+// Run goes one pass for an object.
+func (k Kind[S]) Run(ctx context.Context, s S) (result ctrl.Result, err error) {
+	object, common := s.Object(), s.Common()
+	// The controller's own writes are filtered out of its events, so the pass goes on.
+	if isPaused, _, err := paused.EnsurePausedCondition(ctx, k.Client, common.Cluster, object); err != nil {
+		return ctrl.Result{}, err
+	} else if isPaused {
+		return k.Opener.Settle(ctx, k.Client, common.AzureCluster, object, s.Operations())
+	}
+	steps := k.Deletion
+	if object.GetDeletionTimestamp().IsZero() {
+		steps = k.Steps
+		// The write itself brings the object back.
+		if added, err := finalizers.EnsureFinalizer(ctx, k.Client, object, k.Finalizer); err != nil || added {
+			return ctrl.Result{}, err
+		}
+	}
+	before := cloud.Copy(object)
+	defer func() {
+		err = errors.Join(err, k.save(ctx, before, s))
+	}()
+	return k.walk(ctx, s, steps)
+}
+
+// walk runs the steps in order.
+func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, error) {
+	again := time.Duration(0)
+	for _, step := range steps {
+		result := step.Run(ctx, s)
+		if result.Err != nil {
+			return ctrl.Result{}, result.Err
+		}
+		if result.Reason != "" {
+			k.block(s, result)
+		}
+		if result.End {
+			ctrl.LoggerFrom(ctx).V(4).Info("The pass ended", "step", step.Name, "reason", result.Reason, "again", result.Again)
+		}
+		if result.Lasting || result.End && result.Again == 0 {
+			return ctrl.Result{}, nil
+		}
+		if again = cloud.Sooner(again, result.Again); result.End {
+			return ctrl.Result{RequeueAfter: again}, nil
+		}
+	}
+	return ctrl.Result{RequeueAfter: cloud.Sooner(again, cloud.Jitter(k.Resync, string(s.Object().GetUID())))}, nil
+}
+
+func (k Kind[S]) block(s S, result Result) {
+	if result.Condition != "" {
+		condition.False(s.Object(), result.Condition, result.Reason, result.Message)
+		return
+	}
+	s.Block(result)
+}
+
+// save summarises and writes what the pass changed.
+func (k Kind[S]) save(ctx context.Context, before client.Object, s S) error {
+	object := s.Object()
+	var was []metav1.Condition
+	if b, ok := before.(conditions.Getter); ok {
+		was = b.GetConditions()
+	}
+	condition.Summarise(object, k.Conditions)
+	k.log(ctx, object, was)
+	condition.Emit(k.Recorder, object, was, k.Conditions.Waiting...)
+	return cloud.Save(ctx, k.Client, before, object, *s.Operations(), k.More != nil && k.More(s))
+}
+
+// log reports what is no part of Ready and does not hold any more, or for another reason.
+func (k Kind[S]) log(ctx context.Context, object condition.Object, was []metav1.Condition) {
+	for _, conditionType := range k.Conditions.Beside {
+		is := conditions.Get(object, conditionType)
+		i := slices.IndexFunc(was, func(c metav1.Condition) bool { return c.Type == conditionType })
+		if is != nil && is.Status == metav1.ConditionFalse && (i < 0 || was[i].Status != is.Status || was[i].Reason != is.Reason) {
+			ctrl.LoggerFrom(ctx).Info("The object works and cannot be made what its spec asks", "condition", conditionType, "reason", is.Reason, "message", is.Message)
+		}
+	}
+}
