@@ -60,6 +60,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 15m -count=1 -v ./test/e2e/privilege -full
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger
 	$(MAKE) e2e-sdk
+	$(MAKE) e2e-azure REHEARSE=1
 
 e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a local plane
 	go test -timeout 10m -count=1 -v ./test/e2e/ssh -full
@@ -84,6 +85,9 @@ e2e-templates: build ## Templates that others wrote, unchanged: Ready, scaled, d
 
 e2e-recordings: ## Recorded traffic of real Azure replayed against the local one: a table per type; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/recordings -full $(if $(DIFF),-differences)
+
+e2e-azure: bin/casement bin/casement-kube ## A cluster's life in the subscription of the environment, recorded; costs money: docs/real-azure.md; REHEARSE=1 in a local Azure
+	go run ./test/e2e/azure $(if $(REHEARSE),-rehearse)
 
 e2e-chaos: build ## Kills, stops and faults at random moments: make e2e-chaos SEED=n ROUNDS=m FURY=f LIVES=k; writes bin/chaos.svg
 	go test -timeout 0 -count=1 -v ./test/apiserver/integration -run TestLifeAmongFaults -parallel 6 -seed $(or $(SEED),1) -lives $(or $(LIVES),8) -machines 40
@@ -117,4 +121,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

@@ -43,6 +43,11 @@ clusterctl installs the providers, whose Deployments run as processes of this ma
 from the programs that 'make programs' builds. --azure-of lets a second such plane use
 the local Azure of a first one, for clusterctl move.
 
+With --azure env there is no local Azure: clusters are made in the subscription that
+AZURE_SUBSCRIPTION_ID names, with the service principal of AZURE_TENANT_ID,
+AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. They cost money, and 'casement down' ends the
+management cluster alone: delete them before.
+
 With --proxy the plane also answers for Azure's public names, so that other controllers,
 such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
 --for proxy' prints their environment.`,
@@ -79,6 +84,7 @@ type planeKind struct {
 	bare    bool
 	audit   bool
 	azureOf string
+	azure   string
 	gates   string
 	public  azurePublic
 }
@@ -87,13 +93,17 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
 	f.BoolVar(&k.audit, "audit", false, "note what casement-manager asks of the management API server in management/log/audit.log")
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
+	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
 	k.public.flags(f)
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
-	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy}
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure}
+	if _, err := k.outside(); err != nil {
+		return nil, err
+	}
 	if k.public.clients != "" {
 		abs, err := filepath.Abs(k.public.clients)
 		if err != nil {
@@ -188,11 +198,11 @@ func (a *app) showSteps(s plane.Status, shown int) int {
 func (a *app) next(s plane.Status) {
 	fmt.Fprintf(a.Out, `
 Management API server  %s  (Kubernetes %s)
-Local Azure            %s  (simulated)
+%-22s %s
 
 Use it:
   export KUBECONFIG=%s
-%s`, s.Kubernetes.Server, s.Kubernetes.Version, s.Azure.Endpoint, s.Kubernetes.Kubeconfig, use(s))
+%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), s.Kubernetes.Kubeconfig, use(s))
 }
 
 // use says what comes next on a plane.
@@ -314,6 +324,10 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		kind.azureOf = abs
 	}
 	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates}
+	var err error
+	if opts.Outside, err = kind.outside(); err != nil {
+		return err
+	}
 	if err := kind.public.apply(&opts); err != nil {
 		return err
 	}
@@ -454,7 +468,11 @@ func statusTable(w *tabwriter.Writer, s plane.Status, wide bool) {
 		}
 	}
 	fmt.Fprintf(w, "Kubernetes\t%s\t%s\n", s.Kubernetes.Version, s.Kubernetes.Server)
-	fmt.Fprintf(w, "Local Azure\tsimulated\t%s\n", s.Azure.Endpoint)
+	if s.Azure.Outside {
+		fmt.Fprintf(w, "Azure\tsubscription %s\t%s\n", s.Azure.SubscriptionID, s.Azure.Endpoint)
+	} else {
+		fmt.Fprintf(w, "Local Azure\tsimulated\t%s\n", s.Azure.Endpoint)
+	}
 	fmt.Fprintf(w, "Kubeconfig\t%s\n", s.Kubernetes.Kubeconfig)
 	if len(s.Restarts) > 0 {
 		fmt.Fprintln(w, "\nSTARTED AGAIN\tTIMES\tLAST\tREASON")

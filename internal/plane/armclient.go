@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,8 +19,11 @@ import (
 	"casement.dev/casement/internal/azure/bastion"
 )
 
+// publicAudience is what tokens for ARM are for.
+const publicAudience = "https://management.azure.com"
+
 // managementScope is what tokens for ARM are asked for.
-const managementScope = "https://management.azure.com/.default"
+const managementScope = publicAudience + "/.default"
 
 // ARM is a client of the local Azure, as its owner.
 func (a Azure) ARM() (*arm.Client, error) {
@@ -62,18 +66,26 @@ func (a Azure) ClientSecret() (string, error) {
 }
 
 func (a Azure) transport() (*http.Client, error) {
-	pem, err := os.ReadFile(a.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the local Azure's certificate authority: %w", err)
+	var roots *x509.CertPool // nil is the system's
+	if a.Outside {
+		roots, _ = x509.SystemCertPool()
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem)
+	if a.CAFile != "" {
+		pem, err := os.ReadFile(a.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read Azure's certificate authority: %w", err)
+		}
+		if roots == nil {
+			roots = x509.NewCertPool()
+		}
+		roots.AppendCertsFromPEM(pem)
+	}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}, nil
 }
 
 func (a Azure) cloud() cloud.Configuration {
-	return cloud.Configuration{ActiveDirectoryAuthorityHost: a.Endpoint, Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-		cloud.ResourceManager: {Endpoint: a.Endpoint, Audience: "https://management.azure.com"}}}
+	return cloud.Configuration{ActiveDirectoryAuthorityHost: cmp.Or(a.Authority, a.Endpoint), Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+		cloud.ResourceManager: {Endpoint: a.Endpoint, Audience: cmp.Or(a.Audience, publicAudience)}}}
 }
 
 func (a Azure) credential(transport *http.Client) (azcore.TokenCredential, error) {

@@ -95,7 +95,13 @@ type Kubernetes struct {
 
 // Azure says where the local Azure is and with what one logs in.
 type Azure struct {
-	Endpoint       string `json:"endpoint"`
+	// Outside is whether it is not of the plane but that of the environment.
+	Outside  bool   `json:"outside,omitempty"`
+	Endpoint string `json:"endpoint"`
+	// Authority issues the tokens, Audience is what they are for; "" is Endpoint, and
+	// Azure's public resource manager.
+	Authority      string `json:"authority,omitempty"`
+	Audience       string `json:"audience,omitempty"`
 	CAFile         string `json:"caFile"`
 	TenantID       string `json:"tenantID"`
 	SubscriptionID string `json:"subscriptionID"`

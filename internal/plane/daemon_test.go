@@ -366,3 +366,29 @@ func TestDamagedBareMark(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOutsideMark holds that clusters in one Azure are never compared with another one.
+func TestOutsideMark(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		before  map[string]string
+		outside *Outside
+		want    string
+	}{
+		{name: "a local plane"},
+		{name: "a new plane outside", outside: &Outside{SubscriptionID: "s"}},
+		{"the same again", map[string]string{outsideMark: "s"}, &Outside{SubscriptionID: "s"}, ""},
+		{"another subscription", map[string]string{outsideMark: "s"}, &Outside{SubscriptionID: "other"}, "not in other"},
+		{"outside, started as local", map[string]string{outsideMark: "s"}, nil, "--azure env"},
+		{"local, started as outside", map[string]string{"management/x": ""}, &Outside{SubscriptionID: "s"}, "holds a plane with a local Azure"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := Dir(t.TempDir())
+			write(t, dir, test.before)
+			err := (&Options{Dir: dir, Outside: test.outside}).settleOutside()
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}

@@ -24,11 +24,9 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
-	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
-	"casement.dev/casement/internal/sim/host"
 	"casement.dev/casement/internal/sim/proxy"
 )
 
@@ -125,8 +123,10 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	}
 	federated, unfederate := context.WithCancel(ctx)
 	defer unfederate()
-	if err := c.federate(federated); err != nil {
-		return err
+	if c.opts.Outside == nil {
+		if err := c.federate(federated); err != nil {
+			return err
+		}
 	}
 	managers, err := c.managers(ctx, ports, certs)
 	if err != nil {
@@ -185,9 +185,7 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	if err != nil {
 		return nil, err
 	}
-	endpoints := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
-	o.Azure = manager.Azure{Endpoints: endpoints, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
-		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
+	o.Azure = c.managerAzure()
 	ours, err := manager.New(limited, o)
 	if err != nil {
 		return nil, err
@@ -198,9 +196,11 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 	}
 	// What the plane does itself runs beside Cluster API's core.
 	core := managers[0]
-	gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)
-	if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {
-		return nil, err
+	if c.opts.Outside == nil {
+		gateway := proxy.URL(strings.TrimPrefix(c.azure.gateway, "http://"), c.azure.server.Client().Secret)
+		if err := (&gatewayWriter{client: cl, url: gateway}).setUp(core); err != nil {
+			return nil, err
+		}
 	}
 	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(core)
 }
@@ -267,7 +267,11 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 			objects = append(objects, w)
 		}
 	}
-	objects = append(objects, planeIdentity(c.azure.server.Client().Secret))
+	secret, err := c.status().Azure.ClientSecret()
+	if err != nil {
+		return err
+	}
+	objects = append(objects, planeIdentity(secret))
 	for _, o := range objects {
 		if err := applyObject(ctx, cl, o); err != nil {
 			return fmt.Errorf("install %T %s: %w", o, o.GetName(), err)

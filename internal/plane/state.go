@@ -69,7 +69,7 @@ type mark struct {
 
 // ownNames are what a plane makes at the top of its directory, as patterns.
 var ownNames = []string{
-	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", bareMark,
+	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", bareMark, outsideMark, "client-secret",
 	"management", "azure", "azure.*", "gateway", "gateway.*", "egress", "fabric", "vms", "pods", "webhook", "processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 

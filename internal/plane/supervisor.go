@@ -71,6 +71,8 @@ type Options struct {
 	// AzureOf, when set, is the state directory of the plane whose local Azure is
 	// used instead of an own one.
 	AzureOf Dir
+	// Outside, when set, is the Azure that is used instead of a local one.
+	Outside *Outside
 	// OnStatus, when set, is told of each change of the status.
 	OnStatus func(Status)
 }
@@ -139,7 +141,7 @@ func Run(ctx context.Context, opts Options) error {
 
 // open settles what an earlier run left and answers on the control socket.
 func (c *supervisor) open() (*http.Server, error) {
-	if err := c.opts.settleKind(); err != nil {
+	if err := errors.Join(c.opts.settleKind(), c.opts.settleOutside()); err != nil {
 		return nil, err
 	}
 	orphans, err := c.opts.Dir.records().EndOrphans()
@@ -210,6 +212,8 @@ func (c *supervisor) parts() []part {
 		azure = part{"local Azure of " + string(c.opts.AzureOf), c.borrowAzure}
 	}
 	switch {
+	case c.opts.Outside != nil:
+		return []part{{"Azure of the environment", c.useOutside}, management, {"Cluster API and casement", c.startManagers}}
 	case c.opts.AzureOnly:
 		return []part{azure, {resumeStep, c.resumeGuests}}
 	case c.opts.Bare:
@@ -269,13 +273,10 @@ func (c *supervisor) notify() {
 
 func (c *supervisor) status() Status {
 	c.mu.Lock()
-	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: simulated}
+	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
 	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
 	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
 		s.Restarts = append(s.Restarts, c.restarts[name])
-	}
-	if c.opts.Bare {
-		s.Simulated = append(slices.Clone(simulated), bareSimulated...)
 	}
 	if c.err != nil {
 		s.Error = c.err.Error()
@@ -286,6 +287,9 @@ func (c *supervisor) status() Status {
 		s.Azure = *borrowed
 	}
 	for _, d := range stub.List() {
+		if c.opts.Outside != nil {
+			break // its machines run what they are given
+		}
 		s.Stubs = append(s.Stubs, Stub{Name: d.Name, Does: d.Does})
 	}
 	if azure != nil {

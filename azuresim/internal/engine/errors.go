@@ -18,7 +18,7 @@ type Error struct {
 	// RetryAfter is in seconds; 0 sends no header.
 	RetryAfter int `json:"-"`
 	// challenge is the WWW-Authenticate header of a 401.
-	Challenge string
+	Challenge string `json:"-"`
 }
 
 // Error implements error.

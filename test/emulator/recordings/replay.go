@@ -35,6 +35,8 @@ type replayer struct {
 	// open are our addresses of the operations that a recording has under way, by
 	// the path under which the recording polls them.
 	open map[string]string
+	// deletes are the recording's paths in open of what is being deleted, by its path.
+	deletes map[string]string
 	// made are the identifiers that our Azure made up, by those that the recorded one
 	// made up for the same things.
 	made map[string]string
@@ -53,7 +55,7 @@ const maxPolls = 4 * 60 * 12
 // play sends every call of a recording and hands each answer to seen. Recorded polls
 // are not sent: an operation of ours ends when the recorded one does.
 func (r *replayer) play(rec recording, seen func(call, answer)) error {
-	r.open, r.made = map[string]string{}, map[string]string{}
+	r.open, r.deletes, r.made = map[string]string{}, map[string]string{}, map[string]string{}
 	if err := r.prepare(rec); err != nil {
 		return err
 	}
@@ -72,6 +74,11 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
 			}
 		}
+		if at := r.deletes[path(c.Request.URL)]; at != "" && c.Response.Code == http.StatusNotFound {
+			if err := r.finish(at); err != nil { // the recorded delete had ended, though no poll says so yet
+				return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
+			}
+		}
 		got, err := r.answer(c)
 		if err != nil {
 			return fmt.Errorf("%s, call %d: %w", rec.name, i, err)
@@ -84,6 +91,9 @@ func (r *replayer) play(rec recording, seen func(call, answer)) error {
 				theirs = "call " + strconv.Itoa(i)
 			}
 			r.open[path(theirs)] = ours
+			if c.Request.Method == http.MethodDelete {
+				r.deletes[path(c.Request.URL)] = path(theirs)
+			}
 		}
 	}
 	return nil

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/plane"
+)
+
+// outside is the Azure of the environment if the plane is to use that, else nil.
+func (k planeKind) outside() (*plane.Outside, error) {
+	switch {
+	case k.azure == "local":
+		return nil, nil
+	case k.azure != "env":
+		return nil, usagef("--azure is local or env, not %q", k.azure)
+	case k.bare || k.azureOf != "" || k.public.proxy != "" || k.public.clients != "":
+		return nil, usagef("--azure env goes with none of --bare, --azure-of, --proxy and --clients, which are about a local Azure")
+	}
+	o := &plane.Outside{
+		SubscriptionID: os.Getenv("AZURE_SUBSCRIPTION_ID"), TenantID: os.Getenv("AZURE_TENANT_ID"), ClientID: os.Getenv("AZURE_CLIENT_ID"), ClientSecret: os.Getenv("AZURE_CLIENT_SECRET"),
+		CAFile: os.Getenv("AZURE_CA_FILE"),
+		Endpoints: manager.Endpoints{
+			AuthorityHost:           cmp.Or(os.Getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
+			ResourceManagerEndpoint: cmp.Or(os.Getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"), publicEndpoint),
+		},
+	}
+	o.ResourceManagerAudience = cmp.Or(os.Getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), o.ResourceManagerEndpoint)
+	var missing []string
+	for _, v := range [][2]string{{"AZURE_SUBSCRIPTION_ID", o.SubscriptionID}, {"AZURE_TENANT_ID", o.TenantID}, {"AZURE_CLIENT_ID", o.ClientID}, {"AZURE_CLIENT_SECRET", o.ClientSecret}} {
+		if v[1] == "" {
+			missing = append(missing, v[0])
+		}
+	}
+	if len(missing) > 0 {
+		return nil, usagef("--azure env needs %s in the environment", strings.Join(missing, ", "))
+	}
+	return o, nil
+}
+
+// azureLabel and azureAt name a plane's Azure and where it is.
+func azureLabel(s plane.Status) string {
+	if s.Azure.Outside {
+		return "Azure"
+	}
+	return "Local Azure"
+}
+
+func azureAt(s plane.Status) string {
+	if s.Azure.Outside {
+		return s.Azure.Endpoint + "  (subscription " + s.Azure.SubscriptionID + ")"
+	}
+	return s.Azure.Endpoint + "  (simulated)"
+}

@@ -1,0 +1,89 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"casement.dev/casement/internal/azure/identity"
+	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/sim/host"
+)
+
+// Outside is an Azure that is not of this plane: a real one, or what replaces it. Its
+// machines are reached by its own addresses.
+type Outside struct {
+	manager.Endpoints
+	// CAFile has certificate authorities to trust beside the system's, "" for none.
+	CAFile string
+	// The subscription in which clusters may be made, and the service principal that
+	// makes them.
+	SubscriptionID, TenantID, ClientID, ClientSecret string
+}
+
+// outsideMark is the file that marks the state of a plane whose clusters are in another
+// Azure, and names the subscription.
+const outsideMark = "outside"
+
+// settleOutside makes a state directory that of a plane with an Azure outside, or finds
+// that it is. Its clusters must not be compared with another Azure, in which they are gone.
+func (o *Options) settleOutside() error {
+	mark := o.Dir.Path(outsideMark)
+	data, err := os.ReadFile(mark)
+	switch {
+	case err == nil && o.Outside == nil:
+		return fmt.Errorf("the clusters of %s are in the Azure subscription %s; start it with 'casement up --azure env', or name another directory with --state", o.Dir, data)
+	case err == nil && string(data) != o.Outside.SubscriptionID:
+		return fmt.Errorf("the clusters of %s are in the Azure subscription %s, not in %s", o.Dir, data, o.Outside.SubscriptionID)
+	case err == nil || o.Outside == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if _, err := os.Stat(o.Dir.Path("management")); err == nil {
+		return fmt.Errorf("%s holds a plane with a local Azure; end it with 'casement down --purge', or name another directory with --state", o.Dir)
+	}
+	return os.WriteFile(mark, []byte(o.Outside.SubscriptionID), 0o600)
+}
+
+// useOutside takes the Azure outside for the plane's.
+func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Context), error) {
+	o, dir := c.opts.Outside, c.opts.Dir
+	key, err := dir.sshPublicKey()
+	if err != nil {
+		return nil, err
+	}
+	secret := dir.Path("client-secret")
+	if err := os.WriteFile(secret, []byte(o.ClientSecret), 0o600); err != nil {
+		return nil, fmt.Errorf("keep the service principal's secret: %w", err)
+	}
+	c.mu.Lock()
+	c.borrowed = &Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost, Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
+		TenantID: o.TenantID, SubscriptionID: o.SubscriptionID, ClientID: o.ClientID, SecretFile: secret, SSHPublicKey: key}
+	c.mu.Unlock()
+	return nil, nil
+}
+
+// managerAzure is where casement's manager finds Azure: by configuration alone.
+func (c *supervisor) managerAzure() manager.Azure {
+	if o := c.opts.Outside; o != nil {
+		return manager.Azure{Endpoints: o.Endpoints, CAFile: o.CAFile}
+	}
+	at := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
+	return manager.Azure{Endpoints: at, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
+		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
+}
+
+// simulatedHere is what of the plane is not real.
+func (o Options) simulatedHere() []string {
+	switch {
+	case o.Outside != nil:
+		return []string{"nothing: Azure is at " + strings.TrimSuffix(o.Outside.ResourceManagerEndpoint, "/")}
+	case o.Bare:
+		return append(append([]string{}, simulated...), bareSimulated...)
+	}
+	return simulated
+}

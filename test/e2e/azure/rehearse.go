@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// rehearse runs this program against a local Azure, which the same environment names
+// that names a real one otherwise, and replays what was recorded: at its front by the
+// run itself, and behind that at the local Azure.
+func rehearse(ctx context.Context, casement, file string) error {
+	home, err := os.MkdirTemp("", "cas")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	azure, env, err := serve(ctx, casement, home)
+	if err != nil {
+		return err
+	}
+	defer end(azure)
+	s, err := fromEnvironment(lookup(env))
+	if err != nil {
+		return err
+	}
+	behind, err := filepath.Abs(strings.TrimSuffix(file, ".yaml") + "-behind.yaml")
+	if err != nil {
+		return err
+	}
+	r, err := record(s, behind, home+"/ca.pem")
+	if err != nil {
+		return err
+	}
+	env = append(env, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	run := exec.CommandContext(ctx, self, "-casement", casement, "-file", file)
+	run.Env, run.Stdout, run.Stderr = env, os.Stdout, os.Stderr
+	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(os.Interrupt) }, sweepTimeout
+	if err := errors.Join(run.Run(), r.close()); err != nil {
+		return fmt.Errorf("the rehearsal: %w", err)
+	}
+	front, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	for _, recorded := range []string{front, behind} {
+		replay := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "./test/emulator/recordings", "-run", "TestRecordings", "-file", recorded, "-same")
+		replay.Stdout, replay.Stderr = os.Stdout, os.Stderr
+		if err := replay.Run(); err != nil {
+			return fmt.Errorf("replay %s: %w", recorded, err)
+		}
+	}
+	return nil
+}
+
+// serve starts a local Azure and returns the environment that names it.
+func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, error) {
+	state := filepath.Join(home, "azure")
+	azure := exec.Command(casement, "--state", state, "azure", "serve")
+	var log bytes.Buffer
+	azure.Stdout, azure.Stderr = &log, &log
+	if err := azure.Start(); err != nil {
+		return nil, nil, err
+	}
+	for range 120 {
+		out, err := exec.CommandContext(ctx, casement, "--state", state, "status", "-o", "json").Output()
+		var status struct {
+			Phase string
+			Azure struct{ Endpoint, CAFile, TenantID, SubscriptionID, ClientID, SecretFile string }
+		}
+		if err == nil && json.Unmarshal(out, &status) == nil && status.Phase == "ready" {
+			at := status.Azure
+			secret, err := os.ReadFile(at.SecretFile)
+			if err != nil {
+				end(azure)
+				return nil, nil, err
+			}
+			return azure, append(os.Environ(), "AZURE_SUBSCRIPTION_ID="+at.SubscriptionID, "AZURE_TENANT_ID="+at.TenantID, "AZURE_CLIENT_ID="+at.ClientID,
+				"AZURE_CLIENT_SECRET="+strings.TrimSpace(string(secret)), "AZURE_LOCATION=westeurope", "AZURE_RESOURCE_MANAGER_ENDPOINT="+at.Endpoint, "AZURE_RESOURCE_MANAGER_AUDIENCE="+at.Endpoint,
+				"AZURE_AUTHORITY_HOST="+at.Endpoint+"/", "AZURE_CA_FILE="+at.CAFile, "CASEMENT_E2E_HOURS=1", fmt.Sprintf("CASEMENT_E2E_MACHINES=%d", mostMachines)), nil
+		}
+		select {
+		case <-ctx.Done():
+			end(azure)
+			return nil, nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	end(azure)
+	return nil, nil, fmt.Errorf("the local Azure does not start: %s", log.String())
+}
+
+// end ends the local Azure, whose guests end with it.
+func end(azure *exec.Cmd) {
+	_ = azure.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = azure.Wait()                          // by the signal
+}
+
+// lookup finds variables in an environment; the last one of a name counts.
+func lookup(env []string) func(string) string {
+	values := map[string]string{}
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		values[name] = value
+	}
+	return func(name string) string { return values[name] }
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+)
+
+// settings are what the environment says.
+type settings struct {
+	subscription, tenant, client, secret, location string
+	endpoint, authority, audience, ca              string
+	// older and newer are the Kubernetes versions of the upgrade.
+	older, newer string
+	hours        time.Duration
+	machines     int
+	// name is that of the cluster and of its resource group, and new for each run.
+	name string
+}
+
+// mostMachines are there during the upgrade: a control plane machine, a Linux and a
+// Windows worker, and one more while each is replaced in turn.
+const mostMachines = 4
+
+// fromEnvironment reads the settings, or says all that is missing or wrong.
+func fromEnvironment(getenv func(string) string) (settings, error) {
+	var errs []error
+	need := func(name, about string) string {
+		value := getenv(name)
+		if value == "" {
+			errs = append(errs, fmt.Errorf("%s is not set: %s", name, about))
+		}
+		return value
+	}
+	s := settings{
+		subscription: need("AZURE_SUBSCRIPTION_ID", "the subscription in which the cluster is made, which costs money"),
+		tenant:       need("AZURE_TENANT_ID", "the tenant of the service principal"),
+		client:       need("AZURE_CLIENT_ID", "a service principal that may make resource groups and what is in them"),
+		secret:       need("AZURE_CLIENT_SECRET", "its secret"),
+		location:     need("AZURE_LOCATION", "the region"),
+		endpoint:     cmp.Or(getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"), "https://management.azure.com"),
+		authority:    cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
+		ca:           getenv("AZURE_CA_FILE"),
+		older:        cmp.Or(getenv("KUBERNETES_VERSION"), "v1.35.2"),
+		newer:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADED"), "v1.36.3"),
+		name:         fmt.Sprintf("casement-e2e-%08x", rand.Uint32()),
+	}
+	s.audience = cmp.Or(getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), s.endpoint)
+	hours, err := strconv.ParseFloat(need("CASEMENT_E2E_HOURS", "after how many hours everything is deleted, such as 3"), 64)
+	if s.hours = time.Duration(hours * float64(time.Hour)); len(errs) == 0 && (err != nil || s.hours <= 0 || hours > 24) {
+		errs = append(errs, errors.New("CASEMENT_E2E_HOURS is a number of hours above 0, at most 24"))
+	}
+	s.machines, err = strconv.Atoi(need("CASEMENT_E2E_MACHINES", fmt.Sprintf("how many machines may be there at once; the run needs %d", mostMachines)))
+	if len(errs) == 0 && (err != nil || s.machines < mostMachines) {
+		errs = append(errs, fmt.Errorf("CASEMENT_E2E_MACHINES is a number of at least %d: a control plane machine, a Linux and a Windows worker, and the one that replaces another", mostMachines))
+	}
+	return s, errors.Join(errs...)
+}
