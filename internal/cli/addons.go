@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -48,7 +48,7 @@ func newAddonsList(a *app) *cobra.Command {
 			for _, x := range addons.All() {
 				rows = append(rows, addonRow{x.Name, x.Version, x.Selectors, x.About})
 			}
-			return a.print(output, rows, func(w *tabwriter.Writer) {
+			return a.print(output, rows, func(w io.Writer) {
 				fmt.Fprintln(w, "NAME\tVERSION\tLABELS")
 				for _, r := range rows {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", r.Name, r.Version, labelText(r.Labels[0]))

@@ -3,8 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +38,7 @@ and install casement. See docs/capz.md.`,
 				return err
 			}
 			if !yes || output != "table" {
-				if err := a.print(output, plan, func(w *tabwriter.Writer) { adoptTable(w, plan) }); err != nil {
+				if err := a.print(output, plan, func(w io.Writer) { adoptTable(w, plan) }); err != nil {
 					return err
 				}
 			}
@@ -57,7 +57,7 @@ and install casement. See docs/capz.md.`,
 	return c
 }
 
-func adoptTable(w *tabwriter.Writer, p *adopt.Plan) {
+func adoptTable(w io.Writer, p *adopt.Plan) {
 	if len(p.Refusals) > 0 {
 		return
 	}

@@ -2,9 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +87,7 @@ func newFaultsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(output, rules, func(w *tabwriter.Writer) {
+			return a.print(output, rules, func(w io.Writer) {
 				fmt.Fprintln(w, "ID\tKIND\tFOR\tMATCHED\tSTRUCK\tLEFT")
 				for _, r := range rules {
 					left := "no end"
@@ -132,7 +132,7 @@ upon running machines at once, and go when the rule is cleared.`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			all := plane.GuestFaults()
-			return a.print(output, all, func(w *tabwriter.Writer) {
+			return a.print(output, all, func(w io.Writer) {
 				fmt.Fprintln(w, "AILMENT\tSYSTEM\tCOMES\tWHAT IS WRONG")
 				for _, l := range all {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.Comes, l.Does)

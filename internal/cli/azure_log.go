@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +84,7 @@ func (a *app) azureLog(ctx context.Context, client *plane.Client, f callFilter, 
 	calls = slices.DeleteFunc(calls, func(c plane.AzureCall) bool { return !f.takes(c) })
 	calls = calls[max(0, len(calls)-max(0, last)):]
 	if !follow {
-		return a.print(output, calls, func(w *tabwriter.Writer) {
+		return a.print(output, calls, func(w io.Writer) {
 			fmt.Fprintln(w, "TIME\tVERB\tSTATUS\tMS\tWHAT\tNOTE")
 			for _, c := range calls {
 				fmt.Fprintln(w, callLine(c, "\t", output == "wide"))

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +32,7 @@ This is about the real Azure; nothing has to run.`,
 				return usageError{err}
 			}
 			if output == "table" || output == "wide" {
-				return a.print(output, actions, func(w *tabwriter.Writer) { permissionTable(w, actions, output == "wide") })
+				return a.print(output, actions, func(w io.Writer) { permissionTable(w, actions, output == "wide") })
 			}
 			role, err := permission.RoleOf(scope, features...)
 			if err != nil {
@@ -47,7 +47,7 @@ This is about the real Azure; nothing has to run.`,
 	return c
 }
 
-func permissionTable(w *tabwriter.Writer, actions []permission.Action, wide bool) {
+func permissionTable(w io.Writer, actions []permission.Action, wide bool) {
 	head := "ACTION\tFEATURE\tEVIDENCE"
 	if wide {
 		head += "\tWHY"

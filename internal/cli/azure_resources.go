@@ -3,9 +3,9 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +25,7 @@ func newAzureResources(a *app) *cobra.Command {
 				return err
 			}
 			list = slices.DeleteFunc(list, func(r plane.AzureResource) bool { return group != "" && !strings.EqualFold(group, r.Group) })
-			return a.print(output, list, func(w *tabwriter.Writer) { resourceTree(w, list, output == "wide") })
+			return a.print(output, list, func(w io.Writer) { resourceTree(w, list, output == "wide") })
 		},
 	}
 	c.Flags().StringVarP(&group, "resource-group", "g", "", "only this resource group")
@@ -34,7 +34,7 @@ func newAzureResources(a *app) *cobra.Command {
 }
 
 // resourceTree draws the resources below their groups and parents.
-func resourceTree(w *tabwriter.Writer, list []plane.AzureResource, wide bool) {
+func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "There is nothing in the local Azure.")
 		return

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +24,7 @@ func newCalls(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(output, calls, func(w *tabwriter.Writer) { callTable(w, calls) })
+			return a.print(output, calls, func(w io.Writer) { callTable(w, calls) })
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
@@ -40,7 +40,7 @@ func readCalls(ctx context.Context, c *plane.Client) (plane.Calls, error) {
 	return calls, json.Unmarshal(raw, &calls)
 }
 
-func callTable(w *tabwriter.Writer, calls plane.Calls) {
+func callTable(w io.Writer, calls plane.Calls) {
 	fmt.Fprintln(w, "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS")
 	for _, c := range calls.Counters {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\n", c.Verb, c.Type, c.Status, c.Caller, c.Count)

@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +53,7 @@ Output wide shows the checks that passed too.`,
 					return err
 				}
 			}
-			if err := a.print(output, results, func(w *tabwriter.Writer) { writeResults(w, results, output == "wide") }); err != nil {
+			if err := a.print(output, results, func(w io.Writer) { writeResults(w, results, output == "wide", a.room(resultWidth, resultAt)) }); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Verdict == checks.Failed }) {
@@ -125,18 +125,22 @@ func (a *app) remedyOn(ctx context.Context, t target, r sshroute.Route, remedy s
 	return err
 }
 
-func writeResults(w *tabwriter.Writer, results []checks.Result, wide bool) {
+// resultWidth is what the texts of a result have at most, resultAt where they begin.
+const resultWidth, resultAt = 72, 18
+
+// writeResults writes results with texts of a width.
+func writeResults(w io.Writer, results []checks.Result, wide bool, width int) {
 	count := map[checks.Verdict]int{}
 	for _, r := range results {
 		count[r.Verdict]++
 		if r.Verdict != checks.Failed {
 			if wide {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom+"  "+r.Look, 72), "\n\t\t"))
+				fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom+"  "+r.Look, width), "\n\t\t"))
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom, 72), "\n\t\t"))
-		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(terminal.Wrap(r.Cause, 72), "\n\t\t"), strings.Join(terminal.Wrap(r.Fix, 72), "\n\t\t"))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom, width), "\n\t\t"))
+		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(terminal.Wrap(r.Cause, width), "\n\t\t"), strings.Join(terminal.Wrap(r.Fix, width), "\n\t\t"))
 		shown := r.Findings
 		if !wide {
 			shown = shown[:min(maxFindings, len(shown))]
@@ -144,7 +148,7 @@ func writeResults(w *tabwriter.Writer, results []checks.Result, wide bool) {
 		for _, f := range shown {
 			fmt.Fprintf(w, "\t  at\t%s\n", f.At)
 			for _, e := range f.Evidence {
-				fmt.Fprintf(w, "\t\t%s\n", strings.Join(terminal.Wrap(e, 72), "\n\t\t"))
+				fmt.Fprintf(w, "\t\t%s\n", strings.Join(terminal.Wrap(e, width), "\n\t\t"))
 			}
 		}
 		if more := len(r.Findings) - len(shown); more > 0 {

@@ -10,12 +10,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/flavors"
 	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/terminal"
 )
 
 // defaultKubernetes is the version of a cluster when none is named: the one that
@@ -77,7 +77,7 @@ AZURE_SUBSCRIPTION_ID names a subscription that is not the plane's.`,
 
 func (a *app) generateCluster(ctx context.Context, o generateOptions) error {
 	if o.listFlavors {
-		w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+		w := terminal.NewTable(a.Out, a.width(0))
 		for _, name := range flavors.List() {
 			fmt.Fprintf(w, "%s\t%s\n", name, flavors.Describe(name))
 		}

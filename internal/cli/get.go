@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,7 +111,7 @@ func newGetClusters(a *app) *cobra.Command {
 				}
 				return nil
 			}
-			return a.print(output, rows, func(w *tabwriter.Writer) {
+			return a.print(output, rows, func(w io.Writer) {
 				fmt.Fprintln(w, "NAMESPACE\tNAME\tPHASE\tAVAILABLE\tCONTROL PLANE\tWORKERS\tENDPOINT\tAGE")
 				for _, r := range rows {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Namespace, r.Name, r.Phase, r.Available,

@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,7 +57,7 @@ The catalogue of the local Azure is simulated.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", from.name, err)
 			}
-			return a.print(o.output, list, func(w *tabwriter.Writer) { imageTable(w, list, o.output == "wide") })
+			return a.print(o.output, list, func(w io.Writer) { imageTable(w, list, o.output == "wide") })
 		},
 	}
 	o.addFlags(c)
@@ -77,7 +77,7 @@ func (a *app) listGallery(ctx context.Context, from asked, o imagesListOptions) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", from.name, err)
 	}
-	return a.print(o.output, list, func(w *tabwriter.Writer) {
+	return a.print(o.output, list, func(w io.Writer) {
 		rows := [][]string{{"Definition", "OsType", "Version"}}
 		if o.output == "wide" {
 			rows[0] = append(rows[0], onImageHeads()...)
@@ -94,7 +94,7 @@ func (a *app) listGallery(ctx context.Context, from asked, o imagesListOptions) 
 }
 
 // imageTable has the columns of az; wide adds ours.
-func imageTable(w *tabwriter.Writer, list []catalog.Listed, wide bool) {
+func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 	rows := [][]string{{"Architecture", "Offer", "Publisher", "Sku", "Urn", "Version"}}
 	if wide {
 		rows[0] = append(rows[0], onImageHeads()...)
@@ -125,7 +125,7 @@ func onImage(reference string) []string {
 }
 
 // dashed prints rows as az does, with dashes below the heads.
-func dashed(w *tabwriter.Writer, rows [][]string) {
+func dashed(w io.Writer, rows [][]string) {
 	dashes := make([]string, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -194,7 +194,7 @@ the image is there; exit code 1 says that it is not.
 					return err
 				}
 			}
-			if err := a.print(output, shown, func(w *tabwriter.Writer) { shownTable(w, shown) }); err != nil {
+			if err := a.print(output, shown, func(w io.Writer) { shownTable(w, shown) }); err != nil {
 				return err
 			}
 			if shown.Exists != nil && !*shown.Exists {
@@ -276,7 +276,7 @@ func nodeReleases() string {
 	return strings.Join(names, ", ")
 }
 
-func shownTable(w *tabwriter.Writer, s shownImage) {
+func shownTable(w io.Writer, s shownImage) {
 	row := func(name, value string) {
 		if strings.TrimSpace(value) != "" {
 			fmt.Fprintf(w, "%s\t%s\n", name, value)

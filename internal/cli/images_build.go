@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -180,7 +179,7 @@ programs that were found on a machine of each, which are tags of the version.
 				}
 			}
 			rows := heldDiff(held[0], held[1])
-			return a.print(output, rows, func(w *tabwriter.Writer) {
+			return a.print(output, rows, func(w io.Writer) {
 				for _, r := range rows {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", r.Program, r.A, r.B)
 				}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -15,7 +15,7 @@ import (
 )
 
 // print writes v as json or yaml, or calls table for a table.
-func (a *app) print(format string, v any, table func(*tabwriter.Writer)) error {
+func (a *app) print(format string, v any, table func(io.Writer)) error {
 	switch format {
 	case "json":
 		enc := json.NewEncoder(a.data())
@@ -32,7 +32,11 @@ func (a *app) print(format string, v any, table func(*tabwriter.Writer)) error {
 		_, err = a.data().Write(data)
 		return err
 	case "table", "wide", "":
-		w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+		width := a.width(0)
+		if format == "wide" {
+			width = 0
+		}
+		w := terminal.NewTable(a.Out, width)
 		table(w)
 		return w.Flush()
 	default:

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -197,7 +197,8 @@ func (a *app) showSteps(s plane.Status, shown int) int {
 
 func (a *app) next(s plane.Status) {
 	fmt.Fprintf(a.Out, `
-Management API server  %s  (Kubernetes %s)
+Management API server  %s
+                       Kubernetes %s
 %-22s %s
 
 Use it:
@@ -211,10 +212,12 @@ func use(s plane.Status) string {
 		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers
   clusterctl --config clusterctl.yaml init --infrastructure azure
   casement generate addons | casement kubectl apply -f -
-  clusterctl --config clusterctl.yaml generate cluster demo --flavor windows | casement kubectl apply -f -
+  clusterctl --config clusterctl.yaml generate cluster demo --flavor windows |
+    casement kubectl apply -f -
 `
 	}
-	return `  casement generate cluster demo --flavor windows | casement kubectl apply -f -
+	return `  casement generate cluster demo --flavor windows |
+    casement kubectl apply -f -
   casement wait demo
 `
 }
@@ -380,21 +383,21 @@ func (a *app) showStatus(s plane.Status, output string) error {
 		}
 		return a.print("yaml", variables, nil)
 	}
-	return a.print(output, s, func(w *tabwriter.Writer) { statusTable(w, s, output == "wide") })
+	return a.print(output, s, func(w io.Writer) { statusTable(w, s, output == "wide") })
 }
 
 // maxGuests is how many VMs that run as they should a table shows.
 const maxGuests = 20
 
 // guestTable lists the VMs, those in trouble first.
-func guestTable(w *tabwriter.Writer, guests []plane.Guest, wide bool) {
+func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 	if len(guests) == 0 {
 		return
 	}
 	well := func(g plane.Guest) bool { return g.Message == "" && g.Phase == "Running" }
 	guests = slices.Clone(guests)
 	slices.SortStableFunc(guests, func(a, b plane.Guest) int { return order(well(a), well(b)) })
-	fmt.Fprintln(w, "\nVM (simulated)\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
+	fmt.Fprintln(w, "\nSIMULATED VM\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS")
 	running := 0
 	for _, g := range guests {
 		if well(g) {
@@ -425,7 +428,7 @@ func order(a, b bool) int {
 
 // listenerTable lists load balancers, those without a healthy backend first, and the
 // listeners that are not where they were asked for; wide has all of them.
-func listenerTable(w *tabwriter.Writer, listeners []plane.Listener, wide bool) {
+func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 	listeners = slices.Clone(listeners)
 	slices.SortStableFunc(listeners, func(a, b plane.Listener) int {
 		return order(a.Backends == 0 || a.Healthy > 0, b.Backends == 0 || b.Healthy > 0)
@@ -453,7 +456,7 @@ func listenerTable(w *tabwriter.Writer, listeners []plane.Listener, wide bool) {
 	}
 }
 
-func statusTable(w *tabwriter.Writer, s plane.Status, wide bool) {
+func statusTable(w io.Writer, s plane.Status, wide bool) {
 	phase := s.Phase
 	if s.Bare {
 		phase += ", bare"

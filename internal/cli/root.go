@@ -61,16 +61,16 @@ func Main(args []string, streams Streams) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.Err, "%s: %v\nsee '%s --help'\n", root.Name(), err, commandPath(root, ran))
+		a.complain(fmt.Sprintf("%s: %v\nsee '%s --help'", root.Name(), err, commandPath(root, ran)))
 		return ExitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintf(a.Err, "%s: %s\n", root.Name(), strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		a.complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 		return ExitInterrupted
 	case errors.Is(err, context.DeadlineExceeded):
-		fmt.Fprintf(a.Err, "%s: %v\n", root.Name(), err)
+		a.complain(root.Name() + ": " + strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), "timed out"))
 		return ExitTimeout
 	default:
-		fmt.Fprintf(a.Err, "%s: %v\n", root.Name(), err)
+		a.complain(fmt.Sprintf("%s: %v", root.Name(), err))
 		return ExitFailed
 	}
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -44,6 +46,19 @@ func (a *app) Terminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// complain writes why a command failed, in lines of the terminal's width.
+func (a *app) complain(text string) {
+	screen := terminal.NewScreen(a.raw.Err)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if screen.Size != nil {
+			width, _ := screen.Size()
+			line = terminal.Fold(line, width)
+		}
+		fmt.Fprintln(a.Err, line)
+	}
+}
+
 // width is how many characters a line for people may have: those of the terminal, or as
 // many as otherwise where there is none.
 func (a *app) width(otherwise int) int {
@@ -53,6 +68,12 @@ func (a *app) width(otherwise int) int {
 	}
 	width, _ := screen.Size()
 	return width
+}
+
+// room is how many characters a text may have that begins in a column: at most most, and
+// where there is no terminal most.
+func (a *app) room(most, column int) int {
+	return min(most, max(leastDetail, a.width(most+column)-column))
 }
 
 // data is where bytes go that a program or a file takes, such as JSON, manifests, logs

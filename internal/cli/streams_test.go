@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"text/tabwriter"
 
 	"golang.org/x/sys/unix"
 
@@ -76,7 +75,7 @@ func TestDataIsEscapedOnATerminalAlone(t *testing.T) {
 	}
 	object := func(format string) func(*app) {
 		return func(a *app) {
-			table := func(w *tabwriter.Writer) { fmt.Fprintln(w, hostile) }
+			table := func(w io.Writer) { fmt.Fprintln(w, hostile) }
 			if err := a.print(format, map[string]string{"name": hostile}, table); err != nil {
 				t.Error(err)
 			}

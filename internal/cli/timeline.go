@@ -2,8 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +11,8 @@ import (
 	"casement.dev/casement/internal/diagnose/timeline"
 )
 
-// barWidth is the room for bars, in characters.
-const barWidth = 40
+// barWidth is the room that bars have at most, barAt where they begin.
+const barWidth, barAt = 40, 44
 
 func newTimeline(a *app) *cobra.Command {
 	var t target
@@ -44,7 +44,7 @@ bear, in whole seconds. What left no time is listed as missing.`,
 			for i := range snapshot.Machines {
 				if snapshot.Machines[i].Name == object.Name {
 					line := timeline.Of(snapshot, &snapshot.Machines[i])
-					return a.print(output, line, func(w *tabwriter.Writer) { writeTimeline(w, line) })
+					return a.print(output, line, func(w io.Writer) { writeTimeline(w, line, a.room(barWidth, barAt)) })
 				}
 			}
 			return fmt.Errorf("machine %s is gone", object.Name)
@@ -55,10 +55,10 @@ bear, in whole seconds. What left no time is listed as missing.`,
 	return c
 }
 
-func writeTimeline(w *tabwriter.Writer, t timeline.Timeline) {
+func writeTimeline(w io.Writer, t timeline.Timeline, width int) {
 	fmt.Fprintln(w, "STAGE\tAFTER\tTOOK\t")
 	for i, s := range t.Stages {
-		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%s\n", s.Name, s.After, s.Took, t.Bar(i, barWidth))
+		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%s\n", s.Name, s.After, s.Took, t.Bar(i, width))
 	}
 	for _, name := range t.Missing {
 		fmt.Fprintf(w, "%s\t-\t-\t\n", name)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -45,7 +44,7 @@ func newTree(a *app) *cobra.Command {
 				return err
 			}
 			root.markFirst(walk.Cluster(snapshot))
-			return a.print(output, root, func(w *tabwriter.Writer) {
+			return a.print(output, root, func(w io.Writer) {
 				fmt.Fprintln(w, "OBJECT\tREADY\tDETAIL")
 				width := 0
 				if output != "wide" {
@@ -231,7 +230,7 @@ func (b *branch) marked() bool {
 
 // lineWidth is what a line of a table has room for where there is no terminal, in
 // characters; leastDetail is what its last column has at least.
-const lineWidth, leastDetail = 101, 8
+const lineWidth, leastDetail = 101, 16
 
 // width is how many characters the first column takes, at a depth of the tree.
 func (b branch) width(depth int) int {
@@ -254,7 +253,7 @@ func cut(text string, width int) string {
 func sentence(message string) string {
 	var out string
 	for line := range strings.Lines(message) {
-		line = strings.TrimPrefix(strings.TrimSpace(line), "* ")
+		line = strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(line), "* "), ": * ", ": ")
 		switch {
 		case line == "":
 		case out == "":

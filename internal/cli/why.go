@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +60,8 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 					return err
 				}
 			}
-			if err := a.print(output, answer, func(w *tabwriter.Writer) {
-				writeAnswer(w, answer, max(leastDetail, a.width(answerWidth)-len("  not examined  ")-1))
+			if err := a.print(output, answer, func(w io.Writer) {
+				writeAnswer(w, answer, a.room(answerWidth, answerAt))
 			}); err != nil {
 				return err
 			}
@@ -77,11 +77,23 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	return c
 }
 
-// answerWidth is that of an answer's lines where there is no terminal.
-const answerWidth = 96
+// answerWidth is what the texts of an answer have at most, answerAt where they begin.
+const answerWidth, answerAt = 80, 16
+
+// continued is a command in lines of a width, which a shell reads as one.
+func continued(command string, width int) []string {
+	if len([]rune(command)) <= width {
+		return []string{command}
+	}
+	lines := terminal.Wrap(command, width-len(" \\"))
+	for i := range lines[:len(lines)-1] {
+		lines[i] += " \\"
+	}
+	return lines
+}
 
 // writeAnswer writes an answer with texts of a width.
-func writeAnswer(w *tabwriter.Writer, a walk.Answer, width int) {
+func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	row := func(name, text string) {
 		for i, line := range terminal.Wrap(text, width) {
 			if i > 0 {
@@ -113,6 +125,6 @@ func writeAnswer(w *tabwriter.Writer, a walk.Answer, width int) {
 	}
 	rows("evidence", a.Evidence...)
 	rows("fix", a.Fix)
-	rows("next", a.Next)
+	rows("next", continued(a.Next, width)...)
 	rows("not examined", a.NotExamined...)
 }

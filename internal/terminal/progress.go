@@ -63,7 +63,7 @@ func (p *Progress) Show(v View) {
 	width, height := p.screen.Size()
 	// The last column and row stay free: a terminal that fills them scrolls or wraps.
 	lines := v.Lines(max(10, width-1), max(2, height-1), p.screen.Color)
-	p.write(p.erase() + strings.Join(lines, "\n") + "\n")
+	p.write(p.over(lines))
 	p.drawn = len(lines)
 }
 
@@ -84,7 +84,7 @@ func (p *Progress) End(v View, sentence, next string) {
 			lines = append(lines, Escape(text))
 		}
 	}
-	p.write(p.erase() + strings.Join(lines, "\n") + "\n")
+	p.write(p.over(lines))
 	p.drawn = 0
 }
 
@@ -92,16 +92,26 @@ func (p *Progress) End(v View, sentence, next string) {
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.write(p.erase())
+	p.write(p.over(nil))
 	p.drawn = 0
 }
 
-// erase moves to where the last view begins and clears from there.
-func (p *Progress) erase() string {
-	if p.drawn == 0 {
-		return ""
+// over draws lines over the last view, line by line: a terminal that is cleared from its
+// first row on may keep what was there as history.
+func (p *Progress) over(lines []string) string {
+	var out strings.Builder
+	clear := ""
+	if p.drawn > 0 {
+		fmt.Fprintf(&out, "\r\x1b[%dA", p.drawn)
+		clear = "\x1b[K"
 	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", p.drawn)
+	for _, line := range lines {
+		out.WriteString(line + clear + "\n")
+	}
+	if left := p.drawn - len(lines); left > 0 {
+		out.WriteString(strings.Repeat(clear+"\n", left) + fmt.Sprintf("\x1b[%dA", left))
+	}
+	return out.String()
 }
 
 // log writes a line for each step that is over or says something else, and for a new cause.

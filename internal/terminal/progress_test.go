@@ -112,6 +112,8 @@ func screen(t *testing.T, text string, width, height int) string {
 			case 'J':
 				rows = rows[:y+1]
 				rows[y] = rows[y][:min(x, len(rows[y]))]
+			case 'K':
+				rows[y] = rows[y][:min(x, len(rows[y]))]
 			case 'm':
 			default:
 				t.Fatalf("control function %q", string(runes[i:end+1]))

@@ -147,6 +147,16 @@ func Cut(text string, width int) string {
 	return text
 }
 
+// Fold is a line as it is where it has at most width characters, and otherwise its words
+// in lines of so many, with the indentation of the first.
+func Fold(line string, width int) string {
+	if len([]rune(line)) <= width {
+		return line
+	}
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	return indent + strings.Join(Wrap(line, max(10, width-len(indent))), "\n"+indent)
+}
+
 // Wrap breaks text into lines of at most width characters where its words allow it.
 func Wrap(text string, width int) []string {
 	var lines []string

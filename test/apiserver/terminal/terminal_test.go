@@ -76,11 +76,9 @@ func store(t *testing.T, c client.Client, o client.Object, status func()) {
 	}
 }
 
-func failed(kind string) []metav1.Condition {
-	return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile, LastTransitionTime: metav1.Now()}}
-}
-
-func TestHostileObjectsReachNoTerminal(t *testing.T) {
+// newClient reads and writes all kinds of the server that casement knows.
+func newClient(t *testing.T) client.Client {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -91,6 +89,15 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+func failed(kind string) []metav1.Condition {
+	return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile, LastTransitionTime: metav1.Now()}}
+}
+
+func TestHostileObjectsReachNoTerminal(t *testing.T) {
+	c := newClient(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo"}}
 	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: "demo"}
 	store(t, c, cluster, func() { cluster.Status.Conditions = failed(clusterv1.ClusterAvailableCondition) })
