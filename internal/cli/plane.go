@@ -406,12 +406,14 @@ func guestTable(w io.Writer, guests []plane.Guest, wide bool) {
 			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Name, g.OS, g.Phase, g.Address, g.Loopback, g.Asked, g.Runs)
-		if g.Message != "" {
-			fmt.Fprintf(w, "\t%s\n", g.Message)
-		}
 	}
 	if running > maxGuests && !wide {
-		fmt.Fprintf(w, "… %d more\t\tRunning\t-o wide shows them\n", running-maxGuests)
+		fmt.Fprintf(w, "… %d more run; -o wide shows them\n", running-maxGuests)
+	}
+	for _, g := range guests {
+		if g.Message != "" {
+			fmt.Fprintf(w, "%s: %s\n", g.Name, g.Message)
+		}
 	}
 }
 
@@ -452,7 +454,7 @@ func listenerTable(w io.Writer, listeners []plane.Listener, wide bool) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Owner, l.Address, backends, note)
 	}
 	if more > 0 {
-		fmt.Fprintf(w, "… %d more: SSH, RDP and node ports\t-o wide shows them\n", more)
+		fmt.Fprintf(w, "… %d more, for SSH, RDP and node ports; -o wide shows them\n", more)
 	}
 }
 

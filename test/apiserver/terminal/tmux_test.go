@@ -53,12 +53,12 @@ func tmux(t *testing.T, width int, env []string, command string) string {
 }
 
 // varies is what differs from run to run.
-var varies = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
+var varies = regexp.MustCompile(` *\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
 
 // stable makes a screen comparable: without what varies and without blank ends.
 func stable(shown string) string {
 	var out strings.Builder
-	for line := range strings.Lines(varies.ReplaceAllString(shown, "N s")) {
+	for line := range strings.Lines(varies.ReplaceAllString(shown, " N s")) {
 		fmt.Fprintln(&out, strings.TrimRight(line, " \n"))
 	}
 	return strings.TrimRight(out.String(), "\n") + "\n"
