@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // TestStatusScreens holds what status shows at several widths; 0 is a pipe.

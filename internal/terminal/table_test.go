@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"casement.dev/casement/internal/golden"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // tables are rows of the kinds that commands print.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
-	"casement.dev/casement/internal/golden"
-	"casement.dev/casement/test/plane"
+	"casement.dev/casement/internal/testing/golden"
+	"casement.dev/casement/internal/testing/plane"
+	"casement.dev/casement/internal/testing/tmux"
 )
 
 // shortage is a cluster of one machine that Azure's quota refuses.
@@ -99,9 +99,9 @@ func TestScreens(t *testing.T) {
 		}
 		for _, width := range []int{60, 80, 200} {
 			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
-				shown := tmux(t, width, nil, command)
+				shown := tmux.Run(t, width, nil, command)
 				hold(fmt.Sprint(width), shown)
-				if plain := tmux(t, width, []string{"NO_COLOR=1"}, command); plain != shown {
+				if plain := tmux.Run(t, width, []string{"NO_COLOR=1"}, command); plain != shown {
 					t.Errorf("with NO_COLOR it shows something else:\n%s", plain)
 				}
 			})
@@ -113,29 +113,7 @@ func TestScreens(t *testing.T) {
 			if strings.Contains(string(out), "\x1b") {
 				t.Errorf("a pipe gets control functions: %q", out)
 			}
-			hold("pipe", stable(string(out)))
-		})
-	}
-}
-
-// ports are what differs from plane to plane.
-var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]+, since .*`)
-
-// TestPlaneScreens holds what up shows from nothing, and that status, and up of a plane
-// that runs, break no line.
-func TestPlaneScreens(t *testing.T) {
-	for _, width := range []int{60, 200} {
-		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			p := plane.New(t)
-			env := []string{"CASEMENT_HOME=" + p.Home, "KUBECONFIG="}
-			casement := plane.Binary(t, "casement")
-			up := ports.ReplaceAllString(tmux(t, width, env, casement+" up"), "THERE")
-			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("up-%d.txt", width)), []byte(up))
-			for command, want := range map[string]string{"up": "is running", "status": "SIMULATED HERE", "calls": "throttled", "addons list": "calico"} {
-				if shown := tmux(t, width, env, casement+" "+command); !strings.Contains(shown, want) {
-					t.Errorf("%s does not show %q:\n%s", command, want, shown)
-				}
-			}
+			hold("pipe", tmux.Stable(string(out)))
 		})
 	}
 }

@@ -1,4 +1,6 @@
-package terminal
+// Package tmux shows what a command prints in a terminal of a width, with the program tmux.
+// Only tests import it.
+package tmux
 
 import (
 	"context"
@@ -12,10 +14,10 @@ import (
 	"time"
 )
 
-// tmux runs a command of the shell in a terminal of a width, and returns what the terminal
+// Run runs a command of the shell in a terminal of a width, and returns what the terminal
 // shows of it, with what has left it at the top. A line that the terminal broke fails the
 // test.
-func tmux(t *testing.T, width int, env []string, command string) string {
+func Run(t *testing.T, width int, env []string, command string) string {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skipf("%v; install it with: apt-get install tmux", err)
@@ -49,14 +51,14 @@ func tmux(t *testing.T, width int, env []string, command string) string {
 	if a, b := strings.Count(shown, "\n"), strings.Count(whole, "\n"); a != b {
 		t.Errorf("the terminal broke %d lines of %s:\n%s", a-b, command, shown)
 	}
-	return stable(shown)
+	return Stable(shown)
 }
 
 // varies is what differs from run to run.
 var varies = regexp.MustCompile(` *\b[0-9]+(\.[0-9]+)? ?(s|ms)\b`)
 
-// stable makes a screen comparable: without what varies and without blank ends.
-func stable(shown string) string {
+// Stable makes a screen comparable: without what varies and without blank ends.
+func Stable(shown string) string {
 	var out strings.Builder
 	for line := range strings.Lines(varies.ReplaceAllString(shown, " N s")) {
 		fmt.Fprintln(&out, strings.TrimRight(line, " \n"))

@@ -1,0 +1,35 @@
+package quickstart
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/testing/golden"
+	"casement.dev/casement/internal/testing/plane"
+	"casement.dev/casement/internal/testing/tmux"
+)
+
+// ports are what differs from plane to plane.
+var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]+, since .*`)
+
+// TestPlaneScreens holds what up shows from nothing, and that status, and up of a plane
+// that runs, break no line.
+func TestPlaneScreens(t *testing.T) {
+	for _, width := range []int{60, 200} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			p := plane.New(t)
+			env := []string{"CASEMENT_HOME=" + p.Home, "KUBECONFIG="}
+			casement := plane.Binary(t, "casement")
+			up := ports.ReplaceAllString(tmux.Run(t, width, env, casement+" up"), "THERE")
+			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("up-%d.txt", width)), []byte(up))
+			for command, want := range map[string]string{"up": "is running", "status": "SIMULATED HERE", "calls": "throttled", "addons list": "calico"} {
+				if shown := tmux.Run(t, width, env, casement+" "+command); !strings.Contains(shown, want) {
+					t.Errorf("%s does not show %q:\n%s", command, want, shown)
+				}
+			}
+		})
+	}
+}
