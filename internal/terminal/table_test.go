@@ -14,7 +14,7 @@ import (
 
 // tables are rows of the kinds that commands print.
 var tables = map[string]string{
-	"prose": "STAND-IN\tDOES\nazure-cni\twrites the CNI configuration of azure-vnet; pods then have addresses of the node's interface\nidle\truns and does nothing\n",
+	"prose": "STUB\tDOES\nazure-cni\twrites the CNI configuration of azure-vnet; pods then have addresses of the node's interface\nidle\truns and does nothing\n",
 	"names": "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS\nGET\tMicrosoft.Compute/locations/communityGalleries/images/versions\t200\tcasement\t2\nGET\toperations\t200\tGo-http-client/1.1\t22\n",
 	"headers": "SIMULATED VM\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS\n" +
 		"demo-control-plane-cc7nx\tLinux\tRunning\t10.0.0.4\t127.37.0.4\tv1.36.3\tv1.36.3\ndemo-md-w-65x9m\tWindows\tRunning\t10.1.0.6\t127.1.0.6\tv1.36.3\t\n" +
