@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -126,13 +127,30 @@ func smallDisk(t *testing.T) string {
 		t.Logf("rounds with a full or read-only disk are left out, as no small disk can be mounted here: %v: %s", err, out)
 		return ""
 	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount %s: %v: %s", dir, err, out)
-		}
-	})
+	t.Cleanup(func() { unmount(t, dir) })
 	t.Setenv("TMPDIR", dir)
 	return dir
+}
+
+// unmount takes the small disk away. A process that was killed last holds it until the
+// kernel has ended all of its threads.
+func unmount(t *testing.T, dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
+	for {
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		if err == nil {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Errorf("umount %s: %v: %s", dir, err, out)
+			return
+		}
+	}
 }
 
 func filler(disk string) string { return filepath.Join(disk, "filler") }
