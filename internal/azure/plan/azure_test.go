@@ -31,6 +31,7 @@ type azure struct {
 	ends      map[string]answer   // how the operation on a name ends, when badly
 	ops       map[string]*operation
 	overwrite map[string]any // what Azure makes of properties, whatever was put
+	changed   map[string]string
 }
 
 type operation struct {
@@ -49,7 +50,7 @@ func refusal(status int, code, message string) answer {
 }
 
 func newAzure() *azure {
-	return &azure{docs: map[string]map[string]any{}, refuse: map[string][]answer{}, ends: map[string]answer{}, ops: map[string]*operation{}}
+	return &azure{docs: map[string]map[string]any{}, refuse: map[string][]answer{}, ends: map[string]answer{}, ops: map[string]*operation{}, changed: map[string]string{}}
 }
 
 // Do makes azure a policy.Transporter.
@@ -106,12 +107,27 @@ func (a *azure) get(w http.ResponseWriter, key string) {
 		return
 	}
 	value := []any{}
+	if group, ok := strings.CutSuffix(key, "/resources"); ok {
+		write(w, answer{status: 200, body: marshal(map[string]any{"value": a.overview(group)})})
+		return
+	}
 	for id, doc := range a.docs {
 		if rest, ok := strings.CutPrefix(id, key+"/"); ok && !strings.Contains(rest, "/") {
 			value = append(value, doc)
 		}
 	}
 	write(w, answer{status: 200, body: marshal(map[string]any{"value": value})})
+}
+
+// overview lists what is in a group and in no other resource.
+func (a *azure) overview(group string) []any {
+	value := []any{}
+	for id, doc := range a.docs {
+		if arm.Key(arm.GroupOf(id)) == group && id != group && arm.ParentOf(id) == "" {
+			value = append(value, map[string]any{"id": doc["id"], "type": arm.TypeOf(id), "changedTime": a.changed[id], "provisioningState": "Succeeded"})
+		}
+	}
+	return value
 }
 
 // change applies a write at once and reports it as an operation if they last.
@@ -173,6 +189,7 @@ func (a *azure) keep(key string, body map[string]any) {
 		delete(a.docs, key)
 	} else {
 		a.docs[key] = body
+		a.changed[key] = fmt.Sprint("write ", len(a.calls))
 	}
 	parent := a.docs[arm.ParentOf(key)]
 	if parent == nil || !inline(key) {

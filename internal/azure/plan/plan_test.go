@@ -558,7 +558,12 @@ func TestReadsAreShared(t *testing.T) {
 		for _, in := range inputs {
 			p.Apply(context.Background(), in)
 		}
-		expect(t, "calls", a.took(), "GET virtualMachines")
+		expect(t, "calls", a.took(), "GET resources, GET virtualMachines")
+		later(10 * time.Minute)
+		for _, in := range inputs {
+			p.Apply(context.Background(), in)
+		}
+		expect(t, "calls while nothing changes", a.took(), "GET resources")
 	})
 }
 

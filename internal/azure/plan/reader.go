@@ -21,6 +21,8 @@ type reader struct {
 	mu    sync.Mutex
 	lists map[string]*listing
 	own   map[string]entry
+	// overviews are by group.
+	overviews map[string]*overview
 	// groups says when a resource group was created that had not been there: what is in it
 	// since then is known without a list.
 	groups map[string]time.Time
@@ -39,13 +41,19 @@ type entry struct {
 // listing is one collection. Its lock is held while it is read, so that it is
 // read once.
 type listing struct {
-	mu    sync.Mutex
-	at    time.Time
-	items map[string]json.RawMessage
+	mu sync.Mutex
+	// at is as of when items are what Azure has, read when they were read.
+	at, read time.Time
+	items    map[string]json.RawMessage
+	// marks are those of the last overview, nil for none.
+	marks map[string]mark
 }
 
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
-	return &reader{client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}, groups: map[string]time.Time{}, answers: map[string]json.RawMessage{}}
+	return &reader{
+		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}, overviews: map[string]*overview{},
+		groups: map[string]time.Time{}, answers: map[string]json.RawMessage{},
+	}
 }
 
 // read returns a resource, or nil when it does not exist.
@@ -100,13 +108,13 @@ func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, er
 	l := r.listing(collectionOf(id))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.items == nil || r.now().Sub(l.at) > r.ttl {
+	if old := l.items == nil || r.now().Sub(l.at) > r.ttl; old && !r.confirmed(ctx, l, collectionOf(id)) {
 		at := r.now()
 		items, err := r.list(ctx, collectionOf(id), apiVersion)
 		if err != nil {
 			return entry{}, err
 		}
-		l.at, l.items = at, items
+		l.at, l.read, l.items = at, at, items
 	}
 	return entry{at: l.at, body: l.items[arm.Key(id)]}, nil
 }
@@ -245,6 +253,7 @@ func (r *reader) last(id string) json.RawMessage {
 
 // dropGroup forgets all that is known of a resource group that is gone.
 func (r *reader) dropGroup(group string) {
+	delete(r.overviews, group)
 	for key := range r.lists {
 		if strings.HasPrefix(key, group+"/") {
 			delete(r.lists, key)

@@ -110,11 +110,29 @@ func TestIdentityFinalizer(t *testing.T) {
 	}
 }
 
-func TestJitterIsSteadyAndSmall(t *testing.T) {
-	for _, key := range []string{"a", "b", "c"} {
-		got := Jitter(10*time.Minute, key)
-		if got < 10*time.Minute || got > 11*time.Minute || got != Jitter(10*time.Minute, key) {
-			t.Errorf("%s: %s", key, got)
+func TestNextLook(t *testing.T) {
+	const period = 10 * time.Minute
+	start := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	moment := func(key string, now time.Time) time.Time { return now.Add(NextLook(period, key, now)) }
+	spread := map[time.Duration]bool{}
+	for _, key := range []string{"a", "b", "c", ""} {
+		first := moment(key, start)
+		for at := time.Duration(0); at < 3*period; at += 17 * time.Second {
+			now := start.Add(at)
+			wait := NextLook(period, key, now)
+			if wait < period/2 || wait > period*3/2 {
+				t.Errorf("%q at %v: wait %v", key, at, wait)
+			}
+			if off := moment(key, now).Sub(first) % period; off != 0 {
+				t.Errorf("%q at %v: %v beside its moments", key, at, off)
+			}
 		}
+		spread[first.Sub(start)] = true
+	}
+	if len(spread) < 3 {
+		t.Error("clusters meet in one moment")
+	}
+	if got := NextLook(0, "a", start); got != 0 {
+		t.Errorf("without a period: %v", got)
 	}
 }

@@ -152,10 +152,19 @@ func Passes(reason string) bool {
 // Patience is for how long what passes by itself is called waiting.
 const Patience = 10 * time.Minute
 
-// Jitter spreads the resync of many objects over time: the same object always has
-// the same share, up to a tenth more than the period.
-func Jitter(period time.Duration, key string) time.Duration {
-	h := fnv.New32a()
+// NextLook is how long to wait for the next comparison with Azure: until the next of the
+// key's moments, which come once a period, but at least half a period. All objects of a
+// cluster have one key, so that they share what one of them reads; clusters are spread.
+func NextLook(period time.Duration, key string, now time.Time) time.Duration {
+	if period <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
 	h.Write([]byte(key))
-	return period + time.Duration(float64(period)/10*float64(h.Sum32())/(1<<32))
+	since := time.Duration((uint64(now.UnixNano()) - h.Sum64()%uint64(period)) % uint64(period))
+	wait := period - since
+	if wait < period/2 {
+		wait += period
+	}
+	return wait
 }

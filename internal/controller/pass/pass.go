@@ -146,7 +146,7 @@ func (k Kind[S]) walk(ctx context.Context, s S, steps []Step[S]) (ctrl.Result, e
 			return ctrl.Result{RequeueAfter: again}, nil
 		}
 	}
-	return ctrl.Result{RequeueAfter: cloud.Sooner(again, cloud.Jitter(k.Resync, string(s.Object().GetUID())))}, nil
+	return ctrl.Result{RequeueAfter: cloud.Sooner(again, cloud.NextLook(k.Resync, string(s.Common().Cluster.UID), time.Now()))}, nil
 }
 
 func (k Kind[S]) block(s S, result Result) {

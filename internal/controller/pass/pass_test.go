@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
@@ -31,6 +32,7 @@ func (s *subject) Block(r Result) {
 }
 
 func TestWalk(t *testing.T) {
+	const resync = time.Hour
 	broken := errors.New("the API server is gone")
 	for _, test := range []struct {
 		name    string
@@ -41,7 +43,7 @@ func TestWalk(t *testing.T) {
 		// reasons by condition type
 		reasons map[string]string
 	}{
-		{"to the end", []Result{Next(), Next()}, 2, time.Hour, nil, nil},
+		{"to the end", []Result{Next(), Next()}, 2, resync, nil, nil},
 		{"the earliest wish counts", []Result{Within(time.Minute), Within(time.Second), Within(time.Minute)}, 3, time.Second, nil, nil},
 		{"a wait keeps earlier wishes", []Result{Within(time.Second), Wait(time.Minute), Next()}, 2, time.Second, nil, nil},
 		{"done wants no other pass", []Result{Within(time.Second), Done(), Next()}, 2, 0, nil, nil},
@@ -54,10 +56,10 @@ func TestWalk(t *testing.T) {
 		},
 		{"failed for good", []Result{Within(time.Second), Failed("CreateError", "no agent"), Next()}, 2, 0, nil, map[string]string{infrav1.VMRunningCondition: "CreateError"}},
 		{"an error leaves the back-off to the queue", []Result{Within(time.Second), Error(broken), Next()}, 2, 0, broken, nil},
-		{"no error goes on", []Result{Error(nil), Next()}, 2, time.Hour, nil, nil},
+		{"no error goes on", []Result{Error(nil), Next()}, 2, resync, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s, ran := &subject{}, 0
+			s, ran := &subject{Scope: Scope{Cluster: &clusterv1.Cluster{}}}, 0
 			var steps []Step[*subject]
 			for _, result := range test.results {
 				steps = append(steps, Step[*subject]{Name: "step", Run: func(context.Context, *subject) Result {
@@ -65,12 +67,11 @@ func TestWalk(t *testing.T) {
 					return result
 				}})
 			}
-			result, err := Kind[*subject]{Resync: time.Hour}.walk(t.Context(), s, steps)
+			result, err := Kind[*subject]{Resync: resync}.walk(t.Context(), s, steps)
 			if !errors.Is(err, test.err) || ran != test.ran {
 				t.Errorf("%d steps ran, error %v", ran, err)
 			}
-			// The resync is spread by up to a tenth.
-			if got := result.RequeueAfter; got < test.again || got > test.again+test.again/10 {
+			if got := result.RequeueAfter; got != test.again && (test.again != resync || got < resync/2 || got > 2*resync) {
 				t.Errorf("the next pass is in %v, want %v", got, test.again)
 			}
 			for _, conditionType := range []string{infrav1.VMRunningCondition, infrav1.BootstrapSecretReadyCondition} {

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/azure/desired"
+)
+
+// TestOverview looks every ten minutes at what does not change, until something does.
+func TestOverview(t *testing.T) {
+	const all = "GET loadBalancers, GET publicIPAddresses, GET resources"
+	for _, test := range []struct {
+		name   string
+		happen func(*azure)
+		// calls of the look after it, and of the one that follows.
+		calls, after string
+	}{
+		{"nothing", func(*azure) {}, "GET resources", "GET resources"},
+		{"somebody changes one", func(a *azure) { a.touch(nets + "publicIPAddresses/a") }, "GET publicIPAddresses, GET resources", "GET resources"},
+		{"somebody deletes one", func(a *azure) { a.drop(nets + "publicIPAddresses/b") }, "GET publicIPAddresses, GET resources, PUT b", "GET publicIPAddresses, GET resources"},
+		{
+			"an overview without times confirms nothing",
+			func(a *azure) { clear(a.changed) },
+			all, all,
+		},
+		{
+			"a refused overview is not asked for again within the hour",
+			func(a *azure) {
+				a.refuse["GET resources"] = []answer{refusal(403, "AuthorizationFailed", "no right to list resources")}
+			},
+			all, "GET loadBalancers, GET publicIPAddresses",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newAzure()
+				p := newPlanner(t, a)
+				in := Input{Owner: owner, Resources: []desired.Resource{
+					managed(nets+"publicIPAddresses/a", nil), managed(nets+"publicIPAddresses/b", nil),
+					managed(nets+"loadBalancers/lb", nil, nets+"publicIPAddresses/a"),
+				}}
+				look := func() string {
+					later(10 * time.Minute)
+					if out := p.Apply(t.Context(), in); out.State != Done {
+						t.Fatalf("%+v", out)
+					}
+					return a.took()
+				}
+				p.Apply(t.Context(), in)
+				a.took()
+				expect(t, "the first look reads all", look(), all)
+				expect(t, "at rest", look(), "GET resources")
+				test.happen(a)
+				expect(t, "after it", look(), test.calls)
+				expect(t, "and then", look(), test.after)
+			})
+		})
+	}
+}
+
+// TestOverviewIsNotTrustedForLong reads the lists again now and then.
+func TestOverviewIsNotTrustedForLong(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"publicIPAddresses/a", nil)}}
+		lists := 0
+		for range 24 * 6 {
+			p.Apply(t.Context(), in)
+			if calls := a.took(); calls == "GET publicIPAddresses, GET resources" {
+				lists++
+			}
+			later(10 * time.Minute)
+		}
+		if lists != 4 {
+			t.Errorf("%d lists in a day, want one each %v", lists, trusted)
+		}
+	})
+}
+
+// TestOverviewReadsNoChildren: what is in another resource has no line in an overview.
+func TestOverviewReadsNoChildren(t *testing.T) {
+	for id, want := range map[string]bool{
+		nets + "virtualNetworks": true, vms[:len(vms)-1]: true,
+		nets + "privateDnsZones/z/A": false, group: false, "/subscriptions/s/resourceGroups": false,
+	} {
+		if got := inOverview(id); got != want {
+			t.Errorf("%s: %v, want %v", id, got, want)
+		}
+	}
+	if complete(map[string]mark{"/a": {"t", "Updating"}}, map[string]json.RawMessage{"/a": nil}) {
+		t.Error("what is being changed counts as settled")
+	}
+}
+
+// touch is a write of somebody else that changes nothing that casement looks at.
+func (a *azure) touch(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changed[arm.Key(id)] += " again"
+}
+
+// drop is a deletion by somebody else.
+func (a *azure) drop(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.docs, arm.Key(id))
+}
