@@ -56,7 +56,7 @@ type (
 	// does, any other number as a factor of Azure's limits.
 	Throttle = engine.Throttle
 	// Client is an application that may log in, Federated a token of others that
-	// stands for one.
+	// is in its place.
 	Client    = entra.Client
 	Federated = engine.Federated
 	// Tunnel carries what goes through Bastion hosts.
@@ -115,7 +115,7 @@ type Azure struct {
 	stopped  chan error
 }
 
-// New opens the state and takes up what was under way. It listens nowhere: Do
+// New opens the state and resumes what was under way. It listens nowhere: Do
 // answers in process, Serve on a listener.
 func New(cfg Config) (*Azure, error) {
 	server, err := open(cfg)
@@ -133,7 +133,7 @@ func Start(cfg Config) (*Azure, error) {
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		_ = a.server.Close() // the first error is the one to tell
+		_ = a.server.Close() // the first error is the one to report
 		return nil, fmt.Errorf("listen for the local Azure: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -182,9 +182,9 @@ func providers(cfg Config) []engine.Provider {
 	}
 }
 
-// Intercepts tells whether the local Azure can stand for a public host, as an
+// Intercepts says whether the local Azure can answer for a public host, as an
 // intercepting proxy or a hosts file leads it there.
-func Intercepts(name string) bool { return engine.Stands(name, providers(Config{})...) }
+func Intercepts(name string) bool { return engine.AnswersFor(name, providers(Config{})...) }
 
 // Serve answers on a listener over TLS until ctx ends.
 func (a *Azure) Serve(ctx context.Context, l net.Listener) error { return a.server.Serve(ctx, l) }
@@ -220,8 +220,8 @@ func (a *Azure) Inventory() []Resource { return a.server.Inventory() }
 // other subscribers, never an answer.
 func (a *Azure) Subscribe(fn func(Change)) { a.server.Subscribe(fn) }
 
-// GuestChanged tells that View of a machine answers something new.
-func (a *Azure) GuestChanged(string) { a.server.Stir() }
+// GuestChanged reports that View of a machine answers something new.
+func (a *Azure) GuestChanged(string) { a.server.Broadcast() }
 
 // Faults are the rules by which it fails on purpose.
 func (a *Azure) Faults() *fault.Set { return a.server.Faults() }
@@ -236,7 +236,7 @@ func (a *Azure) CallsAfter(after uint64) []Call { return a.server.CallsAfter(aft
 // keep it as you would keep those.
 func (a *Azure) Snapshot(w io.Writer) error { return a.server.Snapshot(w) }
 
-// Restore replaces the state by a snapshot. Guests of VMs that ran then boot anew
+// Restore replaces the state by a snapshot. Guests of VMs that ran then boot again
 // from their custom data; operations that were open go on.
 func (a *Azure) Restore(r io.Reader) error { return a.server.Restore(r) }
 

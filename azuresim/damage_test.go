@@ -137,7 +137,7 @@ func TestHalfACA(t *testing.T) {
 			}
 		})
 	}
-	// A certificate that is not there, as a start leaves that was killed, is made anew.
+	// A certificate that is not there, as a start leaves that was killed, is made again.
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func Example() {
 	// Output: demo Succeeded
 }
 
-// A fault rule, and what the call log tells of it.
+// A fault rule, and what the call log says of it.
 func ExampleAzure_Faults() {
 	azure, err := azuresim.New(azuresim.Config{})
 	if err != nil {

@@ -52,8 +52,8 @@ func TestFaultsOnAVM(t *testing.T) {
 			}
 			p, err = vms.BeginCreateOrUpdate(t.Context(), "g", "w", windowsVM(nic), nil)
 			must(t, p, err)
-			if got := a.Faults().List()[0].Struck; got != 1 {
-				t.Errorf("the rule struck %d times, want once", got)
+			if got := a.Faults().List()[0].Matched; got != 1 {
+				t.Errorf("the rule matched %d times, want once", got)
 			}
 		})
 	}

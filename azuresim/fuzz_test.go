@@ -18,7 +18,7 @@ import (
 type sample struct{ method, path, body string }
 
 // samples are requests of every kind, in an order in which each finds what it
-// needs. G stands for the group's ID, N, C for the providers in it, S for the
+// needs. G is the group's ID, N, C for the providers in it, S for the
 // subscription's.
 func samples() []sample {
 	in := []sample{

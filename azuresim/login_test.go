@@ -72,7 +72,7 @@ func TestLogins(t *testing.T) {
 	}
 	defer s.Close()
 	// Without any configuration of a cloud: the names are the public ones, and the
-	// transport stands for the proxy.
+	// transport replaces the proxy.
 	options := policy.ClientOptions{Transport: s, Retry: policy.RetryOptions{MaxRetries: -1}}
 	secret := func(tenant, id, value string) func(policy.ClientOptions) (azcore.TokenCredential, error) {
 		return func(o policy.ClientOptions) (azcore.TokenCredential, error) {
@@ -105,7 +105,7 @@ func TestLogins(t *testing.T) {
 		{name: "secret, US Government", cloud: cloud.AzureGovernment, make: secret(engine.DefaultTenant, "secret-app", "right")},
 		{name: "wrong secret", make: secret(engine.DefaultTenant, "secret-app", "wrong"), want: "AADSTS7000215"},
 		{name: "secret of an application without one", make: secret(engine.DefaultTenant, "cert-app", "right"), want: "AADSTS7000215"},
-		{name: "unknown application", make: secret(engine.DefaultTenant, "nobody", "right"), want: "AADSTS700016"},
+		{name: "unknown application", make: secret(engine.DefaultTenant, "unknown", "right"), want: "AADSTS700016"},
 		{name: "another tenant", make: secret("00000000-0000-0000-0000-000000000bad", "secret-app", "right"), want: "AADSTS90002"},
 		{name: "certificate", make: certificate("cert-app", key, false)},
 		{name: "certificate with its chain", make: certificate("cert-app", key, true)},
@@ -116,7 +116,7 @@ func TestLogins(t *testing.T) {
 		{name: "workload identity for another audience", make: workload("pod-app", federatedToken(issuerKey, sa, "sts", time.Hour)), want: "AADSTS700212"},
 		{name: "expired workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", -time.Hour)), want: "AADSTS700024"},
 		{name: "workload identity that another key signed", make: workload("pod-app", federatedToken(otherKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS50013"},
-		{name: "workload identity that nobody signed", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))), want: "AADSTS50013"},
+		{name: "workload identity without a signature", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))), want: "AADSTS50013"},
 		{name: "workload identity of an issuer without keys", make: workload("keyless-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS90061"},
 		{name: "secret of the owner", make: secret(engine.DefaultTenant, entra.DefaultClient, entra.Owner(s).Secret)},
 		{name: "another secret for the owner", make: secret(engine.DefaultTenant, entra.DefaultClient, "local"), want: "AADSTS7000215"},

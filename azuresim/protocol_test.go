@@ -100,7 +100,7 @@ func TestRefusedRequests(t *testing.T) {
 		"If-Match of another":      {"PUT", vnetPath("v"), vnetBody, []string{"If-Match", `W/"other"`}, 412, "PreconditionFailed"},
 		"If-Match of a delete":     {"DELETE", vnetPath("v"), "", []string{"If-Match", `W/"other"`}, 412, "PreconditionFailed"},
 		"If-None-Match":            {"PUT", vnetPath("v"), vnetBody, []string{"If-None-Match", "*"}, 412, "PreconditionFailed"},
-		"a filter nobody knows":    {"GET", "resources?$filter=color eq 'red'", "", nil, 400, "InvalidFilterInQueryString"},
+		"an unknown filter":        {"GET", "resources?$filter=color eq 'red'", "", nil, 400, "InvalidFilterInQueryString"},
 		"a page of less than none": {"GET", "resources?$top=-1", "", nil, 400, "InvalidTopInQueryString"},
 		"a token of no page":       {"GET", "resources?$skiptoken=!", "", nil, 400, "InvalidSkipToken"},
 		"a lock of no level":       {"PUT", "resourceGroups/g/providers/Microsoft.Authorization/locks/l", `{"properties": {"level": "Soft"}}`, nil, 400, "InvalidLockLevel"},

@@ -115,7 +115,7 @@ func startWith(t *testing.T, cfg Config, h *rack) *azure {
 	cfg.Host = h
 	a := start(t, cfg)
 	h.mu.Lock()
-	h.changed = func(string) { a.Stir() }
+	h.changed = func(string) { a.Broadcast() }
 	h.mu.Unlock()
 	return a
 }

@@ -44,6 +44,6 @@ func TestExtensionsOfInstances(t *testing.T) {
 		t.Errorf("the failed extension is %+v (%v)", x.Properties, err)
 	}
 	if view := a.listed()["1"].Properties.InstanceView.Extensions; len(view) != 1 || !strings.Contains(*view[0].Statuses[0].Message, "no node") {
-		t.Errorf("extensions %v do not tell why", view)
+		t.Errorf("extensions %v do not say why", view)
 	}
 }

@@ -139,7 +139,7 @@ func TestScaleSetBootFails(t *testing.T) {
 		}
 	}
 	if s := a.listed()["1"].Properties.InstanceView.Statuses[0]; *s.Code != "ProvisioningState/failed/OSProvisioningClientError" || !strings.Contains(*s.Message, "the answer file is broken") {
-		t.Errorf("status %s %s does not tell why", *s.Code, *s.Message)
+		t.Errorf("status %s %s does not say why", *s.Code, *s.Message)
 	}
 	del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
 	must(t, del, err)
@@ -288,7 +288,7 @@ func TestPowerOfInstances(t *testing.T) {
 	wantIDs(t, a.listed(), "1")
 }
 
-// TestFaultsOnInstances: the rules that strike VMs strike instances.
+// TestFaultsOnInstances: the rules for VMs match instances.
 func TestFaultsOnInstances(t *testing.T) {
 	for kind, want := range map[fault.Kind]string{fault.Quota: "OperationNotAllowed", fault.SKU: "SkuNotAvailable", fault.BootFailure: "OSProvisioningTimedOut", fault.Operation: "AllocationFailed"} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 )
 
 // The tests speak to the emulator through the official SDK's clients, which
-// nobody here wrote.
+// others wrote.
 type azure struct {
 	*engine.Server
 	t          *testing.T

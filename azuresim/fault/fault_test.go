@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func TestStrike(t *testing.T) {
+func TestMatch(t *testing.T) {
 	vm := Target{Verb: "PUT", Type: "Microsoft.Compute/virtualMachines", Group: "demo", Name: "win-1"}
 	for name, tc := range map[string]struct {
 		rule Rule
 		at   Target
-		want string // one letter per call: x struck, . passed
+		want string // one letter per call: x matched, . passed
 	}{
 		"everything":       {Rule{Kind: Throttle}, vm, "xxx"},
 		"count":            {Rule{Kind: Throttle, Count: 2}, vm, "xx.."},
@@ -30,14 +30,14 @@ func TestStrike(t *testing.T) {
 			}
 			var got strings.Builder
 			for range tc.want {
-				if _, ok := s.Strike(tc.at, Throttle); ok {
+				if _, ok := s.Match(tc.at, Throttle); ok {
 					got.WriteByte('x')
 				} else {
 					got.WriteByte('.')
 				}
 			}
 			if got.String() != tc.want {
-				t.Errorf("struck %s, want %s", &got, tc.want)
+				t.Errorf("matched %s, want %s", &got, tc.want)
 			}
 		})
 	}
@@ -50,7 +50,7 @@ func TestChanceIsSeeded(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 64 {
-			_, ok := s.Strike(Target{}, Drop)
+			_, ok := s.Match(Target{}, Drop)
 			out = append(out, ok)
 		}
 		return out
@@ -62,7 +62,7 @@ func TestChanceIsSeeded(t *testing.T) {
 		t.Error("another seed gave the same run")
 	}
 	if !slices.Contains(run(1), true) || !slices.Contains(run(1), false) {
-		t.Error("a chance of one half always or never struck")
+		t.Error("a chance of one half always or never matched")
 	}
 }
 
@@ -115,6 +115,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("Parse took what New refuses: %v", err)
 		}
-		s.Strike(Target{Verb: "GET"}, Drop)
+		s.Match(Target{Verb: "GET"}, Drop)
 	})
 }

@@ -13,7 +13,7 @@ import (
 // Kind is what a rule does.
 type Kind string
 
-// The kinds, by where they strike. The first five answer a request, the next
+// The kinds, by where they act. The first five answer a request, the next
 // two refuse a write as the platform does, the last three corrupt an operation.
 const (
 	// Throttle answers 429 TooManyRequests with Retry-After.
@@ -57,12 +57,12 @@ func Kinds() [][2]string {
 		{string(BootFailure), "the guest of a VM never reports"},
 		{string(SlowBoot), "the guest of a VM boots --delay later"},
 		{string(Eviction), "a spot VM is evicted --delay after it came up"},
-		{string(Guest), "the guest of a VM has an --ailment"},
+		{string(Guest), "the guest of a VM has a --guest-fault"},
 	}
 }
 
 // Rule is one fault. The first group of fields says which calls it is for (an
-// empty field is for all), the second how often it strikes, the third what it
+// empty field is for all), the second how often it matches, the third what it
 // does beyond its kind.
 type Rule struct {
 	// ID is given by the Set.
@@ -78,7 +78,7 @@ type Rule struct {
 	Name  string `json:"name,omitempty"`
 
 	// After lets the first calls that match pass; Count ends the rule when it has
-	// struck that often (0: never); Probability is the chance of each call, 0 and
+	// matched that often (0: never); Probability is the chance of each call, 0 and
 	// 1 both meaning always.
 	After       int     `json:"after,omitempty"`
 	Count       int     `json:"count,omitempty"`
@@ -97,11 +97,11 @@ type Rule struct {
 	// Eviction.
 	Delay string `json:"delay,omitempty"`
 	// GuestFault is what the guest has; for Guest.
-	GuestFault string `json:"ailment,omitempty"`
+	GuestFault string `json:"guestFault,omitempty"`
 
-	// Seen and Struck are counted by the Set.
-	Seen   int `json:"seen,omitempty"`
-	Struck int `json:"struck,omitempty"`
+	// Seen and Matched are counted by the Set.
+	Seen    int `json:"seen,omitempty"`
+	Matched int `json:"matched,omitempty"`
 }
 
 // File is the form of a file of rules.
@@ -148,7 +148,7 @@ func (r Rule) Validate() error {
 	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
 		return fmt.Errorf("status %d is no HTTP error (400 to 599)", r.Status)
 	case r.Kind == Guest && r.GuestFault == "":
-		return fmt.Errorf("guest needs a guest fault: casement azure faults ailments")
+		return fmt.Errorf("guest needs a guest fault: casement azure faults guest-faults")
 	case r.Kind == SlowBoot && r.Delay == "":
 		return fmt.Errorf("slow-boot needs a delay, as in 90s")
 	}

@@ -43,7 +43,7 @@ func (s *Set) Add(r Rule) (Rule, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	r.ID, r.Seen, r.Struck = strconv.Itoa(s.next), 0, 0
+	r.ID, r.Seen, r.Matched = strconv.Itoa(s.next), 0, 0
 	s.rules = append(s.rules, &active{r, rand.New(rand.NewPCG(r.Seed, uint64(s.next)))})
 	return r, nil
 }
@@ -72,35 +72,35 @@ func (s *Set) Clear(ids ...string) error {
 	return nil
 }
 
-// Strike returns the first rule of these kinds that strikes a target.
-func (s *Set) Strike(t Target, kinds ...Kind) (Rule, bool) {
+// Match counts a target and returns the first rule of these kinds that is for it now.
+func (s *Set) Match(t Target, kinds ...Kind) (Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.rules {
-		if slices.Contains(kinds, r.Kind) && r.strikes(t) {
+		if slices.Contains(kinds, r.Kind) && r.due(t) {
 			return r.Rule, true
 		}
 	}
 	return Rule{}, false
 }
 
-// StrikeBy says whether the rule with that ID strikes a target.
-func (s *Set) StrikeBy(id string, t Target) bool {
+// MatchBy says whether the rule with that ID is for a target now.
+func (s *Set) MatchBy(id string, t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.rules, func(r *active) bool { return r.ID == id })
-	return i >= 0 && s.rules[i].strikes(t)
+	return i >= 0 && s.rules[i].due(t)
 }
 
-// strikes counts a call that a rule is for and says whether the rule strikes.
-func (r *active) strikes(t Target) bool {
-	if !r.matches(t) || r.Count > 0 && r.Struck >= r.Count {
+// due counts a call that a rule is for and says whether the rule matches this one.
+func (r *active) due(t Target) bool {
+	if !r.matches(t) || r.Count > 0 && r.Matched >= r.Count {
 		return false
 	}
 	r.Seen++
 	if r.Seen <= r.After || r.Probability > 0 && r.Probability < 1 && r.draw.Float64() >= r.Probability {
 		return false
 	}
-	r.Struck++
+	r.Matched++
 	return true
 }

@@ -21,7 +21,7 @@ type Host interface {
 	// Delete powers the VM off and discards its disks. It returns once nothing
 	// of the guest is left.
 	Delete(ctx context.Context, id string) error
-	// View says how the guest stands.
+	// View says what state the guest is in.
 	View(id string) View
 	// Run executes a script in the guest, as Run Command and the custom script
 	// extension do, and returns its exit code and output.

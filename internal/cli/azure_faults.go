@@ -39,7 +39,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 		Example: `  casement azure faults add throttle --verb PUT --count 3 --retry-after 2
   casement azure faults add operation --type '*/virtualMachines' --name 'demo-md-*' --code AllocationFailed
   casement azure faults add slow-boot --delay 90s --probability 0.2
-  casement azure faults add guest --ailment disk-full --name 'win-*'`,
+  casement azure faults add guest --guest-fault disk-full --name 'win-*'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Kind = fault.Kind(args[0])
@@ -71,7 +71,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.StringVar(&r.Message, "message", "", "error message in the place of the kind's")
 	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
 	f.DurationVar(&delay, "delay", 0, "delay of slow-boot and eviction")
-	f.StringVar(&r.GuestFault, "ailment", "", "what the guest has, for guest")
+	f.StringVar(&r.GuestFault, "guest-fault", "", "what the guest has, for guest")
 	return c
 }
 
@@ -92,9 +92,9 @@ func newFaultsList(a *app) *cobra.Command {
 				for _, r := range rules {
 					left := "no end"
 					if r.Count > 0 {
-						left = strconv.Itoa(r.Count - r.Struck)
+						left = strconv.Itoa(r.Count - r.Matched)
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", r.ID, r.Kind, faultScope(r), r.Seen, r.Struck, left)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\n", r.ID, r.Kind, faultScope(r), r.Seen, r.Matched, left)
 				}
 			})
 		},
@@ -123,17 +123,17 @@ func faultScope(r fault.Rule) string {
 func newFaultsGuest(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use:   "ailments",
+		Use:   "guest-faults",
 		Short: "List what a guest can be made to have",
-		Long: `List the faults of guests, for 'faults add guest --ailment'. Those of the first
+		Long: `List the faults of guests, for 'faults add guest --guest-fault'. Those of the first
 boot come upon machines that boot after the rule was added, and stay; the others come
 upon running machines at once, and go when the rule is cleared.`,
-		Example: "  casement azure faults ailments",
+		Example: "  casement azure faults guest-faults",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			all := plane.GuestFaults()
 			return a.print(output, all, func(w io.Writer) {
-				fmt.Fprintln(w, "AILMENT\tSYSTEM\tCOMES\tWHAT IS WRONG")
+				fmt.Fprintln(w, "FAULT\tSYSTEM\tCOMES\tWHAT IS WRONG")
 				for _, l := range all {
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.OS, l.Comes, l.Does)
 				}

@@ -82,7 +82,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRandomDamage damages bytes: what is read is what was written, or an error is told.
+// TestRandomDamage damages bytes: what is read is what was written, or an error is returned.
 func TestRandomDamage(t *testing.T) {
 	whole := database(t, 500)
 	want, err := Read(whole)

@@ -13,7 +13,7 @@ import (
 
 // capacity refuses a machine for lack of quota or of its size, if a rule says so.
 func capacity(t *engine.Tx, d *engine.Doc, s catalogue.Size, used int) *engine.Error {
-	rule, ok := t.Server.Faults().Strike(engine.FaultTarget(http.MethodPut, d.Parsed), fault.Quota, fault.SKU)
+	rule, ok := t.Server.Faults().Match(engine.FaultTarget(http.MethodPut, d.Parsed), fault.Quota, fault.SKU)
 	switch {
 	case !ok:
 		return nil
@@ -31,12 +31,12 @@ func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error 
 		return nil
 	}
 	target := engine.FaultTarget(http.MethodPut, id)
-	if rule, ok := s.Faults().Strike(target, fault.SlowBoot); ok {
+	if rule, ok := s.Faults().Match(target, fault.SlowBoot); ok {
 		if s.Until(ctx, s.Clock.Now().Add(rule.Wait())) != nil {
 			return engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 		}
 	}
-	rule, ok := s.Faults().Strike(target, fault.BootFailure)
+	rule, ok := s.Faults().Match(target, fault.BootFailure)
 	if !ok {
 		return nil
 	}
@@ -52,7 +52,7 @@ func threaten(s *engine.Server, id string) {
 	if err != nil || !isSpotMachine(s, id) {
 		return
 	}
-	rule, ok := s.Faults().Strike(engine.FaultTarget(http.MethodPut, parsed), fault.Eviction)
+	rule, ok := s.Faults().Match(engine.FaultTarget(http.MethodPut, parsed), fault.Eviction)
 	if !ok {
 		return
 	}

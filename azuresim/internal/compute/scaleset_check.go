@@ -135,7 +135,7 @@ func checkUpgradePolicy(d *engine.Doc) *engine.Error {
 	return nil
 }
 
-// hasHealth says whether the platform can tell how an application does.
+// hasHealth says whether the platform can find out how an application does.
 func hasHealth(profile value.Object) bool {
 	if value.Str(profile, "networkProfile", "healthProbe", "id") != "" {
 		return true

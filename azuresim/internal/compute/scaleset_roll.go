@@ -209,7 +209,7 @@ func nextBatch(s *engine.Server, id string) (batch []task, policy rollingPolicy,
 }
 
 // healthy refuses to go on when too many instances do badly: of those upgraded,
-// or of all. The guest agent stands in for the probe or extension that the set
+// or of all. The guest agent replaces the probe or extension that the set
 // names.
 func healthy(t *engine.Tx, set *engine.Doc, all []*engine.Doc, policy rollingPolicy) *engine.Error {
 	bad, upgraded, badUpgraded := 0, 0, 0

@@ -11,7 +11,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// What is to be done to a member of a scale set. A task stands in the member's
+// What is to be done to a member of a scale set. A task is in the member's
 // document until it is done, so that it outlives the process and can be taken
 // over by a later operation on the set.
 const (
@@ -25,7 +25,7 @@ const (
 	taskTouch      = "touch"
 )
 
-// task is something to be done to one member; key tells it from later ones.
+// task is something to be done to one member; key distinguishes it from later ones.
 type task struct{ id, what, key string }
 
 // assign gives a member a task, in place of one it may have.

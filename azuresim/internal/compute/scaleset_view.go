@@ -65,7 +65,7 @@ func scaleSetView(t *engine.Tx, set *engine.Doc) value.Object {
 	}
 }
 
-// extensionSummary counts how the model's extensions stand on the instances.
+// extensionSummary counts what state the model's extensions have on the instances.
 func extensionSummary(t *engine.Tx, set *engine.Doc) []any {
 	out := []any{}
 	for _, name := range extensionNames(set) {

@@ -47,7 +47,7 @@ func isSpotMachine(s *engine.Server, id string) (yes bool) {
 	return yes
 }
 
-// spotOf is where a machine's priority and eviction policy stand: an instance
+// spotOf is where a machine's priority and eviction policy are: an instance
 // does not show them.
 func spotOf(d *engine.Doc) value.Object {
 	if d.Type == typeInstance {

@@ -108,7 +108,7 @@ func defaultProfile(d *engine.Doc) {
 }
 
 // systemOf says what a guest agent would report of the system: its name and
-// version, as far as the image tells.
+// version, as far as the image says.
 func systemOf(d *engine.Doc) (name, version string) {
 	ref := value.Sub(d.Body, "properties", "storageProfile", "imageReference")
 	sku := value.Lower(value.Str(ref, "sku") + value.Str(ref, "id") + value.Str(ref, "communityGalleryImageId"))

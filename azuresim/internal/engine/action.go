@@ -1,7 +1,7 @@
 package engine
 
-// act begins the operation of an action.
-func (c *Request) act(id ID, a *Action) *Error {
+// invoke begins the operation of an action.
+func (c *Request) invoke(id ID, a *Action) *Error {
 	args, e := c.Body()
 	if e != nil {
 		return e

@@ -31,7 +31,7 @@ type Request struct {
 	status  int
 	// principal is who calls, by the token's subject.
 	Principal string
-	// fault names the rule that struck; abort ends the connection unanswered.
+	// fault names the rule that matched; abort ends the connection unanswered.
 	fault string
 	abort bool
 	begun time.Time
@@ -103,7 +103,7 @@ func (c *Request) serve() *Error {
 	if e := c.throttled(); e != nil {
 		return e
 	}
-	if e := c.strike(); e != nil {
+	if e := c.fail(); e != nil {
 		return e
 	}
 	if id.Subscription == "" {
@@ -158,7 +158,7 @@ func (c *Request) route() *Error {
 		if a.Serve != nil {
 			return a.Serve(c, owner)
 		}
-		return c.act(owner, a)
+		return c.invoke(owner, a)
 	}
 	if id.IsResource() {
 		return c.serveResource()

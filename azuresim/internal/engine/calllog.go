@@ -22,7 +22,7 @@ type Call struct {
 	Type   string    `json:"type"`
 	Status int       `json:"status"`
 	Caller string    `json:"caller"`
-	// Code is the error's code, Fault the kind and ID of the rule that struck.
+	// Code is the error's code, Fault the kind and ID of the rule that matched.
 	Code  string `json:"code,omitempty"`
 	Fault string `json:"fault,omitempty"`
 	// APIVersion is the one asked for.
@@ -119,8 +119,8 @@ func (s *Server) CallLog() CallLog {
 	return out
 }
 
-// stir wakes those who wait for a guest.
-func (r *running) stir() {
+// broadcast wakes those who wait for a guest.
+func (r *running) broadcast() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	close(r.ended)

@@ -28,7 +28,7 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 		}
 		d := t.Doc(r)
 		if len(d.Parsed.Types) > 1 && k.Sync {
-			continue // goes with its parent
+			continue // is deleted with its parent
 		}
 		if k.Guard != nil {
 			if e := k.Guard(t, d); e != nil {

@@ -70,7 +70,7 @@ func (s *Server) Subscribe(fn func(Change)) {
 	s.feed.subs = append(append([]func(Change){}, s.feed.subs...), fn)
 }
 
-// Changed is closed once an operation has ended or Stir was called.
+// Changed is closed once an operation has ended or Broadcast was called.
 func (s *Server) Changed() <-chan struct{} { return s.running.wait() }
 
 // Spawn runs fn in the background; Close waits for it.

@@ -21,7 +21,7 @@ type Cloud struct {
 	Vault string
 }
 
-// Clouds are those that the local Azure can stand for.
+// Clouds are those that the local Azure can replace.
 func Clouds() []Cloud {
 	return []Cloud{
 		{"AzureCloud", "management.azure.com", "management.core.windows.net", []string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
@@ -38,8 +38,8 @@ func isManager(host string) bool {
 	return slices.ContainsFunc(Clouds(), func(c Cloud) bool { return c.Manager == name })
 }
 
-// hosts are the public names that a server stands for: the resource manager's and
-// those of the providers. "*" stands for one label.
+// hosts are the public names that a server answers for: the resource manager's and
+// those of the providers. "*" matches one label.
 func (r *registry) hosts() []string {
 	var out []string
 	for _, c := range Clouds() {
@@ -51,8 +51,8 @@ func (r *registry) hosts() []string {
 	return out
 }
 
-// Stands tells whether a server with these providers can stand for a public host.
-func Stands(host string, providers ...Provider) bool {
+// AnswersFor says whether a server with these providers can answer for a public host.
+func AnswersFor(host string, providers ...Provider) bool {
 	host = strings.TrimSuffix(value.Lower(host), ".")
 	return slices.ContainsFunc(NewRegistry(providers).hosts(), func(pattern string) bool { return matches(pattern, host) })
 }
@@ -67,7 +67,7 @@ func matches(pattern, host string) bool {
 	return ok && name != "" && rest == domain
 }
 
-// TLS holds the certificate of the names that the server stands for.
+// TLS holds the certificate of the names that the server answers for.
 func (s *Server) TLS() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{s.pki.cert}, MinVersion: tls.VersionTLS12}
 }

@@ -16,13 +16,13 @@ func FaultTarget(verb string, id ID) fault.Target {
 	return fault.Target{Verb: verb, Type: id.FullType(), Group: id.Group, Name: id.Name()}
 }
 
-// strike answers a call by a fault, if one strikes.
-func (c *Request) strike() *Error {
+// fail answers a call by a fault, if a rule matches.
+func (c *Request) fail() *Error {
 	target := FaultTarget(c.HTTP.Method, c.Id)
 	if _, poll := c.OperationPath(); poll {
 		target.Type = "operations"
 	}
-	rule, ok := c.Server.faults.Strike(target, fault.Throttle, fault.Conflict, fault.Unavailable, fault.Drop, fault.Lose)
+	rule, ok := c.Server.faults.Match(target, fault.Throttle, fault.Conflict, fault.Unavailable, fault.Drop, fault.Lose)
 	if !ok {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (c *Request) strike() *Error {
 	return Overlay(e, rule)
 }
 
-// errDropped stands for the answer that is never given.
+// errDropped is in the place of the answer that is never given.
 var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped", Message: "The connection was dropped by a fault rule."}
 
 // Overlay puts what a rule says in the place of what its kind says.
@@ -73,7 +73,7 @@ func corrupt(s *Server, op *Operation) {
 	if err != nil {
 		return
 	}
-	if rule, ok := s.faults.Strike(FaultTarget(op.Method, id), fault.Operation); ok {
+	if rule, ok := s.faults.Match(FaultTarget(op.Method, id), fault.Operation); ok {
 		op.Fault = Overlay(Conflict("InternalExecutionError", "An internal execution error occurred. Please retry later."), rule)
 	}
 }

@@ -20,7 +20,7 @@ func (c *Request) guarded() (err *Error) {
 }
 
 // try runs fn, and lets go of the store before a panic goes on, so that nothing
-// of fn's changes stays and nobody waits for ever.
+// of fn's changes stays and no request waits without end.
 func (s *Server) try(t *Tx, fn func(*Tx) error) error {
 	ended := false
 	defer func() {

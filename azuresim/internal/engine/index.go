@@ -239,7 +239,7 @@ func (t *Tx) All(typ, scope string) []*Doc {
 }
 
 // Users lists the records of one type that point at an ID, by ID. An empty type
-// stands for all.
+// means all.
 func (t *Tx) Users(id, typ string) []*Record {
 	to := t.targets[value.Lower(id)]
 	if to == nil {

@@ -110,7 +110,7 @@ func (t *Tx) Begin(op *Operation, w Work, takes time.Duration) *Operation {
 }
 
 // complete ends an operation in the transaction that began it, as one for which
-// there is nothing to do. One that a fault rule struck takes its way.
+// there is nothing to do. One that a fault rule matched takes its way.
 func complete(t *Tx, op *Operation, w Work) *Operation {
 	if op.Fault != nil || w.Run != nil {
 		return op
@@ -304,7 +304,7 @@ func (op *Operation) Headers(h http.Header, s *Server, host string) {
 	}
 }
 
-// retryAfter tells when to ask again: at once in instant mode, in whole seconds
+// retryAfter says when to ask again: at once in instant mode, in whole seconds
 // for clients that know nothing smaller; else Azure's figures, scaled.
 func retryAfter(s *Server, h http.Header, op *Operation) {
 	seconds := 10

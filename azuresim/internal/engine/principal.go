@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// Principal is an identity that a resource stands for. The token service finds it,
+// Principal is an identity that a resource represents. The token service finds it,
 // and what checks rights.
 type Principal struct {
 	// ID is the resource.
@@ -15,7 +15,7 @@ type Principal struct {
 }
 
 // Federated is a federated identity credential: a token of this issuer, subject
-// and audience stands for the client.
+// and audience identifies the client.
 type Federated struct {
 	Issuer   string `json:"issuer"`
 	Subject  string `json:"subject"`

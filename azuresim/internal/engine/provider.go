@@ -22,7 +22,7 @@ type Provider struct {
 	Versions []string
 	Types    []Type
 	Routes   []Route
-	// Hosts are public names that it answers for; "*.x" stands for those below x.
+	// Hosts are public names that it answers for; "*.x" means those below x.
 	Hosts []string
 	// State is what the provider keeps for one server; stateOf gives it back.
 	State any
@@ -30,7 +30,7 @@ type Provider struct {
 	// CheckName refuses the name of a new resource or part.
 	CheckName func(id ID) *Error
 	// NotFound words the refusal of what is not there; where it returns nil, ARM's
-	// words stand.
+	// words are used.
 	NotFound func(id ID) *Error
 	// Busy words the refusal of a write while an operation is under way.
 	Busy func(op *Operation, now time.Time) *Error
@@ -53,7 +53,7 @@ type Provider struct {
 	Data func(c *Request) (bool, *Error)
 	// Open reads what the provider keeps beside the state, or makes it.
 	Open func(s *Server) error
-	// Start takes up what ran, once the state is open or was replaced.
+	// Start resumes what ran, once the state is open or was replaced.
 	Start func(s *Server)
 	// Clear is called in the transaction that replaces the state; what it returns
 	// is called after that.
@@ -132,7 +132,7 @@ type Type struct {
 	Uses func(d *Doc) []Use
 	// Power is a word on the state that the inventory shows.
 	Power func(d *Doc) string
-	// Principal is the identity that a document stands for.
+	// Principal is the identity that a document represents.
 	Principal func(t *Tx, d *Doc) Principal
 	// Filter keeps of a list what a $filter asks for.
 	Filter func(t *Tx, found []*Record, filter string) []*Record
@@ -201,7 +201,7 @@ type Use struct {
 	N    int
 }
 
-// Work is what an operation does besides taking time. Its name stands in the
+// Work is what an operation does besides taking time. Its name is in the
 // database, so that the operation goes on after a restart. Run is called without
 // the store; it may block until ctx ends, and may be called again after a
 // restart. Finish changes the store in the transaction that ends the operation.

@@ -15,7 +15,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// Record is a resource at rest: its gist in memory, its body as JSON, which lies
+// Record is a resource as stored: its summary in memory, its body as JSON, which is
 // in the database where there is one. What a record says is never changed; a write
 // files another one.
 type Record struct {
@@ -33,7 +33,7 @@ type Record struct {
 	Key string
 	// size and hidden are the lengths of Body and Hidden.
 	size, hidden int
-	gist         `json:"-"`
+	summary      `json:"-"`
 }
 
 // Doc is a resource taken apart to be read or changed. One that came from the
@@ -71,10 +71,10 @@ func (d *Doc) WrittenBy(t *Tx) bool { return t.docKeys[d.Key()] }
 func (d *Doc) Location() string { return Region(value.Str(d.Body, "location")) }
 func (d *Doc) State() string    { return value.Str(d.Body, "properties", "provisioningState") }
 
-// gist is what is read out of a document once, when it is filed, for scans over
+// summary is what is read out of a document once, when it is filed, for scans over
 // many resources: reading it from the JSON each time would make a write slower
 // with each machine there is.
-type gist struct {
+type summary struct {
 	Location, State, power string
 	// scoped resources hang on another one.
 	scoped bool
@@ -95,7 +95,7 @@ type ipConfig struct {
 	Address netip.Addr
 }
 
-// rest encodes a document of a type; nil stands for a type that is not known.
+// rest encodes a document of a type; nil is a type that is not known.
 func (d *Doc) rest(k *Type) (*Record, error) {
 	r := &Record{ID: d.ID, Type: d.Type, Rev: d.Rev, ETag: d.ETag, Created: d.Created, Changed: d.Changed, Key: d.Key()}
 	var err error
@@ -107,7 +107,7 @@ func (d *Doc) rest(k *Type) (*Record, error) {
 			return nil, fmt.Errorf("encode the hidden state of the resource %s: %w", d.ID, err)
 		}
 	}
-	r.gist, r.size, r.hidden = GistOf(k, d), len(r.Body), len(r.Hidden)
+	r.summary, r.size, r.hidden = SummaryOf(k, d), len(r.Body), len(r.Hidden)
 	return r, nil
 }
 
@@ -139,7 +139,7 @@ func (r *Record) complete(types *registry) error {
 	if err != nil {
 		return err
 	}
-	r.gist, r.size, r.hidden = GistOf(types.TypeOf(r.Type), d), len(r.Body), len(r.Hidden)
+	r.summary, r.size, r.hidden = SummaryOf(types.TypeOf(r.Type), d), len(r.Body), len(r.Hidden)
 	return nil
 }
 
@@ -178,9 +178,9 @@ func (r *Record) named(body []byte) json.RawMessage {
 	return append(out, body[1:]...)
 }
 
-func GistOf(k *Type, d *Doc) gist {
+func SummaryOf(k *Type, d *Doc) summary {
 	same := func(s string) string { return unique.Make(s).Value() }
-	g := gist{Location: same(d.Location()), State: same(d.State()), scoped: d.Parsed.Scope != nil}
+	g := summary{Location: same(d.Location()), State: same(d.State()), scoped: d.Parsed.Scope != nil}
 	if k == nil {
 		k = &Type{}
 	}

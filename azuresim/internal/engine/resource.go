@@ -61,7 +61,7 @@ func (c *Request) get(owner ID, part string) (e *Error) {
 			e = c.Server.Registry.notFound(c.Id)
 			return
 		}
-		if part == "" && t.atRest(r, c.Query.Get("$expand")) {
+		if part == "" && t.storedAsServed(r, c.Query.Get("$expand")) {
 			body = t.Shown(r, "")
 			return
 		}

@@ -69,7 +69,7 @@ type Server struct {
 	store *store
 }
 
-// Open opens the state and takes up what was under way. The providers' tables are
+// Open opens the state and resumes what was under way. The providers' tables are
 // this server's own from then on.
 func Open(cfg Options, providers ...Provider) (*Server, error) {
 	if cfg.Clock == nil {
@@ -147,8 +147,8 @@ func (s *Server) Close() error {
 	return s.store.close()
 }
 
-// Stir wakes the operations that wait for something outside the store.
-func (s *Server) Stir() { s.running.stir() }
+// Broadcast wakes the operations that wait for something outside the store.
+func (s *Server) Broadcast() { s.running.broadcast() }
 
 // List returns the documents of a resource type as clients see them.
 func (s *Server) List(resourceType string) []json.RawMessage {
@@ -204,7 +204,7 @@ func (s *Server) GUID() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// CAFile is where the CA certificate lies, "" for a server in memory.
+// CAFile is where the CA certificate is, "" for a server in memory.
 func (s *Server) CAFile() string {
 	if s.Options.Dir == "" {
 		return ""

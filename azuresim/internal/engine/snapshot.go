@@ -48,7 +48,7 @@ func (s *Server) Snapshot(w io.Writer) error {
 }
 
 // Restore replaces the state by a snapshot. Guests of VMs that ran then boot
-// anew from their custom data; operations that were open go on.
+// again from their custom data; operations that were open go on.
 func (s *Server) Restore(r io.Reader) error {
 	var in snapshot
 	if err := json.NewDecoder(r).Decode(&in); err != nil {

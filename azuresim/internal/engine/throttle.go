@@ -33,7 +33,7 @@ type Budget struct {
 	Resource, All throttle.Limit
 }
 
-// throttled takes a request from the budgets that it falls under, tells what is
+// throttled takes a request from the budgets that it falls under, says what is
 // left in the headers, and refuses it when nothing is.
 func (c *Request) throttled() *Error {
 	kind, limit := "reads", limitReads
@@ -45,7 +45,7 @@ func (c *Request) throttled() *Error {
 	}
 	factor := float64(c.Server.Options.Throttle)
 	if factor <= 0 {
-		// Who counts what is left is told that nothing was taken.
+		// Who counts what is left is informed that nothing was taken.
 		if c.Id.Subscription != "" {
 			c.Writer.Header().Set("x-ms-ratelimit-remaining-subscription-"+kind, strconv.Itoa(int(limit.Size)))
 		}

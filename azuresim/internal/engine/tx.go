@@ -11,7 +11,7 @@ import (
 )
 
 // Tx is one look at the store, or one change of it. Changes are made in memory
-// at once and undone if the transaction fails; nobody else sees them meanwhile.
+// at once and undone if the transaction fails; no other transaction sees them meanwhile.
 type Tx struct {
 	*store
 	Server *Server

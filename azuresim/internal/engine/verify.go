@@ -22,8 +22,8 @@ func (s *Server) Verify() (problems []string) {
 				wrong("%v", err)
 				continue
 			}
-			if got, want := r.gist, fresh.gist; !reflect.DeepEqual(got, want) {
-				wrong("%s: the gist is %+v, of the document %+v", r.ID, got, want)
+			if got, want := r.summary, fresh.summary; !reflect.DeepEqual(got, want) {
+				wrong("%s: the summary is %+v, of the document %+v", r.ID, got, want)
 			}
 			again.insert(fresh)
 			for _, c := range r.Configs {

@@ -6,8 +6,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// atRest says whether clients see a record as it is stored.
-func (t *Tx) atRest(r *Record, expand string) bool {
+// storedAsServed says whether clients see a record as it is stored.
+func (t *Tx) storedAsServed(r *Record, expand string) bool {
 	k := t.Server.Registry.TypeOf(r.Type)
 	switch {
 	case k == nil:
@@ -22,7 +22,7 @@ func (t *Tx) atRest(r *Record, expand string) bool {
 
 // Shown is a record as clients see it, encoded.
 func (t *Tx) Shown(r *Record, expand string) json.RawMessage {
-	if t.atRest(r, expand) {
+	if t.storedAsServed(r, expand) {
 		if out, err := t.plain(r); err == nil {
 			return out
 		}

@@ -93,7 +93,7 @@ func checkIssuer(c *engine.Request, f engine.Federated, assertion string) *denia
 	return nil
 }
 
-// isTokenEndpoint tells whether an assertion is meant for this token service;
+// isTokenEndpoint says whether an assertion is meant for this token service;
 // clients write the URL that discovery gave them, with or without v2.0.
 func isTokenEndpoint(c *engine.Request, audience string) bool {
 	rest, ok := strings.CutPrefix(value.Lower(audience), "https://"+value.Lower(c.Host)+"/")

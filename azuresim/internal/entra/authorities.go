@@ -7,7 +7,7 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-// authorities is what instance discovery tells of the token services: each host
+// authorities is what instance discovery says of the token services: each host
 // is its own network and cache, so that a client stays with the one it asked.
 func authorities(asked string) []any {
 	var out []any

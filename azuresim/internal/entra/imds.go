@@ -97,7 +97,7 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 	})
 }
 
-// systemClient stands for the identity that a machine is assigned by the system.
+// systemClient is the client of the identity that a machine is assigned by the system.
 const systemClient = "00000000-0000-0000-0000-0000000000c2"
 
 // identityParameters are how a request names an identity, and what they name.

@@ -82,7 +82,7 @@ func denied(c *engine.Request, d *denial) {
 		"error_description": fmt.Sprintf("AADSTS%d: %s Trace ID: %s Timestamp: %s", d.code, d.message, trace, now)})
 }
 
-// login checks a credential and tells the client's principal.
+// login checks a credential and returns the client's principal.
 func login(c *engine.Request, client, secret, assertionType, assertion string) (principal string, _ *denial) {
 	principal = client
 	known := clientNamed(c.Server, client)

@@ -39,7 +39,7 @@ func allocate(t *engine.Tx, d *engine.Doc, p, before value.Object, subnet string
 	}
 	delete(p, "privateIPAddress") // a dynamic one is not the client's to choose
 	given := map[netip.Addr]bool{}
-	for _, c := range engine.GistOf(t.Server.Registry.TypeOf(d.Type), d).Configs { // the document's own are not in the store yet
+	for _, c := range engine.SummaryOf(t.Server.Registry.TypeOf(d.Type), d).Configs { // the document's own are not in the store yet
 		given[c.Address] = true
 	}
 	ip := t.FreeAddress(subnet, version6, given)

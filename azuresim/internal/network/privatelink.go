@@ -163,8 +163,8 @@ func dropInterfaces(t *engine.Tx, id string) {
 
 func prepareLinkService(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	nobody := value.Object{"subscriptions": []any{}}
-	fill(p, value.Object{"fqdns": []any{}, "enableProxyProtocol": false, "visibility": nobody, "autoApproval": nobody})
+	none := value.Object{"subscriptions": []any{}}
+	fill(p, value.Object{"fqdns": []any{}, "enableProxyProtocol": false, "visibility": none, "autoApproval": none})
 	subnet := ""
 	for i, c := range value.Items(p, "ipConfigurations") {
 		fill(value.Props(c), value.Object{"primary": i == 0, "privateIPAllocationMethod": "Dynamic", "privateIPAddressVersion": "IPv4"})

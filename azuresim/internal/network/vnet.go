@@ -156,7 +156,7 @@ func subnetConfigs(t *engine.Tx, subnet string) []string {
 	return out
 }
 
-// viewPeering computes how a peering stands: connected once both sides have one.
+// viewPeering computes the state of a peering: connected once both sides have one.
 func viewPeering(t *engine.Tx, d *engine.Doc, p value.Object) {
 	p["peeringState"], p["peeringSyncLevel"] = "Initiated", "RemoteNotInSync"
 	if remote := t.Find(value.Str(p, "remoteVirtualNetwork", "id")); remote == nil {

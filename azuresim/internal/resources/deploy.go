@@ -249,7 +249,7 @@ func camel(name string) string {
 	return name
 }
 
-// errorBody is an error as it stands in a document.
+// errorBody is an error as documents have it.
 func errorBody(e *engine.Error) value.Object {
 	o := value.Object{"code": e.Code, "message": e.Message}
 	if len(e.Details) > 0 {

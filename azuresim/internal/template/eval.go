@@ -42,7 +42,7 @@ type scope struct {
 	reference Reference
 	// resources finds the ID of a resource of the template by its short name.
 	resources func(name string) (string, bool)
-	// seen is told of each resource that reference() names.
+	// seen is called with each resource that reference() names.
 	seen func(id string)
 }
 

@@ -112,7 +112,7 @@ func (p *parser) term(depth int) (*node, error) {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
 
-// text_ reads a string in single quotes; two of them stand for one.
+// text_ reads a string in single quotes; two of them mean one.
 func (p *parser) text_() (*node, error) {
 	var b strings.Builder
 	for p.at++; p.at < len(p.text); p.at++ {

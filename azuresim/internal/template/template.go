@@ -184,7 +184,7 @@ func (t *Template) takeVariables(template object) error {
 	return nil
 }
 
-// expand makes the resources that one entry stands for: none, one, a copy loop,
+// expand makes the resources that one entry describes: none, one, a copy loop,
 // and its children.
 func (s *scope) expand(raw object, parent *Resource) ([]Resource, error) {
 	loop, ok := raw["copy"].(object)

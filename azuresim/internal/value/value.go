@@ -83,7 +83,7 @@ func Ensure(o Object, key string) Object {
 
 func Props(o Object) Object { return Ensure(o, "properties") }
 
-// OrDefault is s, or what stands for it when it is empty.
+// OrDefault is s, or what replaces it when it is empty.
 func OrDefault(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -46,7 +46,7 @@ func CheckGuestFault(r fault.Rule) error {
 		return nil
 	}
 	if _, known := guest.FindFault(r.GuestFault); !known {
-		return fmt.Errorf("guest fault %q is not known: casement azure faults ailments", r.GuestFault)
+		return fmt.Errorf("guest fault %q is not known: casement azure faults guest-faults", r.GuestFault)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (m *Host) bootFaults(g *machine) []guest.Fault {
 	var out []guest.Fault
 	for _, r := range m.azure.Faults.List() {
 		a, known := guest.FindFault(r.GuestFault)
-		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS || !m.azure.Faults.StrikeBy(r.ID, faultTarget(g.vm)) {
+		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS || !m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
 		out = append(out, a)
@@ -117,7 +117,7 @@ func (m *Host) inject(g *machine, rules ...fault.Rule) {
 		m.mu.Lock()
 		body, n, again := g.guest, g.node, g.injected[r.ID]
 		m.mu.Unlock()
-		if body == nil || again || !m.azure.Faults.StrikeBy(r.ID, faultTarget(g.vm)) {
+		if body == nil || again || !m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
 		m.mu.Lock()

@@ -236,7 +236,7 @@ func (l *life) fail() {
 func (l *life) calm() {
 	for _, r := range l.azure.Faults().List() {
 		if r.Group == l.name {
-			l.faults += r.Struck
+			l.faults += r.Matched
 			if err := l.azure.Faults().Clear(r.ID); err != nil {
 				l.t.Error(err)
 			}

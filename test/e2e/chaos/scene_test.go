@@ -114,15 +114,15 @@ func (s *scene) countFaults() {
 		return
 	}
 	var rules []struct {
-		ID     string
-		Struck int
+		ID      string
+		Matched int
 	}
 	if err := json.Unmarshal([]byte(out), &rules); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, r := range rules {
-		s.row.faults += r.Struck - s.struck[r.ID]
-		s.struck[r.ID] = r.Struck
+		s.row.faults += r.Matched - s.struck[r.ID]
+		s.struck[r.ID] = r.Matched
 	}
 }
 

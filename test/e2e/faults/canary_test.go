@@ -80,7 +80,7 @@ var invocations = [][]string{
 	{"status", "-o", "json"}, {"status"}, {"calls"}, {"get", "clusters", "-o", "yaml"}, {"tree", "demo", "-o", "yaml"}, {"tree", "demo", "-o", "wide"}, {"wait", "demo", "--timeout", "1s"},
 	{"why", "demo", "-o", "yaml"}, {"why", "FAILED"}, {"why", "MACHINE"}, {"doctor", "demo", "-o", "yaml"}, {"doctor", "demo", "-o", "wide"}, {"doctor", "FAILED", "--fix"}, {"timeline", "MACHINE", "-o", "yaml"},
 	{"logs", "MACHINE"}, {"logs", "FAILED"}, {"logs", "FAILED", "--from", "agent"}, {"logs", "FAILED", "--from", "console"}, {"logs", "NODE", "--from", "kubelet"}, {"logs", "--all", "boot"},
-	{"azure", "log"}, {"azure", "log", "-o", "json", "--last", "2000", "--polls"}, {"azure", "resources", "-o", "yaml"}, {"azure", "faults", "list"}, {"azure", "faults", "add", "throttle"}, {"azure", "faults", "clear"}, {"azure", "faults", "ailments"},
+	{"azure", "log"}, {"azure", "log", "-o", "json", "--last", "2000", "--polls"}, {"azure", "resources", "-o", "yaml"}, {"azure", "faults", "list"}, {"azure", "faults", "add", "throttle"}, {"azure", "faults", "clear"}, {"azure", "faults", "guest-faults"},
 	{"azure", "env"}, {"azure", "env", "--for", "az"}, {"azure", "snapshot", "DIR/snapshot"}, {"azure", "restore", "--help"},
 	{"kubectl", "get", "events", "-A", "-o", "yaml"}, {"kubectl", "describe", "azuremachines,machines,clusters"}, {"kubectl", "get", "azuremachines,azureclusters", "-o", "yaml"},
 	{"kubectl", "get", "azuremachines,azureclusters,machines,clusters,machinesets,machinedeployments,kubeadmcontrolplanes", "-o", "jsonpath={.items[*].status}"},

@@ -27,7 +27,7 @@ type fault struct {
 
 // guestFault is a guest fault of the Windows guests that run.
 func guestFault(injected string) []string {
-	return []string{"guest", "--ailment", injected, "--name", windowsVMs}
+	return []string{"guest", "--guest-fault", injected, "--name", windowsVMs}
 }
 
 // refuses lets Azure refuse the writes of a type with a code.

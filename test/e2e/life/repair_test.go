@@ -73,7 +73,7 @@ func (l *life) stopKubelet(n node) string {
 	if l.pools {
 		name = "*_" + name
 	}
-	l.p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "kubelet-stopped", "--name", name)
+	l.p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "kubelet-stopped", "--name", name)
 	return ""
 }
 
@@ -91,7 +91,7 @@ func (l *life) failedInterface() {
 
 // failedBootstrap gives a machine data that it can never join with.
 func (l *life) failedBootstrap() {
-	l.p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "bad-token", "--type", l.vmType(), "--count", "1")
+	l.p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "bad-token", "--type", l.vmType(), "--count", "1")
 	l.outgrow("the machine has not become a node")
 }
 

@@ -82,7 +82,7 @@ func TestLife(t *testing.T) {
 	b.text("#detail .console", "kubeadm", time.Minute)
 	b.text("#detail .answer", "nothing is wrong", time.Minute)
 
-	p.Run(nil, "azure", "faults", "add", "guest", "--ailment", "kubelet-stopped", "--name", node)
+	p.Run(nil, "azure", "faults", "add", "guest", "--guest-fault", "kubelet-stopped", "--name", node)
 	b.text("#detail .answer", "Evidence", 4*time.Minute)
 	b.text("#counts", "problem", 4*time.Minute)
 	b.shot("5-broken")

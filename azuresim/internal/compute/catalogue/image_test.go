@@ -19,7 +19,7 @@ func TestFindImage(t *testing.T) {
 		{"with a plan", "kinvolk:flatcar-container-linux-free:stable:latest", "4081.2.0", "Linux", true, true},
 		{"of Kubernetes", "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest", "2021.10.15", "Windows", false, true},
 		{"no such Kubernetes", "cncf-upstream:capi:k8s-1dot99dot1-ubuntu-2004:latest", "", "", false, false},
-		{"no such publisher", "nobody:offer:sku:latest", "", "", false, false},
+		{"no such publisher", "unknown:offer:sku:latest", "", "", false, false},
 		{"without a SKU", "Canonical:UbuntuServer::latest", "", "", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
