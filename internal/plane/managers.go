@@ -14,11 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -115,6 +117,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	for _, p := range providers {
 		crds = append(crds, p.CRDs...)
 	}
+	labelForClusterctl(crds)
 	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
 		return err
 	}
@@ -314,3 +317,18 @@ func planeIdentity(clientSecret string) *corev1.Secret {
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }
+
+// labelForClusterctl marks the kinds of Cluster API's providers as clusterctl does when
+// it installs them: its commands, and the graph of owners that move follows, look for
+// kinds by this label.
+func labelForClusterctl(crds []*apiextensionsv1.CustomResourceDefinition) {
+	for _, crd := range crds {
+		if crd.Labels[clusterv1.ProviderNameLabel] != "" {
+			crd.Labels[clusterctlLabel] = ""
+		}
+	}
+}
+
+// clusterctlLabel is on everything that clusterctl installs.
+// Source: cluster-api.sigs.k8s.io/developer/providers/contracts/clusterctl.
+const clusterctlLabel = "clusterctl.cluster.x-k8s.io"

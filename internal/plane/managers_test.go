@@ -1,0 +1,30 @@
+package plane
+
+import (
+	"testing"
+
+	"casement.dev/casement/config"
+	"casement.dev/casement/internal/capi"
+)
+
+// TestClusterctlLabel holds every kind of the plane's providers to the label by which
+// clusterctl finds kinds.
+func TestClusterctlLabel(t *testing.T) {
+	crds, err := config.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	providers, err := capi.Manifests("127.0.0.1", capi.Ports{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range providers {
+		crds = append(crds, p.CRDs...)
+	}
+	labelForClusterctl(crds)
+	for _, crd := range crds {
+		if _, ok := crd.Labels[clusterctlLabel]; !ok {
+			t.Errorf("%s has no label %s: clusterctl does not find it", crd.Name, clusterctlLabel)
+		}
+	}
+}
