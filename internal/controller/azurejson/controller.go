@@ -11,12 +11,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -248,14 +249,21 @@ func (r *Reconciler) write(ctx context.Context, owner client.Object, clusterName
 	case secret.Labels[clusterName] != desired.Owned:
 		return false, nil
 	}
-	same := maps.EqualFunc(secret.Data, wanted, func(a, b []byte) bool { return string(a) == string(b) })
-	if same && metav1.IsControlledBy(secret, owner) {
-		return false, nil
-	}
 	before := secret.DeepCopy()
-	secret.Data = wanted
-	if err := controllerutil.SetControllerReference(owner, secret, r.Client.Scheme()); err != nil {
+	changed, err := renew(secret, owner, wanted, r.Client.Scheme())
+	if err != nil || !changed {
 		return false, err
 	}
 	return true, r.Client.Patch(ctx, secret, client.MergeFrom(before))
+}
+
+// renew gives secret the data wanted and its owner in the API version of today, and
+// says whether that changed it: a restored or hand-written owner may have another version.
+func renew(secret *corev1.Secret, owner client.Object, wanted map[string][]byte, scheme *runtime.Scheme) (bool, error) {
+	before := secret.DeepCopy()
+	secret.Data = wanted
+	if err := controllerutil.SetControllerReference(owner, secret, scheme); err != nil {
+		return false, err
+	}
+	return !equality.Semantic.DeepEqual(before, secret), nil
 }
