@@ -45,6 +45,7 @@ const (
 	DeletionFailedReason                = "DeletionFailed"
 	ExternallyManagedControlPlaneReason = "ExternallyManagedControlPlane"
 	FailedReason                        = "Failed"
+	JoinedReason                        = "Joined"
 	NamespaceNotAllowedByIdentityReason = "NamespaceNotAllowedByIdentity"
 	UpdatingReason                      = "Updating"
 	UserAssignedIdentityMissingReason   = "UserAssignedIdentityMissing"

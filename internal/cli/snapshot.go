@@ -28,10 +28,16 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 	if err != nil {
 		return nil, err
 	}
+	a.consoles(ctx, s)
+	return s, nil
+}
+
+// consoles lets a snapshot read the guests' consoles, where the local plane runs.
+func (a *app) consoles(ctx context.Context, s *facts.Snapshot) {
 	local := plane.NewClient(a.dir)
 	status, err := local.Status(ctx)
 	if err != nil {
-		return s, nil
+		return
 	}
 	var vms []string
 	for _, g := range status.Guests {
@@ -44,7 +50,6 @@ func (a *app) snapshot(ctx context.Context, c client.Client, o facts.Object) (*f
 		}
 		return b.String()
 	})
-	return s, nil
 }
 
 // rulesOf reads the rules and routes of a cluster's virtual network, and notes those that

@@ -22,7 +22,8 @@ func newTimeline(a *app) *cobra.Command {
 		Short: "Show where the time of a machine's boot went",
 		Long: `Show when a machine was requested, its bootstrap data rendered, its VM provisioned,
 its node registered and ready, and its first pod ready, by the times that the objects
-bear, in whole seconds. What left no time is listed as missing.`,
+record, in whole seconds. What left no time is listed as missing. Commands of the
+bootstrap data that failed or had no effect are listed after the stages.`,
 		Example: "  casement timeline demo-md-win-x7k2p\n  casement timeline demo-md-win-x7k2p -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,6 +42,7 @@ bear, in whole seconds. What left no time is listed as missing.`,
 			if err != nil {
 				return err
 			}
+			a.consoles(cmd.Context(), snapshot)
 			for i := range snapshot.Machines {
 				if snapshot.Machines[i].Name == object.Name {
 					line := timeline.Of(snapshot, &snapshot.Machines[i])
@@ -62,5 +64,8 @@ func writeTimeline(w io.Writer, t timeline.Timeline, width int) {
 	}
 	for _, name := range t.Missing {
 		fmt.Fprintf(w, "%s\t-\t-\t\n", name)
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(w, "in its boot: %s\n", note)
 	}
 }

@@ -113,7 +113,6 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	switch {
 	case a.Healthy && len(a.NotExamined) == 0:
 		fmt.Fprintf(w, "%s: nothing is wrong\n", a.Object)
-		return
 	case a.Healthy:
 		fmt.Fprintf(w, "%s: nothing is wrong with what was examined\n", a.Object)
 	case a.Waiting:
@@ -126,5 +125,6 @@ func writeAnswer(w io.Writer, a walk.Answer, width int) {
 	rows("evidence", a.Evidence...)
 	rows("fix", a.Fix)
 	rows("next", continued(a.Next, width)...)
+	rows("in its boot", a.Notes...)
 	rows("not examined", a.NotExamined...)
 }

@@ -16,8 +16,13 @@ import (
 	"casement.dev/casement/internal/controller/pass"
 )
 
+// lastWait is how long the commands after kubeadm of a machine that has joined may take
+// to be named; what comes later is not looked for.
+const lastWait = 10 * time.Minute
+
 // bootstrap says in BootstrapSucceeded why a virtual machine that is there has not become
-// a node, as far as its serial console shows it.
+// a node, as far as its serial console shows it; of one that has, once, which of its
+// commands failed or had no effect.
 func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 	return pass.Within(r.readConsole(ctx, s, time.Now()))
 }
@@ -25,11 +30,14 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 // readConsole returns when to look again, 0 for not at all.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) time.Duration {
 	m := s.azureMachine
-	if s.machine.Status.NodeRef.IsDefined() {
-		if conditions.IsFalse(m, infrav1.BootstrapSucceededCondition) && !desired.WantsBootstrapExtension(s.AzureCluster, m) {
+	joined := s.machine.Status.NodeRef.IsDefined()
+	if joined {
+		if desired.WantsBootstrapExtension(s.AzureCluster, m) || conditions.GetReason(m, infrav1.BootstrapSucceededCondition) == infrav1.JoinedReason {
+			return 0
+		}
+		if conditions.IsFalse(m, infrav1.BootstrapSucceededCondition) {
 			condition.True(m, infrav1.BootstrapSucceededCondition, condition.Provisioned)
 		}
-		return 0
 	}
 	since := conditions.Get(m, infrav1.VMRunningCondition)
 	if s.vm == nil || since == nil || since.Status == metav1.ConditionFalse && since.Reason != infrav1.CreatingReason {
@@ -43,6 +51,14 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) t
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(2).Info("The serial console was not read", "reason", err.Error())
 		return again
+	}
+	if joined {
+		notes, ended := cloud.BootstrapNotes(text)
+		if !ended && again < lastWait {
+			return again
+		}
+		condition.TrueWith(m, infrav1.BootstrapSucceededCondition, infrav1.JoinedReason, notes)
+		return 0
 	}
 	if reason, message, failed := cloud.BootstrapFailure(text, s.machine.Name); failed {
 		condition.False(m, infrav1.BootstrapSucceededCondition, reason, message)

@@ -25,7 +25,7 @@ func TestReadConsoleWithoutACall(t *testing.T) {
 	}
 	conditions.Set(s.azureMachine, metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionFalse, Reason: "NoRouteToAPI"})
 	s.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"}
-	if got := r.readConsole(t.Context(), s, now); got != 0 || !conditions.IsTrue(s.azureMachine, infrav1.BootstrapSucceededCondition) {
+	if got := r.readConsole(t.Context(), s, now.Add(2*time.Hour)); got != 0 || !conditions.IsTrue(s.azureMachine, infrav1.BootstrapSucceededCondition) {
 		t.Errorf("a machine that joined: %v, %v", got, conditions.Get(s.azureMachine, infrav1.BootstrapSucceededCondition))
 	}
 }

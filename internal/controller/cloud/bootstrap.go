@@ -36,6 +36,30 @@ func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 // failed, and says what failed, the last lines and the next step. It shows no secret.
 // machine is the name of the Machine.
 func BootstrapFailure(console, machine string) (reason, message string, found bool) {
+	lines := cleaned(console)
+	boot := cause.ReadBoot(lines)
+	lines = lines[max(0, len(lines)-consoleLines):]
+	c, line, ok := cause.Last(cause.Guest, lines)
+	if !ok {
+		return "", "", false
+	}
+	line = boot.Explain(c, line)
+	message = fmt.Sprintf("the machine has not become a node: %s: %s; %s; see casement logs %s", c.Says, line, c.Fix, machine)
+	for _, note := range boot.Notes() {
+		message += "; " + note
+	}
+	return c.Name, message + "; last lines: " + strings.Join(lines[max(0, len(lines)-lastLines):], " | "), true
+}
+
+// BootstrapNotes says of the console of a machine that has become a node which commands of
+// its bootstrap data failed and what had no effect. ended says that its agent has ended.
+func BootstrapNotes(console string) (notes string, ended bool) {
+	boot := cause.ReadBoot(cleaned(console))
+	return strings.Join(boot.Notes(), "; "), boot.Ended
+}
+
+// cleaned are the lines of a console that say something, without secrets.
+func cleaned(console string) []string {
 	var lines []string
 	var clean redact.Lines
 	for line := range strings.Lines(console) {
@@ -43,10 +67,5 @@ func BootstrapFailure(console, machine string) (reason, message string, found bo
 			lines = append(lines, clean.Text(line))
 		}
 	}
-	lines = lines[max(0, len(lines)-consoleLines):]
-	if c, line, ok := cause.Last(cause.Guest, lines); ok {
-		end := strings.Join(lines[max(0, len(lines)-lastLines):], " | ")
-		return c.Name, fmt.Sprintf("the machine has not become a node: %s: %s; %s; see casement logs %s; last lines: %s", c.Says, line, c.Fix, machine, end), true
-	}
-	return "", "", false
+	return lines
 }

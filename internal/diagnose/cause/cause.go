@@ -78,17 +78,18 @@ func Classify(step Step, text string) (Cause, string, bool) {
 }
 
 // Last returns the known cause that is nearest to the end of lines, and its line. One that
-// follows from others is returned only where no other is there.
+// follows from others is returned only where no other is there, and of several the one that
+// brings the others about.
 func Last(step Step, lines []string) (Cause, string, bool) {
 	var consequence Cause
-	at := ""
+	at, rank := "", len(known[step])
 	for _, line := range slices.Backward(lines) {
 		c, l, ok := Classify(step, line)
 		if ok && !c.Follows {
 			return c, l, true
 		}
-		if ok && at == "" {
-			consequence, at = c, l
+		if i := slices.IndexFunc(known[step], func(k Cause) bool { return k.Name == c.Name }); ok && i < rank {
+			consequence, at, rank = c, l, i
 		}
 	}
 	return consequence, at, at != ""

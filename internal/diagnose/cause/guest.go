@@ -1,5 +1,12 @@
 package cause
 
+// The causes of a machine whose log says nothing more of why it is no node than which part
+// of the bootstrap data failed: a command, or a part that the boot agent carries out.
+const (
+	CommandFailed = "CommandFailed"
+	AgentFailed   = "BootAgentFailed"
+)
+
 // guest is what a machine's agent, kubeadm and the kubelet say while it boots.
 var guest = []Cause{
 	// What the agent chokes on (cloudbase-init, cloud-init).
@@ -26,6 +33,10 @@ var guest = []Cause{
 	follows("NoRouteToAPI", `i/o timeout|no route to host|network is unreachable|connection refused|no such host|connectex|request canceled while waiting for connection`,
 		"the machine cannot reach the API server", "check the load balancer, the NSG's rule for the API port, the route table and DNS"),
 	follows("KubeletUnhealthy", `kubelet (is not|isn't) (running|healthy)|kubelet-check.*fail`, "the kubelet does not run", "read the kubelet's log: casement logs MACHINE"),
+	follows(AgentFailed, agentFailed.String(),
+		"the boot agent could not carry out a part of the bootstrap data", "correct files, users or commands of the KubeadmConfigTemplate"),
+	follows(CommandFailed, `line \d+ failed with code -?\d+|the script failed with code -?\d+|`+scriptFailed.String(),
+		"a command of the bootstrap data failed", "correct it in preKubeadmCommands, postKubeadmCommands or files of the KubeadmConfigTemplate"),
 }
 
 // node is what the kubelet and the node controller say in conditions.

@@ -38,12 +38,14 @@ type Timeline struct {
 	Stages  []Stage `json:"stages"`
 	// Missing are the stages that have not happened or left no time.
 	Missing []string `json:"missing,omitempty"`
+	// Notes say which commands of the bootstrap data failed, and what had no effect.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Of builds the timeline of a machine. The times are those of the last change of
 // a condition: a node that became ready twice shows the second time.
 func Of(f *facts.Snapshot, m *clusterv1.Machine) Timeline {
-	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name}
+	t := Timeline{Machine: m.Name, Node: m.Status.NodeRef.Name, Notes: f.BootNotes(m)}
 	if m.Spec.InfrastructureRef.Kind == infrav1.AzureMachinePoolMachineKind {
 		t.instance(f.PoolMachines[m.Spec.InfrastructureRef.Name])
 	}
@@ -87,8 +89,9 @@ func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 	}
 	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
 	t.mark("VM provisioned, agent ready", since(conditions, infrav1.VMRunningCondition), "AzureMachine")
-	// Where nothing watches the bootstrap, and it did not fail, there is no such condition.
-	if meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition) != nil {
+	// Where nothing watches the bootstrap, and it did not fail, there is no such condition,
+	// or one that is later than what it is about.
+	if c := meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition); c != nil && c.Reason != infrav1.JoinedReason {
 		t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
 	}
 }

@@ -40,6 +40,9 @@ type Answer struct {
 	Remedy string `json:"remedy,omitempty"`
 	// Next is a command that shows more.
 	Next string `json:"next,omitempty"`
+	// Notes say which commands of a machine's bootstrap data failed, and what of them had
+	// no effect.
+	Notes []string `json:"notes,omitempty"`
 	// NotExamined says what was not looked at, and why.
 	NotExamined []string `json:"notExamined,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
 )
 
 // machine walks one machine from its bootstrap data to its node.
@@ -75,7 +76,7 @@ func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	}
 	answer := f.status(s, c)
 	if c.Type == infrav1.BootstrapSucceededCondition || c.Type == infrav1.VMRunningCondition {
-		if g := f.guest(m); g != nil && answer.Fix == "" {
+		if g := f.guest(m); g != nil && (answer.Fix == "" || g.Cause == answer.Cause && len(g.Notes) > 0) {
 			g.Evidence = append(g.Evidence, answer.Evidence...)
 			return g
 		}
@@ -123,8 +124,11 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 	if !ok {
 		return nil
 	}
+	boot := cause.ReadBoot(lines)
+	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
-	if !c.Follows {
+	a.Notes = shown(boot.Notes())
+	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
 	}
 	if since := m.CreationTimestamp.Time; !since.IsZero() && f.Taken.Sub(since) < slowStatus {
@@ -133,6 +137,15 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 		return waiting
 	}
 	return f.barred(a)
+}
+
+// shown are notes as an answer has them.
+func shown(notes []string) []string {
+	var out []string
+	for _, note := range notes {
+		out = append(out, redact.Line(note, maxEvidence))
+	}
+	return out
 }
 
 // registered walks from a VM that runs to its node.

@@ -43,7 +43,9 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	}
 	own := w.managed(o)
 	if own != nil {
-		return w.done(own(), o.Kind+"/"+o.Name), nil
+		a := w.done(own(), o.Kind+"/"+o.Name)
+		w.note(&a, o)
+		return a, nil
 	}
 	if own = w.running(o); own != nil {
 		return w.done(own(), o.Kind+"/"+o.Name), nil
@@ -56,6 +58,15 @@ func Object(s *facts.Snapshot, o facts.Object) (Answer, error) {
 	}
 	return Answer{}, fmt.Errorf("there is no %s %s in namespace %s of cluster %s; name it as %s/NAMESPACE/NAME",
 		o.Kind, o.Name, o.Namespace, o.Cluster.Name, o.Kind)
+}
+
+// note adds what happened in the boot of a machine that is asked about.
+func (f walker) note(a *Answer, o facts.Object) {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; o.Kind == "Machine" && m.Name == o.Name && len(a.Notes) == 0 && a.Step != "guest" {
+			a.Notes = f.BootNotes(m)
+		}
+	}
 }
 
 // managed returns the walk of an object of the management cluster, or nil where there is

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -18,12 +19,13 @@ type azure struct {
 	client *arm.Client
 	// started are the machines as their guests see them, by ID.
 	started *sync.Map
+	booted  *booted
 }
 
 func newAzure(dir string) (*azure, error) {
-	a := &azure{started: &sync.Map{}}
+	a := &azure{started: &sync.Map{}, booted: &booted{dir: filepath.Join(dir, "guests"), consoles: map[string]*console{}}}
 	var err error
-	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started}}); err != nil {
+	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started, a.booted}}); err != nil {
 		return nil, err
 	}
 	a.client, err = a.Client(tenant, subscription)
@@ -83,7 +85,10 @@ func (a *azure) left(group string) []string {
 const brokenVM = "broken-"
 
 // guests boots every VM at once, but for those that are broken.
-type guests struct{ started *sync.Map }
+type guests struct {
+	started *sync.Map
+	booted  *booted
+}
 
 func (guests) View(id string) host.View {
 	set, instance := strings.Contains(strings.ToLower(id), "/virtualmachinescalesets/"+brokenVM), id[strings.LastIndex(id, "/")+1:]
@@ -93,10 +98,16 @@ func (guests) View(id string) host.View {
 	return host.View{Provisioned: host.ProvisioningReady, AgentReady: true}
 }
 
-func (g guests) Start(vm host.VM)                   { g.started.Store(vm.ID, vm) }
+func (g guests) Start(vm host.VM) {
+	g.started.Store(vm.ID, vm)
+	if strings.HasPrefix(vm.Name, bootedVM) {
+		g.booted.boot(vm)
+	}
+}
+
 func (guests) Stop(string)                          {}
 func (guests) Delete(context.Context, string) error { return nil }
-func (guests) Console(string) []byte                { return nil }
+func (g guests) Console(id string) []byte           { return g.booted.console(id) }
 
 func (guests) Run(context.Context, string, string) (code int, stdout, stderr string, err error) {
 	return 0, "", "", nil

@@ -152,6 +152,12 @@ func (a *agent) line(level, module, format string, args ...any) {
 	fmt.Fprintf(a.log, "%s 2024 %s %s [-] %s\r\n", stamp, level, module, text)
 }
 
+// noEffect marks that a part of the user data does nothing here.
+func (a *agent) noEffect(module, what string) {
+	a.m.NoEffect(what)
+	a.warnf(module, "%s: simulated: no effect", what)
+}
+
 func (a *agent) nothing(context.Context) (outcome, error) { return outcome{}, nil }
 
 // createUser renames the built-in administrator to the name that Azure gives.

@@ -169,6 +169,7 @@ func (a *agent) timezone(_ context.Context, v any) (bool, error) {
 		return false, fmt.Errorf("unrecognized timezone %q", name)
 	}
 	a.infof(cloudConfigModule+"plugins.set_timezone", "Set the timezone to %s", windowsZone(name))
+	a.noEffect(cloudConfigModule+"plugins.set_timezone", "timezone")
 	return false, nil
 }
 
@@ -194,6 +195,7 @@ func (a *agent) ntp(_ context.Context, v any) (bool, error) {
 	}
 	peers := slices.Concat(userdata.Strings(conf["servers"]), userdata.Strings(conf["pools"]))
 	a.infof(cloudConfigModule+"plugins.set_ntp", "Set the manual peer list of W32Time: %s", strings.Join(peers, " "))
+	a.noEffect(cloudConfigModule+"plugins.set_ntp", "ntp")
 	return false, nil
 }
 

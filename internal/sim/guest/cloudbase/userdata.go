@@ -2,6 +2,7 @@ package cloudbase
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -151,7 +152,14 @@ func (a *agent) script(ctx context.Context, text string) (int, bool) {
 
 // batch runs text from a file of its own, through cmd.exe, and deletes it.
 func (a *agent) batch(ctx context.Context, text string) int {
-	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`})
+	return a.sh.Batch(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log, Name: `C:\Windows\Temp\user-data.cmd`, Failed: a.failed})
+}
+
+// failed names a line of a batch that failed: the real agent goes on without a word.
+func (a *agent) failed(f shell.Failure) {
+	if !Asks(f.Code) {
+		fmt.Fprintf(a.log, "guest: user-data.cmd: %s\r\n", f)
+	}
 }
 
 func (a *agent) ended(code int) outcome {

@@ -148,6 +148,12 @@ func (a *agent) line(level, format string, args ...any) {
 	fmt.Fprintf(a.m.Console, "cloud-init[%s]: %s\n", level, text)
 }
 
+// noEffect marks that a part of the custom data does nothing here.
+func (a *agent) noEffect(what string) {
+	a.m.NoEffect(what)
+	a.warnf("%s: simulated: no effect", what)
+}
+
 func (a *agent) setHostname() error { return a.m.SetHostname(a.m.ComputerName) }
 
 // read takes the custom data apart into the merged cloud-config and scripts.
@@ -214,7 +220,8 @@ func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 		_, rest, _ := strings.Cut(string(body), "\n")
 		a.boot = append(a.boot, rest)
 	case "text/x-include-url", "text/x-include-once-url":
-		a.warnf("part %s: simulated: #include fetches nothing", name)
+		a.m.Refused("#include")
+		a.problemf("part %s: casement does not simulate #include: it fetches nothing", name)
 	case "text/part-handler", "text/cloud-config-archive":
 		a.m.Refused(kind)
 		a.problemf("part %s: casement does not simulate %s", name, kind)
@@ -404,7 +411,7 @@ func (a *agent) others() error {
 	}
 	slices.Sort(rest)
 	for _, k := range rest {
-		a.warnf("%s: simulated: no effect", k)
+		a.noEffect(k)
 	}
 	return nil
 }

@@ -26,6 +26,14 @@ func (a *agent) session(name string) shell.Session {
 	return shell.Session{Stdout: a.output, Stderr: a.output, Name: name}
 }
 
+// watched is a session of a script of the user, whose lines that fail are named: the real
+// agent goes on without a word.
+func (a *agent) watched(name string) shell.Session {
+	s := a.session(name)
+	s.Failed = func(f shell.Failure) { fmt.Fprintf(a.output, "guest: %s: %s\n", path.Base(name), f) }
+	return s
+}
+
 // bootcmd runs early in every boot, before files are written.
 func (a *agent) bootcmd(ctx context.Context) error {
 	v, ok := a.config["bootcmd"]
@@ -37,7 +45,7 @@ func (a *agent) bootcmd(ctx context.Context) error {
 		a.problemf("module bootcmd failed: %v", err)
 		return nil
 	}
-	if code := a.sh.Sh(ctx, body, a.session("bootcmd")); code != 0 {
+	if code := a.sh.Sh(ctx, body, a.watched("bootcmd")); code != 0 {
 		a.problemf("module bootcmd failed: its script exited with %d", code)
 	}
 	return nil
@@ -171,7 +179,7 @@ func named(who string) bool { return who != "" && who != "-1" && !strings.EqualF
 func (a *agent) diskSetup() error {
 	if disks, ok := a.config["disk_setup"].(map[string]any); ok {
 		for d := range disks {
-			a.infof("disk_setup %s: simulated: no effect", d)
+			a.noEffect("disk_setup " + d)
 			if n, found := strings.CutPrefix(d, "/dev/disk/azure/scsi1/lun"); found && !a.m.HasLUN(n) {
 				a.problemf("disk_setup %s: the VM has no data disk with that LUN", d)
 			}
@@ -180,7 +188,7 @@ func (a *agent) diskSetup() error {
 	if list, ok := a.config["fs_setup"].([]any); ok {
 		for _, entry := range list {
 			if item, ok := entry.(map[string]any); ok {
-				a.infof("fs_setup %s on %s: simulated: no effect", userdata.String(item["filesystem"]), userdata.String(item["device"]))
+				a.noEffect("fs_setup " + userdata.String(item["filesystem"]) + " on " + userdata.String(item["device"]))
 			}
 		}
 	}
@@ -210,7 +218,8 @@ func (a *agent) mounts() error {
 		if err := a.m.Root.AppendFile("/etc/fstab", []byte(line), 0o644); err != nil {
 			return err
 		}
-		a.infof("made the mount point %s for %s (simulated: nothing is mounted)", point, device)
+		a.infof("made the mount point %s for %s", point, device)
+		a.noEffect("mounts " + point)
 	}
 	return nil
 }
@@ -314,9 +323,9 @@ func (a *agent) userScripts(ctx context.Context) error {
 		a.infof("running %s", file)
 		var code int
 		if first, _, _ := strings.Cut(s.body, "\n"); strings.Contains(first, "bash") {
-			code = a.sh.Bash(ctx, s.body, a.session(file))
+			code = a.sh.Bash(ctx, s.body, a.watched(file))
 		} else {
-			code = a.sh.Sh(ctx, s.body, a.session(file))
+			code = a.sh.Sh(ctx, s.body, a.watched(file))
 		}
 		if code != 0 {
 			failed++

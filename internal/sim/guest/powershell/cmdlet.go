@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -420,5 +421,6 @@ func (r *run) mark(name, note string) {
 	if note != "" {
 		note = " (" + note + ")"
 	}
-	r.print(r.session.Stderr, name+": simulated: no effect"+note+"\r\n")
+	r.m.NoEffect(name)
+	r.print(cmp.Or(r.session.Marks, r.session.Stderr), name+": simulated: no effect"+note+"\r\n")
 }

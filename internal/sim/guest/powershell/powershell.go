@@ -74,6 +74,8 @@ type Session struct {
 	// Args are the arguments of the script.
 	Args []string
 	User string
+	// Marks takes what is said of commands without effect; nil is Stderr.
+	Marks io.Writer
 }
 
 // Shell is one PowerShell, which keeps variables, functions and its directory between

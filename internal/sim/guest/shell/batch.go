@@ -34,6 +34,8 @@ type batch struct {
 	depth int
 	// typed says that the lines are of a command line and not of a file.
 	typed bool
+	// watch is told which lines fail; nil watches nothing.
+	watch *watch
 	// jumped and ended say that a goto, or the end, leaves what runs.
 	jumped, ended bool
 }
@@ -88,14 +90,15 @@ func unquoted(line string) (string, bool) {
 
 func (s *Shell) batch(ctx context.Context, script string, o Session, typed, delayed bool) int {
 	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script)
+	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%v\r\n", err)
 		return 1
 	}
+	watch := newWatch(&o, script)
 	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	b := &batch{shell: s, o: o, typed: typed, cmd: &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env), delayed: delayed}, echo: !o.EchoOff}}
+	b := &batch{shell: s, o: o, typed: typed, watch: watch, cmd: &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env), delayed: delayed}, echo: !o.EchoOff}}
 	b.run(ctx, script)
 	return b.cmd.level
 }
@@ -118,6 +121,7 @@ func (b *batch) runLines(ctx context.Context) {
 			break
 		}
 		b.jumped = false
+		first := b.at + 1
 		text, node, err := b.logicalLine()
 		switch {
 		case err != nil:
@@ -130,7 +134,8 @@ func (b *batch) runLines(ctx context.Context) {
 			if b.cmd.echo && !quietLine(text) {
 				fmt.Fprintf(b.o.Stdout, "\r\n%s>%s \r\n", b.cmd.dir, strings.TrimSpace(text))
 			}
-			b.exec(ctx, node)
+			b.watch.begin(first, text)
+			b.watch.end(b.exec(ctx, node))
 		}
 	}
 	for len(b.saved) > depth {
@@ -197,6 +202,7 @@ func (b *batch) errorf(format string, a ...any) { fmt.Fprintf(b.o.Stderr, format
 
 // lacks ends a script at what cmd.exe has and the simulation has not.
 func (b *batch) lacks(format string, a ...any) int {
+	b.shell.guest.Refused(fmt.Sprintf(format, a...))
 	b.errorf("casement does not simulate "+format+"; the script ends here", a...)
 	b.cmd.level, b.cmd.exited = 255, true
 	return 255

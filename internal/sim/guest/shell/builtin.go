@@ -17,7 +17,8 @@ const own = "\x01"
 func builtinCommands() Table {
 	return Table{
 		"test": test, "[": test, "printf": printf, "echo": echo,
-		own + "refuse": func(_ context.Context, p *Process) int { return p.Refuse("%s", strings.Join(p.Args[1:], " ")) },
+		own + "refuse":   func(_ context.Context, p *Process) int { return p.Refuse("%s", strings.Join(p.Args[1:], " ")) },
+		own + "noeffect": func(ctx context.Context, p *Process) int { return p.NoEffect(ctx, "%s", strings.Join(p.Args[1:], " ")) },
 		own + "fail": func(_ context.Context, p *Process) int {
 			n, _ := strconv.Atoi(p.Arg(1))
 			return p.Fail(n, "%s", p.Arg(2))

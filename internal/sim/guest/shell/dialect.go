@@ -32,6 +32,8 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
+	// watch is told which commands fail; nil watches nothing.
+	watch *watch
 	// sinks are programs that read what is written to >(program).
 	mu    sync.Mutex
 	sinks []*sink

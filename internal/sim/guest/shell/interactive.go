@@ -82,7 +82,7 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 	}
 	i.shell.adapt(file, i.run)
 	defer i.run.end(i.shell)
-	ctx, leave, err := i.shell.enter(ctx, line)
+	ctx, leave, err := i.shell.enter(ctx, line, i.o.Stderr)
 	defer leave()
 	if err == nil {
 		err = i.shell.guard(ctx, file)
@@ -105,7 +105,7 @@ func (i *Interactive) Line(ctx context.Context, line string) (code int, done boo
 // psLine runs a line of PowerShell, together with those before it that it ends.
 func (i *Interactive) psLine(ctx context.Context, line string) (code int, done bool) {
 	i.pending += line + "\n"
-	ctx, leave, err := i.shell.enter(ctx, i.pending)
+	ctx, leave, err := i.shell.enter(ctx, i.pending, i.o.Stderr)
 	defer leave()
 	if err != nil {
 		i.pending = ""

@@ -40,18 +40,21 @@ type usage struct {
 	skipped atomic.Int64
 	// factor says that a script replaces parts of variables by others.
 	factor atomic.Bool
-	end    context.CancelCauseFunc
+	// marks takes what is said of commands without effect: the standard error of the
+	// outermost script, which no redirection of the script changes.
+	marks io.Writer
+	end   context.CancelCauseFunc
 }
 
 type limitsKey struct{}
 
-// enter begins a script: the outermost one gets its bounds. leave is called at its
-// end.
-func (s *Shell) enter(ctx context.Context, script string) (inner context.Context, leave func(), err error) {
+// enter begins a script: the outermost one gets its bounds, and its standard error takes
+// the marks. leave is called at its end.
+func (s *Shell) enter(ctx context.Context, script string, stderr io.Writer) (inner context.Context, leave func(), err error) {
 	l, some := ctx.Value(limitsKey{}).(limits)
 	leave = func() {}
 	if !some {
-		l.used = &usage{}
+		l.used = &usage{marks: stderr}
 		ctx, l.used.end = context.WithCancelCause(ctx)
 		leave = func() { l.used.end(nil) }
 	}

@@ -26,7 +26,7 @@ func links(p *Process) []netLink {
 
 // ip answers link, addr and route. With -o it prints one line per link, whose 17th
 // field is the hardware address, as templates expect.
-func ip(_ context.Context, p *Process, o options) int {
+func ip(ctx context.Context, p *Process, o options) int {
 	args := o.operands
 	if len(args) == 0 {
 		return p.Fail(255, "Usage: ip [ OPTIONS ] OBJECT { COMMAND | help }")
@@ -53,8 +53,7 @@ func ip(_ context.Context, p *Process, o options) int {
 		p.Printf("%s via %s dev eth0 src %s uid 0 \n    cache \n", args[len(args)-1], gateway(p.Guest), p.Guest.IP())
 		return 0
 	case verb != "show":
-		p.Guest.NoEffect("ip " + what + " " + verb)
-		return p.Fail(0, "ip %s %s: simulated: no effect", what, verb)
+		return p.NoEffect(ctx, "ip %s %s", what, verb)
 	case strings.HasPrefix("route", what):
 		p.Printf("default via %s dev eth0 proto dhcp src %s metric 100 \n", gateway(p.Guest), p.Guest.IP())
 		if name == "" {

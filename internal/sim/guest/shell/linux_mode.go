@@ -150,7 +150,7 @@ func chmod(_ context.Context, p *Process, o options) int {
 }
 
 // chown checks users, groups and files; that all files are root's stays.
-func chown(_ context.Context, p *Process, o options) int {
+func chown(ctx context.Context, p *Process, o options) int {
 	if len(o.operands) < 2 {
 		return p.Fail(1, "%s: missing operand", p.name())
 	}
@@ -171,7 +171,7 @@ func chown(_ context.Context, p *Process, o options) int {
 		}
 	}
 	if strings.Trim(user, "0") != "" && user != "root" || strings.Trim(group, "0") != "" && group != "root" {
-		p.Guest.NoEffect(p.name() + " " + o.operands[0])
+		p.NoEffect(ctx, "%s %s", p.name(), o.operands[0])
 	}
 	return code
 }

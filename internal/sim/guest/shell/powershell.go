@@ -17,7 +17,7 @@ import (
 // or 1 where an error ended the script, or 0.
 func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
 	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script)
+	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {
 		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
@@ -29,7 +29,7 @@ func (s *Shell) PowerShell(ctx context.Context, script string, o Session) int {
 // where the last statement failed.
 func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session) int {
 	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script)
+	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {
 		return (&Process{Stderr: o.Stderr}).Fail(1, "%v\r", err)
@@ -41,6 +41,7 @@ func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session)
 func (s *Shell) powershell(ctx context.Context, o Session) *powershell.Shell {
 	return powershell.New(s.guest, psHost{s}, powershell.Session{
 		Stdin: o.Stdin, Stdout: s.writer(ctx, o.Stdout), Stderr: s.writer(ctx, o.Stderr), Env: o.Env, Dir: o.Dir, File: o.Name, Args: o.Args, User: o.User,
+		Marks: marksOf(ctx, o.Stderr),
 	})
 }
 
@@ -108,7 +109,7 @@ func (h psHost) Sleep(ctx context.Context, d time.Duration) (time.Duration, erro
 
 // Enter implements powershell.Host.
 func (h psHost) Enter(ctx context.Context, script string) (context.Context, func(), error) {
-	return h.s.enter(ctx, script)
+	return h.s.enter(ctx, script, io.Discard)
 }
 
 // Overrun implements powershell.Host.

@@ -3,7 +3,9 @@ package shell
 import (
 	"context"
 	"fmt"
+	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,10 +24,64 @@ func (p *Process) Refuse(format string, a ...any) int {
 // name is the command's, without its folder.
 func (p *Process) name() string { return path.Base(strings.TrimPrefix(p.Args[0], own)) }
 
-// noEffect accepts a command whose effect the guest has no use for, and says so.
-func noEffect(_ context.Context, p *Process) int {
-	p.Guest.NoEffect(p.name())
-	return p.Fail(0, "%s: simulated: no effect", p.name())
+// noEffect accepts a command whose effect the guest has no use for, and says so. What only
+// asks would give an empty answer, and is refused.
+func noEffect(ctx context.Context, p *Process) int {
+	if onlyAsks(p.name(), p.Args[1:]) {
+		return p.Refuse("%s", strings.Join(append([]string{p.name()}, p.Args[1:min(2, len(p.Args))]...), " "))
+	}
+	return p.NoEffect(ctx, "%s", p.name())
+}
+
+// NoEffect marks that something of the guest is accepted and does nothing, and returns 0.
+// The mark is a line of the log that no redirection of the script takes.
+func (p *Process) NoEffect(ctx context.Context, format string, a ...any) int {
+	what := fmt.Sprintf(format, a...)
+	p.Guest.NoEffect(what)
+	fmt.Fprintf(marksOf(ctx, p.Stderr), "%s: simulated: no effect\n", what)
+	return 0
+}
+
+// marksOf is where the marks of a run go: other outside of scripts.
+func marksOf(ctx context.Context, other io.Writer) io.Writer {
+	if l, some := ctx.Value(limitsKey{}).(limits); some && l.used.marks != nil {
+		return l.used.marks
+	}
+	return other
+}
+
+// asking are the words by which programs without effect only ask; alone says that a
+// program without arguments does.
+var asking = map[string]struct {
+	words string
+	alone bool
+}{
+	"blkid": {"", true}, "iptables-save": {"", true}, "mount": {"-l --list", true}, "swapon": {"-s --show --summary", true},
+	"iptables": {"-L -S -C --list --list-rules --check", true}, "ip6tables": {"-L -S -C --list --list-rules --check", true},
+	"nft": {"list", true}, "timedatectl": {"show status list-timezones", true}, "localectl": {"status list-locales list-keymaps", true}, "passwd": {"-S --status", false},
+	"fdisk": {"-l --list", false}, "parted": {"print -l", false}, "tune2fs": {"-l", false}, "ufw": {"status show", false}, "chage": {"-l --list", false},
+	"apt-mark": {"showhold showauto showmanual", false}, "udevadm": {"info", false}, "kill": {"-l -L -0", true},
+	"schtasks": {"/query", true}, "wmic": {"get list", true}, "fsutil": {"query info fsinfo queryfreespace list", true}, "w32tm": {"/query /monitor /stripchart /tz", true},
+	"certutil": {"-hashfile -dump -store -verify -encode -decode -urlcache", true}, "route": {"print", true}, "tzutil": {"/g /l", true},
+	"powercfg": {"/q /query /l /list /a /getactivescheme", true}, "wevtutil": {"qe el gl gli query-events", true}, "bcdedit": {"/enum /v", true},
+	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true}, "logman": {"query", true}, "net1": {"", true},
+	"dism": {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true}, "icacls": {"/verify /findsid", true}, "attrib": {"", true},
+}
+
+// onlyAsks says whether a call changes nothing and is there for its answer.
+func onlyAsks(name string, args []string) bool {
+	if name == "sysctl" {
+		return !slices.ContainsFunc(args, func(a string) bool {
+			return strings.Contains(a, "=") || slices.Contains([]string{"-p", "-w", "--system", "--load", "--write"}, a)
+		})
+	}
+	if (name == "icacls" || name == "attrib") && len(args) == 1 {
+		return true
+	}
+	ask, known := asking[name]
+	return known && (ask.alone && len(args) == 0 || slices.ContainsFunc(args, func(a string) bool {
+		return slices.ContainsFunc(strings.Fields(ask.words), func(w string) bool { return a == w || strings.HasPrefix(w, "/") && strings.EqualFold(a, w) })
+	}))
 }
 
 // onImage are programs that an image of Ubuntu has and a guest has not. One that is in

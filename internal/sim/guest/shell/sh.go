@@ -35,16 +35,20 @@ func (s *Shell) Bash(ctx context.Context, script string, o Session) int {
 
 func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, o Session) int {
 	o = s.complete(o)
-	ctx, leave, err := s.enter(ctx, script)
+	ctx, leave, err := s.enter(ctx, script, o.Stderr)
 	defer leave()
 	if err != nil {
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
 		return 126
 	}
+	watch := newWatch(&o, script)
 	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	run := &scriptRun{posix: lang == syntax.LangPOSIX}
+	run := &scriptRun{posix: lang == syntax.LangPOSIX, watch: watch}
 	defer run.end(s)
 	runner, err := s.runner(o, run)
+	if err == nil && watch != nil {
+		err = execute(ctx, runner, own+"trap '"+own+"failed $?' ERR")
+	}
 	if err == nil && o.Options != "" {
 		err = execute(ctx, runner, o.Options)
 	}
@@ -87,6 +91,7 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 		return 2
 	}
 	if status, ok := interp.IsExitStatus(failure); ok {
+		watch.end(int(status))
 		return int(status)
 	}
 	if failure != nil {
@@ -133,6 +138,9 @@ func (s *Shell) runner(o Session, run *scriptRun) (*interp.Runner, error) {
 			}
 			if err := s.measure(ctx, args); err != nil {
 				return nil, err
+			}
+			if run.watch != nil && run.watch.call(args, int(interp.HandlerCtx(ctx).Pos.Line())) {
+				return []string{"true"}, nil
 			}
 			return s.nested(ctx, run, s.call(ctx, r, run.posix, args))
 		}),

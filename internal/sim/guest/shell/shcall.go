@@ -21,6 +21,8 @@ var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfi
 func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []string) []string {
 	name := args[0]
 	switch name {
+	case own + "trap":
+		return append([]string{"trap"}, args[1:]...)
 	case own + "shift":
 		return append([]string{"shift"}, args[1:]...)
 	case own + "assign":
@@ -59,8 +61,7 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 		return readCall(ctx, args, posix)
 	case "kill", "fg", "bg", "jobs", "fc", "newgrp", "bind", "caller", "compgen", "complete", "compopt", "disown", "enable", "history", "suspend", "times", "ulimit", "help":
 		if name == "ulimit" {
-			s.guest.NoEffect(name)
-			return []string{"true"}
+			return []string{own + "noeffect", name}
 		}
 		return []string{own + "refuse", name}
 	case "logout":

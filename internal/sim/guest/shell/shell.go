@@ -85,8 +85,11 @@ type Session struct {
 	Options string
 	// User is who runs it; root or SYSTEM when empty.
 	User string
-	// Echo starts a batch with echo off.
+	// EchoOff starts a batch with echo off.
 	EchoOff bool
+	// Failed is called for each line of the script itself that fails, and not for what it
+	// tests, from the goroutine that runs the script. Nil is none.
+	Failed func(Failure)
 }
 
 // Shell runs scripts in one guest. It is safe for use from several goroutines.

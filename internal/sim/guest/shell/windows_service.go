@@ -162,7 +162,7 @@ func configure(s *machine.Service, args []string) {
 	}
 }
 
-func net(_ context.Context, p *Process) int {
+func net(ctx context.Context, p *Process) int {
 	switch strings.ToLower(p.Arg(1)) {
 	case "start", "stop":
 		err := p.Guest.Services.Start(p.Arg(2))
@@ -174,7 +174,10 @@ func net(_ context.Context, p *Process) int {
 		}
 		return 0
 	}
-	return p.Fail(0, "net: simulated: no effect")
+	if len(p.Args) < 4 { // it lists, or shows one
+		return p.Refuse("net %s", p.Arg(1))
+	}
+	return p.NoEffect(ctx, "net %s", p.Arg(1))
 }
 
 // hnsdiag lists the networks of the Host Network Service.

@@ -1,0 +1,129 @@
+package cause
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Boot is what a boot log says of the commands of the bootstrap data. Its texts are those
+// of the log, with the secrets that the log has.
+type Boot struct {
+	// Ended says that the agent, cloud-init or cloudbase-init, came to its end.
+	Ended bool
+	// Failed are commands that failed, with what they said, in order. The local plane
+	// names each; in Azure the last command of a script that failed is known.
+	Failed []string
+	// NoEffect and NotSimulated are what the local plane accepted without an effect, and
+	// what it refused, each once.
+	NoEffect, NotSimulated []string
+}
+
+var (
+	bootEnded    = regexp.MustCompile(`(?i)cloud-init finished|cloud-init v\. .* finished at|plugins execution done`)
+	failedLine   = regexp.MustCompile(`^(?:guest: )?(\S+: line \d+ failed with code -?\d+: .*)$`)
+	scriptFailed = regexp.MustCompile(`script ended with return code: (-?[1-9]\d*)|ended with exit code: (-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ \[(-?[1-9]\d*)\]`)
+	agentFailed  = regexp.MustCompile(`(?:module (?:write_files(?:_deferred)?|runcmd|bootcmd|users_groups|ntp) failed|Processing plugin \S+ failed|plugin '\w+' failed with error|an error occurred during user '.*' creation): .*`)
+	markLine     = regexp.MustCompile(`^(?:.*(?:\]: | \[-\] ))?(.+): simulated: no effect`)
+	refusedLine  = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
+	// beside are lines around what a command says: an agent's own, a prompt with its
+	// command, and what PowerShell adds to an error.
+	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^cloud-init\[|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)
+)
+
+// ReadBoot reads a boot log.
+func ReadBoot(lines []string) Boot {
+	var b Boot
+	var ends []string
+	for i, line := range lines {
+		line = strings.TrimSpace(line)
+		if bootEnded.MatchString(line) {
+			b.Ended = true
+		}
+		if m := failedLine.FindStringSubmatch(line); m != nil {
+			b.Failed = appendNew(b.Failed, m[1])
+			continue
+		}
+		if text := agentFailed.FindString(line); text != "" {
+			b.Failed = appendNew(b.Failed, text)
+			continue
+		}
+		if m := scriptFailed.FindStringSubmatch(line); m != nil {
+			ends = appendNew(ends, ended(strings.Join(m[1:], ""), lines[:i]))
+		}
+		if m := markLine.FindStringSubmatch(line); m != nil {
+			b.NoEffect = appendNew(b.NoEffect, m[1])
+		} else if m := refusedLine.FindStringSubmatch(line); m != nil {
+			b.NotSimulated = appendNew(b.NotSimulated, m[1])
+		}
+	}
+	for _, end := range ends {
+		if !slices.ContainsFunc(b.Failed, failedLine.MatchString) {
+			b.Failed = append(b.Failed, end)
+		}
+	}
+	return b
+}
+
+// ended says how a script ended, with the last thing that it said.
+func ended(code string, before []string) string {
+	text := "the script failed with code " + code
+	for _, line := range slices.Backward(before) {
+		if line = strings.TrimSpace(line); line != "" && !beside.MatchString(line) {
+			return text + ": " + line
+		}
+		if scriptFailed.MatchString(line) {
+			break
+		}
+	}
+	return text
+}
+
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}
+
+// Explain returns the line that explains a cause of the boot: of one that only says that
+// something failed, the last failure, which is no note then; else line.
+func (b *Boot) Explain(c Cause, line string) string {
+	n := len(b.Failed)
+	if n == 0 || c.Name != CommandFailed && c.Name != AgentFailed {
+		return line
+	}
+	line, b.Failed = b.Failed[n-1], b.Failed[:n-1]
+	return line
+}
+
+// mostNamed bounds how many of a kind Notes names.
+const mostNamed = 4
+
+// Notes says in sentences what a boot log has beside its end: commands that failed, what
+// had no effect and what was refused; nothing where there is nothing to say.
+func (b Boot) Notes() []string {
+	var out []string
+	for _, f := range b.Failed[max(0, len(b.Failed)-mostNamed):] {
+		out = append(out, "a command of the bootstrap data failed: "+f)
+	}
+	if n := len(b.Failed) - mostNamed; n > 0 {
+		out = append(out, fmt.Sprintf("%d more failed before", n))
+	}
+	list := func(all []string, one, many string) {
+		switch n := len(all); {
+		case n == 1:
+			out = append(out, "1 "+one+": "+all[0])
+		case n > 0:
+			named := strings.Join(all[:min(n, mostNamed)], ", ")
+			if n > mostNamed {
+				named += ", ..."
+			}
+			out = append(out, fmt.Sprintf("%d %s: %s", n, many, named))
+		}
+	}
+	list(b.NoEffect, "thing had no effect (simulated)", "things had no effect (simulated)")
+	list(b.NotSimulated, "thing is not simulated and failed", "things are not simulated and failed")
+	return out
+}

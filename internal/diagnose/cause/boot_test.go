@@ -1,0 +1,51 @@
+package cause
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadBoot(t *testing.T) {
+	for name, test := range map[string]struct {
+		log     string
+		failed  []string
+		notes   int
+		ended   bool
+		explain string
+	}{
+		"nothing": {log: "guest: boots\n[preflight] Running pre-flight checks\n"},
+		"named lines of the local plane": {
+			log:    "cat: /x: No such file\nguest: runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file\ncloud-init[WARNING]: /var/lib/cloud/instance/scripts/runcmd exited with 1\ncloud-init finished\n",
+			failed: []string{"runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file"}, notes: 1, ended: true, explain: "runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file",
+		},
+		"cloud-init of a machine in Azure": {
+			log:    "the share is not there\n2026-01-01 10:00:00,000 - subp.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [3]\nCloud-init v. 24.1 finished at Thu\n",
+			failed: []string{"the script failed with code 3: the share is not there"}, notes: 1, ended: true, explain: "the script failed with code 3: the share is not there",
+		},
+		"cloudbase-init of a machine in Azure": {
+			log:    "C:\\Windows\\system32>powershell C:/x.ps1 \ndomain join failed\nAt C:\\x.ps1:1 char:1\n+ throw\n    + FullyQualifiedErrorId : domain join failed\n2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.plugins.common.userdatautils [-] User_data script ended with return code: 1\n",
+			failed: []string{"the script failed with code 1: domain join failed"}, notes: 1, explain: "the script failed with code 1: domain join failed",
+		},
+		"a script that succeeded": {log: "2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n"},
+		"marks":                   {log: "modprobe: simulated: no effect\nmodprobe: simulated: no effect\ncloud-init[WARNING]: packages: simulated: no effect\n2026-01-01 10:00:00.000 2024 WARNING cloudbaseinit.x [-] ntp: simulated: no effect\ncasement does not simulate openssl\n", notes: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := strings.Split(test.log, "\n")
+			b := ReadBoot(lines)
+			if !slices.Equal(b.Failed, test.failed) || len(b.Notes()) != test.notes || b.Ended != test.ended {
+				t.Errorf("got %q, ended %v, notes %q", b.Failed, b.Ended, b.Notes())
+			}
+			c, line, found := Last(Guest, lines)
+			if found != (test.explain != "") {
+				t.Fatalf("the cause is %q", c.Name)
+			}
+			if line = b.Explain(c, line); line != test.explain || found && c.Name != CommandFailed {
+				t.Errorf("%s is explained by %q", c.Name, line)
+			}
+		})
+	}
+	if b := ReadBoot([]string{"modprobe: simulated: no effect", "cloud-init[WARNING]: packages: simulated: no effect"}); !slices.Equal(b.NoEffect, []string{"modprobe", "packages"}) {
+		t.Errorf("no effect: %q", b.NoEffect)
+	}
+}

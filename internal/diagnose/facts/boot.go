@@ -1,0 +1,38 @@
+package facts
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
+)
+
+// maxNote is the length of a note, in characters.
+const maxNote = 400
+
+// BootNotes says what of a machine's bootstrap failed or had no effect without keeping the
+// machine from becoming a node: from its boot log, or from the condition BootstrapSucceeded
+// where there is no log to be had. It shows no secret.
+func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
+	var notes []string
+	console := ""
+	if s.Console != nil {
+		console = s.Console(m)
+	}
+	if console != "" {
+		notes = cause.ReadBoot(strings.Split(console, "\n")).Notes()
+	} else if am := s.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
+		if c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition); c != nil && c.Status == metav1.ConditionTrue && c.Message != "" {
+			notes = strings.Split(c.Message, "; ")
+		}
+	}
+	for i := range notes {
+		notes[i] = redact.Line(notes[i], maxNote)
+	}
+	return notes
+}

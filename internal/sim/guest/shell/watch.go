@@ -1,0 +1,157 @@
+package shell
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Failure is a line of a script that failed.
+type Failure struct {
+	// Line counts from 1; Text is the line.
+	Line int
+	Text string
+	Code int
+	// Says is what the command said last, empty where it said nothing.
+	Says string
+}
+
+// String says what failed in a line.
+func (f Failure) String() string {
+	text := fmt.Sprintf("line %d failed with code %d: %s", f.Line, f.Code, f.Text)
+	if f.Says != "" {
+		text += ": " + f.Says
+	}
+	return text
+}
+
+// Bounds of what a Failure repeats, in bytes.
+const (
+	maxFailedText = 160
+	maxFailedSays = 400
+)
+
+// watch reports the lines of a script that fail, with what they said last. A nil watch
+// reports nothing.
+type watch struct {
+	lines  []string
+	report func(Failure)
+	said   [2]*ending // of standard error and standard output
+
+	mu       sync.Mutex
+	line     int
+	text     string
+	reported int
+}
+
+// newWatch watches the session's script and reads along its output, where somebody wants
+// to hear of failures.
+func newWatch(o *Session, script string) *watch {
+	if o.Failed == nil {
+		return nil
+	}
+	w := &watch{lines: strings.Split(script, "\n"), report: o.Failed, said: [2]*ending{{to: o.Stderr}, {to: o.Stdout}}}
+	o.Stderr, o.Stdout, o.Failed = w.said[0], w.said[1], nil
+	return w
+}
+
+// begin notes the line that runs.
+func (w *watch) begin(line int, text string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line, w.text = line, strings.TrimSpace(text)
+	for _, e := range w.said {
+		e.reset()
+	}
+}
+
+// end reports the line that ran, where it failed and was not reported before.
+func (w *watch) end(code int) {
+	if w == nil || code == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reported == w.line {
+		return
+	}
+	w.reported = w.line
+	says := w.said[0].message()
+	if says == "" {
+		says = w.said[1].message()
+	}
+	w.report(Failure{w.line, shorten(w.text, maxFailedText), code, shorten(says, maxFailedSays)})
+}
+
+// call follows a shell command by command. It says whether the call is the trap by which
+// the interpreter tells of a failure.
+func (w *watch) call(args []string, line int) bool {
+	if args[0] == own+"failed" {
+		code := 1
+		if _, err := fmt.Sscan(args[1], &code); err == nil {
+			w.end(code)
+		}
+		return true
+	}
+	w.mu.Lock()
+	same := w.line == line || line < 1 || line > len(w.lines)
+	w.mu.Unlock()
+	if !same {
+		w.begin(line, w.lines[line-1])
+	}
+	return false
+}
+
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}
+
+// ending passes a stream on and keeps its end.
+type ending struct {
+	to io.Writer
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+const maxEnding = 8 << 10
+
+// Write implements io.Writer.
+func (e *ending) Write(b []byte) (int, error) {
+	e.mu.Lock()
+	e.kept = append(e.kept, b...)
+	if over := len(e.kept) - maxEnding; over > 0 {
+		e.kept = bytes.Clone(e.kept[over:])
+	}
+	e.mu.Unlock()
+	return e.to.Write(b)
+}
+
+func (e *ending) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept = e.kept[:0]
+}
+
+// message is the last line that is no mark and not of those that PowerShell adds to an
+// error: where it was, and its identity.
+func (e *ending) message() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	lines := strings.Split(string(e.kept), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(lines[i])
+		if line != "" && !strings.HasPrefix(line, "+ ") && !strings.HasPrefix(line, "At ") && !strings.Contains(line, ": simulated: no effect") {
+			return line
+		}
+	}
+	return ""
+}
