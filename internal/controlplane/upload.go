@@ -41,6 +41,7 @@ func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, 
 	}
 	public := cfg.DeepCopy()
 	public.CertificatesDir = guestPKI
+	addons := addonsOf(&public.ClusterConfiguration, asked)
 	for _, step := range []struct {
 		phase, text string
 		do          func() error
@@ -48,9 +49,9 @@ func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, 
 		{"upload-config", "Storing the configuration used in ConfigMap \"kubeadm-config\"", func() error { return uploadConfig(ctx, public, asked, client) }},
 		{"kubelet", "Creating a ConfigMap \"kubelet-config\"", func() error { return kubelet.CreateConfigMap(&public.ClusterConfiguration, client) }},
 		{"bootstrap-token", "Configured RBAC rules for bootstrap tokens", func() error { return o.bootstrapTokens(public, client) }},
-		{"addons", "Applied essential addon: CoreDNS", func() error { return dns.EnsureDNSAddon(&public.ClusterConfiguration, client, "", io.Discard, false) }},
+		{"addons", "Applied essential addon: CoreDNS", func() error { return dns.EnsureDNSAddon(addons, client, "", io.Discard, false) }},
 		{"addons", "Applied essential addon: kube-proxy", func() error {
-			return proxy.EnsureProxyAddon(&public.ClusterConfiguration, &cfg.LocalAPIEndpoint, client, io.Discard, false)
+			return proxy.EnsureProxyAddon(addons, &cfg.LocalAPIEndpoint, client, io.Discard, false)
 		}},
 		{"mark-control-plane", "Marking the node " + cfg.NodeRegistration.Name + " as control-plane", func() error { return markNode(ctx, cfg, super) }},
 	} {
