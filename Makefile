@@ -74,7 +74,7 @@ e2e-faults: build ## Some 40 faults, and what casement why calls each
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
-e2e-guests: ## sh, bash and the commands of guests against the real dash, bash and jq of this machine; DIFF=1 lists what differs
+e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
 
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure

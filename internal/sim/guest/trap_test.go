@@ -104,7 +104,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"no user data", "", want{provisioned: ready, console: "No user data"}},
 
 		// 2.2 and 2.3: the data and its kinds.
-		{"gzip is undone", zip(join + joinCommand), want{provisioned: ready, sentinel: true}},
+		{"gzip is not undone", zip(join + joinCommand), want{provisioned: failed, message: "no header could be found"}},
 		{"a byte order mark hides the first line", "\ufeff" + join + joinCommand, want{provisioned: ready, message: "byte order mark"}},
 		{"a leading newline hides the first line", "\n#cloud-config\nruncmd:\n- kubeadm x\n", want{provisioned: ready, message: "blanks stand before"}},
 		{"a missing parent fails provisioning", header + "write_files:\n- path: c:/x\n  content: '{{ ds.meta.hostname }}'\n", want{provisioned: failed, message: "a parent of a variable", files: map[string]string{"c:/x": "-"}}},
@@ -116,7 +116,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"the marker in capitals", strings.Replace(join, "template", "TEMPLATE", 1) + joinCommand, want{provisioned: ready, sentinel: true}},
 		{"a batch script", "rem cmd\r\necho a>c:\\a.txt\r\nexit 5\r\n", want{provisioned: ready, exit: 5, message: "code 5", files: map[string]string{"c:/a.txt": "a\r\n"}}},
 		{"a powershell script", "#ps1_sysnative\nSet-Content C:/a.txt hi\n", want{provisioned: ready, files: map[string]string{"c:/a.txt": "hi\r\n"}}},
-		{"bash is not there", "#!/bin/bash\necho\n", want{provisioned: ready, exit: 1, message: "bash"}},
+		{"bash is not there", "#!/bin/bash\necho\n", want{provisioned: ready, message: "bash"}},
 		{"EC2 blocks, codes added up", "<powershell>exit 3</powershell>\n<script>exit 4</script>", want{provisioned: ready, exit: 7, message: "code 7"}},
 		{"a certificate", "-----BEGIN CERTIFICATE-----\nx\n", want{provisioned: ready, console: "X509"}},
 		{"MIME without jinja", "Content-Type: multipart/mixed; boundary=X\n\n--X\nContent-Type: text/cloud-config\n\n" + strings.ReplaceAll(join+joinCommand, "'{{", "x{{") + "\n--X--\n", want{provisioned: ready, sentinel: true, files: map[string]string{`C:\run\kubeadm\kubeadm-join-config.yaml`: "name: x{{ ds.meta_data[\"local_hostname\"] }}'\n"}}},

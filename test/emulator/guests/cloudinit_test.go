@@ -48,16 +48,7 @@ func TestCloudInit(t *testing.T) {
 	if *real || golden.Update() {
 		inputs = askCloudInit(t, inputs)
 	}
-	known := map[string]string{}
-	data, err := os.ReadFile(cloudInitDifferences)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(data)) {
-		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(line, "#") {
-			known[name] = reason
-		}
-	}
+	known := knownDifferences(t, cloudInitDifferences)
 	same, refused, wrong := 0, 0, 0
 	for i, in := range inputs {
 		difference, refuses := in.differs(t, i)
@@ -85,6 +76,22 @@ func TestCloudInit(t *testing.T) {
 	if wrong*50 > len(inputs) {
 		t.Errorf("%d of %d inputs differ in silence: at most 2 in 100 may", wrong, len(inputs))
 	}
+}
+
+// knownDifferences are the names of inputs that are known to differ, and why.
+func knownDifferences(t *testing.T, file string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if name, reason, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && !strings.HasPrefix(line, "#") {
+			known[name] = reason
+		}
+	}
+	return known
 }
 
 // askCloudInit runs the inputs through the package's own Python, which the variable

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -40,6 +41,10 @@ func (a *agent) cloudConfig(ctx context.Context, data []byte) (outcome, error) {
 	v, err := userdata.Load(data)
 	if err != nil {
 		return outcome{}, fmt.Errorf("the cloud-config is no YAML: %w", err)
+	}
+	if emptyValue(v) {
+		a.problemf(cloudConfigModule, "Could not process the cloud-config: it is empty")
+		return outcome{}, nil
 	}
 	config, ok := v.(map[string]any)
 	if !ok {
@@ -89,9 +94,15 @@ func (a *agent) writeFiles(_ context.Context, v any) (bool, error) {
 		list = []any{v}
 	}
 	for i, entry := range list {
-		item, _ := entry.(map[string]any)
+		item, isMap := entry.(map[string]any)
+		if _, isText := entry.(string); !isMap && !isText {
+			if names, isList := entry.([]any); !isList || slices.Contains(names, any("path")) && slices.Contains(names, any("content")) {
+				return false, fmt.Errorf("item %d is no mapping; it and all after it are not written", i+1)
+			}
+		}
+		_, hasPath := item["path"]
 		_, hasContent := item["content"]
-		if userdata.String(item["path"]) == "" || !hasContent {
+		if !hasPath || !hasContent {
 			a.warnf(writeFilesModule, "Item %d lacks path or content and is skipped", i+1)
 			continue
 		}
@@ -106,15 +117,21 @@ func (a *agent) writeFiles(_ context.Context, v any) (bool, error) {
 // file that cannot be opened ends the list.
 func (a *agent) writeFile(item map[string]any) error {
 	root := a.m.Root
-	name := root.Abs(`C:\Windows\System32`, userdata.String(item["path"]))
-	raw := userdata.String(item["content"])
-	if raw == "" && item["content"] != nil {
-		raw = scalar(item["content"])
+	text, isText := item["path"].(string)
+	if !isText {
+		return errors.New("its path is no text")
 	}
-	content, known, err := userdata.Decode(raw, userdata.String(item["encoding"]))
+	name := root.Abs(`C:\Windows\System32`, text)
+	raw, isText := item["content"].(string)
+	if !isText {
+		return fmt.Errorf("the content of %s is no text", name)
+	}
+	content, known, err := userdata.DecodeSteps(raw, userdata.String(item["encoding"]))
+	if errors.Is(err, io.ErrUnexpectedEOF) && userdata.IsGzip(content) {
+		return fmt.Errorf("the content of %s is cut off: %w", name, err)
+	}
 	if err != nil {
-		a.warnf(writeFilesModule, "%s: the content cannot be decoded and is written as it is", name)
-		content = []byte(raw)
+		a.warnf(writeFilesModule, "%s: the content cannot be decoded and is written as far as it could be", name)
 	}
 	if !known {
 		a.warnf(writeFilesModule, "%s: unknown encoding type %s, assuming plain text", name, userdata.String(item["encoding"]))
@@ -128,7 +145,7 @@ func (a *agent) writeFile(item map[string]any) error {
 		a.warnf(writeFilesModule, "%s: undecodable permissions, assuming 0644", name)
 	}
 	write := root.WriteFile
-	if add, _ := item["append"].(bool); add {
+	if !emptyValue(item["append"]) {
 		write = root.AppendFile
 	}
 	if info, err := root.Stat(name); err == nil && info.Mode()&0o200 == 0 {
@@ -146,13 +163,25 @@ func (a *agent) writeFile(item map[string]any) error {
 	return nil
 }
 
-// scalar prints a value as a document would have it.
-func scalar(v any) string {
-	switch v.(type) {
-	case map[string]any, []any:
-		return ""
+// emptyValue says whether Python takes a value for false.
+func emptyValue(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case int:
+		return v == 0
+	case float64:
+		return v == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
 	}
-	return fmt.Sprint(v)
+	return false
 }
 
 func (a *agent) hostname(_ context.Context, v any) (bool, error) {
@@ -251,6 +280,10 @@ func batchOf(v any) (string, error) {
 		for _, r := range t {
 			entries = append(entries, string(r))
 		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(t)) {
+			entries = append(entries, k)
+		}
 	default:
 		return "", errors.New("runcmd is no list")
 	}
@@ -263,11 +296,7 @@ func batchOf(v any) (string, error) {
 		case []any:
 			words := make([]string, len(e))
 			for j, w := range e {
-				s, ok := w.(string)
-				if !ok {
-					return "", fmt.Errorf("runcmd entry %d: word %d is no string", i+1, j+1)
-				}
-				words[j] = s
+				words[j] = userdata.PythonText(w)
 			}
 			b.WriteString(strings.Join(words, " "))
 		default:

@@ -2,10 +2,12 @@ package cloudbase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"casement.dev/casement/internal/sim/guest/shell"
 	"casement.dev/casement/internal/sim/guest/userdata"
@@ -38,15 +40,17 @@ func result(code int) outcome {
 }
 
 var (
-	batchMark      = regexp.MustCompile(`^rem cmd\s`)
+	batchMark      = regexp.MustCompile(`^rem\s+cmd\s`)
 	pythonMark     = regexp.MustCompile(`^#!\s*/usr/bin/env\s+python\s`)
 	bashMark       = regexp.MustCompile(`^#!`)
 	powershellMark = regexp.MustCompile(`^#ps1(?:_sysnative|_x86)?\s`)
-	ec2Mark        = regexp.MustCompile(`(?s)<(script|powershell)>(.*?)</(?:script|powershell)>`)
+	ec2Mark        = regexp.MustCompile(`</?(?:script|powershell)>`)
+	ec2Script      = regexp.MustCompile(`(?s)<script>(.+?)</script>`)
+	ec2Powershell  = regexp.MustCompile(`(?s)<powershell>(.+?)</powershell>`)
 )
 
-// userData tells custom data apart by its first bytes, after gzip is undone: neither a
-// byte order mark nor a blank is skipped.
+// userData tells custom data apart by its first bytes: neither gzip is undone nor a byte
+// order mark or a blank skipped. What is no UTF-8 fails the plugin.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
 	a.res.Ran = true
 	data := a.m.CustomData
@@ -54,14 +58,10 @@ func (a *agent) userData(ctx context.Context) (outcome, error) {
 		a.infof(userDataModule, "No user data")
 		return outcome{}, nil
 	}
-	if userdata.IsGzip(data) {
-		plain, err := userdata.Gunzip(data)
-		if err != nil {
-			return outcome{}, err
-		}
-		data = plain
-	}
 	a.debugf(userDataModule, "User data content length: %d", len(data))
+	if !utf8.Valid(data) {
+		return outcome{}, errors.New("no header could be found: the user data is compressed or not UTF-8")
+	}
 	head, _, _ := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n\n")
 	if strings.Contains(head, "Content-Type: multipart") {
 		return a.multipart(ctx, data)
@@ -123,31 +123,39 @@ func (a *agent) script(ctx context.Context, text string) (int, bool) {
 	case batchMark.MatchString(text):
 		return a.batch(ctx, text), true
 	case pythonMark.MatchString(text):
-		a.warnf(userDataModule, "simulated: not executed: a python script")
-		return 0, true
+		return a.missing("python"), true
 	case bashMark.MatchString(text):
-		a.problemf(userDataModule, "the user data is a script for bash, which this Windows has not")
-		return 1, true
+		return a.missing("bash"), true
 	case powershellMark.MatchString(text):
 		return a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}), true
 	}
-	blocks := ec2Mark.FindAllStringSubmatch(text, -1)
-	if len(blocks) == 0 {
+	if !ec2Mark.MatchString(text) {
 		return 0, false
 	}
+	return a.blocks(ctx, text), true
+}
+
+// blocks runs those of batch and then those of PowerShell, and adds their codes up.
+func (a *agent) blocks(ctx context.Context, text string) int {
 	sum := 0
-	for _, kind := range []string{"script", "powershell"} { // in this order, codes added up
-		for _, b := range blocks {
-			switch {
-			case b[1] != kind:
-			case kind == "script":
-				sum += a.batch(ctx, b[2])
-			default:
-				sum += a.sh.PowerShell(ctx, b[2], shell.Session{Stdout: a.log, Stderr: a.log})
-			}
+	for _, b := range ec2Script.FindAllStringSubmatch(text, -1) {
+		if script := strings.TrimSpace(b[1]); script != "" {
+			sum += a.batch(ctx, script)
 		}
 	}
-	return sum, true
+	for _, b := range ec2Powershell.FindAllStringSubmatch(text, -1) {
+		if script := strings.TrimSpace(b[1]); script != "" {
+			sum += a.sh.PowerShell(ctx, script, shell.Session{Stdout: a.log, Stderr: a.log})
+		}
+	}
+	return sum
+}
+
+// missing is a script whose interpreter Windows has not. The agent logs that and takes it
+// for a success.
+func (a *agent) missing(interpreter string) int {
+	a.problemf(userDataModule, "an error occurred during user_data execution: the system cannot find the file specified: %s", interpreter)
+	return 0
 }
 
 // batch runs text from a file of its own, through cmd.exe, and deletes it.
@@ -172,8 +180,9 @@ func (a *agent) ended(code int) outcome {
 // request ends it. Errors in a part are swallowed, and no part is a template.
 func (a *agent) multipart(ctx context.Context, data []byte) (outcome, error) {
 	parts, err := userdata.Split(data)
-	if err != nil {
-		return outcome{}, err
+	if err != nil { // the agent finds one part then, of a type that it does not know
+		a.problemf(userDataModule, "no part of the multipart user data can be read: %v", err)
+		return outcome{}, nil
 	}
 	var out outcome
 	for _, p := range parts {
@@ -196,15 +205,38 @@ func (a *agent) part(ctx context.Context, p userdata.Part) (outcome, error) {
 	case "text/x-shellscript":
 		return a.shellPart(ctx, p), nil
 	case "text/x-cfninitdata":
-		return a.single(ctx, p.Body)
+		return a.heat(ctx, p)
 	case "text/part-handler":
-		a.warnf(userDataModule, "simulated: not executed: a part handler")
+		a.m.Refused(p.Type)
+		a.problemf(userDataModule, "casement does not simulate %s, which is Python", p.Type)
 	case "text/cloud-boothook":
 		a.infof(userDataModule, "cloud-boothook parts are not supported")
 	default:
 		a.infof(userDataModule, "Unsupported MIME part %q of type %s is skipped", p.Filename, p.Type)
 	}
 	return outcome{}, nil
+}
+
+// heat writes the part to a file, and runs the one that has the name for that.
+func (a *agent) heat(ctx context.Context, p userdata.Part) (outcome, error) {
+	if p.Filename == "" {
+		return outcome{}, errors.New("it has no file name")
+	}
+	name := a.m.Root.Abs(`C:\cfn`, p.Filename)
+	if err := a.m.Root.MkdirAll(`C:\cfn`); err != nil {
+		return outcome{}, err
+	}
+	if err := a.m.Root.WriteFile(name, p.Body, 0o644); err != nil {
+		return outcome{}, err
+	}
+	if p.Filename != "cfn-userdata" {
+		return outcome{}, nil
+	}
+	code, ok := a.script(ctx, string(p.Body))
+	if !ok {
+		return outcome{}, nil
+	}
+	return a.ended(code), nil
 }
 
 func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
@@ -214,9 +246,19 @@ func (a *agent) shellPart(ctx context.Context, p userdata.Part) outcome {
 		return a.ended(a.batch(ctx, text))
 	case ".ps1":
 		return a.ended(a.sh.PowerShell(ctx, text, shell.Session{Stdout: a.log, Stderr: a.log}))
-	case ".py", ".exe", ".sh":
-		a.warnf(userDataModule, "simulated: not executed: part %q", p.Filename)
+	case ".py":
+		return a.ended(a.missing("python"))
+	case ".sh":
+		return a.ended(a.missing("bash"))
+	case ".exe":
+		a.m.Refused("programs in user data")
+		a.problemf(userDataModule, "part %q: casement does not simulate programs in user data", p.Filename)
 		return outcome{}
+	case "":
+		if p.Filename == "" {
+			a.problemf(userDataModule, "error in a part of type %s: it has no file name", p.Type)
+			return outcome{}
+		}
 	}
 	code, ok := a.script(ctx, text)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
@@ -40,12 +41,23 @@ func (a *agent) user(item map[string]any) error {
 	if name == "" {
 		return errors.New("there is no name")
 	}
-	if n := len(userdata.String(item["passwd"])); n > maxPassword {
+	passwd, isText := item["passwd"].(string)
+	if !isText && !emptyValue(item["passwd"]) {
+		return errors.New("passwd is no text. The user and its SSH keys are skipped")
+	}
+	if n := len(passwd); n > maxPassword {
 		return fmt.Errorf("passwd has %d characters; Windows takes a plain text of at most %d, not a Unix hash. The user and its SSH keys are skipped", n, maxPassword)
 	}
+	if date, isText := item["expiredate"].(string); isText {
+		if _, err := time.Parse("2006-1-2", date); err != nil {
+			return fmt.Errorf("expiredate %q is no date", date)
+		}
+	}
 	keys := userdata.Strings(item["ssh_authorized_keys"])
-	inactive, _ := item["inactive"].(bool)
-	if inactive && (len(keys) > 0 || item["homedir"] != nil) {
+	if text, isText := item["ssh_authorized_keys"].(string); isText { // taken letter by letter, as the agent does
+		keys = strings.Split(text, "")
+	}
+	if home := len(keys) > 0 || emptyValue(item["no_create_home"]); home && !emptyValue(item["inactive"]) {
 		return errors.New("an inactive user can have neither SSH keys nor a home directory")
 	}
 	exists := a.m.HasUser(name)
@@ -55,7 +67,7 @@ func (a *agent) user(item map[string]any) error {
 	switch {
 	case exists:
 		a.infof(usersModule, "User '%s' already exists; its password is set anew", name)
-	case userdata.String(item["passwd"]) == "":
+	case passwd == "":
 		a.infof(usersModule, "Created user '%s' with a random password", name)
 	default:
 		a.infof(usersModule, "Created user '%s'", name)

@@ -36,6 +36,23 @@ func Decode(content, encoding string) ([]byte, bool, error) {
 	return raw, false, nil
 }
 
+// DecodeSteps is Decode where a step that fails leaves what there was: of base64 that is no
+// gzip the plain bytes. The error is that of the step.
+func DecodeSteps(content, encoding string) ([]byte, bool, error) {
+	out, known, err := Decode(content, encoding)
+	if err == nil {
+		return out, known, nil
+	}
+	if name := strings.ToLower(strings.TrimSpace(encoding)); strings.Contains(name, "+b") {
+		if plain, bad := unbase64(content); bad == nil {
+			return plain, known, err
+		} else if out, gzipBad := unzip([]byte(content)); gzipBad == nil {
+			return out, known, bad
+		}
+	}
+	return []byte(content), known, err
+}
+
 // unzip undoes gzip; of nothing it makes nothing, as Python does.
 func unzip(data []byte) ([]byte, error) {
 	if len(data) == 0 {
