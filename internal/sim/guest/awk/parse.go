@@ -72,7 +72,8 @@ func (p *parser) fail(format string, a ...any) {
 
 func (p *parser) unsupported(what string) { panic(syntaxProblem{Unsupported(what)}) }
 
-func (p *parser) peek() token { return p.tokens[p.at] }
+// peek is the next token; behind the last one is the end.
+func (p *parser) peek() token { return p.tokens[min(p.at, len(p.tokens)-1)] }
 
 func (p *parser) is(s string) bool {
 	t := p.peek()
@@ -91,6 +92,16 @@ func (p *parser) want(s string) {
 	if !p.take(s) {
 		p.fail("%q where %q is expected", p.peek().text, s)
 	}
+}
+
+// named takes a name of a function or variable.
+func (p *parser) named() string {
+	t := p.peek()
+	if t.kind != name && t.kind != function {
+		p.fail("%q where a name is expected", t.text)
+	}
+	p.at++
+	return t.text
 }
 
 func (p *parser) skipLines() {
@@ -112,13 +123,11 @@ func (p *parser) item(prog *Program) {
 	case p.take("END"):
 		prog.end = append(prog.end, p.block())
 	case p.take("function"), p.take("func"):
-		fname := p.peek().text
-		p.at++
+		fname := p.named()
 		p.want("(")
 		d := &definition{}
 		for !p.take(")") {
-			d.params = append(d.params, p.peek().text)
-			p.at++
+			d.params = append(d.params, p.named())
 			p.take(",")
 		}
 		p.lines()

@@ -1,0 +1,60 @@
+package regex
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestCompile(t *testing.T) {
+	for _, test := range []struct {
+		name, pattern string
+		options       Options
+		text, match   string
+	}{
+		{"basic star", "ab*", Options{}, "xabbx", "abb"},
+		{"basic plus is a letter", "a+", Options{}, "aa+", "a+"},
+		{"basic group", `\(ab\)\{2\}`, Options{}, "ababab", "abab"},
+		{"extended group", "(ab){2}", Options{Extended: true}, "ababab", "abab"},
+		{"extended choice, the longest", "a|ab", Options{Extended: true}, "ab", "ab"},
+		{"class", "[[:digit:]]+", Options{Extended: true}, "a12b", "12"},
+		{"bracket with a bracket", "[]a]", Options{}, "x]", "]"},
+		{"fixed", "a.b", Options{Fixed: true}, "axb a.b", "a.b"},
+		{"any case", "ABC", Options{IgnoreCase: true}, "xabc", "abc"},
+		{"word", "cat", Options{Word: true}, "concat cat", "cat"},
+		{"line", "a.c", Options{Line: true}, "abc", "abc"},
+		{"star at the beginning", "*a", Options{}, "*a", "*a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			re, err := Compile(test.pattern, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := re.FindString(test.text); got != test.match {
+				t.Errorf("got %q of %q, want %q", got, test.text, test.match)
+			}
+		})
+	}
+	if _, err := Compile(`\(a\)\1`, Options{}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a back reference: %v", err)
+	}
+	if _, err := Perl(`a(?=b)`, Options{}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a look ahead: %v", err)
+	}
+}
+
+// FuzzCompile holds that no pattern breaks the translation.
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{"ab*", `\(a\)\{2,3\}`, "(a|b)+?", "[[:alpha:]_-]", `\<w\>`, "[", "a{", `\`, "(", ")", "[^]]", "x**"} {
+		f.Add(s, true, false)
+	}
+	f.Fuzz(func(t *testing.T, pattern string, extended, line bool) {
+		re, err := Compile(pattern, Options{Extended: extended, Line: line})
+		if (re == nil) == (err == nil) {
+			t.Errorf("%q: pattern %v and error %v", pattern, re != nil, err)
+		}
+		if re != nil {
+			re.MatchString("some text\nof two lines")
+		}
+		_, _ = Perl(pattern, Options{Line: line})
+	})
+}
