@@ -16,8 +16,8 @@ import (
 	"strings"
 	"testing"
 
-	"casement.dev/casement/internal/golden"
 	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/testing/golden"
 )
 
 // cloudbaseInitAnswer is what the real cloudbase-init makes of user data: the files it
