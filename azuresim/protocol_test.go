@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func TestRefusedRequests(t *testing.T) {
 		"api-version of no type":   {"GET", vnetPath("v") + "?api-version=2999-01-01", "", nil, 400, "NoRegisteredProviderFound"},
 		"no date":                  {"GET", vnetPath("v") + "?api-version=2024-13-01", "", nil, 400, "NoRegisteredProviderFound"},
 		"another subscription":     {"GET", "/subscriptions/00000000-0000-0000-0000-000000000bad/resourcegroups", "", nil, 404, "SubscriptionNotFound"},
+		"a zone in a region":       {"PUT", "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z.test", `{"location": "westeurope"}`, nil, 400, "LocationNotAvailableForResourceType"},
 		"not modelled":             {"PUT", "resourceGroups/g/providers/Microsoft.Web/sites/s", "{}", nil, 501, "NotSupportedByLocalAzure"},
 		"a look at no such type":   {"GET", "resourceGroups/g/providers/Microsoft.Web/sites/s", "", nil, 404, "ResourceNotFound"},
 		"a delete in no group":     {"DELETE", "resourceGroups/nope/providers/Microsoft.Network/virtualNetworks/v", "", nil, 404, "ResourceGroupNotFound"},
@@ -280,5 +282,33 @@ func TestThrottle(t *testing.T) {
 	}
 	if value.Str(last, "error", "code") != "OperationNotAllowed" || len(value.Items(last, "error", "details")) != 1 || value.Str(value.Items(last, "error", "details")[0], "target") != "PutVM" {
 		t.Errorf("the seventh write of a VM: %v", last)
+	}
+}
+
+// TestListed holds that types are listed with API versions and locations of their own.
+func TestListed(t *testing.T) {
+	a := start(t, Config{})
+	defer a.Close()
+	for _, test := range []struct{ space, typ, version, place string }{
+		{"Microsoft.Compute", "virtualMachines", "2025-04-01", "West Europe"},
+		{"Microsoft.Compute", "disks", "2025-01-02", "West Europe"},
+		{"Microsoft.Network", "privateDnsZones", "2024-06-01", "global"},
+		{"Microsoft.Network", "dnszones", "2018-05-01", "global"},
+		{"Microsoft.Authorization", "locks", "2020-05-01", "West Europe"},
+	} {
+		t.Run(test.typ, func(t *testing.T) {
+			_, space, _ := a.speak("GET", "providers/"+test.space, "")
+			for _, row := range value.Items(space, "resourceTypes") {
+				if value.Str(row, "resourceType") != test.typ {
+					continue
+				}
+				versions, places := row["apiVersions"].([]any), row["locations"].([]any)
+				if versions[0] != test.version || !slices.Contains(places, any(test.place)) || test.place == "global" && len(places) > 1 {
+					t.Errorf("%s is listed with %v and %v", test.typ, versions, places)
+				}
+				return
+			}
+			t.Errorf("%s is not listed", test.typ)
+		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 type Provider struct {
 	// Namespace is Azure's name of it, "Microsoft.Compute".
 	Namespace string
-	// Versions are the API versions that it is listed with, the newest first.
+	// Versions are the API versions that its types are listed with, the newest first.
 	Versions []string
 	Types    []Type
 	Routes   []Route
@@ -64,6 +64,12 @@ type Provider struct {
 type Type struct {
 	Name  string
 	Style style
+	// Versions are the API versions that the type is listed with, the newest first; nil
+	// is the provider's.
+	Versions []string
+	// Locations are where a resource can be; nil is every region. One that is elsewhere is
+	// refused.
+	Locations []string
 	// Takes is how long Azure needs for a write.
 	Takes time.Duration
 	// Retry is when Azure wants to be asked again about a write, and about a delete, in

@@ -287,6 +287,10 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 	if old != nil && !k.Global && Region(location) != old.Location() {
 		return nil, Conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.", c.Id.Name(), old.Location(), c.Id.Group, Region(location))
 	}
+	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
+		return nil, BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.",
+			location, k.Name, strings.Join(k.Locations, ","))
+	}
 	d.Body = value.CloneObject(body)
 	if !k.Global {
 		d.Body["location"] = Region(location)

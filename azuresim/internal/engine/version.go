@@ -21,20 +21,36 @@ func (c *Request) checkVersion() *Error {
 	case apiVersionForm.MatchString(v) && v < newestVersion && v >= "2014-01-01":
 		return nil
 	}
+	k, owner, _ := c.Server.Registry.KindOf(c.Id)
 	known := c.Server.Registry.Versions(c.Id.Namespace)
+	if k != nil {
+		known = k.ListedVersions()
+	}
 	if c.Id.Namespace == "" || known == nil || len(c.Id.Types) == 0 {
 		return BadRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid. The supported versions are '%s'.", v, strings.Join(c.Server.Registry.Versions("Microsoft.Resources"), ","))
 	}
 	location := "global"
-	if k, owner, _ := c.Server.Registry.KindOf(c.Id); k != nil {
+	if k != nil {
 		c.Server.Read(func(t *Tx) {
 			if d := t.Find(owner.Key()); d != nil {
 				location = value.OrDefault(d.Location(), location)
 			}
 		})
 	}
+	places := value.SortedKeys(Places)
+	if k != nil && k.Locations != nil {
+		places = k.Locations
+	}
 	return BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are '%s'.",
-		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(value.SortedKeys(Places), ", "))
+		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
+}
+
+// ListedVersions are the API versions that a type is listed with, the newest first.
+func (k *Type) ListedVersions() []string {
+	if k.Versions != nil {
+		return k.Versions
+	}
+	return k.provider.Versions
 }
 
 // Versions are those that a provider is listed with, nil for one that there is not.

@@ -21,6 +21,9 @@ const (
 // maxRecordSets is Azure's limit of a private zone.
 const maxRecordSets = 25000
 
+// zonesAndLinks are the rows of private DNS whose resources have a location.
+const zonesAndLinks = 2
+
 // dnsTypes are the rows of private DNS.
 func dnsTypes() []engine.Type {
 	out := []engine.Type{
@@ -34,6 +37,11 @@ func dnsTypes() []engine.Type {
 		out = append(out, engine.Type{Name: typeZone + "/" + r, Sync: true, Global: true, Prepare: prepareRecord, View: viewRecord})
 	}
 	for i := range out {
+		// Source: the released API versions of Microsoft.Network/privateDnsZones.
+		out[i].Versions = []string{"2024-06-01", "2020-06-01", "2020-01-01", "2018-09-01"}
+		if i < zonesAndLinks {
+			out[i].Locations = []string{"global"}
+		}
 		out[i].ETag = engine.EtagPlain
 	}
 	return out

@@ -17,7 +17,7 @@ var nameServers = []any{"ns1-01.azure-dns.com.", "ns2-01.azure-dns.net.", "ns3-0
 
 // publicDNSTypes are the rows of public DNS.
 func publicDNSTypes() []engine.Type {
-	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true,
+	out := []engine.Type{{Name: typePublicZone, Style: engine.StyleDNS, Takes: 5 * time.Second, Global: true, Locations: []string{"global"},
 		AtOnce: always, Quiet: true, Prepare: preparePublicZone, View: viewPublicZone,
 		Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets},
 			{Name: "recordsets", Method: http.MethodGet, Serve: listRecordSets}}}}
@@ -25,6 +25,7 @@ func publicDNSTypes() []engine.Type {
 		out = append(out, engine.Type{Name: typePublicZone + "/" + r, Sync: true, Global: true, Prepare: preparePublicRecord})
 	}
 	for i := range out {
+		out[i].Versions = []string{"2018-05-01", "2017-10-01", "2017-09-01", "2016-04-01"}
 		out[i].ETag = engine.EtagPlain
 	}
 	return out

@@ -2,7 +2,6 @@ package resources
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/engine"
@@ -67,26 +66,38 @@ func providers(c *engine.Request) []any {
 
 // provider describes one resource provider by what is modelled of it.
 func provider(c *engine.Request, namespace string) value.Object {
-	var types []string
+	listed := map[string]value.Object{}
 	p := c.Server.Registry.Spaces[value.Lower(namespace)]
 	namespace = p.Namespace
-	for _, k := range p.Types {
-		_, rest, _ := strings.Cut(k.Name, "/")
-		types = append(types, rest)
-		for part := range k.Parts {
-			types = append(types, rest+"/"+part)
-		}
-	}
-	slices.Sort(types)
 	var names []string
 	for _, l := range value.SortedKeys(engine.Places) {
 		names = append(names, engine.Places[l].Display)
 	}
+	for i := range p.Types {
+		k := &p.Types[i]
+		_, rest, _ := strings.Cut(k.Name, "/")
+		places := k.Locations
+		if places == nil {
+			places = names
+		}
+		for _, t := range append([]string{rest}, partsOf(rest, k)...) {
+			listed[t] = value.Object{"resourceType": t, "locations": value.Anys(places), "apiVersions": value.Anys(k.ListedVersions()), "capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"}
+		}
+	}
 	list := []any{}
-	for _, t := range types {
-		list = append(list, value.Object{"resourceType": t, "locations": value.Anys(names), "apiVersions": value.Anys(p.Versions), "capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"})
+	for _, t := range value.SortedKeys(listed) {
+		list = append(list, listed[t])
 	}
 	return value.Object{"id": "/subscriptions/" + c.Id.Subscription + "/providers/" + namespace, "namespace": namespace, "registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list}
+}
+
+// partsOf are the types of what is inside the documents of a type.
+func partsOf(name string, k *engine.Type) []string {
+	var out []string
+	for part := range k.Parts {
+		out = append(out, name+"/"+part)
+	}
+	return out
 }
 
 // tagNames lists the tags in use and how often.
