@@ -59,19 +59,22 @@ func TestLevels(t *testing.T) {
 		text string
 		want Level
 	}{
-		"nothing":            {pod(""), Unknown},
-		"linux":              {pod("  nodeSelector: {kubernetes.io/os: linux}\n"), Linux},
-		"selector":           {pod("  nodeSelector: {kubernetes.io/os: windows}\n"), Placed},
-		"beta selector":      {pod("  nodeSelector: {beta.kubernetes.io/os: windows}\n"), Placed},
-		"build":              {pod("  nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}\n"), Placed},
-		"affinity":           {pod(affinity("[windows]")), Placed},
-		"affinity of both":   {pod(affinity("[windows, linux]")), Unknown},
-		"os":                 {pod("  os: {name: windows}\n"), OS},
-		"os linux":           {pod("  os: {name: linux}\n"), Linux},
-		"contradiction":      {pod("  os: {name: linux}\n  nodeSelector: {kubernetes.io/os: windows}\n"), Placed},
-		"hostProcess":        {pod("  securityContext: {windowsOptions: {hostProcess: true}}\n"), Placed},
-		"image":              {strings.Replace(pod(""), "nginx", "mcr.microsoft.com/windows/nanoserver:ltsc2022", 1), Image},
-		"linux beside image": {strings.Replace(pod("  nodeSelector: {kubernetes.io/os: linux}\n"), "nginx", "x:windowsservercore-ltsc2022", 1), Linux},
+		"nothing":                  {pod(""), Unknown},
+		"linux":                    {pod("  nodeSelector: {kubernetes.io/os: linux}\n"), Linux},
+		"selector":                 {pod("  nodeSelector: {kubernetes.io/os: windows}\n"), Placed},
+		"beta selector":            {pod("  nodeSelector: {beta.kubernetes.io/os: windows}\n"), Placed},
+		"build":                    {pod("  nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}\n"), Placed},
+		"affinity":                 {pod(affinity("[windows]")), Placed},
+		"affinity without linux":   {pod(strings.Replace(affinity("[linux]"), "In", "NotIn", 1)), Placed},
+		"affinity without windows": {pod(strings.Replace(affinity("[windows]"), "In", "NotIn", 1)), Linux},
+		"image of Docker Hub":      {strings.Replace(pod(""), "nginx", "microsoft/iis", 1), Image},
+		"affinity of both":         {pod(affinity("[windows, linux]")), Unknown},
+		"os":                       {pod("  os: {name: windows}\n"), OS},
+		"os linux":                 {pod("  os: {name: linux}\n"), Linux},
+		"contradiction":            {pod("  os: {name: linux}\n  nodeSelector: {kubernetes.io/os: windows}\n"), Placed},
+		"hostProcess":              {pod("  securityContext: {windowsOptions: {hostProcess: true}}\n"), Placed},
+		"image":                    {strings.Replace(pod(""), "nginx", "mcr.microsoft.com/windows/nanoserver:ltsc2022", 1), Image},
+		"linux beside image":       {strings.Replace(pod("  nodeSelector: {kubernetes.io/os: linux}\n"), "nginx", "x:windowsservercore-ltsc2022", 1), Linux},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parseOne(t, c.text).Pods[0].Level; got != c.want {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -202,14 +203,8 @@ func (p *Pod) affinity() Level {
 	for _, term := range terms {
 		os := Unknown
 		for _, e := range term.At("matchExpressions").Items() {
-			if key := e.At("key").Str(); key != LabelOS && key != LabelOSBeta || e.At("operator").Str() != "In" {
-				continue
-			}
-			if values := e.At("values").Strings(); len(values) == 1 {
-				os = Linux
-				if strings.EqualFold(values[0], "windows") {
-					os = Placed
-				}
+			if key := e.At("key").Str(); key == LabelOS || key == LabelOSBeta {
+				os = cmp.Or(only(e.At("operator").Str(), e.At("values").Strings()), os)
 			}
 		}
 		if os == Unknown || found != Unknown && found != os {
@@ -220,10 +215,26 @@ func (p *Pod) affinity() Level {
 	return found
 }
 
+// only is the one OS that an expression about it leaves, or Unknown. Nodes are of Linux or
+// of Windows.
+func only(operator string, values []string) Level {
+	if len(values) != 1 || operator != "In" && operator != "NotIn" {
+		return Unknown
+	}
+	if (operator == "In") == strings.EqualFold(values[0], "windows") {
+		return Placed
+	}
+	return Linux
+}
+
+// hub are Microsoft's images for Windows as Docker Hub had them.
+var hub = regexp.MustCompile(`^(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|dotnet-framework|mssql-server-windows)`)
+
 // windowsTag is how tags of Windows images are written.
 var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|ltsc20\d\d|windows-?\d{4}|-windows-amd64)`)
 
 // WindowsImage says whether an image reference is known to be a Windows one.
 func WindowsImage(image string) bool {
-	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") || windowsTag.MatchString(image)
+	return strings.HasPrefix(image, "mcr.microsoft.com/windows") || strings.HasPrefix(image, "mcr.microsoft.com/dotnet/framework/") ||
+		windowsTag.MatchString(image) || hub.MatchString(image)
 }

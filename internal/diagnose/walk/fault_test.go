@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -186,6 +187,20 @@ func TestFaults(t *testing.T) {
 // trouble.
 func TestWhatIsNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts.Snapshot){
+		"a new node waits for the cloud provider": func(f *facts.Snapshot) {
+			f.Taken = time.Now()
+			f.Nodes["n"].CreationTimestamp = metav1.Now()
+			f.Nodes["n"].Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
+		},
+		"the identity was applied last": func(f *facts.Snapshot) {
+			f.Taken = time.Now()
+			network("NetworkInfrastructureReady", "IdentityNotFound", "spec.identityRef: AzureClusterIdentity default/x does not exist")(f)
+			conditions := f.AzureCluster.GetConditions()
+			for i := range conditions {
+				conditions[i].LastTransitionTime = metav1.Now()
+			}
+			f.AzureCluster.SetConditions(conditions)
+		},
 		"a machine is deleted": func(f *facts.Snapshot) { f.Machines[0].DeletionTimestamp = new(metav1.Now()) },
 		"a control plane boots": func(f *facts.Snapshot) {
 			console("Unable to register node with API server: dial tcp 10.0.0.4:6443: connect: connection refused")(f)

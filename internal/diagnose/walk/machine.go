@@ -55,6 +55,9 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 	if f.initializing() && strings.Contains(strings.ToLower(c.Message), "waiting for") || c.Message == "" && f.initializing() {
 		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), c.LastTransitionTime.Time)
 	}
+	if since := c.LastTransitionTime.Time; strings.HasPrefix(c.Message, "Waiting for") && f.Taken.Sub(since) < slowStatus {
+		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data: "+reported(c), since)
+	}
 	return s.because(c.Reason, c.Message)
 }
 
@@ -195,7 +198,7 @@ func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 		return nil
 	}
 	if n.Spec.ProviderID == "" {
-		return uninitialized(n)
+		return f.uninitialized(n)
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
@@ -223,11 +226,19 @@ func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 	return nil
 }
 
-func uninitialized(n *corev1.Node) *Answer {
-	const taint = "node.cloudprovider.kubernetes.io/uninitialized"
-	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint }) {
+// uninitializedTaint keeps pods off a node until the cloud provider has seen it. Source:
+// kubernetes.io/docs/reference/labels-annotations-taints.
+const uninitializedTaint = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// uninitialized finds a node that the cloud provider has not got to; a new one waits for it.
+func (f walker) uninitialized(n *corev1.Node) *Answer {
+	if !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitializedTaint }) {
 		return nil
 	}
-	return &Answer{Step: "node", At: "Node/" + n.Name, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + taint},
-		Fix: "look at the cloud node manager of this node's operating system", Next: "kubectl get pods -n kube-system -o wide"}
+	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get pods -n kube-system -o wide"}
+	if born := n.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < slowStatus {
+		return f.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
+	}
+	return &Answer{Step: s.step, At: s.at, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + uninitializedTaint},
+		Fix: "look at the cloud node manager of this node's operating system", Next: s.next}
 }

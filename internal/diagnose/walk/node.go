@@ -24,7 +24,7 @@ func (f walker) node(n *corev1.Node) *Answer {
 		}
 	}
 	for _, look := range []func() *Answer{
-		func() *Answer { return uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
+		func() *Answer { return f.uninitialized(n) }, func() *Answer { return overlay(n) }, func() *Answer { return f.cutOff(n) },
 		func() *Answer { return f.inside(n.Name, true) }, func() *Answer { return f.inside(n.Name, false) },
 	} {
 		if a := look(); a != nil {

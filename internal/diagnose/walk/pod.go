@@ -58,6 +58,9 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 			if c.Reason == corev1.PodReasonSchedulingGated {
 				return f.waits(s, c.Reason, "its scheduling gates: "+c.Message, c.LastTransitionTime.Time)
 			}
+			if since := c.LastTransitionTime.Time; f.growing() && f.Taken.Sub(since) < slowAzure {
+				return f.waits(s, c.Reason, "a node for the pod, while nodes are on their way: "+c.Message, since)
+			}
 			return s.because(c.Reason, c.Message)
 		}
 	}
@@ -70,6 +73,21 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 		looks[i] = func() *Answer { return f.container(s, p, &statuses[i]) }
 	}
 	return first(looks...)
+}
+
+// growing says whether a machine has no node yet, or a node takes no pods yet.
+func (f walker) growing() bool {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; m.DeletionTimestamp.IsZero() && m.Status.NodeRef.Name == "" {
+			return true
+		}
+	}
+	for _, n := range f.Nodes {
+		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
+			return true
+		}
+	}
+	return false
 }
 
 // unstarted is about a pod of which no container has begun: its sandbox, its volumes.

@@ -90,7 +90,12 @@ func (f walker) infra() *Answer {
 		return nil
 	}
 	s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
-	return f.status(s, specific(ac.GetConditions()))
+	c := specific(ac.GetConditions())
+	if c != nil && c.Reason == "IdentityNotFound" && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+		// owner has found it: it was applied after the AzureCluster.
+		return f.waits(s, c.Reason, s.at+" to be reconciled with its identity, which exists", c.LastTransitionTime.Time)
+	}
+	return f.status(s, c)
 }
 
 // status is an answer about a condition that explains why an object is not Ready, or nil.

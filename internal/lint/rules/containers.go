@@ -1,10 +1,36 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	"casement.dev/casement/internal/lint"
 )
+
+// oncePerPod reports what check finds in the first of a pod's containers, and of how many
+// others it is true. check returns an empty text for nothing.
+func oncePerPod(check func(lint.Container) (at lint.Value, what, fix string)) func(*lint.Pass, *lint.Pod) {
+	return func(p *lint.Pass, pod *lint.Pod) {
+		var at lint.Value
+		var what, fix string
+		more := 0
+		for _, c := range pod.Containers() {
+			switch v, found, way := check(c); {
+			case found == "":
+			case what == "":
+				at, what, fix = v, found, way
+			default:
+				more++
+			}
+		}
+		if more > 0 {
+			what += fmt.Sprintf(" (as in %d more of the pod's containers)", more)
+		}
+		if what != "" {
+			p.Report(pod.Object, at, what, say(fix))
+		}
+	}
+}
 
 // stopSignals is the feature gate of the field.
 const stopSignals = "ContainerStopSignals"

@@ -9,8 +9,14 @@ import (
 // base are Microsoft's base images, which have no tag latest.
 var base = regexp.MustCompile(`^mcr\.microsoft\.com/windows(/(nanoserver|servercore|server))?(:latest)?$`)
 
+// linuxNames are Docker Hub's official and other common images that have Linux platforms
+// alone, without one of Windows. Source: their manifests, hub.docker.com.
+const linuxNames = `alpine|ubuntu|debian|centos|fedora|rockylinux|almalinux|amazonlinux|busybox|nginx|redis|postgres|mysql|mariadb|` +
+	`memcached|haproxy|httpd|php|wordpress|rabbitmq|elasticsearch|kibana|logstash|cassandra|neo4j|node|ruby|` +
+	`bitnami/[a-z0-9-]+|grafana/(grafana|loki)|prom/(prometheus|alertmanager|node-exporter)|curlimages/curl|nginxinc/nginx-unprivileged`
+
 // linuxImage are images that have no Windows platform.
-var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(alpine|ubuntu|debian|centos|busybox)(:|$)|gcr\.io/distroless/|` +
+var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames + `)([:@]|$)|gcr\.io/distroless/|registry\.k8s\.io/(ingress-nginx|metrics-server)/|` +
 	`.*:([^/]*[-._])?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
 
 // ended are releases that get no more security updates.

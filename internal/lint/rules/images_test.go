@@ -90,6 +90,14 @@ func TestImageNames(t *testing.T) {
 		"registry.example:5000/noble/app:1.0": false,
 		"registry:5000/app:1-slim":            true,
 		"contoso.example/app:unslim":          false,
+		"docker.io/library/redis:7":           true,
+		"nginx":                               true,
+		"bitnami/postgresql:16":               true,
+		"mongo:8":                             false,
+		"contoso.example/redis:7":             false,
+		"golang:1.26":                         false,
+		"redis:3.2-windowsservercore":         false,
+		"registry.k8s.io/metrics-server/metrics-server:v0.7.2": true,
 	} {
 		if got := notForWindows(&lint.Set{}, image); got != linux {
 			t.Errorf("%s is for Linux alone: %t, want %t", image, got, linux)

@@ -125,18 +125,18 @@ var win205 = lint.Rule{
 		"kubernetes.io/docs/concepts/configuration/windows-resource-management.",
 	Bad:  withLimits("memory: 800Mi") + "      requests:\n        memory: 300Mi\n",
 	Good: withLimits("memory: 800Mi") + "      requests:\n        memory: 800Mi\n",
-	Pod:  eachContainer(checkWIN205),
+	Pod:  oncePerPod(checkWIN205),
 }
 
-func checkWIN205(p *lint.Pass, pod *lint.Pod, c lint.Container) {
+func checkWIN205(c lint.Container) (at lint.Value, what, fix string) {
 	limit, request := c.At("resources", "limits", "memory"), c.At("resources", "requests", "memory")
 	l, err1 := resource.ParseQuantity(limit.Str())
 	r, err2 := resource.ParseQuantity(request.Str())
-	if err1 == nil && err2 == nil && r.Cmp(l) < 0 {
-		p.Report(pod.Object, request, fmt.Sprintf("the request %s is below the limit %s: what is between "+
-			"the two is over-committed", request.Str(), limit.Str()), say("make the request "+
-			""+limit.Str()+", or leave it out"))
+	if err1 != nil || err2 != nil || r.Cmp(l) >= 0 {
+		return lint.Value{}, "", ""
 	}
+	return request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed", request.Str(), limit.Str()),
+		"make the request " + limit.Str() + ", or leave it out"
 }
 
 // win206: Huge pages.
@@ -173,14 +173,15 @@ var win207 = lint.Rule{
 		"there are no shares. Source: kubernetes pkg/kubelet/kuberuntime/kuberuntime_container_windows.go.",
 	Bad:  withLimits("memory: 1Gi") + "      requests:\n        cpu: 500m\n",
 	Good: withLimits("memory: 1Gi", "cpu: 500m") + "      requests:\n        cpu: 500m\n",
-	Pod:  eachContainer(checkWIN207),
+	Pod:  oncePerPod(checkWIN207),
 }
 
-func checkWIN207(p *lint.Pass, pod *lint.Pod, c lint.Container) {
-	if v := c.At("resources", "requests", "cpu"); v.Exists() && !c.At("resources", "limits", "cpu").Exists() {
-		p.Report(pod.Object, v, "only a CPU limit has an effect on a running Windows container", say("set "+
-			"resources.limits.cpu too"))
+func checkWIN207(c lint.Container) (at lint.Value, what, fix string) {
+	v := c.At("resources", "requests", "cpu")
+	if !v.Exists() || c.At("resources", "limits", "cpu").Exists() {
+		return lint.Value{}, "", ""
 	}
+	return v, "only a CPU limit has an effect on a running Windows container", "set resources.limits.cpu too"
 }
 
 // win208: More scratch space than a container has.

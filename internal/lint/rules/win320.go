@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -151,12 +152,16 @@ var win325 = lint.Rule{
 		"kubernetes.io/docs/concepts/storage/windows-storage.",
 	Bad:  csiPlugin(`\\.\pipe\csi-proxy-filesystem-v1`),
 	Good: csiPlugin(`C:\csi`),
-	Pod:  eachVolume(checkWIN325),
+	Pod:  checkWIN325,
 }
 
-func checkWIN325(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
-	v := volume.At("hostPath", "path")
-	if !isPipe(v.Str()) || !strings.Contains(v.Str(), "csi-proxy-") {
+func checkWIN325(p *lint.Pass, pod *lint.Pod) {
+	volumes := pod.Spec.At("volumes").Items()
+	first := slices.IndexFunc(volumes, func(volume lint.Value) bool {
+		path := volume.At("hostPath", "path").Str()
+		return isPipe(path) && strings.Contains(path, "csi-proxy-")
+	})
+	if first < 0 {
 		return
 	}
 	deployed := slices.ContainsFunc(p.Set.Kind("DaemonSet", "Cluster"), func(o *lint.Object) bool {
@@ -164,7 +169,31 @@ func checkWIN325(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 			"csi-proxy").Str() == "enabled"
 	})
 	if !deployed {
-		p.Report(pod.Object, v, "nothing here deploys csi-proxy, which this pipe belongs to", say("deploy "+
+		p.Report(pod.Object, volumes[first].At("hostPath", "path"), "nothing here deploys csi-proxy, which this pipe belongs to", say("deploy "+
 			"csi-proxy, or run the plugin as a HostProcess pod"))
+	}
+}
+
+// dockerLogs is where Docker keeps the logs of containers on Windows.
+var dockerLogs = regexp.MustCompile(`(?i)^(c:)?[\\/]+programdata[\\/]+docker([\\/]|$)`)
+
+// win326: Docker's directory.
+var win326 = lint.Rule{
+	ID:       "WIN326",
+	Severity: lint.Warning,
+	Title:    "Docker's directory",
+	Since:    24,
+	Oracle:   lint.Unit,
+	Doc: "Nodes run containerd: `C:\\ProgramData\\docker` is not there, and an empty directory is made in its place. The " +
+		"logs of containers are files below `C:\\var\\log\\pods`, with links in `C:\\var\\log\\containers`. Source: kubernetes " +
+		"pkg/kubelet/kuberuntime/kuberuntime_manager.go.",
+	Bad:  csiPlugin(`C:\ProgramData\docker\containers`),
+	Good: csiPlugin(`C:\var\log\pods`),
+	Pod:  eachVolume(checkWIN326),
+}
+
+func checkWIN326(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
+	if v := volume.At("hostPath", "path"); dockerLogs.MatchString(v.Str()) && !p.Target.Docker {
+		p.Report(pod.Object, v, "nodes with containerd have no such directory: the pod sees an empty one", say(`C:\var\log\pods for the logs of containers`))
 	}
 }
