@@ -50,6 +50,9 @@ type life struct {
 	notes []string
 	// heard are the sayings of the infrastructure before it was harmed.
 	heard []string
+	// asked counts the runs of why while nothing was harmed, alarms those that called
+	// something wrong.
+	asked, alarms int
 }
 
 type row struct {
@@ -99,6 +102,7 @@ func TestLife(t *testing.T) {
 			l.do("create", func() { l.create(c.flavor) })
 			c.through(l)
 			l.do("delete", l.delete)
+			t.Logf("why ran %d times while nothing was harmed and raised %d alarms", l.asked, l.alarms)
 		})
 	}
 	t.Log("\n" + table(rows))
@@ -172,7 +176,9 @@ func (l *life) do(action string, f func()) {
 		l.probe.take()
 	}
 	start := time.Now()
+	calm := l.watch(action)
 	f()
+	calm.end(l, action)
 	r := row{cell: l.cell, action: action, took: time.Since(start), puts: l.puts() - puts}
 	if l.probe != nil {
 		r.asked, r.failed, r.why = l.probe.take()
