@@ -204,7 +204,10 @@ func (l *life) addons() []string {
 	}
 	names := []string{network, "cloud-provider-azure"}
 	if strings.Contains(l.manifest, "osType: Windows") {
-		names = append(names, network+"-windows", "csi-proxy")
+		names = append(names, "csi-proxy")
+		if !strings.HasSuffix(network, "-windows") {
+			names = append(names, network+"-windows")
+		}
 	}
 	return names
 }
