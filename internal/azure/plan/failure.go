@@ -84,6 +84,8 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	it.token = Token{
 		ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), NotBefore: p.now().Add(wait), Attempts: attempts, Since: since,
 		Class: class, Code: arm.CodeOf(err), Message: err.Error(),
+		// The answer to a delete that was carried out may be lost.
+		Again: verb == Delete && it.token.Again,
 	}
 	it.report(p.now())
 }

@@ -388,7 +388,7 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 				for a.docs[arm.Key(vms+"m")] != nil {
 					pass()
 				}
-				for ; !in.Tokens[0].Retried() || in.Tokens[0].Again; pass() {
+				for ; in.Tokens[0].Verb != Put || in.Tokens[0].Class == ""; pass() {
 				}
 			}
 			if got := in.Tokens[0].Attempts; got != 2 {
@@ -406,6 +406,39 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALostAnswerToTheDeleteOfAFailedMachine: the machine is gone, which is what was asked
+// for, and no reason to give it up.
+func TestALostAnswerToTheDeleteOfAFailedMachine(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 1
+		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", map[string]any{"size": "big"}))}}
+		var out Outcome
+		pass := func() {
+			out = p.Apply(t.Context(), in)
+			in.Tokens = out.Tokens
+			if out.State != Done && !in.Tokens[0].Creating() {
+				t.Fatalf("it may not be missing, says %+v", in.Tokens[0])
+			}
+			later(out.RequeueAfter)
+		}
+		pass()
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		a.refuse["DELETE m"] = []answer{refusal(500, "InternalServerError", "the answer is lost")}
+		for len(a.refuse["DELETE m"]) > 0 {
+			pass()
+		}
+		a.drop(vms + "m")
+		p.Forget(vms + "m")
+		for i := 0; out.State != Done && i < 9; i++ {
+			pass()
+		}
+		expect(t, "in the end", states(out), "m Done")
+	})
 }
 
 // TestAMachineThatRanIsNotCreatedAgain: a write of its tags that fails is no reason to

@@ -52,10 +52,10 @@ const forgetAfter = 24 * time.Hour
 
 func (t Token) empty() bool { return t.Verb == "" }
 
-// Retried says that the resource could not be created for a reason that passes, and
-// that it is tried again: it may be missing meanwhile.
-func (t Token) Retried() bool {
-	return t.Again || t.Verb == Put && t.Class != "" && t.Resume == "" && !terminal(t.Class)
+// Creating says that the resource may be missing for a while: it is being created, or could
+// not be for a reason that passes and is created again.
+func (t Token) Creating() bool {
+	return t.Again || t.Verb == Put && (t.Resume != "" || t.Class != "" && !terminal(t.Class))
 }
 
 // carried is what another write of the same resource has to know of the ones before:

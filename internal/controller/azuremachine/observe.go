@@ -102,7 +102,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 		return pass.Error(err)
 	}
 	switch {
-	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Retried(*s.Operations(), id):
+	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id):
 		s.azureMachine.Status.VMState = new(infrav1.Deleted)
 		s.azureMachine.Status.Ready = false
 		return pass.Failed(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")

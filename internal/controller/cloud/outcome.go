@@ -65,10 +65,10 @@ func Unsettled(states []infrav1.LongRunningOperationState, id string) []infrav1.
 	return without(states, id, func(t plan.Token) bool { return t.Class == "" && t.Resume == "" })
 }
 
-// Retried says whether Azure could not create a resource for a reason that passes, and
-// it is being created again.
-func Retried(states []infrav1.LongRunningOperationState, id string) bool {
-	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Retried() })
+// Creating says whether a resource may be missing because it is being created, or created
+// again.
+func Creating(states []infrav1.LongRunningOperationState, id string) bool {
+	return slices.ContainsFunc(Tokens(states), func(t plan.Token) bool { return strings.EqualFold(t.ID, id) && t.Creating() })
 }
 
 // Forget drops all that is remembered of a resource or action: what it was to do is
