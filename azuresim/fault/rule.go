@@ -97,11 +97,11 @@ type Rule struct {
 	// Eviction.
 	Delay string `json:"delay,omitempty"`
 	// GuestFault is what the guest has; for Guest.
-	GuestFault string `json:"guestFault,omitempty"`
+	GuestFault string `json:"ailment,omitempty"`
 
 	// Seen and Matched are counted by the Set.
 	Seen    int `json:"seen,omitempty"`
-	Matched int `json:"matched,omitempty"`
+	Matched int `json:"struck,omitempty"`
 }
 
 // File is the form of a file of rules.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/plane"
@@ -72,6 +73,12 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.IntVar(&r.RetryAfter, "retry-after", 0, "Retry-After, in seconds")
 	f.DurationVar(&delay, "delay", 0, "delay of slow-boot and eviction")
 	f.StringVar(&r.GuestFault, "guest-fault", "", "what the guest has, for guest")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "ailment" { // its former name
+			name = "guest-fault"
+		}
+		return pflag.NormalizedName(name)
+	})
 	return c
 }
 
@@ -123,8 +130,9 @@ func faultScope(r fault.Rule) string {
 func newFaultsGuest(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
-		Use:   "guest-faults",
-		Short: "List what a guest can be made to have",
+		Use:     "guest-faults",
+		Aliases: []string{"ailments"}, // its former name
+		Short:   "List what a guest can be made to have",
 		Long: `List the faults of guests, for 'faults add guest --guest-fault'. Those of the first
 boot come upon machines that boot after the rule was added, and stay; the others come
 upon running machines at once, and go when the rule is cleared.`,
