@@ -74,6 +74,9 @@ e2e-faults: build ## Some 40 faults, and what casement why calls each
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
 
+e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name
+	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi
+
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
 
@@ -121,4 +124,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

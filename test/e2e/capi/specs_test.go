@@ -1,0 +1,155 @@
+//go:build e2e
+
+package capi
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/test/e2e"
+)
+
+// spec is a row of the table.
+type spec struct {
+	name     string
+	describe func(suite)
+	// reason is why it is not run, "" when it is.
+	reason string
+}
+
+// provider names the provider and its release to clusterctl: the plane has no inventory
+// of providers that clusterctl could read them from.
+var provider = new("azure:" + release)
+
+// specs are Cluster API's specs in the order in which they run.
+func specs() []spec {
+	return slices.Concat([]spec{
+		{name: "QuickStart windows", describe: quickStart("windows", false)},
+		{name: "QuickStart linux", describe: quickStart("", false)},
+		{name: "QuickStart topology-windows", describe: quickStart("topology-windows", true)},
+		{name: "MachineDeployment scale", describe: scaleOutAndIn},
+		{name: "MachinePool", describe: machinePool},
+		{name: "Cluster deletion", describe: deletion},
+		{name: "Node drain", describe: nodeDrain},
+		{name: "Upgrade 1.35 to 1.36", describe: upgrade},
+		{name: "ClusterClass changes", describe: classChanges},
+		{name: "Scale 10 clusters", describe: scale},
+	}, notRun)
+}
+
+// notRun are the specs that are not run, each with its reason.
+var notRun = []spec{
+	{name: "QuickStart machinepool-windows", reason: "the MachinePool spec creates this flavor"},
+	{name: "ClusterClass of other namespace", reason: "the flavors' classRef has no CLUSTER_CLASS_NAMESPACE"},
+	{name: "KCP and MachineDeployment rollout", reason: "needs a template with the taints that the spec expects (kcp-md-taints)"},
+	{name: "MachineDeployment remediation", reason: "needs a template with a MachineHealthCheck of the spec's condition (md-remediation)"},
+	{name: "KCP remediation", reason: "needs a template whose machines wait for the spec's signal (kcp-remediation)"},
+	{name: "KCP adoption", reason: "needs a template in the spec's three parts (kcp-adoption)"},
+	{name: "ClusterClass rollout", reason: "needs a ClusterClass with the variables that the spec changes"},
+	{name: "Self-hosted", reason: "containers of the local plane are simulated: no controller runs in a workload cluster"},
+	{name: "Autoscaler", reason: "containers of the local plane are simulated: the autoscaler's does not run"},
+	{name: "Runtime SDK, in-place update", reason: "the plane runs no test extension"},
+	{name: "clusterctl upgrade", reason: "make e2e-clusterctl has it: the plane here is not installed by clusterctl"},
+	{name: "Conformance", reason: "containers of the local plane are simulated"},
+}
+
+func quickStart(flavor string, topology bool) func(suite) {
+	return func(s suite) {
+		e2e.QuickStartSpec(context.Background(), func() e2e.QuickStartSpecInput {
+			return e2e.QuickStartSpecInput{
+				E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+				InfrastructureProvider: provider, Flavor: &flavor, PostMachinesProvisioned: s.resilience(topology),
+			}
+		})
+	}
+}
+
+func scaleOutAndIn(s suite) {
+	e2e.MachineDeploymentScaleSpec(context.Background(), func() e2e.MachineDeploymentScaleSpecInput {
+		return e2e.MachineDeploymentScaleSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: "windows",
+		}
+	})
+}
+
+func machinePool(s suite) {
+	e2e.MachinePoolSpec(context.Background(), func() e2e.MachinePoolInput {
+		return e2e.MachinePoolInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("machinepool-windows"),
+		}
+	})
+}
+
+func deletion(s suite) {
+	e2e.ClusterDeletionSpec(context.Background(), func() e2e.ClusterDeletionSpecInput {
+		return e2e.ClusterDeletionSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("topology-windows"), ControlPlaneMachineCount: new(int64(3)),
+			ClusterDeletionPhases: []e2e.ClusterDeletionPhase{
+				phase("Machine", "MachineDeployment", "MachineSet"),
+				phase("Machine", "KubeadmControlPlane"),
+				phase("AzureCluster"),
+			},
+		}
+	})
+}
+
+// phase is a step of a deletion: objects of the kinds, Machines only those that one of
+// the kinds owns, are deleted together; those of the first kind hold the step up.
+func phase(first string, others ...string) e2e.ClusterDeletionPhase {
+	return e2e.ClusterDeletionPhase{
+		ObjectFilter: func(o corev1.ObjectReference, owners []metav1.OwnerReference) bool {
+			if o.Kind == "Machine" {
+				return slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool { return slices.Contains(others, r.Kind) })
+			}
+			return o.Kind == first || slices.Contains(others, o.Kind)
+		},
+		BlockingObjectFilter: func(o corev1.ObjectReference, _ []metav1.OwnerReference) bool { return o.Kind == first },
+	}
+}
+
+func nodeDrain(s suite) {
+	e2e.NodeDrainTimeoutSpec(context.Background(), func() e2e.NodeDrainTimeoutSpecInput {
+		return e2e.NodeDrainTimeoutSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("topology-windows"),
+		}
+	})
+}
+
+func upgrade(s suite) {
+	e2e.ClusterUpgradeConformanceSpec(context.Background(), func() e2e.ClusterUpgradeConformanceSpecInput {
+		return e2e.ClusterUpgradeConformanceSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("topology-windows"), SkipConformanceTests: true,
+			ControlPlaneMachineCount: new(int64(1)), WorkerMachineCount: new(int64(2)),
+		}
+	})
+}
+
+func classChanges(s suite) {
+	e2e.ClusterClassChangesSpec(context.Background(), func() e2e.ClusterClassChangesSpecInput {
+		return e2e.ClusterClassChangesSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: "topology-windows",
+			ModifyControlPlaneFields:                                   map[string]any{"spec.kubeadmConfigSpec.verbosity": int64(4)},
+			ModifyMachineDeploymentBootstrapConfigTemplateFields:       map[string]any{"spec.template.spec.verbosity": int64(4)},
+			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{"spec.template.spec.osDisk.diskSizeGB": int64(130)},
+		}
+	})
+}
+
+func scale(s suite) {
+	e2e.ScaleSpec(context.Background(), func() e2e.ScaleSpecInput {
+		return e2e.ScaleSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("topology-windows"), ClusterClassName: "casement-windows",
+			ClusterCount: new(int64(10)), Concurrency: new(int64(2)), ControlPlaneMachineCount: new(int64(1)),
+			MachineDeploymentCount: new(int64(1)), WorkerPerMachineDeploymentCount: new(int64(1)), SkipUpgrade: true,
+		}
+	})
+}
