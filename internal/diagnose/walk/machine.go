@@ -198,7 +198,7 @@ func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 		return nil
 	}
 	if n.Spec.ProviderID == "" {
-		return f.uninitialized(n)
+		return first(func() *Answer { return f.noCNI(n) }, func() *Answer { return f.uninitialized(n) })
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {

@@ -41,6 +41,9 @@ func (f walker) notReady(n *corev1.Node, c *corev1.NodeCondition) *Answer {
 		a.Evidence = append(a.Evidence, redact.Line(c.Message, maxEvidence))
 		return a
 	}
+	if a := f.noCNI(n); a != nil {
+		return a
+	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	a := s.because(c.Reason, c.Message)
 	if a.Cause == "CNIMissing" {

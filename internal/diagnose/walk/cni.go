@@ -1,0 +1,84 @@
+package walk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/diagnose/cause"
+	"casement.dev/casement/internal/redact"
+)
+
+// justJoined bounds how long a node may wait for what the cluster's addons bring before
+// it counts that nothing brings it.
+const justJoined = 10 * time.Second
+
+// noCNI finds a node that waits for a CNI of which the cluster has none for its
+// operating system: nothing will make the node Ready until someone installs one.
+func (f walker) noCNI(n *corev1.Node) *Answer {
+	message := unconfigured(n)
+	os := n.Status.NodeInfo.OperatingSystem
+	born := n.CreationTimestamp.Time
+	patience := justJoined
+	if f.Cluster.Labels["cni"] != "" {
+		patience = slowStatus // the cluster asks for one, which may be on its way
+	}
+	young := !born.IsZero() && f.Taken.Sub(born) < patience
+	unread := slices.ContainsFunc(f.NotExamined, func(gap string) bool { return strings.HasPrefix(gap, "DaemonSets") })
+	if message == "" || young || unread || f.Unreachable != "" || f.installsCNI(os) {
+		return nil
+	}
+	command := "casement addons install " + strings.Join(f.network(os), " ") + " --cluster " + f.Cluster.Name
+	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
+		command += " -n " + ns
+	}
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing", Says: fmt.Sprintf("no CNI is installed for %s nodes: %s", os, command),
+		Evidence: []string{redact.Line(message, maxEvidence), "no DaemonSet for " + os + " nodes has a CNI's directory"}, Fix: command, Next: "kubectl get daemonsets -A"}
+}
+
+// unconfigured is what a node that is not Ready says of its missing CNI, or nothing.
+func unconfigured(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		known, _, _ := cause.Classify(cause.Node, c.Reason+": "+c.Message)
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && known.Name == "CNIMissing" {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// installsCNI returns whether something in the cluster brings a CNI to nodes of an
+// operating system: a DaemonSet with the directory of CNIs, or an operator that makes one.
+func (f walker) installsCNI(os string) bool {
+	return slices.ContainsFunc(f.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool {
+		pod := &d.Spec.Template.Spec
+		selected := pod.NodeSelector[corev1.LabelOSStable]
+		if selected == "" {
+			selected = "linux"
+		}
+		return selected == os && slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+			return v.HostPath != nil && strings.Contains(strings.ReplaceAll(v.HostPath.Path, `\`, "/"), "/cni")
+		})
+	}) || slices.ContainsFunc(f.Workloads.Deployments, func(d appsv1.Deployment) bool {
+		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+			return strings.Contains(c.Image, "tigera/operator") || strings.Contains(c.Image, "cilium/operator")
+		})
+	})
+}
+
+// network are the addons that nodes of an operating system lack, by the names that
+// casement addons list shows.
+func (f walker) network(os string) []string {
+	out := []string{"calico"}
+	if os == "windows" {
+		out = append(out, "calico-windows")
+	}
+	if !slices.ContainsFunc(f.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool { return strings.HasPrefix(d.Name, "cloud-node-manager") }) {
+		out = append(out, "cloud-provider-azure")
+	}
+	return out
+}
