@@ -120,7 +120,7 @@ func TestNextLook(t *testing.T) {
 		for at := time.Duration(0); at < 3*period; at += 17 * time.Second {
 			now := start.Add(at)
 			wait := NextLook(period, key, now)
-			if wait < period/2 || wait > period*3/2 {
+			if wait < period/10 || wait > period*11/10 {
 				t.Errorf("%q at %v: wait %v", key, at, wait)
 			}
 			if off := moment(key, now).Sub(first) % period; off != 0 {

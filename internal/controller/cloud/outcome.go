@@ -153,7 +153,7 @@ func Passes(reason string) bool {
 const Patience = 10 * time.Minute
 
 // NextLook is how long to wait for the next comparison with Azure: until the next of the
-// key's moments, which come once a period, but at least half a period. All objects of a
+// key's moments, which come once a period, but at least a tenth of it. All objects of a
 // cluster have one key, so that they share what one of them reads; clusters are spread.
 func NextLook(period time.Duration, key string, now time.Time) time.Duration {
 	if period <= 0 {
@@ -163,7 +163,7 @@ func NextLook(period time.Duration, key string, now time.Time) time.Duration {
 	h.Write([]byte(key))
 	since := time.Duration((uint64(now.UnixNano()) - h.Sum64()%uint64(period)) % uint64(period))
 	wait := period - since
-	if wait < period/2 {
+	if wait < period/10 {
 		wait += period
 	}
 	return wait

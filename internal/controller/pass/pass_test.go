@@ -71,7 +71,7 @@ func TestWalk(t *testing.T) {
 			if !errors.Is(err, test.err) || ran != test.ran {
 				t.Errorf("%d steps ran, error %v", ran, err)
 			}
-			if got := result.RequeueAfter; got != test.again && (test.again != resync || got < resync/2 || got > 2*resync) {
+			if got := result.RequeueAfter; got != test.again && (test.again != resync || got < resync/10 || got > 2*resync) {
 				t.Errorf("the next pass is in %v, want %v", got, test.again)
 			}
 			for _, conditionType := range []string{infrav1.VMRunningCondition, infrav1.BootstrapSecretReadyCondition} {

@@ -130,7 +130,14 @@ func (l *life) live() {
 		l.calm() // a person's own call is not to fail
 		l.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
 		l.fail()
-		l.givenUp(m, "UpdateError")
+		// Nothing but the next comparison shows it, and calls of that fail too.
+		l.change(m, func() { m.Annotations["look"] = "now" })
+		l.rest(m, func() string {
+			if m.Status.FailureReason == nil {
+				return "not given up"
+			}
+			return ""
+		})
 		l.delete(m) // as a MachineHealthCheck does
 		l.grow(1)
 	})
