@@ -12,7 +12,8 @@ import (
 const (
 	// firstLook is how long a virtual machine may take to become a node before its
 	// console is read; each further look comes after twice the time, up to lastLook.
-	// A machine that joins in time costs no call.
+	// The console of a machine that has joined is read until its agent has ended, which is
+	// once as a rule.
 	firstLook = time.Minute
 	lastLook  = time.Hour
 	// consoleLines are looked at from the console's end, and lastLines shown.
@@ -20,8 +21,8 @@ const (
 	lastLines    = 3
 )
 
-// BootstrapLook says whether the console of a machine of some age that is no node is
-// to be read now, and when to look again, 0 for not at all.
+// BootstrapLook says whether the console of a machine of some age is to be read now, and
+// when to look again, 0 for not at all.
 func BootstrapLook(age time.Duration) (now bool, again time.Duration) {
 	switch {
 	case age < firstLook:
