@@ -14,7 +14,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"casement.dev/casement/internal/plane"
 )
@@ -42,6 +44,10 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code)
 // Main runs the command line args (with the program's name first) and returns
 // the exit code.
 func Main(args []string, streams Streams) int {
+	// Kubernetes' client logs beside the errors that it returns, such as a read that a
+	// deadline cut off. A line that a command does not know of would be drawn into what it
+	// shows. The local plane sets a log of its own.
+	klog.SetLogger(logr.Discard())
 	a := newApp(streams)
 	defer a.flush()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"k8s.io/klog/v2"
 )
 
 func TestWrongCommandLines(t *testing.T) {
@@ -31,6 +33,22 @@ func TestWrongCommandLines(t *testing.T) {
 		if code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != ExitDone {
 			t.Errorf("%v: exit code %d", args, code)
 		}
+	}
+}
+
+// TestLogsOfLibraries: a line of Kubernetes' client would be drawn into what a command shows.
+func TestLogsOfLibraries(t *testing.T) {
+	var logged, out bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&logged)
+	defer klog.LogToStderr(true)
+	if code := Main([]string{"casement", "version"}, Streams{In: strings.NewReader(""), Out: &out, Err: &out}); code != ExitDone {
+		t.Fatalf("exit code %d: %s", code, &out)
+	}
+	klog.ErrorS(nil, "Unexpected error when reading response body")
+	klog.Flush()
+	if logged.Len() > 0 {
+		t.Errorf("logged: %s", &logged)
 	}
 }
 
