@@ -107,7 +107,7 @@ func run(bin string, nodes, machines, vms, documents, paper int, idle time.Durat
 			return err
 		}
 	}
-	p := &plane{bin: bin, home: home}
+	p := &plane{bin: bin, home: filepath.Join(home, "p"), files: home}
 	defer p.casement(nil, "down", "--purge")
 	if paper > 0 {
 		if err := p.onPaper(show, paper); err != nil {

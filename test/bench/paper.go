@@ -47,7 +47,7 @@ func (p *plane) onPaper(show func(row), machines int) error {
 // than machines that boot. All have the address of that machine, so that looks into
 // nodes are real.
 func (p *plane) paper(ctx context.Context, show func(row), model string, machines int) error {
-	workload, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(p.home, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
+	workload, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(p.files, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
 	if err != nil {
 		return err
 	}

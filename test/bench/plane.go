@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// plane runs casement with one state directory.
+// plane runs casement with home as its state directory. Files of the benchmark are in
+// files: a state directory that holds anything else is refused by up and kept by down.
 type plane struct {
-	bin, home string
-	env       []string
+	bin, home, files string
+	env              []string
 	// cpu is what the last command took of a processor by itself.
 	cpu time.Duration
 }
@@ -163,7 +164,7 @@ func (p *plane) look(show func(row), namespace, cluster string) error {
 	machine, of := string(out), []string{"-n", namespace}
 	for _, args := range [][]string{
 		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"wait", cluster, "--timeout", "1s"}, {"why", cluster}, {"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
-		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.home, "support.tgz")},
+		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.files, "support.tgz")},
 	} {
 		what := strings.ReplaceAll(strings.Join(args[:min(2, len(args))], " "), machine, "MACHINE")
 		if slices.Contains(args, cluster) || slices.Contains(args, machine) {

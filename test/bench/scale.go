@@ -75,7 +75,7 @@ func (s scale) measure(bin, home string) error {
 	var all []point
 	for _, kind := range s.kinds {
 		for _, size := range s.sizes {
-			p := &plane{bin: bin, home: filepath.Join(home, fmt.Sprint(kind[:1], size))}
+			p := &plane{bin: bin, home: filepath.Join(home, fmt.Sprint(kind[:1], size)), files: home}
 			measured, err := s.one(p, kind, size)
 			if _, downErr := p.casement(nil, "down", "--purge"); err == nil {
 				err = downErr
@@ -124,7 +124,7 @@ func (s scale) one(p *plane, kind string, size int) (point, error) {
 	if err != nil {
 		return at, err
 	}
-	file := filepath.Join(p.home, "scale.kubeconfig")
+	file := filepath.Join(p.files, "scale.kubeconfig")
 	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
 		return at, err
 	}
