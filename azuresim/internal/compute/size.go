@@ -77,20 +77,27 @@ func encodeFields(o value.Object) []byte {
 }
 
 // listSKUs answers the SKUs of the regions. Azure repeats each entry for each region;
-// without a filter that would be hundreds of megabytes here, where every region
-// has every size, so such an entry names all of its regions.
+// without a filter that would be hundreds of megabytes here, where every region has
+// every size. There is one entry for all regions with zones and one for those without:
+// clients read the zones of an entry's first region.
 func listSKUs(c *engine.Request) *engine.Error {
 	_, only, _ := strings.Cut(c.Query.Get("$filter"), "'")
 	only = engine.Region(strings.TrimSuffix(only, "'"))
-	var regions []string
+	zonal, plain := []string{}, []string{}
 	for _, r := range value.SortedKeys(engine.Places) {
-		if only == "" || r == only {
-			regions = append(regions, r)
+		switch {
+		case only != "" && r != only:
+		case engine.Places[r].Zonal:
+			zonal = append(zonal, r)
+		default:
+			plain = append(plain, r)
 		}
 	}
-	entries := [][]byte{}
-	if len(regions) > 0 {
-		entries = skuEntries(regions)
+	var entries [][]byte
+	for _, regions := range [][]string{zonal, plain} {
+		if len(regions) > 0 {
+			entries = append(entries, skuEntries(regions)...)
+		}
 	}
 	out := []byte(`{"value":[`)
 	for i, e := range entries {

@@ -6,9 +6,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/e2e"
+	"sigs.k8s.io/cluster-api/test/framework"
 )
 
 // spec is a row of the table.
@@ -29,10 +32,14 @@ func specs() []spec {
 		{name: "QuickStart windows", describe: quickStart("windows", false)},
 		{name: "QuickStart linux", describe: quickStart("", false)},
 		{name: "QuickStart topology-windows", describe: quickStart("topology-windows", true)},
+		{name: "ClusterClass of other namespace", describe: classElsewhere},
 		{name: "MachineDeployment scale", describe: scaleOutAndIn},
 		{name: "MachinePool", describe: machinePool},
 		{name: "Cluster deletion", describe: deletion},
 		{name: "Node drain", describe: nodeDrain},
+		{name: "KCP and MachineDeployment rollout", describe: rollout},
+		{name: "MachineDeployment remediation", describe: workerRemediation},
+		{name: "KCP adoption", describe: adoption},
 		{name: "Upgrade 1.35 to 1.36", describe: upgrade},
 		{name: "ClusterClass changes", describe: classChanges},
 		{name: "Scale 10 clusters", describe: scale},
@@ -42,11 +49,7 @@ func specs() []spec {
 // notRun are the specs that are not run, each with its reason.
 var notRun = []spec{
 	{name: "QuickStart machinepool-windows", reason: "the MachinePool spec creates this flavor"},
-	{name: "ClusterClass of other namespace", reason: "the flavors' classRef has no CLUSTER_CLASS_NAMESPACE"},
-	{name: "KCP and MachineDeployment rollout", reason: "needs a template with the taints that the spec expects (kcp-md-taints)"},
-	{name: "MachineDeployment remediation", reason: "needs a template with a MachineHealthCheck of the spec's condition (md-remediation)"},
 	{name: "KCP remediation", reason: "needs a template whose machines wait for the spec's signal (kcp-remediation)"},
-	{name: "KCP adoption", reason: "needs a template in the spec's three parts (kcp-adoption)"},
 	{name: "ClusterClass rollout", reason: "needs a ClusterClass with the variables that the spec changes"},
 	{name: "Self-hosted", reason: "containers of the local plane are simulated: no controller runs in a workload cluster"},
 	{name: "Autoscaler", reason: "containers of the local plane are simulated: the autoscaler's does not run"},
@@ -64,6 +67,15 @@ func quickStart(flavor string, topology bool) func(suite) {
 			}
 		})
 	}
+}
+
+func classElsewhere(s suite) {
+	e2e.QuickStartSpec(context.Background(), func() e2e.QuickStartSpecInput {
+		return e2e.QuickStartSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: new("topology-windows"), DeployClusterClassInSeparateNamespace: true,
+		}
+	})
 }
 
 func scaleOutAndIn(s suite) {
@@ -116,7 +128,49 @@ func nodeDrain(s suite) {
 	e2e.NodeDrainTimeoutSpec(context.Background(), func() e2e.NodeDrainTimeoutSpecInput {
 		return e2e.NodeDrainTimeoutSpecInput{
 			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
-			InfrastructureProvider: provider, Flavor: new("topology-windows"),
+			InfrastructureProvider: provider, Flavor: new("topology-windows"), PostNamespaceCreated: drainAddonsNever,
+		}
+	})
+}
+
+// drainAddonsNever keeps the addons of clusters on their nodes. A Machine's condition
+// names at most three Pods, the spec looks for one of its own among them, and the first
+// control plane node has four Pods of addons, which come before it in the alphabet.
+func drainAddonsNever(plane framework.ClusterProxy, namespace string) {
+	gomega.Expect(plane.GetClient().Create(context.Background(), &clusterv1.MachineDrainRule{
+		ObjectMeta: metav1.ObjectMeta{Name: "addons", Namespace: namespace},
+		Spec: clusterv1.MachineDrainRuleSpec{
+			Drain: clusterv1.MachineDrainRuleDrainConfig{Behavior: clusterv1.MachineDrainRuleDrainBehaviorSkip},
+			Pods: []clusterv1.MachineDrainRulePodSelector{{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem}},
+			}},
+		},
+	})).To(gomega.Succeed())
+}
+
+func rollout(s suite) {
+	e2e.KCPAndMachineDeploymentRolloutSpec(context.Background(), func() e2e.KCPAndMachineDeploymentRolloutSpecInput {
+		return e2e.KCPAndMachineDeploymentRolloutSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: "kcp-md-taints",
+		}
+	})
+}
+
+func workerRemediation(s suite) {
+	e2e.MachineDeploymentRemediationSpec(context.Background(), func() e2e.MachineDeploymentRemediationSpecInput {
+		return e2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider,
+		}
+	})
+}
+
+func adoption(s suite) {
+	e2e.KCPAdoptionSpec(context.Background(), func() e2e.KCPAdoptionSpecInput {
+		return e2e.KCPAdoptionSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider,
 		}
 	})
 }

@@ -191,6 +191,7 @@ func (p plane) repository(t *testing.T) string {
 	dir := t.TempDir()
 	ours := filepath.Join(dir, "infrastructure-azure", release)
 	p.run(t, "go", "run", "./hack/release", "--dir", ours, "--image", "casement.dev/casement-manager:"+release, "--version", release)
+	writeFlavors(t, ours)
 	config := fmt.Sprintf("providers:\n- {name: azure, type: InfrastructureProvider, url: %q}\noverridesFolder: %q\n%s",
 		filepath.Join(ours, "infrastructure-components.yaml"), filepath.Join(dir, "overrides"), p.casement(t, "status", "-o", "clusterctl"))
 	path := filepath.Join(dir, "clusterctl.yaml")

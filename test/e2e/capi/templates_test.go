@@ -1,0 +1,179 @@
+//go:build e2e
+
+package capi
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// object is an object of a template whose variables are not filled in.
+type object map[string]any
+
+// at returns the map at a path, which it makes where it is missing.
+func (o object) at(path ...string) map[string]any {
+	m := map[string]any(o)
+	for _, key := range path {
+		next, ok := m[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			m[key] = next
+		}
+		m = next
+	}
+	return m
+}
+
+func (o object) kind() string { s, _ := o["kind"].(string); return s }
+
+func (o object) label(key string) { o.at("metadata", "labels")[key] = "" }
+
+// flavor is a template that a spec needs and that casement does not publish: a published
+// one with a change.
+type flavor struct {
+	name, base string
+	change     func([]object) []object
+}
+
+// flavors are written beside the published templates, so that clusterctl finds them.
+var flavors = []flavor{
+	{"kcp-md-taints", "-windows", withTaints},
+	{"md-remediation", "-windows", withHealthCheck},
+	{"kcp-adoption", "", inTwoSteps},
+}
+
+// write makes the flavors from the templates in dir.
+func writeFlavors(t *testing.T, dir string) {
+	t.Helper()
+	for _, f := range flavors {
+		base, err := os.ReadFile(filepath.Join(dir, "cluster-template"+f.base+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A variable inside a list in brackets is no YAML before it is filled in.
+		base = bytes.ReplaceAll(base, []byte("[${AZURE_SSH_PUBLIC_KEY:= }]"), []byte("[]"))
+		var objects []object
+		for _, doc := range strings.Split(string(base), "\n---\n") {
+			o := object{}
+			if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+				t.Fatalf("%s: %v", f.base, err)
+			}
+			objects = append(objects, o)
+		}
+		var out []string
+		for _, o := range f.change(objects) {
+			doc, err := yaml.Marshal(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(doc))
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cluster-template-"+f.name+".yaml"), []byte(strings.Join(out, "---\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// withTaints gives control plane and workers the taints that the rollout spec looks for.
+func withTaints(all []object) []object {
+	taints := []any{
+		map[string]any{"key": "pre-existing-on-initialization-taint", "value": "on-initialization-value", "effect": "PreferNoSchedule", "propagation": "OnInitialization"},
+		map[string]any{"key": "pre-existing-always-taint", "value": "always-value", "effect": "PreferNoSchedule", "propagation": "Always"},
+	}
+	for _, o := range all {
+		switch o.kind() {
+		case "KubeadmControlPlane":
+			o.at("spec", "machineTemplate", "spec")["taints"] = taints
+		case "MachineDeployment":
+			o.at("spec", "template", "spec")["taints"] = taints
+		}
+	}
+	return all
+}
+
+// withHealthCheck puts the workers under one MachineHealthCheck with the condition that
+// the remediation spec sets, in place of the template's own.
+func withHealthCheck(all []object) []object {
+	const label = "e2e.remediation.label"
+	all = slices.DeleteFunc(all, func(o object) bool { return o.kind() == "MachineHealthCheck" })
+	for _, o := range all {
+		if o.kind() == "MachineDeployment" {
+			o.at("spec", "template", "metadata", "labels")[label] = ""
+			delete(o.at("spec"), "remediation")
+		}
+	}
+	return append(all, object{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck",
+		"metadata": map[string]any{"name": "${CLUSTER_NAME}-mhc-0", "namespace": "${NAMESPACE:=default}"},
+		"spec": map[string]any{
+			"clusterName": "${CLUSTER_NAME}",
+			"selector":    map[string]any{"matchLabels": map[string]any{label: ""}},
+			"checks": map[string]any{"unhealthyNodeConditions": []any{
+				map[string]any{"type": "e2e.remediation.condition", "status": "False", "timeoutSeconds": 10},
+			}},
+			"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": "100%"}},
+		},
+	})
+}
+
+// inTwoSteps is the control plane of a template as a Machine by itself, and then again
+// as the KubeadmControlPlane that adopts it.
+func inTwoSteps(all []object) []object {
+	const name = "${CLUSTER_NAME}-control-plane-0"
+	var first, second []object
+	metadata := func() map[string]any {
+		return map[string]any{
+			"name": name, "namespace": "${NAMESPACE:=default}",
+			"labels": map[string]any{"cluster.x-k8s.io/control-plane": ""},
+		}
+	}
+	ref := func(group, kind string) map[string]any {
+		return map[string]any{"apiGroup": group, "kind": kind, "name": name}
+	}
+	for _, o := range all {
+		switch o.kind() {
+		case "Cluster":
+			alone := object(maps.Clone(o))
+			alone["spec"] = maps.Clone(o.at("spec"))
+			alone["metadata"] = maps.Clone(o.at("metadata"))
+			alone.at("metadata")["labels"] = maps.Clone(o.at("metadata", "labels"))
+			delete(alone.at("spec"), "controlPlaneRef")
+			first, second = append(first, alone), append(second, o)
+		case "KubeadmControlPlane":
+			config := o.at("spec", "kubeadmConfigSpec")
+			// The credentials of a template's machines have another name than those of a
+			// machine by itself; the machine that is adopted and the template must agree.
+			secret := object(config["files"].([]any)[0].(map[string]any)).at("contentFrom", "secret")
+			secret["name"] = name + "-azure-json"
+			first = append(first,
+				object{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig", "metadata": metadata(), "spec": config},
+				object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": metadata(), "spec": map[string]any{
+					"clusterName": "${CLUSTER_NAME}", "version": "${KUBERNETES_VERSION}",
+					"bootstrap":         map[string]any{"configRef": ref("bootstrap.cluster.x-k8s.io", "KubeadmConfig")},
+					"infrastructureRef": ref("infrastructure.cluster.x-k8s.io", "AzureMachine"),
+				}})
+			second = append(second, o)
+		case "AzureMachineTemplate":
+			if o.at("metadata")["name"] == "${CLUSTER_NAME}-control-plane" {
+				first = append(first, object{"apiVersion": o["apiVersion"], "kind": "AzureMachine", "metadata": metadata(), "spec": o.at("spec", "template", "spec")})
+				second = append(second, o)
+			}
+		case "AzureCluster", "AzureClusterIdentity":
+			first = append(first, o)
+		}
+	}
+	for _, o := range first {
+		o.label("kcp-adoption.step1")
+	}
+	for _, o := range second {
+		o.label("kcp-adoption.step2")
+	}
+	return append(first, second...)
+}
