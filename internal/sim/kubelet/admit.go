@@ -83,14 +83,17 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 	w.sandbox.ports = nil
 	names := map[int32]string{}
 	for _, c := range w.containers {
-		for _, p := range c.spec.Ports {
-			if p.Protocol == corev1.ProtocolTCP || p.Protocol == "" {
-				w.sandbox.ports = append(w.sandbox.ports, p.ContainerPort)
-				names[p.ContainerPort] = fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, k.nodeName)
-			}
+		for _, port := range w.opens(c) {
+			w.sandbox.ports = append(w.sandbox.ports, port)
+			names[port] = w.page(c)
 		}
 	}
 	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports, func(port int32, conn net.Conn) { servePage(conn, names[port]) })
+}
+
+// page is what a simulated container says on its ports and first in its log.
+func (w *worker) page(c *container) string {
+	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, w.k.nodeName)
 }
 
 // servePage answers HTTP on one connection with a page that names the container.

@@ -25,7 +25,8 @@ type container struct {
 	// sidecar is an init container that keeps running.
 	sidecar bool
 
-	run *execution
+	run    *execution
+	probes probers // of the run
 	// vars are the environment of the newest run; commands beside it, which other
 	// goroutines run, have the same.
 	vars      atomic.Pointer[map[string]string]
@@ -136,7 +137,7 @@ func (c *container) blocked(all []*container) bool {
 		if !before.init {
 			continue
 		}
-		if before.sidecar && before.run == nil || !before.sidecar && (before.ended == nil || before.ended.ExitCode != 0) {
+		if before.sidecar && (before.run == nil || !before.probes.startup.passed()) || !before.sidecar && (before.ended == nil || before.ended.ExitCode != 0) {
 			return true
 		}
 	}
@@ -152,14 +153,15 @@ func (c *container) showBackoff(pod *corev1.Pod) {
 
 // view is the container's status.
 func (c *container) view() corev1.ContainerStatus {
-	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts, Started: new(c.run != nil)}
+	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts, Started: new(c.run != nil && c.probes.startup.passed())}
 	if c.last != nil {
 		s.LastTerminationState.Terminated = c.last
 	}
 	switch {
 	case c.run != nil:
 		s.State.Running = &corev1.ContainerStateRunning{StartedAt: c.run.started}
-		s.ContainerID, s.ImageID, s.Ready = c.run.id, c.spec.Image, true
+		s.ContainerID, s.ImageID = c.run.id, c.spec.Image
+		s.Ready = *s.Started && c.probes.readiness.passed()
 	case c.ended != nil && c.waiting.Reason == "CrashLoopBackOff":
 		s.State.Waiting = new(c.waiting)
 		s.LastTerminationState.Terminated = c.ended
@@ -213,6 +215,9 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	}
 	run.started = metav1.NewTime(now)
 	c.run = run
+	if !w.static {
+		c.probes = newProbers(&c.spec, now)
+	}
 	c.waiting = corev1.ContainerStateWaiting{}
 	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
 	w.follow(ctx, run)
@@ -244,7 +249,8 @@ func (w *worker) execute(ctx context.Context, pod *corev1.Pod, c *container) (*e
 		defer close(done)
 		defer stop()
 		defer out.Close()
-		fmt.Fprintf(out, "casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, w.k.nodeName)
+		fmt.Fprint(out, w.page(c))
+		sayUnprobed(out, &c.spec)
 		if known {
 			if err := program.Run(runCtx, w.env(pod, c, out)); err != nil && runCtx.Err() == nil {
 				fmt.Fprintln(out, err)

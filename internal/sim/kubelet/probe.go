@@ -1,44 +1,326 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Probes are not run: what a simulated container declares, it does. They fail where
-// the machine's health says that no pod is reached.
+// A probe reaches what listens: the declared TCP ports of the pod's running containers,
+// the ports that a stub's real program opens, and on the machine's own network whatever
+// has opened a socket there. A simulated container answers any protocol on its ports. An
+// exec probe is not run, because the program that it asks about does not run either: it
+// counts as passed, and the container's log says so. Static pods are processes and are
+// not probed.
 
-// cutOff says whether probes of the pod are not answered.
-func (w *worker) cutOff() bool {
-	return w.k.c.Health().PodsCutOff && w.sandbox.ip.IsValid() && !w.pod.Spec.HostNetwork
+// answer is what one question of a probe brought.
+type answer struct {
+	failure string // in the kubelet's words; empty when the probe passed
+	errored bool   // the probe could not be asked, which changes nothing
+	steady  bool   // the answer is the same until something wakes the worker
 }
 
-func probedByNetwork(c *corev1.Container) bool {
-	p := c.ReadinessProbe
-	return p != nil && (p.HTTPGet != nil || p.TCPSocket != nil || p.GRPC != nil)
+// prober follows one probe during one run of a container.
+type prober struct {
+	kind   string // as events name it: Startup, Liveness, Readiness
+	spec   *corev1.Probe
+	due    time.Time
+	ok     bool  // the result
+	last   bool  // the newest answer passed
+	streak int32 // answers in a row like the newest one
 }
 
-// warnCutOff says of each running container that its probe is not answered, in the
-// kubelet's words.
-func (w *worker) warnCutOff(ctx context.Context) {
-	if !w.cutOff() {
-		return
+// newProber returns nil for a probe that is not set. A container is alive until its
+// probe says otherwise, and neither started nor ready until its probes say so.
+func newProber(kind string, spec *corev1.Probe, started time.Time, ok bool) *prober {
+	if spec == nil {
+		return nil
 	}
-	for _, c := range w.containers {
-		if c.run != nil && probedByNetwork(&c.spec) {
-			w.event(ctx, corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("Readiness probe failed: dial tcp %s:%s: i/o timeout", w.sandbox.ip, probePort(c.spec.ReadinessProbe)), c.fieldPath())
+	return &prober{kind: kind, spec: spec, ok: ok, due: started.Add(time.Duration(spec.InitialDelaySeconds) * time.Second)}
+}
+
+func (p *prober) period() time.Duration {
+	return time.Duration(cmp.Or(p.spec.PeriodSeconds, 10)) * time.Second
+}
+
+// passed says whether the container may count on the probe; no probe always passes.
+func (p *prober) passed() bool { return p == nil || p.ok }
+
+// take counts an answer. It returns after how long to ask again, zero for not before
+// something wakes the worker, and whether the answer was the last failure that the
+// probe allows.
+func (p *prober) take(a answer, now time.Time) (again time.Duration, failed bool) {
+	p.due = now.Add(p.period())
+	if a.errored {
+		return p.period(), false
+	}
+	pass := a.failure == ""
+	if pass != p.last {
+		p.last, p.streak = pass, 0
+	}
+	p.streak++
+	switch {
+	case pass && p.streak >= cmp.Or(p.spec.SuccessThreshold, 1):
+		p.ok = true
+		if a.steady {
+			return 0, false
+		}
+	case !pass && p.streak >= cmp.Or(p.spec.FailureThreshold, 3):
+		p.ok, failed = false, true
+	}
+	return p.period(), failed
+}
+
+// probers are those of one run; nil ones are not set.
+type probers struct{ startup, liveness, readiness *prober }
+
+func newProbers(c *corev1.Container, started time.Time) probers {
+	return probers{
+		newProber("Startup", c.StartupProbe, started, false),
+		newProber("Liveness", c.LivenessProbe, started, true),
+		newProber("Readiness", c.ReadinessProbe, started, false),
+	}
+}
+
+// asked are the probes that run now: the startup probe alone until it has passed.
+func (p probers) asked() []*prober {
+	if p.startup != nil && !p.startup.ok {
+		return []*prober{p.startup}
+	}
+	return slices.DeleteFunc(p.all(), func(q *prober) bool { return q == p.startup })
+}
+
+// all are the probes that are set.
+func (p probers) all() []*prober {
+	return slices.DeleteFunc([]*prober{p.startup, p.liveness, p.readiness}, func(p *prober) bool { return p == nil })
+}
+
+// probe asks the due probes of a running container and restarts it where one says so.
+// It returns after how long to look again; zero is not before something changes.
+func (w *worker) probe(ctx context.Context, pod *corev1.Pod, c *container) time.Duration {
+	if c.run == nil || w.static {
+		return 0
+	}
+	now := w.k.c.Clock.Now()
+	var again time.Duration
+	for _, p := range c.probes.asked() {
+		next := p.due.Sub(now)
+		if next <= 0 {
+			a := w.ask(ctx, pod, c, p.spec)
+			w.sayUnhealthy(ctx, c, p, a)
+			var failed bool
+			if next, failed = p.take(a, now); failed && p != c.probes.readiness {
+				w.killUnhealthy(ctx, c, p)
+				return time.Millisecond
+			}
+			if p == c.probes.startup && p.ok {
+				next = time.Millisecond // the others begin
+			}
+		}
+		if next > 0 && (again == 0 || next < again) {
+			again = next
+		}
+	}
+	return again
+}
+
+// sayUnhealthy writes the event of a failed or impossible probe.
+func (w *worker) sayUnhealthy(ctx context.Context, c *container, p *prober, a answer) {
+	switch {
+	case a.errored:
+		message := fmt.Sprintf("%s probe errored and resulted in unknown state: %s", p.kind, a.failure)
+		w.event(ctx, corev1.EventTypeWarning, "Unhealthy", message, c.fieldPath())
+	case a.failure != "":
+		w.event(ctx, corev1.EventTypeWarning, "Unhealthy", p.kind+" probe failed: "+a.failure, c.fieldPath())
+	}
+}
+
+// killUnhealthy ends a run whose startup or liveness probe has failed too often.
+func (w *worker) killUnhealthy(ctx context.Context, c *container, p *prober) {
+	message := fmt.Sprintf("Container %s failed %s probe, will be restarted", c.spec.Name, strings.ToLower(p.kind))
+	w.event(ctx, corev1.EventTypeNormal, "Killing", message, c.fieldPath())
+	c.stop(ctx, w.k.c.Clock, time.Second)
+	if c.ended != nil {
+		c.ended.Reason, c.ended.ExitCode = "Error", endedExitCode(w.k.c.OS)
+	}
+}
+
+// endedExitCode is the code of a program that its runtime ends: SIGKILL on Linux,
+// STATUS_CONTROL_C_EXIT on Windows.
+func endedExitCode(os string) int32 {
+	if os == "windows" {
+		return -1073741510 // 0xC000013A
+	}
+	return 137
+}
+
+// ask puts the question of a probe once.
+func (w *worker) ask(ctx context.Context, pod *corev1.Pod, c *container, p *corev1.Probe) answer {
+	if p.Exec != nil {
+		return answer{steady: true}
+	}
+	port, host, err := probeTarget(p, &c.spec)
+	if err != nil {
+		return answer{failure: err.Error(), errored: true}
+	}
+	own := w.sandbox.ip.String()
+	host = cmp.Or(host, own)
+	at := net.JoinHostPort(host, strconv.Itoa(int(port)))
+	onHost := w.k.onHostNetwork(pod)
+	switch {
+	case w.cutOff():
+		return answer{failure: probeFailure(p, at, "dial tcp "+at+": i/o timeout")}
+	case (host == own || onHost) && w.listening()[port] != nil:
+		return answer{steady: true}
+	case host == own && !onHost:
+		return answer{failure: probeFailure(p, at, "dial tcp "+at+": connect: connection refused")}
+	}
+	return answer{failure: w.askSocket(ctx, p, at)}
+}
+
+// sayUnprobed notes in a container's log which of its probes are not run.
+func sayUnprobed(log io.Writer, c *corev1.Container) {
+	for _, p := range newProbers(c, time.Time{}).all() {
+		if p.spec.Exec != nil {
+			const unprobed = "casement: its %s probe %q is not run, as its program is not; it counts as passed\n"
+			fmt.Fprintf(log, unprobed, strings.ToLower(p.kind), p.spec.Exec.Command)
 		}
 	}
 }
 
-func probePort(p *corev1.Probe) string {
+// probeTarget is where a probe goes; the host is empty for the pod itself.
+func probeTarget(p *corev1.Probe, c *corev1.Container) (port int32, host string, err error) {
+	at := intstr.IntOrString{}
 	switch {
 	case p.HTTPGet != nil:
-		return p.HTTPGet.Port.String()
+		at, host = p.HTTPGet.Port, p.HTTPGet.Host
 	case p.TCPSocket != nil:
-		return p.TCPSocket.Port.String()
+		at, host = p.TCPSocket.Port, p.TCPSocket.Host
+	case p.GRPC != nil:
+		return p.GRPC.Port, "", nil
 	}
-	return fmt.Sprint(p.GRPC.Port)
+	if at.Type == intstr.Int {
+		return at.IntVal, host, nil
+	}
+	for _, q := range c.Ports {
+		if q.Name == at.StrVal {
+			return q.ContainerPort, host, nil
+		}
+	}
+	n, err := strconv.Atoi(at.StrVal)
+	return int32(n), host, err
+}
+
+// probeFailure words a failed connection as the kubelet does for the kind of probe.
+func probeFailure(p *corev1.Probe, at, problem string) string {
+	switch {
+	case p.HTTPGet != nil:
+		return fmt.Sprintf("Get %q: %s", probeURL(p.HTTPGet, at), problem)
+	case p.GRPC != nil:
+		return fmt.Sprintf("timeout: failed to connect service %q within %s: context deadline exceeded", at, probeTimeout(p))
+	}
+	return problem
+}
+
+func probeURL(g *corev1.HTTPGetAction, at string) string {
+	scheme := "http"
+	if g.Scheme == corev1.URISchemeHTTPS {
+		scheme = "https"
+	}
+	path, err := url.Parse(g.Path)
+	if err != nil {
+		path = &url.URL{Path: g.Path}
+	}
+	path.Scheme, path.Host = scheme, at
+	return path.String()
+}
+
+func probeTimeout(p *corev1.Probe) time.Duration {
+	return time.Duration(cmp.Or(p.TimeoutSeconds, 1)) * time.Second
+}
+
+// askSocket asks what listens on a machine and is no simulated container. Of gRPC it
+// asks for the connection alone. It returns the failure, or nothing.
+func (w *worker) askSocket(ctx context.Context, p *corev1.Probe, at string) string {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout(p))
+	defer cancel()
+	if p.HTTPGet != nil {
+		return w.askHTTP(ctx, p.HTTPGet, at)
+	}
+	conn, err := w.k.c.Dial(ctx, "tcp", at)
+	if err != nil {
+		return probeFailure(p, at, err.Error())
+	}
+	conn.Close()
+	return ""
+}
+
+func (w *worker) askHTTP(ctx context.Context, g *corev1.HTTPGetAction, at string) string {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, probeURL(g, at), nil)
+	if err != nil {
+		return err.Error()
+	}
+	for _, h := range g.HTTPHeaders {
+		r.Header.Add(h.Name, h.Value)
+	}
+	r.Header.Set("User-Agent", "kube-probe/"+w.k.c.Version+" (simulated)")
+	// A kubelet verifies no certificate of what it probes.
+	transport := &http.Transport{
+		DialContext: w.k.c.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	answered, err := transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Sprintf("Get %q: %v", r.URL, err)
+	}
+	answered.Body.Close()
+	if answered.StatusCode < 200 || answered.StatusCode >= 400 {
+		return fmt.Sprintf("HTTP probe failed with statuscode: %d", answered.StatusCode)
+	}
+	return ""
+}
+
+// listening are the TCP ports on which the pod's running containers answer.
+func (w *worker) listening() map[int32]*container {
+	ports := map[int32]*container{}
+	for _, c := range w.containers {
+		if c.run == nil {
+			continue
+		}
+		for _, p := range w.opens(c) {
+			ports[p] = c
+		}
+	}
+	return ports
+}
+
+// opens are the TCP ports of a container: the declared ones and those of its stub.
+func (w *worker) opens(c *container) []int32 {
+	var ports []int32
+	for _, p := range c.spec.Ports {
+		if p.Protocol == corev1.ProtocolTCP || p.Protocol == "" {
+			ports = append(ports, p.ContainerPort)
+		}
+	}
+	if w.k.c.Programs != nil {
+		if program, known := w.k.c.Programs(c.spec.Image); known {
+			ports = append(ports, program.Ports()...)
+		}
+	}
+	return ports
+}
+
+// cutOff says whether nothing of the pod is reached.
+func (w *worker) cutOff() bool {
+	return w.k.c.Health().PodsCutOff && w.sandbox.ip.IsValid() && !w.pod.Spec.HostNetwork
 }

@@ -16,7 +16,6 @@ import (
 // publish computes the pod's status and writes it where it has changed.
 func (w *worker) publish(ctx context.Context) {
 	pod, gone := w.current()
-	w.warnCutOff(ctx)
 	w.status = podStatus(pod, w)
 	w.shown.Store(&snapshot{pod: pod, status: w.status, containers: slices.Clone(w.containers)})
 	if gone || ctx.Err() != nil {
@@ -76,10 +75,8 @@ func podStatus(pod *corev1.Pod, w *worker) corev1.PodStatus {
 		s.Conditions = pod.Status.Conditions
 		return s
 	}
-	cut := w.cutOff()
 	for _, c := range w.containers {
 		view := c.view()
-		view.Ready = view.Ready && (!cut || !probedByNetwork(&c.spec))
 		if c.init {
 			s.InitContainerStatuses = append(s.InitContainerStatuses, view)
 		} else {

@@ -209,6 +209,9 @@ func (w *worker) runContainers(ctx context.Context, pod *corev1.Pod) time.Durati
 		}
 		earlier(w.startDue(ctx, pod, c))
 	}
+	for _, c := range w.containers {
+		earlier(w.probe(ctx, pod, c))
+	}
 	if !w.sandbox.exposed && slices.ContainsFunc(w.containers, func(c *container) bool { return c.run != nil }) {
 		w.k.expose(w, pod)
 	}

@@ -33,6 +33,9 @@ import (
 // nothing left to do (exit 0), or with an error (exit 1).
 type Program interface {
 	Run(ctx context.Context, env Env) error
+	// Ports are the TCP ports on which the real program answers although its manifests
+	// do not declare them.
+	Ports() []int32
 }
 
 // Env is what a program finds in its container.
@@ -142,47 +145,57 @@ type Description struct {
 
 type entry struct {
 	Description
-	make func(*Cluster) Program
+	run func(*Cluster, context.Context, Env) error
+	// ports are those that the real program opens and its manifests do not declare.
+	ports []int32
 }
 
 // entries are the programs; an image belongs to the first whose repository it ends
 // with.
 func entries() []entry {
-	program := func(run func(*Cluster, context.Context, Env) error) func(*Cluster) Program {
-		return func(c *Cluster) Program {
-			return runFunc(func(ctx context.Context, env Env) error { return run(c, ctx, env) })
-		}
-	}
 	return []entry{
 		{Description{"kube-proxy", []string{"kube-proxy", "kube-proxy-amd64"},
-			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"}, program((*Cluster).kubeProxy)},
+			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"}, (*Cluster).kubeProxy, []int32{10249, 10256}},
 		{Description{"calico-install", []string{"calico/cni", "calico/cni-windows", "sigwindowstools/calico-install"},
-			"writes the CNI configuration"}, program((*Cluster).calicoInstall)},
+			"writes the CNI configuration"}, (*Cluster).calicoInstall, nil},
 		{Description{"calico-node", []string{"calico/node", "calico/node-windows", "calico/windows", "sigwindowstools/calico-node"},
-			"writes the CNI configuration where no installer did, and annotates the node"}, program((*Cluster).calicoNode)},
+			"writes the CNI configuration where no installer did, and annotates the node"}, (*Cluster).calicoNode, []int32{9099}},
 		{Description{"flannel", []string{"flannel/flannel", "coreos/flannel", "sigwindowstools/flannel", "rancher/mirrored-flannelcni-flannel"},
-			"needs the node's pod CIDR; writes the CNI configuration and subnet.env, and annotates the node"}, program((*Cluster).flannel)},
+			"needs the node's pod CIDR; writes the CNI configuration and subnet.env, and annotates the node"}, (*Cluster).flannel, nil},
 		{Description{"azure-cni", []string{"containernetworking/azure-cni", "containernetworking/cni-dropgz"},
-			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, program((*Cluster).azureCNI)},
+			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, (*Cluster).azureCNI, nil},
 		{Description{"cni-plugin", []string{"flannel/flannel-cni-plugin", "rancher/mirrored-flannelcni-flannel-cni-plugin"},
-			"copies a CNI binary, and ends"}, program((*Cluster).cniPlugin)},
+			"copies a CNI binary, and ends"}, (*Cluster).cniPlugin, nil},
 		{Description{"coredns", []string{"coredns/coredns", "coredns"},
-			"resolves services for what dials inside the cluster"}, program((*Cluster).coreDNS)},
+			"resolves services for what dials inside the cluster"}, (*Cluster).coreDNS, []int32{8080, 8181}},
 		{Description{"cloud-controller-manager", []string{"azure-cloud-controller-manager"},
-			"deletes nodes whose machine is gone; makes load balancers for services in the local Azure"}, program((*Cluster).cloudController)},
+			"deletes nodes whose machine is gone; makes load balancers for services in the local Azure"}, (*Cluster).cloudController, []int32{10258}},
 		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
-			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, program((*Cluster).nodeManager)},
+			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
+		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},
 		{Description{"idle", []string{
-			"calico/kube-controllers", "calico/typha", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
+			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
 			"sig-windows/csi-proxy", "azuredisk-csi", "azurefile-csi", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter",
 			"csi-node-driver-registrar", "livenessprobe", "networking/ip-masq-agent", "sig-windows/eventflow-logger", "snapshot-controller",
-		}, "runs and does nothing"}, program((*Cluster).idle)},
+		}, "runs and does nothing"}, (*Cluster).idle, nil},
 	}
 }
 
-type runFunc func(ctx context.Context, env Env) error
+// program is an entry for an image of a cluster.
+type program struct {
+	entry
+	c     *Cluster
+	image string
+}
 
-func (f runFunc) Run(ctx context.Context, env Env) error { return f(ctx, env) }
+// Run implements Program.
+func (p program) Run(ctx context.Context, env Env) error {
+	env.printf("casement: this is a simulated %s standing in for %s", p.Name, p.image)
+	return p.run(p.c, ctx, env)
+}
+
+// Ports implements Program.
+func (p program) Ports() []int32 { return p.ports }
 
 // Find returns the stub for an image.
 func (c *Cluster) Find(image string) (Program, bool) {
@@ -190,11 +203,7 @@ func (c *Cluster) Find(image string) (Program, bool) {
 	if !ok {
 		return nil, false
 	}
-	make := e.make(c)
-	return runFunc(func(ctx context.Context, env Env) error {
-		env.printf("casement: this is a simulated %s standing in for %s", e.Name, image)
-		return make.Run(ctx, env)
-	}), true
+	return program{e, c, image}, true
 }
 
 func find(image string) (entry, bool) {

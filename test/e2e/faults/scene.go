@@ -56,7 +56,7 @@ spec:
       terminationGracePeriodSeconds: 0
       nodeSelector: {kubernetes.io/os: windows}
       tolerations: [{operator: Exists}]
-      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", readinessProbe: {tcpSocket: {port: 80}}}]
+      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", ports: [{containerPort: 80}], readinessProbe: {tcpSocket: {port: 80}}}]
 `
 
 // again makes the Windows pod anew.
