@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-logr/logr"
 
@@ -16,6 +17,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
 	"casement.dev/casement/internal/sim/podrun"
+	"casement.dev/casement/internal/sim/proxy"
 )
 
 // bareSimulated is what more of a bare plane is not real.
@@ -145,12 +147,19 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 
 // azureEnv is what tells a program where Azure is, as the environment of a machine
 // in a cloud of its own would, that of its managed identities included.
+//
+// With a proxy for Azure's public names it is told of that too, and trusts its names.
 func azureEnv(a Azure, secret string) []string {
-	return []string{
+	env := []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE=" + a.Endpoint, "AZURE_CA_FILE=" + a.CAFile,
 		"IDENTITY_ENDPOINT=" + a.Endpoint + host.IdentityPath, "IDENTITY_HEADER=" + secret,
 	}
+	if a.Proxy != "" {
+		at := proxy.URL(strings.TrimPrefix(a.Proxy, "http://"), secret)
+		env = append(env, "HTTPS_PROXY="+at, "HTTP_PROXY="+at, "NO_PROXY=localhost,127.0.0.1", "SSL_CERT_FILE="+a.CAFile)
+	}
+	return env
 }
 
 // programDirs are where programs are looked for that stand for images:

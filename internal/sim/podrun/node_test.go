@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 func manage() error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	health, host, port, certs := flags.String("health-addr", "", ""), flags.String("webhook-host", "", ""), flags.String("webhook-port", "", ""), flags.String("webhook-cert-dir", "", "")
-	greeting, namespace := flags.String("greeting", "", ""), flags.String("leader-elect-namespace", "", "")
+	greeting, namespace, identity := flags.String("greeting", "", ""), flags.String("leader-elect-namespace", "", ""), flags.String("identity", "", "")
 	for _, name := range []string{"lease-duration", "renew-deadline", "retry-period"} {
 		flags.Duration("leader-elect-"+name, 0, "")
 	}
@@ -63,12 +64,31 @@ func manage() error {
 	if err != nil {
 		return err
 	}
+	notice, err := os.ReadFile("notice")
+	if err != nil {
+		return err
+	}
+	audience, err := audienceOf(*identity)
+	if err != nil {
+		return err
+	}
 	_, err = api.CoreV1().Secrets(*namespace).List(context.Background(), metav1.ListOptions{})
-	fmt.Printf("%s from %s; secrets: %v\n", *greeting, os.Getenv("EXTRA"), err)
+	fmt.Printf("%s from %s with %s for %s; secrets: %v\n", *greeting, os.Getenv("EXTRA"), notice, audience, err)
 	go func() {
 		_ = http.ListenAndServe(*health, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	}()
 	return http.ListenAndServeTLS(*host+":"+*port, filepath.Join(*certs, "tls.crt"), filepath.Join(*certs, "tls.key"), http.HandlerFunc(refuse))
+}
+
+// audienceOf reads whom the token in a file is for.
+func audienceOf(file string) ([]string, error) {
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	claims := jwt.RegisteredClaims{}
+	_, _, err = jwt.NewParser().ParseUnverified(string(token), &claims)
+	return claims.Audience, err
 }
 
 func refuse(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +120,7 @@ func TestNode(t *testing.T) {
 		t.Fatalf("pods %v, error %v", pods, err)
 	}
 	log, err := api.CoreV1().Pods(namespace).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{TailLines: new(int64(1))}).DoRaw(ctx)
-	if want := "hello managed from node; secrets: secrets is forbidden: User \"system:serviceaccount:managed:default\""; err != nil || !strings.HasPrefix(string(log), want) {
+	if want := "hello managed from node with files for [api://test]; secrets: secrets is forbidden: User \"system:serviceaccount:managed:default\""; err != nil || !strings.HasPrefix(string(log), want) {
 		t.Errorf("log %q, error %v; want %q", log, err, want)
 	}
 	eventually(t, "the webhook refuses", func(ctx context.Context) (string, bool) {
@@ -164,6 +184,12 @@ func start(t *testing.T, dir string) node {
 	}
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(programs, "casement-manager"))
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(programs, "casement-manager.files"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(programs, "casement-manager.files", "notice"), []byte("files"), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -242,13 +268,18 @@ func install(t *testing.T, n node) {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
-					Name: "manager", Image: "example.com/casement-manager:v1", Args: []string{"--greeting=hello $(NAMESPACE)"},
+					Name: "manager", Image: "example.com/casement-manager:v1", Args: []string{"--greeting=hello $(NAMESPACE)", "--identity=/var/run/identity/token"},
 					Env:            []corev1.EnvVar{{Name: "NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}},
 					Ports:          []corev1.ContainerPort{{Name: "webhook-server", ContainerPort: 9443}, {Name: "health", ContainerPort: 9440}},
 					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: http}}},
-					VolumeMounts:   []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}},
+					VolumeMounts:   []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}, {Name: "identity", MountPath: "/var/run/identity"}},
 				}},
-				Volumes: []corev1.Volume{{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}}},
+				Volumes: []corev1.Volume{
+					{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}},
+					{Name: "identity", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+						{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "api://test", Path: "token"}},
+					}}}},
+				},
 			}},
 		}},
 	} {

@@ -7,8 +7,8 @@
 // the ServiceAccount's token, its Secrets as directories. What it does not get is
 // a container: it shares this machine's file system, network and user. So that
 // several can listen, flags that the program has for its ports follow the pod's
-// arguments. It runs no image that it does not know, has no liveness probes, no
-// limits and no exec. It knows nothing of Azure or Cluster API beyond the names of
+// arguments. It runs no image that it does not know and no init containers, has no
+// liveness probes, no limits and no exec. It knows nothing of Azure or Cluster API beyond the names of
 // their programs; internal/plane and tests may import it.
 package podrun
 
@@ -39,7 +39,8 @@ type Config struct {
 	// Dir keeps the pods' directories and logs.
 	Dir string
 	// Programs are directories with the programs that stand for images: a file is
-	// named as the last element of the image, with _TAG for one tag alone.
+	// named as the last element of the image, with _TAG for one tag alone. What the
+	// image has beside its program is in a directory of that name with .files.
 	Programs []string
 	// Env is added to the environment of every process, before the pod's own.
 	Env []string

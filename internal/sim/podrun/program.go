@@ -1,7 +1,9 @@
 package podrun
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -44,9 +46,18 @@ func clusterAPI() program {
 	}
 }
 
-// known are the programs by the last element of their images.
+// known are the programs by the last element of their images. CAPZ's and Azure Service
+// Operator's are those of CAPZ v1.26 and v2.18; casement builds neither.
 func known() map[string]program {
 	return map[string]program{
+		"cluster-api-azure-controller": clusterAPI(),
+		"azureserviceoperator": {
+			ports: map[int32]func(uint16) []string{
+				9443: flag("--webhook-port=%d"), 8081: flag("--health-addr=127.0.0.1:%d"), 8443: flag("--metrics-addr=127.0.0.1:%d"),
+			},
+			certDir:   "--webhook-cert-dir=",
+			elsewhere: func(string) []string { return []string{"--enable-leader-election=false"} },
+		},
 		"cluster-api-controller":           clusterAPI(),
 		"kubeadm-bootstrap-controller":     clusterAPI(),
 		"kubeadm-control-plane-controller": clusterAPI(),
@@ -82,6 +93,27 @@ func find(image string, dirs []string) (program, string, error) {
 		}
 	}
 	return program{}, "", fmt.Errorf("image %s: there is neither %s_%s nor %s in %s; build them with 'make programs'", image, name, tag, name, strings.Join(dirs, ", "))
+}
+
+// filesSuffix names the directory beside a program that has the other files of its image.
+const filesSuffix = ".files"
+
+// linkFiles makes the files of an image known in the directory in which its process runs.
+func (w *worker) linkFiles(dir string) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		err := os.Symlink(filepath.Join(dir, f.Name()), filepath.Join(w.dir, f.Name()))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // splitImage returns the last element of an image's name and its tag.

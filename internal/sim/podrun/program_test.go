@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 	for _, test := range []struct{ image, file, problem string }{
 		{"ghcr.io/x/casement-manager:v0.1.0", "casement-manager_v0.1.0", ""},
 		{"ghcr.io/x/casement-manager:v0.2.0", "casement-manager", ""},
-		{"other:v1", "", "this node knows casement-manager"},
+		{"other:v1", "", "this node knows azureserviceoperator, casement-manager"},
 		{"cluster-api-controller:v1.14.2", "", "make programs"},
 	} {
 		_, file, err := find(test.image, []string{dir})

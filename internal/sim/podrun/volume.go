@@ -2,8 +2,10 @@ package podrun
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,8 +70,66 @@ func (w *worker) volumeData(ctx context.Context, v corev1.Volume) (map[string][]
 			data[name] = []byte(text)
 		}
 		return chosen(data, v.ConfigMap.Items)
+	case v.Projected != nil:
+		return w.projected(ctx, v)
 	}
-	return nil, fmt.Errorf("this node mounts Secrets, ConfigMaps and empty directories only")
+	return nil, fmt.Errorf("this node mounts Secrets, ConfigMaps, projected volumes of these and of tokens, and empty directories only")
+}
+
+// projected reads the sources of a projected volume.
+func (w *worker) projected(ctx context.Context, v corev1.Volume) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for i, source := range v.Projected.Sources {
+		var one corev1.VolumeSource
+		switch {
+		case source.ServiceAccountToken != nil:
+			data, err := w.audienceToken(ctx, *source.ServiceAccountToken)
+			if err != nil {
+				return nil, err
+			}
+			all[source.ServiceAccountToken.Path] = data
+			continue
+		case source.Secret != nil:
+			one.Secret = &corev1.SecretVolumeSource{SecretName: source.Secret.Name, Items: source.Secret.Items, Optional: source.Secret.Optional}
+		case source.ConfigMap != nil:
+			one.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: source.ConfigMap.LocalObjectReference, Items: source.ConfigMap.Items, Optional: source.ConfigMap.Optional}
+		}
+		data, err := w.volumeData(ctx, corev1.Volume{Name: v.Name, VolumeSource: one})
+		if err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		maps.Copy(all, data)
+	}
+	return all, nil
+}
+
+// heldToken is a token for an audience of a pod's volume.
+type heldToken struct {
+	data  []byte
+	renew time.Time
+}
+
+// audienceToken returns the token of a projected volume, a new one at four fifths of its
+// life. A path that leaves the volume is refused by the API server.
+func (w *worker) audienceToken(ctx context.Context, p corev1.ServiceAccountTokenProjection) ([]byte, error) {
+	key := p.Audience + " " + p.Path
+	if held := w.tokens[key]; time.Now().Before(held.renew) {
+		return held.data, nil
+	}
+	life := int64(tokenLife.Seconds())
+	if p.ExpirationSeconds != nil {
+		life = *p.ExpirationSeconds
+	}
+	request := authenticationv1.TokenRequestSpec{ExpirationSeconds: &life}
+	if p.Audience != "" {
+		request.Audiences = []string{p.Audience}
+	}
+	data, renew, err := w.token(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	w.tokens[key] = heldToken{data, renew}
+	return data, nil
 }
 
 // chosen picks the items that a volume names, or all. A path that leaves the
@@ -106,21 +166,27 @@ func writeChanged(path string, content []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// writeToken asks for a token of the pod's ServiceAccount, bound to the pod, and
-// returns when to ask again: at four fifths of its life, as kubelets do.
+// writeToken writes the token with which the pod reaches the API server, and returns
+// when to do it again.
 func (w *worker) writeToken(ctx context.Context) (time.Time, error) {
-	account := w.pod.Spec.ServiceAccountName
-	token, err := w.r.client.CoreV1().ServiceAccounts(w.pod.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{
-			ExpirationSeconds: new(int64(tokenLife.Seconds())),
-			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.pod.Name, UID: w.pod.UID},
-		},
-	}, metav1.CreateOptions{})
+	token, renew, err := w.token(ctx, authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("token of ServiceAccount %s: %w", account, err)
+		return time.Time{}, err
+	}
+	return renew, writeChanged(filepath.Join(w.dir, "token"), token)
+}
+
+// token asks for a token of the pod's ServiceAccount, bound to the pod, and says when to
+// ask again: at four fifths of its life, as kubelets do.
+func (w *worker) token(ctx context.Context, request authenticationv1.TokenRequestSpec) (data []byte, renew time.Time, err error) {
+	account := cmp.Or(w.pod.Spec.ServiceAccountName, "default")
+	request.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.pod.Name, UID: w.pod.UID}
+	token, err := w.r.client.CoreV1().ServiceAccounts(w.pod.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: request}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("token of ServiceAccount %s: %w", account, err)
 	}
 	life := time.Until(token.Status.ExpirationTimestamp.Time)
-	return time.Now().Add(life * 4 / 5), writeChanged(filepath.Join(w.dir, "token"), []byte(token.Status.Token))
+	return []byte(token.Status.Token), time.Now().Add(life * 4 / 5), nil
 }
 
 // writeKubeconfig stands for what a container finds in

@@ -41,6 +41,7 @@ type worker struct {
 	// ports are the ports of this machine by those of the containers; set before
 	// the worker runs.
 	ports      map[int32]uint16
+	tokens     map[string]heldToken // of volumes, by audience and path
 	containers []*container
 	reported   corev1.PodStatus
 }
@@ -57,7 +58,7 @@ type container struct {
 
 // newWorker is called with the lock of r held.
 func (r *Runner) newWorker(node context.Context, pod *corev1.Pod) *worker {
-	w := &worker{r: r, pod: pod, ip: r.address(pod), dir: filepath.Join(r.cfg.Dir, string(pod.UID)), node: node, ports: map[int32]uint16{}}
+	w := &worker{r: r, pod: pod, ip: r.address(pod), dir: filepath.Join(r.cfg.Dir, string(pod.UID)), node: node, ports: map[int32]uint16{}, tokens: map[string]heldToken{}}
 	w.ctx, w.stop = context.WithCancel(node)
 	for _, c := range pod.Spec.Containers {
 		w.containers = append(w.containers, &container{spec: c})
@@ -155,6 +156,9 @@ func (w *worker) startContainer(c *container, p program, file string) error {
 		if !strings.HasPrefix(m.Name, "kube-api-access-") {
 			mounts[filepath.Clean(m.MountPath)] = w.volume(m.Name)
 		}
+	}
+	if err := w.linkFiles(file + filesSuffix); err != nil {
+		return err
 	}
 	own := []string{"PATH=/usr/bin:/bin", "HOME=" + w.dir, "TMPDIR=" + w.dir, "HOSTNAME=" + w.pod.Name, "KUBECONFIG=" + kubeconfig}
 	c.process, err = process.Start(process.Spec{

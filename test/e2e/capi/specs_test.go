@@ -201,7 +201,7 @@ func scale(s suite) {
 	e2e.ScaleSpec(context.Background(), func() e2e.ScaleSpecInput {
 		return e2e.ScaleSpecInput{
 			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
-			InfrastructureProvider: provider, Flavor: new("topology-windows"), ClusterClassName: "casement-windows",
+			InfrastructureProvider: provider, Flavor: new("scale"), ClusterClassName: "casement-windows",
 			ClusterCount: new(int64(10)), Concurrency: new(int64(2)), ControlPlaneMachineCount: new(int64(1)),
 			MachineDeploymentCount: new(int64(1)), WorkerPerMachineDeploymentCount: new(int64(1)), SkipUpgrade: true,
 		}

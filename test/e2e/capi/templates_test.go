@@ -47,6 +47,7 @@ var flavors = []flavor{
 	{"kcp-md-taints", "-windows", withTaints},
 	{"md-remediation", "-windows", withHealthCheck},
 	{"kcp-adoption", "", inTwoSteps},
+	{"scale", "-topology-windows", windowsAlone},
 }
 
 // write makes the flavors from the templates in dir.
@@ -93,6 +94,20 @@ func withTaints(all []object) []object {
 			o.at("spec", "machineTemplate", "spec")["taints"] = taints
 		case "MachineDeployment":
 			o.at("spec", "template", "spec")["taints"] = taints
+		}
+	}
+	return all
+}
+
+// windowsAlone leaves the Windows workers of a topology: the scale spec wants one
+// MachineDeployment.
+func windowsAlone(all []object) []object {
+	for _, o := range all {
+		if o.kind() == "Cluster" {
+			workers := o.at("spec", "topology", "workers")
+			workers["machineDeployments"] = slices.DeleteFunc(workers["machineDeployments"].([]any), func(d any) bool {
+				return d.(map[string]any)["class"] != "windows"
+			})
 		}
 	}
 	return all
@@ -152,8 +167,12 @@ func inTwoSteps(all []object) []object {
 			// machine by itself; the machine that is adopted and the template must agree.
 			secret := object(config["files"].([]any)[0].(map[string]any)).at("contentFrom", "secret")
 			secret["name"] = name + "-azure-json"
+			// The first machine is made by init; with a joinConfiguration too it would be
+			// taken for one that joined.
+			alone := maps.Clone(config)
+			delete(alone, "joinConfiguration")
 			first = append(first,
-				object{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig", "metadata": metadata(), "spec": config},
+				object{"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfig", "metadata": metadata(), "spec": alone},
 				object{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": metadata(), "spec": map[string]any{
 					"clusterName": "${CLUSTER_NAME}", "version": "${KUBERNETES_VERSION}",
 					"bootstrap":         map[string]any{"configRef": ref("bootstrap.cluster.x-k8s.io", "KubeadmConfig")},
