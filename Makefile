@@ -77,6 +77,9 @@ e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe,
 e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name
 	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi
 
+e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), MACHINES= LATENCY= IDLE=
+	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(MACHINES),-machines $(MACHINES)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
+
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
 
@@ -124,4 +127,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

@@ -61,6 +61,21 @@ func Binary(t *testing.T, name string) string {
 	return file
 }
 
+// Output runs a program in a directory and returns its standard output; a failure ends
+// the test with what it wrote besides.
+func Output(t *testing.T, dir, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = dir
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, problems.Bytes())
+	}
+	return out
+}
+
 // New finds the binaries, and ends the plane with the test. env is added to each
 // command's environment.
 func New(t *testing.T, env ...string) *Plane {

@@ -16,9 +16,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"casement.dev/casement/internal/testing/plane"
+	"casement.dev/casement/internal/testing/repository"
 )
 
 var full = flag.Bool("full", false, "do all of it, which takes minutes; make e2e-clusterctl does")
+
+// Releases of casement that the repository offers.
+const (
+	first  = "v0.1.0"
+	second = "v0.1.1"
+)
+
+// published is a repository with the first of them.
+func published(t *testing.T) repository.Repository {
+	t.Helper()
+	r := repository.New(t)
+	r.Release(t, first)
+	return r
+}
 
 // operator runs clusterctl against one management cluster.
 type operator struct {
@@ -83,22 +98,22 @@ func vms(p *plane.Plane) map[string]string {
 // TestRepository: every release says which contract it is for, and no image of a
 // development branch is left in it.
 func TestRepository(t *testing.T) {
-	r := newRepository(t)
-	for _, p := range providers() {
-		versions, err := filepath.Glob(filepath.Join(r.dir, p.label, "*", p.file))
+	r := published(t)
+	for _, p := range repository.Providers() {
+		versions, err := filepath.Glob(filepath.Join(r.Dir, p.Label, "*", p.File))
 		if err != nil || len(versions) != 1 {
-			t.Fatalf("%s has %v, %v", p.label, versions, err)
+			t.Fatalf("%s has %v, %v", p.Label, versions, err)
 		}
 		components, err := os.ReadFile(versions[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(components, []byte(":main")) || bytes.Contains(components, []byte("image: IMAGE")) {
-			t.Errorf("%s has an image of no release", p.label)
+			t.Errorf("%s has an image of no release", p.Label)
 		}
 		metadata, err := os.ReadFile(filepath.Join(filepath.Dir(versions[0]), "metadata.yaml"))
 		if err != nil || !bytes.Contains(metadata, []byte("contract: v1beta2")) {
-			t.Errorf("%s has no metadata for the contract v1beta2: %v", p.label, err)
+			t.Errorf("%s has no metadata for the contract v1beta2: %v", p.Label, err)
 		}
 	}
 }
@@ -108,10 +123,10 @@ func TestOperator(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
 	}
-	repository := newRepository(t)
+	releases := published(t)
 	source := operator{t: t, plane: plane.New(t)}
 	source.plane.Run(nil, "up", "--bare")
-	source.config = repository.config(t, source.plane.Run(nil, "status", "-o", "clusterctl"))
+	source.config = releases.Config(t, first, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
 
 	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
@@ -123,7 +138,7 @@ func TestOperator(t *testing.T) {
 	if len(before) != 3 || len(azure) != 3 {
 		t.Fatalf("machines %v, virtual machines %v; want 3", before, azure)
 	}
-	repository.release(t, second)
+	releases.Release(t, second)
 	if plan := source.clusterctl("upgrade", "plan"); !strings.Contains(plan, second) {
 		t.Errorf("the plan does not offer %s:\n%s", second, plan)
 	}

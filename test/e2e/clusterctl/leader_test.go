@@ -32,10 +32,10 @@ func TestLeader(t *testing.T) {
 		t.Skip("only with -full")
 	}
 	random := rand.New(rand.NewPCG(*seed, 0))
-	repository := newRepository(t)
+	releases := published(t)
 	o := operator{t: t, plane: plane.New(t)}
 	o.plane.Run(nil, "up", "--bare")
-	o.config = repository.config(t, o.plane.Run(nil, "status", "-o", "clusterctl"))
+	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	o.replicate()
 

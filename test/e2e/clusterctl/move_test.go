@@ -21,10 +21,10 @@ func TestMoveWaits(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
 	}
-	repository := newRepository(t)
+	releases := published(t)
 	source := operator{t: t, plane: plane.New(t)}
 	source.plane.Run(nil, "up", "--bare", "--latency", slow)
-	source.config = repository.config(t, source.plane.Run(nil, "status", "-o", "clusterctl"))
+	source.config = releases.Config(t, first, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
 	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "0")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")

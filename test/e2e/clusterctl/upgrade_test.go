@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"casement.dev/casement/internal/testing/plane"
+	"casement.dev/casement/internal/testing/repository"
 )
 
 var from = flag.String("from", "", "revision whose manager TestUpgrade replaces; the last tag, or else 20 commits ago")
@@ -25,12 +26,12 @@ func TestUpgrade(t *testing.T) {
 		t.Skip("only with -full")
 	}
 	tree, programs := earlier(t), t.TempDir()
-	run(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
-	repository := newRepository(t)
-	run(t, tree, "go", "run", "./hack/release", "--dir", repository.ours(first), "--image", ourImage+first, "--version", first)
+	plane.Output(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
+	releases := published(t)
+	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image", repository.Image+first, "--version", first)
 	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
 	o.plane.Run(nil, "up", "--bare")
-	o.config = repository.config(t, o.plane.Run(nil, "status", "-o", "clusterctl"))
+	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
 		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
@@ -41,7 +42,7 @@ func TestUpgrade(t *testing.T) {
 	}
 
 	before, machines, asked := o.objects(), vms(o.plane), writes(o.plane)
-	repository.release(t, second)
+	releases.Release(t, second)
 	o.clusterctl("upgrade", "apply", "--contract", "v1beta2", "--wait-providers")
 	if running := o.image(); !strings.HasSuffix(running, ":"+second) {
 		t.Fatalf("after the upgrade the manager is %s", running)
@@ -86,28 +87,25 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// ourImage is the image of our releases, without version.
-const ourImage = "ghcr.io/casement-dev/casement-manager:"
-
 // earlier is the tree of an earlier revision.
 func earlier(t *testing.T) string {
 	t.Helper()
 	revision := *from
 	if revision == "" {
 		revision = "HEAD~20"
-		if tags := strings.Fields(string(run(t, ".", "git", "tag", "--merged", "HEAD", "--sort=-v:refname", "v*"))); len(tags) > 0 {
+		if tags := strings.Fields(string(plane.Output(t, ".", "git", "tag", "--merged", "HEAD", "--sort=-v:refname", "v*"))); len(tags) > 0 {
 			revision = tags[0]
 		}
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "tree.tar")
-	run(t, plane.Root(t), "git", "archive", "-o", archive, revision)
+	plane.Output(t, plane.Root(t), "git", "archive", "-o", archive, revision)
 	tree := filepath.Join(dir, "tree")
 	if err := os.Mkdir(tree, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "tar", "-xf", archive, "-C", tree)
-	t.Logf("from %s", strings.TrimSpace(string(run(t, ".", "git", "log", "-1", "--format=%h %s", revision))))
+	plane.Output(t, dir, "tar", "-xf", archive, "-C", tree)
+	t.Logf("from %s", strings.TrimSpace(string(plane.Output(t, ".", "git", "log", "-1", "--format=%h %s", revision))))
 	return tree
 }
 

@@ -1,0 +1,280 @@
+package capz
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/testing/plane"
+	"casement.dev/casement/internal/testing/repository"
+)
+
+var (
+	capzDir   = flag.String("capz", "", "directory of a release of CAPZ: infrastructure-components.yaml, metadata.yaml, cluster templates and programs/")
+	release   = flag.String("capz-version", "v1.26.0", "version of that release")
+	template  = flag.String("template", "cluster-template-windows.yaml", "template of the release that is created")
+	machines  = flag.String("machines", "4,20", "machines of the clusters, one of them the control plane")
+	latencies = flag.String("latency", "instant,azure", "paces of the local Azure")
+	idle      = flag.Duration("idle", 30*time.Minute, "how long the cluster's calls and processors are watched at rest")
+	only      = flag.String("only", "", "casement or capz; default both")
+)
+
+// side is a provider for Azure.
+type side struct {
+	name, version string
+	// programs are how its processes are called.
+	programs []string
+}
+
+// figures are what a cluster cost a side.
+type figures struct {
+	infrastructure, joined, available time.Duration
+	calls, idle                       map[string]int
+	idleCPU                           time.Duration
+	memory                            int64 // bytes
+}
+
+// TestSideBySide prints the table. It fails where a side does not make the cluster, and
+// judges no figure.
+func TestSideBySide(t *testing.T) {
+	if *capzDir == "" {
+		t.Skip("no -capz: make e2e-capz CAPZ=DIR names a release of CAPZ with its programs")
+	}
+	dir, err := filepath.Abs(*capzDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sides := []side{
+		{"casement", "v0.1.0", []string{"casement-manager"}},
+		{"capz", *release, []string{"cluster-api-azure-controller", "azureserviceoperator"}},
+	}
+	var table []string
+	for _, latency := range strings.Split(*latencies, ",") {
+		for _, count := range strings.Split(*machines, ",") {
+			n, err := strconv.Atoi(count)
+			if err != nil || n < 3 || n%2 == 1 && n > 3 {
+				t.Fatalf("-machines: %q is not 3 or an even number of at least 4: one is the control plane, and the others are shared by Linux and Windows workers", count)
+			}
+			for _, s := range sides {
+				if *only != "" && s.name != *only {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d/%s", latency, n, s.name), func(t *testing.T) {
+					f := (&run{t: t, side: s, dir: dir, latency: latency, machines: n}).measure()
+					table = append(table, fmt.Sprintf("%-8s %4d  %-9s %s", latency, n, s.name, f))
+				})
+			}
+		}
+	}
+	t.Logf("\n%-8s %4s  %-9s %9s %9s %9s  %-34s %-28s %8s %9s\n%s", "LATENCY", "N", "PROVIDER", "INFRA", "JOINED", "AVAILABLE", "CALLS", "IDLE CALLS in "+idle.String(), "IDLE CPU", "MEMORY", strings.Join(table, "\n"))
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%7.1f s %7.1f s %7.1f s  %-34s %-28s %6.1f s %5d MiB", f.infrastructure.Seconds(), f.joined.Seconds(), f.available.Seconds(),
+		counts(f.calls), counts(f.idle), f.idleCPU.Seconds(), f.memory>>20)
+}
+
+// counts shows calls by verb, and all of them first.
+func counts(by map[string]int) string {
+	all := 0
+	var parts []string
+	for _, verb := range []string{"PUT", "PATCH", "POST", "DELETE", "GET", "HEAD", poll} {
+		if n := by[verb]; n > 0 {
+			all += n
+			parts = append(parts, fmt.Sprintf("%s %d", verb, n))
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d  %s", all, strings.Join(parts, ", ")))
+}
+
+// run is one cluster on one plane.
+type run struct {
+	t        *testing.T
+	side     side
+	dir      string
+	latency  string
+	machines int
+	plane    *plane.Plane
+}
+
+func (r *run) measure() figures {
+	t := r.t
+	t.Helper()
+	r.plane = plane.New(t, "CASEMENT_PROGRAMS="+filepath.Join(r.dir, "programs"))
+	r.plane.Run(nil, "up", "--bare", "--latency", r.latency, "--proxy", "127.0.0.1:0", "--timeout", "10m")
+	releases := repository.New(t)
+	if r.side.name == "capz" {
+		releases.Foreign(t, r.side.version, r.dir)
+	} else {
+		releases.Release(t, r.side.version)
+	}
+	config := releases.Config(t, r.side.version, r.plane.Run(nil, "status", "-o", "clusterctl"))
+	r.clusterctl(config, "init", "--infrastructure", "azure:"+r.side.version, "--wait-providers", "--wait-provider-timeout", "300")
+	r.plane.Run([]byte(r.plane.Run(nil, "generate", "addons")), "kubectl", "apply", "--server-side", "-f", "-")
+	manifest := r.fill()
+	r.plane.Run(manifest, "azure", "prepare", "-")
+
+	var f figures
+	before := r.calls()
+	start := time.Now()
+	r.plane.Run(manifest, "kubectl", "apply", "-f", "-")
+	r.plane.Run(nil, "kubectl", "label", "cluster", "demo", "cni=calico", "windows=enabled", "csi-proxy=enabled", "cloud-provider=azure", "--overwrite")
+	r.until("azurecluster/demo", "{.status.ready}", "true")
+	f.infrastructure = time.Since(start)
+	r.untilNodes()
+	f.joined = time.Since(start)
+	r.until("cluster/demo", `{.status.conditions[?(@.type=="Available")].status}`, "True")
+	f.available = time.Since(start)
+	f.calls = less(r.calls(), before)
+
+	// What the creation left behind ends before the watch begins.
+	time.Sleep(min(*idle/10, time.Minute))
+	before, cpu := r.calls(), r.cpu()
+	time.Sleep(*idle) // the figure is what happens in that time
+	f.idle, f.idleCPU, f.memory = less(r.calls(), before), r.cpu()-cpu, r.memory()
+	return f
+}
+
+// fill is the template with the plane's values, and its identity as the service principal
+// that the plane has, which every provider takes without a token file.
+func (r *run) fill() []byte {
+	workers := max((r.machines-1)/2, 1)
+	text := r.plane.Run(nil, "generate", "cluster", "demo", "--from", filepath.Join(r.dir, *template), "--kubernetes-version", "v1.36.3",
+		"--control-plane-machine-count", "1", "--worker-machine-count", strconv.Itoa(workers))
+	return []byte(strings.Replace(text, "  type: WorkloadIdentity\n",
+		"  type: ServicePrincipal\n  clientSecret: {name: cluster-identity-secret, namespace: default}\n", 1))
+}
+
+func (r *run) clusterctl(config string, args ...string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), plane.Binary(r.t, "clusterctl"), append([]string{"--config", config}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(r.plane.Home, "kubeconfig"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(config))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("clusterctl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// patience bounds each wait. Azure's own pace takes CAPZ some minutes.
+const patience = 40 * time.Minute
+
+// until waits until a field of an object has a value.
+func (r *run) until(object, path, want string) {
+	r.t.Helper()
+	said := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		out, err := r.plane.Try(nil, "kubectl", "get", object, "-o", "jsonpath="+path)
+		if said = out; err != nil {
+			said = err.Error()
+		}
+		if out == want {
+			return
+		}
+	}
+	r.t.Fatalf("%s: %s is not %s after %s: %s\n%s", object, path, want, patience, said, r.plane.Everything("why", "demo"))
+}
+
+// untilNodes waits until every Machine is Running.
+func (r *run) untilNodes() {
+	r.t.Helper()
+	said := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		out, err := r.plane.Try(nil, "kubectl", "get", "machines", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`)
+		said = out
+		if err == nil && strings.Count(out, "\n") >= min(r.machines, 3) && strings.Count(out, " Running\n") == strings.Count(out, "\n") {
+			return
+		}
+	}
+	r.t.Fatalf("machines after %s:\n%s\n%s", patience, said, r.plane.Everything("why", "demo"))
+}
+
+// poll is what calls that ask how an operation goes are counted as.
+const poll = "poll"
+
+// calls are what the local Azure has answered, by verb, to all but guests.
+func (r *run) calls() map[string]int {
+	r.t.Helper()
+	var log struct {
+		Counters []struct {
+			Verb, Type, Caller string
+			Count              int
+		}
+	}
+	if err := json.Unmarshal([]byte(r.plane.Run(nil, "calls", "-o", "json")), &log); err != nil {
+		r.t.Fatal(err)
+	}
+	by := map[string]int{}
+	for _, c := range log.Counters {
+		if c.Type == "operations" {
+			c.Verb = poll
+		}
+		by[c.Verb] += c.Count
+	}
+	return by
+}
+
+func less(after, before map[string]int) map[string]int {
+	out := map[string]int{}
+	for verb, n := range after {
+		out[verb] = n - before[verb]
+	}
+	return out
+}
+
+// processes are those of the side's programs on this plane.
+func (r *run) processes() []int {
+	var found []int
+	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, file := range entries {
+		line, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		program, _, _ := strings.Cut(string(line), "\x00")
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		cwd, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
+		for _, name := range r.side.programs {
+			if filepath.Base(program) == name && strings.HasPrefix(cwd, r.plane.Home) {
+				found = append(found, pid)
+			}
+		}
+	}
+	if len(found) != len(r.side.programs) {
+		r.t.Fatalf("processes of %v: %v", r.side.programs, found)
+	}
+	return found
+}
+
+// cpu is the processor time that the side's processes have used.
+func (r *run) cpu() (used time.Duration) {
+	for _, pid := range r.processes() {
+		used += process.CPU(pid)
+	}
+	return used
+}
+
+// memory is what the side's processes have resident.
+func (r *run) memory() (bytes int64) {
+	for _, pid := range r.processes() {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		var size, pages int64
+		if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {
+			r.t.Fatal(err)
+		}
+		bytes += pages * int64(os.Getpagesize())
+	}
+	return bytes
+}
