@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/terminal"
 )
 
@@ -48,6 +49,11 @@ AZURE_SUBSCRIPTION_ID names, with the service principal of AZURE_TENANT_ID,
 AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. They cost money, and 'casement down' ends the
 management cluster alone: delete them before.
 
+No registry is asked for a container's image. With --images known, the default, a tag or
+repository that the plane's table of public images rules out fails with ErrImagePull, and
+all others run, your own among them. listed runs the images of the table alone, any runs
+all; --image PATTERN admits more in each case.
+
 With --proxy the plane also answers for Azure's public names, so that other controllers,
 such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
 --for proxy' prints their environment.`,
@@ -55,6 +61,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
   casement up --latency azure
   casement up --foreground
   casement up --feature-gates MachineTaintPropagation=true
+  casement up --images listed --image 'contoso.azurecr.io/*'
   casement up --proxy 127.0.0.1:8080
   casement up --bare && casement status -o clusterctl >> clusterctl.yaml
   export KUBECONFIG=$(casement status -o kubeconfig)`,
@@ -86,6 +93,8 @@ type planeKind struct {
 	azureOf string
 	azure   string
 	gates   string
+	images  string
+	admit   []string
 	public  azurePublic
 }
 
@@ -95,12 +104,21 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
 	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
+	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but those that the plane's table rules out) or listed (those of the table)")
+	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
 	k.public.flags(f)
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
-	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure}
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
+		"--images=" + k.images}
+	for _, pattern := range k.admit {
+		args = append(args, "--image="+pattern)
+	}
+	if _, err := k.policy(); err != nil {
+		return nil, err
+	}
 	if _, err := k.outside(); err != nil {
 		return nil, err
 	}
@@ -119,6 +137,15 @@ func (k planeKind) args() ([]string, error) {
 	}
 	abs, err := filepath.Abs(k.azureOf)
 	return append(args, "--azure-of", abs), err
+}
+
+// policy says which container images exist.
+func (k planeKind) policy() (pull.Policy, error) {
+	p, err := pull.New(k.images, k.admit)
+	if err != nil {
+		return p, usagef("--images: %v", err)
+	}
+	return p, nil
 }
 
 // latency is a pace as users write it.
@@ -332,6 +359,9 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		return err
 	}
 	if err := kind.public.apply(&opts); err != nil {
+		return err
+	}
+	if opts.Images, err = kind.policy(); err != nil {
 		return err
 	}
 	if foreground {

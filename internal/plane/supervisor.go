@@ -28,6 +28,7 @@ import (
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -66,6 +67,8 @@ type Options struct {
 	// Bare leaves Cluster API and casement out, for clusterctl to install. Their
 	// Deployments run as processes.
 	Bare bool
+	// Images decides which container images simulated nodes can pull.
+	Images pull.Policy
 	// Audit notes what casement's manager asks of the management API server.
 	Audit bool
 	// AzureOf, when set, is the state directory of the plane whose local Azure is

@@ -132,6 +132,8 @@ var faults = []struct {
 	{"subnet.env", "SubnetEnvMissing", "pod", pod("ContainerCreating", "open /run/flannel/subnet.env: no such file or directory")},
 	{"hostname override", "HostnameOverride", "pod", crash("invalid configuration: --hostname-override is empty")},
 	{"source vip", "SourceVIPMissing", "pod", crash("source-vip flag not set")},
+	{"image tag missing", "ContainerImageNotFound", "pod", waiting("ImagePullBackOff", `Back-off pulling image "nginx:no": ErrImagePull: rpc error: code = NotFound desc = `+
+		`failed to pull and unpack image "docker.io/library/nginx:no": failed to resolve reference "docker.io/library/nginx:no": docker.io/library/nginx:no: not found (simulated: x)`)},
 	{"image pull", "ImagePull", "pod", waiting("ImagePullBackOff", "Back-off pulling image \"nowhere.invalid/x\"")},
 	{"no node fits", "Unschedulable", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""

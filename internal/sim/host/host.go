@@ -31,6 +31,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 	"casement.dev/casement/internal/windows"
 )
@@ -70,6 +71,8 @@ type Config struct {
 	// LogFile is where the Go runtime writes why this process died, for the quarantine of
 	// a guest that ended it.
 	LogFile string
+	// Images decides which container images nodes can pull.
+	Images pull.Policy
 	// Records are of the processes that machines run.
 	Records process.Records
 	Log     logr.Logger

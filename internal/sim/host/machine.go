@@ -68,7 +68,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	n := &node{
 		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network, cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
 		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
-		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records,
+		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
 	}
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: corrupting{m.web(n.origin), faults},

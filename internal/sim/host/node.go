@@ -19,6 +19,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
+	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -37,6 +38,7 @@ type node struct {
 	cloud    stub.Azure
 	election *election       // of the cluster; nil lets each be a candidate
 	records  process.Records // of its processes
+	images   pull.Policy
 	console  io.Writer
 	runtime  *kubelet.Runtime
 	folders  *kubelet.Folders
@@ -186,6 +188,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Dial:      n.dial,
 		Processes: n,
 		Programs:  n.cluster.Find,
+		Images:    n.images,
 		Exec:      n.exec,
 		Network:   n.net.Cluster(n.origin.Cluster),
 		PodIPs:    n.podIPs,

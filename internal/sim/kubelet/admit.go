@@ -155,6 +155,11 @@ func cutRuntime(version string) (name, number string, ok bool) { return strings.
 
 // backoffEvent tells of a container that waits.
 func (w *worker) backoffEvent(ctx context.Context, c *container) {
+	if c.waiting.Reason == "ImagePullBackOff" {
+		w.event(ctx, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.spec.Image), c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: ImagePullBackOff", c.fieldPath())
+		return
+	}
 	if c.ended != nil {
 		w.event(ctx, corev1.EventTypeWarning, "BackOff", "Back-off restarting failed container "+c.spec.Name, c.fieldPath())
 	}

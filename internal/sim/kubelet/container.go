@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"casement.dev/casement/internal/sim/stub"
-	"casement.dev/casement/internal/windows"
 )
 
 // container is one container of a pod and what became of it.
@@ -145,6 +144,9 @@ func (c *container) blocked(all []*container) bool {
 }
 
 func (c *container) showBackoff(pod *corev1.Pod) {
+	if c.waiting.Reason == errImagePull {
+		c.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.spec.Image, errImagePull, c.waiting.Message)}
+	}
 	if c.ended == nil {
 		return // it backs off from a pull, which has its own reason
 	}
@@ -189,9 +191,8 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		c.last, c.ended = c.ended, nil
 		c.restarts++
 	}
-	if reason, message := refuseImage(c.spec.Image, w.k.c.OS, w.k.c.Release.Build); reason != "" {
-		w.event(ctx, corev1.EventTypeWarning, "Failed", message, c.fieldPath())
-		c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
+	if reason, message := w.refuseImage(c.spec.Image); reason != "" {
+		w.failPull(ctx, c, reason, message)
 		c.backOff(now)
 		return
 	}
@@ -308,18 +309,6 @@ func (k *Kubelet) removeFiles(w *worker) {
 			_ = os.RemoveAll(dir) // what is left over harms nobody
 		}
 	}
-}
-
-// refuseImage is what containerd says of an image that cannot run here.
-func refuseImage(image, os, build string) (reason, message string) {
-	release, windowsImage := windows.ImageRelease(image)
-	switch {
-	case os == "linux" && (windowsImage || windows.IsWindowsImage(image)):
-		return "ErrImagePull", fmt.Sprintf("Failed to pull image %q: no match for platform in manifest: not found", image)
-	case os == "windows" && windowsImage && !windows.CanRun(build, release.Build):
-		return "CreateContainerError", "failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem: The container operating system does not match the host operating system.: unknown"
-	}
-	return "", ""
 }
 
 func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {

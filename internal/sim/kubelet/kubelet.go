@@ -30,6 +30,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
@@ -70,6 +71,9 @@ type Config struct {
 	Processes Processes
 	// Programs finds the stub for an image; nil knows none.
 	Programs func(image string) (stub.Program, bool)
+	// Images decides which images exist; the zero value refuses what its table says
+	// does not.
+	Images pull.Policy
 	// Exec runs a command in a simulated container and returns its exit code; nil
 	// refuses.
 	Exec func(ctx context.Context, spec ExecSpec) (int, error)

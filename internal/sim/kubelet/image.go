@@ -1,0 +1,49 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/windows"
+)
+
+// errImagePull is the kubelet's reason for an image that cannot be pulled, until it backs
+// off from the next attempt.
+const errImagePull = "ErrImagePull"
+
+// refuseImage is why an image cannot be pulled or cannot run here, in the words of the
+// kubelet or of containerd; the reason is empty where it can.
+func (w *worker) refuseImage(image string) (reason, message string) {
+	if w.static {
+		return "", "" // its program is part of the machine
+	}
+	if r := w.k.c.Images.Refuse(image); r != nil {
+		return r.Reason, r.Message
+	}
+	release, windowsImage := windows.ImageRelease(image)
+	switch os := w.k.c.OS; {
+	case os == "linux" && (windowsImage || windows.IsWindowsImage(image)):
+		return errImagePull, "no match for platform in manifest: not found"
+	case os == "windows" && windowsImage && !windows.CanRun(w.k.c.Release.Build, release.Build):
+		return "CreateContainerError", "failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem: " +
+			"The container operating system does not match the host operating system.: unknown"
+	}
+	return "", ""
+}
+
+// failPull notes why a container has no image, with the kubelet's events.
+func (w *worker) failPull(ctx context.Context, c *container, reason, message string) {
+	c.waiting = corev1.ContainerStateWaiting{Reason: reason, Message: message}
+	switch reason {
+	case errImagePull:
+		w.event(ctx, corev1.EventTypeWarning, "Failed", fmt.Sprintf("Failed to pull image %q: %s", c.spec.Image, message), c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
+	case "InvalidImageName":
+		w.event(ctx, corev1.EventTypeWarning, "InspectFailed", message, c.fieldPath())
+		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+reason, c.fieldPath())
+	default:
+		w.event(ctx, corev1.EventTypeWarning, "Failed", message, c.fieldPath())
+	}
+}

@@ -1,0 +1,113 @@
+// Package pull decides which container images a simulated node can pull. No registry is
+// asked: a table knows repositories and the shape of their tags, and rules of the user
+// say more. What cannot exist fails as containerd words it, and says that it is simulated.
+//
+// It refuses to know pods, operating systems and what an image does when it runs. The
+// simulator and internal/plane may import it.
+package pull
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/distribution/reference"
+)
+
+// Modes of a Policy.
+const (
+	// Any takes every image whose name is valid.
+	Any = "any"
+	// Known refuses what the table says does not exist: a tag that a repository of the
+	// table cannot have, a repository in a namespace of which the table has all, and a
+	// registry under a name that never resolves. It takes the images of all others, since
+	// a plane on which nobody's own images run would be of little use.
+	Known = "known"
+	// Listed refuses every image that is not in the table.
+	Listed = "listed"
+)
+
+// Policy says which images exist. The zero value is Known.
+type Policy struct {
+	mode  string
+	admit []*regexp.Regexp
+}
+
+// New returns a policy. The images that a pattern matches exist in every mode; a pattern
+// is a reference, as users or containerd write it, in which * stands for any characters.
+// It fails on an unknown mode.
+func New(mode string, patterns []string) (Policy, error) {
+	switch mode {
+	case Any, Known, Listed, "":
+	default:
+		return Policy{}, fmt.Errorf("images are %s, %s or %s, not %q", Any, Known, Listed, mode)
+	}
+	p := Policy{mode: mode}
+	for _, pattern := range patterns {
+		quoted := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`)
+		p.admit = append(p.admit, regexp.MustCompile("^(?:"+quoted+")$"))
+	}
+	return p, nil
+}
+
+// Refusal is why an image cannot be pulled.
+type Refusal struct {
+	// Reason is the kubelet's: InvalidImageName or ErrImagePull.
+	Reason string
+	// Message is that of the kubelet or of containerd.
+	Message string
+}
+
+// Refuse says why an image cannot be pulled; nil is that it can.
+func (p Policy) Refuse(image string) *Refusal {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return &Refusal{"InvalidImageName", fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", image, image, err)}
+	}
+	full := reference.TagNameOnly(named).String()
+	for _, admit := range p.admit {
+		if admit.MatchString(image) || admit.MatchString(full) || admit.MatchString(reference.FamiliarString(named)) {
+			return nil
+		}
+	}
+	if p.mode == Any {
+		return nil
+	}
+	if host := reference.Domain(named); unresolved(host) {
+		const text = "rpc error: code = Unknown desc = failed to pull and unpack image %q: failed to resolve reference %q: " +
+			"failed to do request: Head \"https://%s/v2/%s/manifests/%s\": dial tcp: lookup %s: no such host (simulated)"
+		return &Refusal{"ErrImagePull", fmt.Sprintf(text, full, full, host, reference.Path(named), version(named), host)}
+	}
+	tags, listed := find(named.Name())
+	_, digested := named.(reference.Digested)
+	switch {
+	case !listed && p.mode != Listed && !complete(named.Name()):
+		return nil
+	case !listed:
+		return notFound(full, "the repository is not")
+	case digested || tags.MatchString(version(named)):
+		return nil
+	}
+	return notFound(full, "the repository with such a tag is not")
+}
+
+func notFound(full, what string) *Refusal {
+	const text = "rpc error: code = NotFound desc = failed to pull and unpack image %q: failed to resolve reference %q: %s: not found " +
+		"(simulated: %s in the plane's table of images; casement up --image %s admits it)"
+	return &Refusal{"ErrImagePull", fmt.Sprintf(text, full, full, full, what, full)}
+}
+
+// version is the tag of a reference, or its digest.
+func version(named reference.Named) string {
+	if d, ok := named.(reference.Digested); ok {
+		return d.Digest().String()
+	}
+	return reference.TagNameOnly(named).(reference.Tagged).Tag()
+}
+
+// unresolved says whether no name server knows a registry: RFC 2606 and 6761 keep
+// .invalid free of names.
+func unresolved(registry string) bool {
+	host, _, _ := strings.Cut(registry, ":")
+	return strings.HasSuffix(host, ".invalid")
+}
