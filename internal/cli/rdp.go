@@ -37,7 +37,8 @@ in a Remote Desktop file; --open starts an installed client with it and ends wit
 Nobody knows the password that cloudbase-init gave the administrator: --reset-password
 sets a new one through Azure's VMAccess extension and shows it, once; it is stored
 nowhere. An account that is not there is made, as an administrator.
-On the local plane the machine is simulated: it negotiates, and has no desktop.`,
+On the local plane the machine is simulated: it shows one picture that says so, to any
+account and password.`,
 		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n  casement rdp demo-md-win-x7k2p --reset-password --open",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +93,7 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	}
 	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, sshroute.RDPPort, file)
 	if a.asksPlane(w.kubeconfig) {
-		fmt.Fprintln(a.Out, "The machine is simulated: it negotiates, and then disconnects, as it has no desktop.")
+		fmt.Fprintln(a.Out, "The machine is simulated: it has no desktop, and shows a picture that says so.")
 	}
 	if !d.open {
 		return e.Tunnel(ctx, l, sshroute.RDPPort, a.Err)
