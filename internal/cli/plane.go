@@ -54,6 +54,10 @@ repository that the plane's table of public images rules out fails with ErrImage
 all others run, your own among them. listed runs the images of the table alone, any runs
 all; --image PATTERN admits more in each case.
 
+With --management-route simulated machines reach the management API server, as machines
+in Azure reach one that has a public address: bootstrap commands may ask it, and
+kube-public/cluster-info has its address. Without it nothing of a guest leads there.
+
 With --proxy the plane also answers for Azure's public names, so that other controllers,
 such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
 --for proxy' prints their environment.`,
@@ -95,6 +99,7 @@ type planeKind struct {
 	gates   string
 	images  string
 	admit   []string
+	route   bool
 	public  azurePublic
 }
 
@@ -106,13 +111,14 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
 	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but those that the plane's table rules out) or listed (those of the table)")
 	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
+	f.BoolVar(&k.route, "management-route", false, "let simulated machines reach the management API server as https://management.casement.internal:6443")
 	k.public.flags(f)
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
 	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
-		"--images=" + k.images}
+		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route)}
 	for _, pattern := range k.admit {
 		args = append(args, "--image="+pattern)
 	}
@@ -353,7 +359,8 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		}
 		kind.azureOf = abs
 	}
-	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates}
+	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
+		ManagementRoute: kind.route}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {
 		return err

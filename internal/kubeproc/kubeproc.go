@@ -63,6 +63,8 @@ type Config struct {
 	Binary string
 	// Host is the loopback address to serve on; empty means 127.0.0.1.
 	Host string
+	// Names are more names for the API server's certificate, which is made once.
+	Names []string
 	// ControllerManager runs garbage collection, namespaces and service accounts.
 	ControllerManager bool
 	// EgressConfig, when set, is the file of an EgressSelectorConfiguration by which
@@ -100,7 +102,7 @@ func Start(ctx context.Context, cfg Config) (_ *Plane, err error) {
 		return nil, err
 	}
 	p := &Plane{cfg: cfg}
-	if p.keys, err = loadPKI(cfg.Dir, cfg.Host); err != nil {
+	if p.keys, err = loadPKI(cfg.Dir, cfg.Host, cfg.Names); err != nil {
 		return nil, fmt.Errorf("make the management PKI: %w", err)
 	}
 	if p.port, err = keepPort(filepath.Join(cfg.Dir, "port"), cfg.Host); err != nil {

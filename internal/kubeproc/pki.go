@@ -22,10 +22,10 @@ type keys struct {
 }
 
 // loadPKI reads the PKI below dir/pki, or makes it.
-func loadPKI(dir, host string) (*keys, error) {
+func loadPKI(dir, host string, names []string) (*keys, error) {
 	dir = filepath.Join(dir, "pki")
 	if _, err := os.Stat(filepath.Join(dir, "complete")); err != nil {
-		if err := makePKI(dir, host); err != nil {
+		if err := makePKI(dir, host, names); err != nil {
 			return nil, err
 		}
 	}
@@ -40,7 +40,7 @@ func loadPKI(dir, host string) (*keys, error) {
 	return p, nil
 }
 
-func makePKI(dir, host string) error {
+func makePKI(dir, host string, names []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func makePKI(dir, host string) error {
 		Subject: pkix.Name{CommonName: "kube-apiserver"}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.ParseIP(host)},
-		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		DNSNames:    append([]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, names...),
 	}
 	admin := clientTemplate("casement-admin", "system:masters")
 	for name, template := range map[string]x509.Certificate{"server": server, "admin": admin} {

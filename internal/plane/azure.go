@@ -50,7 +50,7 @@ func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 // startAzure opens the state, takes its guests up and listens.
 func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	guests := host.New(host.Config{
-		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Records: c.opts.Dir.records(), Log: c.log.WithName("guest"),
+		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route, Records: c.opts.Dir.records(), Log: c.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.External, Settle: probeSettle})
 	if err != nil {

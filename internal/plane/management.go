@@ -24,7 +24,10 @@ type management struct {
 }
 
 func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	cfg := kubeproc.Config{Dir: c.opts.Dir.Path("management"), Host: planeHost, ControllerManager: true, Records: c.opts.Dir.records(), OnWait: c.wait}
+	cfg := kubeproc.Config{
+		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName}, ControllerManager: true,
+		Records: c.opts.Dir.records(), OnWait: c.wait,
+	}
 	if c.opts.Audit {
 		cfg.AuditOf = config.User
 	}
@@ -41,7 +44,10 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 	c.mu.Lock()
 	c.management = &management{plane: plane, dir: c.opts.Dir}
 	c.mu.Unlock()
-	return plane.Stop, os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600)
+	if err := os.WriteFile(c.opts.Dir.Kubeconfig(), plane.Kubeconfig(), 0o600); err != nil {
+		return plane.Stop, err
+	}
+	return plane.Stop, c.announceRoute(ctx)
 }
 
 func (m *management) describe(s *Status) {

@@ -69,6 +69,8 @@ type Options struct {
 	Bare bool
 	// Images decides which container images simulated nodes can pull.
 	Images pull.Policy
+	// ManagementRoute lets guests reach the management API server.
+	ManagementRoute bool
 	// Audit notes what casement's manager asks of the management API server.
 	Audit bool
 	// AzureOf, when set, is the state directory of the plane whose local Azure is

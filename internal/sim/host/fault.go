@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -75,13 +76,26 @@ func (m *Host) bootFaults(g *machine) []guest.Fault {
 // corrupting corrupts the bootstrap secret on its way to a guest that fetches it from a
 // vault, as its custom data would be.
 type corrupting struct {
-	http.RoundTripper
+	*http.Transport
 	faults []guest.Fault
+}
+
+// WithTLS is the same way for a program that chooses whom it trusts, or whom it is
+// itself; without roots of its own it trusts those of the guest.
+func (s corrupting) WithTLS(c *tls.Config) http.RoundTripper {
+	c = c.Clone()
+	c.MinVersion = tls.VersionTLS12
+	if c.RootCAs == nil {
+		c.RootCAs = s.TLSClientConfig.RootCAs
+	}
+	s.Transport = s.Transport.Clone()
+	s.TLSClientConfig = c
+	return s
 }
 
 // RoundTrip implements http.RoundTripper.
 func (s corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := s.RoundTripper.RoundTrip(r)
+	resp, err := s.Transport.RoundTrip(r)
 	if err != nil || len(s.faults) == 0 || !strings.HasPrefix(r.URL.Path, "/secrets/") {
 		return resp, err
 	}

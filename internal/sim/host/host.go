@@ -73,6 +73,9 @@ type Config struct {
 	LogFile string
 	// Images decides which container images nodes can pull.
 	Images pull.Policy
+	// Route returns where on this machine an address outside of the guests' networks
+	// leads, "" for nowhere; nil has no routes.
+	Route func(address string) string
 	// Records are of the processes that machines run.
 	Records process.Records
 	Log     logr.Logger

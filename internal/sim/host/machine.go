@@ -133,7 +133,7 @@ func (m *Host) serve(ctx context.Context, n *node, services *sync.WaitGroup) err
 }
 
 // web carries what a guest asks by HTTP.
-func (m *Host) web(from fabric.Origin) http.RoundTripper {
+func (m *Host) web(from fabric.Origin) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return m.azure.Network.Dial(ctx, from, network, address)

@@ -22,12 +22,19 @@ const metadataAddress = "169.254.169.254:80"
 const IdentityPath = "/metadata/identity/oauth2/token"
 
 // External answers what a guest dials outside of its network: the metadata
-// service, and the hosts of Azure that the local one stands for, such as key vaults.
-// Everything else is refused, so that nothing leaves this machine.
+// service, the hosts of Azure that the local one stands for, such as key vaults,
+// and what Config.Route declares reachable. Everything else is refused, so that nothing
+// leaves this machine.
 func (m *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {
 	if host, _, err := net.SplitHostPort(address); err == nil && azuresim.Intercepts(host) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", strings.TrimPrefix(m.azure.Cloud.Endpoint, "https://"))
+	}
+	if m.config.Route != nil {
+		if to := m.config.Route(address); to != "" {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", to)
+		}
 	}
 	if address != metadataAddress {
 		return nil, fmt.Errorf("%s is not part of the local plane", address)

@@ -1,0 +1,60 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// managementName is the name by which guests reach the management API server, where
+// Options.ManagementRoute lets them.
+const managementName = "management.casement.internal"
+
+// managementAddress is managementName with the port that guests use.
+const managementAddress = managementName + ":6443"
+
+// route returns where on this machine an address outside of the guests' networks leads,
+// "" for nowhere.
+func (c *supervisor) route(address string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.opts.ManagementRoute || !strings.EqualFold(address, managementAddress) || c.management == nil {
+		return ""
+	}
+	return strings.TrimPrefix(c.management.plane.Server(), "https://")
+}
+
+// announceRoute writes where guests find the management API server into the ConfigMap
+// cluster-info of kube-public, as kubeadm does for its clusters; without a route it
+// writes nothing.
+func (c *supervisor) announceRoute(ctx context.Context) error {
+	if !c.opts.ManagementRoute {
+		return nil
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return err
+	}
+	ca, _ := c.management.plane.CA()
+	config := clientcmdapi.NewConfig()
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: "https://" + managementAddress, CertificateAuthorityData: ca}
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("write the kubeconfig of cluster-info: %w", err)
+	}
+	info := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "cluster-info"}, Data: map[string]string{"kubeconfig": string(text)},
+	}
+	if err := applyObject(ctx, cl, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespacePublic}}); err != nil {
+		return fmt.Errorf("make the namespace of cluster-info: %w", err)
+	}
+	if err := applyObject(ctx, cl, info); err != nil {
+		return fmt.Errorf("announce the route to the management API server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/sim/fabric"
+)
+
+// A guest reaches what is declared reachable, by the TLS that its program chooses, and
+// nothing else of this machine.
+func TestRoute(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	m := testHost(t.TempDir())
+	defer m.Close()
+	const declared = "api.casement.internal:6443"
+	m.config.Route = func(address string) string {
+		if address == declared {
+			return server.Listener.Addr().String()
+		}
+		return ""
+	}
+	network, err := fabric.New(fabric.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), External: m.External})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer network.Close()
+	m.Open(Azure{Network: network, Roots: x509.NewCertPool()}, func(string) {})
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	way := corrupting{Transport: m.web(fabric.Origin{VNetID: "/vnets/v"})}
+	for name, test := range map[string]struct {
+		way  http.RoundTripper
+		url  string
+		want string // of the error
+	}{
+		"insecure":        {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
+		"its own CA":      {way.WithTLS(&tls.Config{RootCAs: roots, ServerName: "example.com"}), "https://" + declared, ""},
+		"the guest's CAs": {way, "https://" + declared, "certificate"},
+		"no roots given":  {way.WithTLS(&tls.Config{}), "https://" + declared, "certificate"},
+		"another port":    {way, "https://api.casement.internal:443", "not part of the local plane"},
+		"another name":    {way, "https://example.com:6443", "not part of the local plane"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, test.url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if answer, err := test.way.RoundTrip(r); err != nil {
+				got = err.Error()
+			} else {
+				answer.Body.Close()
+			}
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
