@@ -25,7 +25,8 @@ var curlFlags = declare(`X|request: H|header: o|output: O|remote-name f|fail fai
 	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url: m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
 	F|form: b|cookie: c|cookie-jar: x|proxy: resolve: unix-socket: oauth2-bearer: v|verbose
 	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
-	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time: no-keepalive stderr: g|globoff q|disable R|remote-time`)
+	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time: no-keepalive stderr: g|globoff q|disable R|remote-time
+	ssl-no-revoke ssl-revoke-best-effort`)
 
 // curlRequest is what a command line of curl asks for.
 type curlRequest struct {
@@ -142,6 +143,9 @@ func (p *Process) fetch(ctx context.Context, o options, address, out string) int
 }
 
 func (p *Process) curlWrite(o options, out string, body []byte, say func(int, string, ...any) int) int {
+	if p.Guest.IsWindows() && strings.EqualFold(out, "NUL") {
+		return 0
+	}
 	if out == "" || out == "-" || p.device(out, body) {
 		if out == "" || out == "-" {
 			_, _ = p.Stdout.Write(body) // a failed write is the reader's affair
@@ -153,7 +157,11 @@ func (p *Process) curlWrite(o options, out string, body []byte, say func(int, st
 		name = p.Guest.Root.Abs(p.Abs(dir), out)
 	}
 	if o.has("create-dirs") {
-		if err := p.makeDir(path.Dir(name), 0o755); err != nil {
+		make := func() error { return p.makeDir(path.Dir(name), 0o755) }
+		if p.Guest.IsWindows() {
+			make = func() error { return p.Guest.Root.MkdirAll(p.Guest.Root.Abs(name, "..")) }
+		}
+		if err := make(); err != nil {
 			return say(23, "%s: %s", out, reason(err))
 		}
 	}
