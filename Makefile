@@ -77,8 +77,8 @@ e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe,
 e2e-capi: build ## Cluster API's own specs against a local plane, with a table; ONLY=part of a name
 	cd test/e2e/capi && go test -tags e2e -timeout 0 -count=1 -v . -only "$(ONLY)" -logs $(CURDIR)/bin/capi
 
-e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), MACHINES= LATENCY= IDLE=
-	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(MACHINES),-machines $(MACHINES)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
+e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR of a release and its programs (docs/capz.md), WORKERS= LATENCY= IDLE=
+	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(WORKERS),-workers $(WORKERS)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
 
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
 	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
