@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"casement.dev/casement/internal/windows"
 )
 
 //go:embed base.yaml parts.yaml clusterclass.yaml topology.yaml
@@ -83,13 +85,16 @@ func (f flavor) Variables() []variable {
 		{Name: "location", About: "Azure region of the cluster", Required: true},
 		{Name: "subscriptionID", About: "subscription that the cluster is made in", Required: true},
 		{Name: "identityName", About: "AzureClusterIdentity in the cluster's namespace", Required: true},
-		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022", Enum: "[windows-2019, windows-2022, windows-2025]"},
+		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022", Enum: "[windows-" + strings.Join(windows.ServerReleases(), ", windows-") + "]"},
 		{Name: "controlPlaneSize", About: "VM size of the control plane", Default: size},
 		{Name: "nodeSize", About: "VM size of the Linux workers", Default: size},
 		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: size},
 		{Name: "sshPublicKey", About: "base64 of an OpenSSH public key for Linux machines; empty for none", Default: `""`},
 	}
 }
+
+// Releases lists the values of the annotation windowsServerVersion.
+func (workers) Releases() string { return windows.ServerChoice("windows-") }
 
 // Workers are the flavor's groups.
 func (f flavor) Workers() []workers {

@@ -20,16 +20,6 @@ func releaseNamed(name string) (release, bool) {
 	return release{r}, ok && r.Node && r.SKU != ""
 }
 
-func releaseNames() []string {
-	var out []string
-	for _, r := range windows.Releases() {
-		if r.SKU != "" {
-			out = append(out, r.Name)
-		}
-	}
-	return out
-}
-
 // download is a component with how it is installed.
 type download struct {
 	Component

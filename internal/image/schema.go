@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"casement.dev/casement/internal/windows"
 )
 
 // Schema is the JSON schema of a build's file.
@@ -17,7 +19,7 @@ func Schema() map[string]any {
 	spec := fields["spec"].(object)["properties"].(object)
 	spec["kubeletService"].(object)["enum"] = []string{"sc", "nssm"}
 	spec["updates"].(object)["enum"] = []string{"none", "security", "all"}
-	spec["source"].(object)["properties"].(object)["release"].(object)["enum"] = releaseNames()
+	spec["source"].(object)["properties"].(object)["release"].(object)["enum"] = windows.ServerReleases()
 	return s
 }
 

@@ -14,6 +14,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/internal/windows"
 )
 
 // APIVersion and Kind are what a file of a build says it is.
@@ -70,7 +72,7 @@ type Spec struct {
 
 // Source is the image that the build begins with.
 type Source struct {
-	// Release is the Windows Server release: 2019, 2022 or 2025.
+	// Release is the Windows Server release, such as 2022.
 	Release string `json:"release"`
 	// SKU replaces the marketplace SKU of the release, Version its version (default latest).
 	SKU     string `json:"sku,omitempty"`
@@ -251,7 +253,7 @@ func (b *ImageBuild) Validate() error {
 		}
 	}
 	if _, ok := releaseNamed(s.Source.Release); !ok {
-		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(releaseNames(), ", "))
+		bad("spec.source.release", "%q is not one of %s", s.Source.Release, strings.Join(windows.ServerReleases(), ", "))
 	}
 	if !versionForm.MatchString(s.Target.Version) {
 		bad("spec.target.version", "%q has not the form major.minor.patch", s.Target.Version)

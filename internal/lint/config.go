@@ -116,7 +116,7 @@ func (c Config) Resolve() (Target, error) {
 	t := c.Target
 	for _, release := range t.Windows {
 		if _, ok := windows.ReleaseByName(release); !ok {
-			return t, fmt.Errorf("a Windows release is 2019, 2022 or 2025, not %q", release)
+			return t, fmt.Errorf("a Windows release is %s, not %q", windows.ServerChoice(""), release)
 		}
 	}
 	if c.KubernetesVersion == "" {

@@ -13,7 +13,7 @@ type Target struct {
 	Minor int `json:"-"`
 	// Patch is the patch release of it; nil is its last one, which has every fix.
 	Patch *int `json:"-"`
-	// Windows are the Windows Server releases of the nodes: 2019, 2022, 2025. None is
+	// Windows are the Windows Server releases of the nodes, such as 2022. None is
 	// unknown.
 	Windows []string `json:"windowsReleases,omitempty"`
 	// Mixed says that the cluster has nodes of Windows and of Linux, so that a pod

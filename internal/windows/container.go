@@ -15,22 +15,30 @@ import (
 // build numbers; an unreadable one cannot run.
 //
 // Before Windows Server 2022 the builds have to be equal. From then on a host runs
-// what lies between the last long-term release before its own and itself.
+// the builds from the last long-term release before its own up to its own.
 // Source: hcsshim osversion, and
 // https://learn.microsoft.com/virtualization/windowscontainers/deploy-containers/version-compatibility.
 func CanRun(hostBuild, imageBuild string) bool {
-	const ltsc2022, ltsc2025 = 20348, 26100
+	const ltsc2022 = 20348
 	host, image := buildNumber(hostBuild), buildNumber(imageBuild)
 	switch {
 	case host == 0 || image == 0:
 		return false
 	case host < ltsc2022:
 		return host == image
-	case host > ltsc2025:
-		return image >= ltsc2025 && image <= host
 	}
-	return image >= ltsc2022 && image <= host
+	oldest := ltsc2022
+	for _, r := range allReleases() {
+		if build := buildNumber(r.Build); r.longTerm() && build < host {
+			oldest = max(oldest, build)
+		}
+	}
+	return image >= oldest && image <= host
 }
+
+// longTerm reports whether the release is of the long-term servicing channel, as the tags
+// of its container images say.
+func (r Release) longTerm() bool { return len(r.Tags) > 0 && strings.HasPrefix(r.Tags[0], "ltsc") }
 
 // buildNumber is the third part of a version, or a bare number; 0 when there is
 // none.

@@ -48,12 +48,16 @@ type Release struct {
 	// Node says whether Kubernetes nodes of this release are built; the others
 	// are only known as container images.
 	Node bool
+	// Pause is the oldest version of the image registry.k8s.io/pause that has one for
+	// the release; empty where every version of today has. Source: kubernetes
+	// build/pause/CHANGELOG.md.
+	Pause string
 }
 
 // KernelVersion is the four-part version that kubelet reports for a node.
 func (r Release) KernelVersion() string { return fmt.Sprintf("%s.%d", r.Build, r.UBR) }
 
-// SupportedAt says whether Microsoft still mends the release at a time.
+// SupportedAt reports whether Microsoft still publishes fixes for the release at a time.
 func (r Release) SupportedAt(t time.Time) bool { return t.Before(r.EndOfSupport.AddDate(0, 0, 1)) }
 
 // DefaultRelease is the release of images that are chosen without one being asked
@@ -63,6 +67,29 @@ const DefaultRelease = "2022"
 // Releases are the releases that can be Kubernetes nodes, oldest first.
 func Releases() []Release {
 	return slices.DeleteFunc(allReleases(), func(r Release) bool { return !r.Node })
+}
+
+// ServerReleases are the names of the releases that have a marketplace image and a
+// reference image, which templates choose by, oldest first: 2019, 2022, 2025.
+func ServerReleases() []string {
+	var out []string
+	for _, r := range Releases() {
+		if r.SKU != "" {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+// ServerChoice lists the ServerReleases in a sentence, each with a prefix: "windows-2019,
+// windows-2022 or windows-2025".
+func ServerChoice(prefix string) string {
+	names := ServerReleases()
+	for i, name := range names {
+		names[i] = prefix + name
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // ReleaseByName finds the release with a name: a year or "23H2".
@@ -86,10 +113,20 @@ func find(match func(Release) bool) (Release, bool) {
 	return Release{}, false
 }
 
+// added are releases that a test adds to the table.
+var added []Release
+
+// AddForTest adds a release to the table until undo is called, so that a test can show
+// that a row is all that a new release needs. Only tests call it, and not in parallel.
+func AddForTest(r Release) (undo func()) {
+	added = append(added, r)
+	return func() { added = added[:len(added)-1] }
+}
+
 // allReleases is the table. A new release is one row.
 func allReleases() []Release {
 	const server = "MicrosoftWindowsServer"
-	return []Release{
+	return append([]Release{
 		{Name: "2016", Build: "10.0.14393", UBR: 7336, OSImage: "Windows Server 2016 Datacenter", Tags: []string{"ltsc2016", "1607"}, Released: date(2016, 10, 15), EndOfSupport: date(2027, 1, 12)},
 		{Name: "2019", Build: "10.0.17763", UBR: 6293, OSImage: "Windows Server 2019 Datacenter", Tags: []string{"ltsc2019", "1809"}, Released: date(2018, 11, 13), EndOfSupport: date(2029, 1, 9), Node: true,
 			Publisher: server, Offer: "WindowsServer", SKU: "2019-datacenter-core-smalldisk"},
@@ -98,11 +135,11 @@ func allReleases() []Release {
 		{Name: "2004", Build: "10.0.19041", UBR: 1415, OSImage: "Windows Server Datacenter", Tags: []string{"2004"}, Released: date(2020, 5, 27), EndOfSupport: date(2021, 12, 14)},
 		{Name: "20H2", Build: "10.0.19042", UBR: 1889, OSImage: "Windows Server Datacenter", Tags: []string{"20h2"}, Released: date(2020, 10, 20), EndOfSupport: date(2022, 8, 9)},
 		{Name: "2022", Build: "10.0.20348", UBR: 2700, OSImage: "Windows Server 2022 Datacenter", Tags: []string{"ltsc2022"}, Released: date(2021, 8, 18), EndOfSupport: date(2031, 10, 14), Node: true,
-			Publisher: server, Offer: "windowsserver2022", SKU: "2022-Datacenter-Core-smalldisk"},
+			Publisher: server, Offer: "WindowsServer", SKU: "2022-datacenter-core-smalldisk"},
 		{Name: "23H2", Build: "10.0.25398", UBR: 1128, OSImage: "Windows Server Datacenter", Tags: []string{"23h2"}, Released: date(2023, 10, 24), EndOfSupport: date(2025, 10, 24), Node: true},
-		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter", Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true,
-			Publisher: server, Offer: "WindowsServer", SKU: "2025-Datacenter-Core-smalldisk"},
-	}
+		{Name: "2025", Build: "10.0.26100", UBR: 1742, OSImage: "Windows Server 2025 Datacenter", Tags: []string{"ltsc2025"}, Released: date(2024, 11, 1), EndOfSupport: date(2034, 11, 14), Node: true, Pause: "3.10.2",
+			Publisher: server, Offer: "WindowsServer", SKU: "2025-datacenter-core-smalldisk"},
+	}, added...)
 }
 
 func date(year int, month time.Month, day int) time.Time {

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
@@ -107,15 +108,33 @@ func defaultProfile(d *engine.Doc) {
 	value.SetDefault(value.Sub(l, "patchSettings"), "assessmentMode", "ImageDefault")
 }
 
+// servers are the releases of Windows Server by the part of an image's name that names
+// one: its name and build.
+var servers = map[string][2]string{
+	"2019": {"Windows Server 2019 Datacenter", "10.0.17763"}, "2022": {"Windows Server 2022 Datacenter", "10.0.20348"},
+	"23h2": {"Windows Server Datacenter", "10.0.25398"}, "2025": {"Windows Server 2025 Datacenter", "10.0.26100"},
+}
+
+// imageName is what an image is called: the SKU of a marketplace image, the definition of
+// one in a gallery, or the name of a managed image.
+func imageName(ref value.Object) string {
+	if sku := value.Str(ref, "sku"); sku != "" {
+		return value.Lower(sku)
+	}
+	id := value.Lower(cmp.Or(value.Str(ref, "communityGalleryImageId"), value.Str(ref, "sharedGalleryImageId"), value.Str(ref, "id")))
+	_, name, _ := strings.Cut(id, "/images/")
+	name, _, _ = strings.Cut(name, "/")
+	return name
+}
+
 // systemOf says what a guest agent would report of the system: its name and
 // version, as far as the image says.
 func systemOf(d *engine.Doc) (name, version string) {
-	ref := value.Sub(d.Body, "properties", "storageProfile", "imageReference")
-	sku := value.Lower(value.Str(ref, "sku") + value.Str(ref, "id") + value.Str(ref, "communityGalleryImageId"))
+	sku := imageName(value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
 	if isWindows(d.Body) {
-		for _, r := range [][3]string{{"2025", "Windows Server 2025 Datacenter", "10.0.26100"}, {"2022", "Windows Server 2022 Datacenter", "10.0.20348"}, {"23h2", "Windows Server Datacenter", "10.0.25398"}} {
-			if strings.Contains(sku, r[0]) {
-				return r[1], r[2]
+		for _, part := range strings.FieldsFunc(sku, func(r rune) bool { return r == '-' || r == '_' }) {
+			if system, ok := servers[part]; ok {
+				return system[0], system[1]
 			}
 		}
 		return "Windows Server 2019 Datacenter", "10.0.17763"

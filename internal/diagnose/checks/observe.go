@@ -13,6 +13,7 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
+	server "casement.dev/casement/internal/windows"
 )
 
 // maxName is what NetBIOS leaves of a computer name, in characters.
@@ -112,8 +113,12 @@ func ready(n *corev1.Node) bool {
 	})
 }
 
-// build2025 begins the kernel version of Windows Server 2025.
-const build2025 = "10.0.26100."
+// needsNewPause reports whether a kernel version is of a release that older pause images
+// have no image for.
+func needsNewPause(kernel string) bool {
+	r, ok := server.ReleaseByBuild(kernel)
+	return ok && r.Pause != ""
+}
 
 // newBuildSandboxes finds pods whose sandbox fails for its image on a node of that
 // release.
@@ -126,7 +131,7 @@ func newBuildSandboxes(f *facts.Snapshot) []Finding {
 		}
 		for i := range f.Pods {
 			n := f.Nodes[f.Pods[i].Spec.NodeName]
-			if f.Pods[i].Name == name && n != nil && strings.HasPrefix(n.Status.NodeInfo.KernelVersion, build2025) {
+			if f.Pods[i].Name == name && n != nil && needsNewPause(n.Status.NodeInfo.KernelVersion) {
 				out = append(out, Finding{At: a.At, Evidence: a.Evidence, Next: a.Next})
 			}
 		}

@@ -79,12 +79,26 @@ func pause(p *lint.Pass, o *lint.Object, at lint.Value, text string, releases []
 	fmt.Sscan(m[2], &major)
 	fmt.Sscan(m[3], &minor)
 	fmt.Sscan(m[4], &patch)
-	switch newer := slices.Compare([]int{major, minor, patch}, []int{3, 10, 2}) >= 0; {
+	have := []int{major, minor, patch}
+	switch {
 	case strings.Contains(m[1], "k8s/core") || strings.Contains(m[1], "kubeletwin"):
 		p.Report(o, at, m[0]+" gets no updates and fits no release of today", say("registry.k8s.io/pause:3.10.2"))
-	case known && !newer && slices.Contains(releases, "2025"):
-		p.Report(o, at, m[0]+" has no image for Windows Server 2025", say("registry.k8s.io/pause:3.10.2"))
-	case known && slices.Compare([]int{major, minor}, []int{3, 9}) >= 0 && slices.Contains(releases, "20H2"):
+	case known && withoutPause(releases, have) != "":
+		p.Report(o, at, m[0]+" has no image for Windows Server "+withoutPause(releases, have), say("registry.k8s.io/pause:3.10.2"))
+	case known && slices.Compare(have[:2], []int{3, 9}) >= 0 && slices.Contains(releases, "20H2"):
 		p.Report(o, at, m[0]+" has no image for 20H2", say("nodes of Windows Server 2022"))
 	}
+}
+
+// withoutPause returns the first of the releases that a version of the pause image has no
+// image for, "" when there is none.
+func withoutPause(releases []string, version []int) string {
+	for _, name := range releases {
+		r, ok := windows.ReleaseByName(name)
+		var oldest [3]int
+		if n, _ := fmt.Sscanf(r.Pause, "%d.%d.%d", &oldest[0], &oldest[1], &oldest[2]); ok && n == len(oldest) && slices.Compare(version, oldest[:]) < 0 {
+			return name
+		}
+	}
+	return ""
 }

@@ -2,9 +2,11 @@ package rules
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
 const onWindows = "nodeSelector:\n  kubernetes.io/os: windows\n"
@@ -12,11 +14,15 @@ const onWindows = "nodeSelector:\n  kubernetes.io/os: windows\n"
 // windowsBuild is the form of the label's value: the kubelet sets three parts.
 var windowsBuild = regexp.MustCompile(`^10\.0\.\d{5}$`)
 
-// builds maps what people write instead to the value of the label.
-var builds = map[string]string{
-	"ltsc2019": "10.0.17763", "2019": "10.0.17763", "17763": "10.0.17763", "1809": "10.0.17763",
-	"ltsc2022": "10.0.20348", "2022": "10.0.20348", "20348": "10.0.20348",
-	"ltsc2025": "10.0.26100", "2025": "10.0.26100", "26100": "10.0.26100",
+// buildOf returns the value of the label for what people write in its place: a release, a
+// tag of its container images, or a build number alone; "" for anything else.
+func buildOf(written string) string {
+	for _, r := range windows.Releases() {
+		if strings.EqualFold(r.Name, written) || slices.Contains(r.Tags, strings.ToLower(written)) || strings.HasSuffix(r.Build, "."+written) {
+			return r.Build
+		}
+	}
+	return ""
 }
 
 // betaLabel is the label of today for a deprecated one.

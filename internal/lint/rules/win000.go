@@ -219,7 +219,7 @@ func checkWIN008(p *lint.Pass, pod *lint.Pod) {
 			continue
 		}
 		fix := say("10.0. and five digits, such as 10.0.20348")
-		want := builds[strings.ToLower(v.Str())]
+		want := buildOf(v.Str())
 		if parts := strings.Split(v.Str(), "."); want == "" && len(parts) == 4 && windowsBuild.MatchString(strings.Join(parts[:3], ".")) {
 			want = strings.Join(parts[:3], ".")
 		}

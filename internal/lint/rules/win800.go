@@ -233,7 +233,7 @@ var win810 = lint.Rule{
 	Severity: lint.Error,
 	Title:    "The annotation windowsServerVersion",
 	Oracle:   lint.Unit,
-	Doc: "It is `windows-` and a year: windows-2019, windows-2022 or windows-2025; anything else has no image. " +
+	Doc: "It is `windows-` and a year: " + windows.ServerChoice("windows-") + "; anything else has no image. " +
 		"Without it, or with it empty, and without an image of your own the machines get Server 2022, or 2019 from " +
 		"the images of before the community gallery, which is an info. Source: " +
 		"kubernetes-sigs/cluster-api-provider-azure azure/services/virtualmachineimages/images.go.",
@@ -254,11 +254,11 @@ func checkWIN810(p *lint.Pass, m machines) {
 			"says otherwise", m.defaultRelease()), say("windowsServerVersion: windows-2022"))
 	case year == nil:
 		p.Report(m.infra, v, fmt.Sprintf("%q is no version that has an "+
-			"image", v.Str()), say("windows-2019, windows-2022 or windows-2025"))
+			"image", v.Str()), say(windows.ServerChoice("windows-")))
 	default:
 		if r, ok := windows.ReleaseByName(year[1]); !ok || !r.Node {
 			p.ReportAs(lint.Info, m.infra, v, fmt.Sprintf("there is no reference image for Windows Server "+
-				"%s", year[1]), say("windows-2019, windows-2022 or windows-2025"))
+				"%s", year[1]), say(windows.ServerChoice("windows-")))
 		}
 	}
 }

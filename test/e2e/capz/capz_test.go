@@ -134,11 +134,13 @@ func (r *run) measure() figures {
 	r.until("cluster/demo", `{.status.conditions[?(@.type=="Available")].status}`, "True")
 	f.available = time.Since(start)
 	f.calls = less(r.calls(), before)
+	t.Log("\n" + r.plane.Run(nil, "calls"))
 
 	// What the creation left behind ends before the watch begins.
 	time.Sleep(*idle / 5)
 	before, cpu := r.calls(), r.cpu()
 	time.Sleep(*idle) // the figure is what happens in that time
+	t.Log("\n" + r.plane.Run(nil, "calls"))
 	f.idle, f.idleCPU, f.memory = less(r.calls(), before), r.cpu()-cpu, r.memory()
 	return f
 }
