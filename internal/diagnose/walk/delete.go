@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"casement.dev/casement/internal/diagnose/cause"
@@ -90,12 +91,21 @@ func (f walker) leaving(m *clusterv1.Machine) *Answer {
 		if known.Cause == "EvictionBlocked" {
 			known.Next = "kubectl get poddisruptionbudgets -A (of the cluster); kubectl describe machine " + m.Name + " -n " + m.Namespace
 		}
-		if known.Fix != "" {
+		if known.Fix != "" && !f.passing(m, known) {
 			return known
 		}
 		a.Evidence = known.Evidence
 	}
 	return f.kept(a, &m.ObjectMeta)
+}
+
+// passing says that what a machine waits for is part of every upgrade: the hook of its
+// KubeadmControlPlane, which lifts it when the machine's etcd member is gone, and a budget
+// that lets pods go one by one as others become ready elsewhere.
+func (f walker) passing(m *clusterv1.Machine, a *Answer) bool {
+	_, own := m.Annotations[controlplanev1.PreTerminateHookCleanupAnnotation]
+	since := f.Taken.Sub(m.DeletionTimestamp.Time)
+	return a.Cause == "HookWaits" && own && f.ControlPlane != nil && since < slowAzure || a.Cause == "EvictionBlocked" && since < slowStatus
 }
 
 // line is an answer in a line of another's evidence.

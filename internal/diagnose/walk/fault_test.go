@@ -155,7 +155,8 @@ var faults = []struct {
 		f.Cluster.DeletionTimestamp, f.AzureCluster.DeletionTimestamp = new(metav1.Now()), new(metav1.Now())
 	}},
 	{"drain held", "EvictionBlocked", "owner", func(f *facts.Snapshot) {
-		f.Machines[0].DeletionTimestamp = new(metav1.Now())
+		f.Taken = time.Now()
+		f.Machines[0].DeletionTimestamp = new(metav1.NewTime(f.Taken.Add(-10 * time.Minute)))
 		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
 			Message: "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod default/p: cannot evict pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy pods"}}
 	}},

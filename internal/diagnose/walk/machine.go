@@ -65,9 +65,9 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing", Says: "the AzureMachine of the machine does not exist",
+		return f.applying(m, &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing", Says: "the AzureMachine of the machine does not exist",
 			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name}, Fix: "delete the Machine, so that its set makes another",
-			Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace}
+			Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace})
 	}
 	c := specific(a.GetConditions())
 	if c == nil {
@@ -131,6 +131,12 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
 	a.Notes = shown(boot.Notes())
+	if since := m.CreationTimestamp.Time; strings.Contains(line, "JWS signature") && !since.IsZero() && f.Taken.Sub(since) < slowStatus {
+		// The controller manager signs a new token, and kubeadm asks until it has.
+		waiting := f.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
+		waiting.Evidence = a.Evidence
+		return waiting
+	}
 	if !c.Follows || c.Name == cause.CommandFailed || c.Name == cause.AgentFailed {
 		return a
 	}

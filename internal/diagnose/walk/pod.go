@@ -7,7 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/internal/diagnose/cause"
 )
 
@@ -49,6 +51,12 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 	if !p.DeletionTimestamp.IsZero() {
 		return f.terminating(s, p)
 	}
+	if m := f.leavingWith(p); m != nil {
+		return f.waits(s, deletionUnderWay, "Machine/"+m.Name+", on which the pod is, to be deleted", m.DeletionTimestamp.Time)
+	}
+	if a := f.orphaned(s, p); a != nil {
+		return a
+	}
 	if p.Status.Phase == corev1.PodFailed {
 		return f.ended(s, p)
 	}
@@ -75,10 +83,16 @@ func (f walker) pod(p *corev1.Pod) *Answer {
 	return first(looks...)
 }
 
-// growing says whether a machine has no node yet, or a node takes no pods yet.
+// growing says whether machines are replaced or have no node yet, a scale set is being
+// changed, or a node takes no pods yet.
 func (f walker) growing() bool {
 	for i := range f.Machines {
-		if m := &f.Machines[i]; m.DeletionTimestamp.IsZero() && m.Status.NodeRef.Name == "" {
+		if m := &f.Machines[i]; !m.DeletionTimestamp.IsZero() || m.Status.NodeRef.Name == "" {
+			return true
+		}
+	}
+	for _, p := range f.AzurePools {
+		if bad(p.GetConditions(), infrav1.ScaleSetModelUpdatedCondition, infrav1.ScaleSetDesiredReplicasCondition) != nil {
 			return true
 		}
 	}
@@ -88,6 +102,30 @@ func (f walker) growing() bool {
 		}
 	}
 	return false
+}
+
+// leavingWith is the machine that a pod runs on, where it is being deleted, or nil: what
+// becomes of the pod then is no fault.
+func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
+	for i := range f.Machines {
+		if m := &f.Machines[i]; p.Spec.NodeName != "" && m.Status.NodeRef.Name == p.Spec.NodeName && !m.DeletionTimestamp.IsZero() {
+			return m
+		}
+	}
+	return nil
+}
+
+// orphaned is about a pod whose node is no more, which the pod garbage collector deletes.
+func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
+	if p.Spec.NodeName == "" || len(f.Nodes) == 0 || f.Nodes[p.Spec.NodeName] != nil {
+		return nil
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+			return f.waits(s, "NodeLost", "the pod, whose node is gone, to be deleted", c.LastTransitionTime.Time)
+		}
+	}
+	return nil
 }
 
 // unstarted is about a pod of which no container has begun: its sandbox, its volumes.
@@ -164,6 +202,10 @@ func (f walker) richest(s said, p *corev1.Pod, reason, message string) *Answer {
 // last, and how it ended.
 func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
+	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
+		// A component of the control plane ends when it is no longer the leader.
+		return f.waits(s, "CrashLoop", "container "+c.Name+" to be started again, while machines of the control plane are replaced", time.Time{})
+	}
 	last, exit := c.LastTerminationState.Terminated, ""
 	if last != nil {
 		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode, last.Reason, c.RestartCount)

@@ -28,9 +28,9 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	}
 	a := f.AzurePools[spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing", Says: "the AzureMachinePool of the machine pool does not exist",
+		return f.applying(p, &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing", Says: "the AzureMachinePool of the machine pool does not exist",
 			Evidence: []string{"spec.template.spec.infrastructureRef.name: " + spec.InfrastructureRef.Name},
-			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace}
+			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace})
 	}
 	if missing := f.dangles(at, "template"); missing != nil {
 		return missing

@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,8 +42,8 @@ func (f walker) cluster() *Answer {
 // not exist.
 func (f walker) owner() *Answer {
 	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
-		return &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
-			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace}
+		return f.applying(&f.Cluster.ObjectMeta, &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
+			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace})
 	}
 	for _, kind := range []string{"Cluster/", "AzureCluster/", "KubeadmControlPlane/"} {
 		if a := f.dangles(kind, "owner"); a != nil {
@@ -50,6 +51,15 @@ func (f walker) owner() *Answer {
 		}
 	}
 	return nil
+}
+
+// applying makes an answer about something that is not there one that waits while the
+// object that names it is new: the objects of one manifest come one after another.
+func (f walker) applying(from metav1.Object, a *Answer) *Answer {
+	if born := from.GetCreationTimestamp().Time; !born.IsZero() && f.Taken.Sub(born) < justApplied {
+		a.Waiting = true
+	}
+	return a
 }
 
 // dangles finds a reference to what does not exist, of an object by its KIND/NAME or
@@ -161,7 +171,8 @@ func (f walker) controlPlane() *Answer {
 		return nil
 	}
 	young := !c.LastTransitionTime.IsZero() && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus
-	if c.Status == metav1.ConditionUnknown && young || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition && young {
+	starts := c.Status == metav1.ConditionUnknown || c.Type == controlplanev1.KubeadmControlPlaneInitializedCondition
+	if young && (starts || f.rolling()) {
 		return f.waits(s, c.Reason, "the control plane: "+reported(c), c.LastTransitionTime.Time)
 	}
 	a := s.because(c.Reason, c.Message)
@@ -170,6 +181,13 @@ func (f walker) controlPlane() *Answer {
 		a.Fix = "see the machine that the message names: casement why MACHINE, casement logs MACHINE"
 	}
 	return a
+}
+
+// rolling says that machines of the control plane are coming or going.
+func (f walker) rolling() bool {
+	return slices.ContainsFunc(f.machinesWhere(isControlPlane), func(m clusterv1.Machine) bool {
+		return !m.DeletionTimestamp.IsZero() || f.Taken.Sub(m.CreationTimestamp.Time) < slowStatus
+	})
 }
 
 // reported is what a condition says in a line.
@@ -195,7 +213,11 @@ func (f walker) reached() *Answer {
 	if f.initializing() {
 		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer", f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
-	return f.barred(s.because("APIServerUnreachable", f.Unreachable))
+	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
+	if a.Cause == "NoRouteToAPI" && f.rolling() {
+		a.Waiting, a.Says = true, "waiting for the API server, while machines of the control plane are replaced"
+	}
+	return a
 }
 
 // initializing says that the control plane has never answered yet.

@@ -20,6 +20,8 @@ const pause = time.Second
 type calm struct {
 	running sync.WaitGroup
 	over    context.CancelFunc
+	// gone is the workload whose last nodes an upgrade takes: that no node fits it is true.
+	gone string
 	// runs counts the answers; alarms are those that call something wrong.
 	runs   int
 	alarms []string
@@ -31,7 +33,7 @@ func (l *life) watch(action string) *calm {
 		return nil
 	}
 	ctx, over := context.WithCancel(l.t.Context())
-	c := &calm{over: over}
+	c := &calm{over: over, gone: "Pod/web-" + builds[l.release].release}
 	c.running.Go(func() {
 		for {
 			c.ask(l.p.Everything("why", "demo", "-o", "json"))
@@ -48,33 +50,43 @@ func (l *life) watch(action string) *calm {
 // ask notes an answer. What is none is about a cluster that is not there yet or no more.
 func (c *calm) ask(text string) {
 	var answer struct {
-		Object           string
-		Healthy, Waiting bool
+		Object, At, Cause string
+		Healthy, Waiting  bool
 	}
 	_, object, found := strings.Cut(text, "{")
 	if !found || json.NewDecoder(strings.NewReader("{"+object)).Decode(&answer) != nil || answer.Object == "" {
 		return
 	}
 	c.runs++
-	if !answer.Healthy && !answer.Waiting {
+	if !answer.Healthy && !answer.Waiting && !(answer.Cause == "Unschedulable" && strings.HasPrefix(answer.At, c.gone)) {
 		c.alarms = append(c.alarms, text)
 	}
 }
 
-// end stops to ask. It shows alarms, and with -full fails the test for them.
+// end stops to ask and keeps the alarms for the end of the test: the actions after this
+// one are watched as well.
 func (c *calm) end(l *life, action string) {
 	if c == nil {
 		return
 	}
 	c.over()
 	c.running.Wait()
-	l.asked, l.alarms = l.asked+c.runs, l.alarms+len(c.alarms)
+	l.asked += c.runs
 	l.note("why: %d runs, %d alarms", c.runs, len(c.alarms))
-	complain := l.t.Logf
-	if *full {
-		complain = l.t.Errorf
-	}
 	for _, text := range c.alarms {
-		complain("%s: why raises an alarm of a healthy cluster:\n%s", action, text)
+		l.alarms = append(l.alarms, action+": why raises an alarm of a healthy cluster:\n"+text)
+	}
+}
+
+// complain shows the alarms, and with -full fails the test for them.
+func (l *life) complain() {
+	l.t.Helper()
+	l.t.Logf("why ran %d times while nothing was harmed and raised %d alarms", l.asked, len(l.alarms))
+	for _, text := range l.alarms {
+		if *full {
+			l.t.Error(text)
+		} else {
+			l.t.Log(text)
+		}
 	}
 }

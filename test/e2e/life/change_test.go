@@ -179,11 +179,10 @@ func buildOf(release string) string {
 	return "no build"
 }
 
-// upgradeWindows moves the nodes to the next release. The workload of that release is
-// there before; its pods run as soon as they can.
+// upgradeWindows moves the nodes to the next release. The workload of that release is asked
+// for at the same time; its pods run as soon as they can.
 func (l *life) upgradeWindows() {
 	was, next := builds[l.release], builds[l.release+1]
-	l.serve(l.release + 1)
 	switch {
 	case l.class:
 		l.topology(func(topology map[string]any) {
@@ -207,6 +206,7 @@ func (l *life) upgradeWindows() {
 		l.management("patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p",
 			`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"demo-md-win-`+next.release+`"}}}}}`)
 	}
+	l.serve(l.release + 1)
 	l.until("Windows nodes", func() string {
 		l.checkPlaces()
 		return l.missing(true, 2, func(n node) bool { return strings.HasPrefix(n.Status.NodeInfo.KernelVersion, next.build) })

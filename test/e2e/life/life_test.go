@@ -52,7 +52,8 @@ type life struct {
 	heard []string
 	// asked counts the runs of why while nothing was harmed, alarms those that called
 	// something wrong.
-	asked, alarms int
+	asked  int
+	alarms []string
 }
 
 type row struct {
@@ -102,7 +103,7 @@ func TestLife(t *testing.T) {
 			l.do("create", func() { l.create(c.flavor) })
 			c.through(l)
 			l.do("delete", l.delete)
-			t.Logf("why ran %d times while nothing was harmed and raised %d alarms", l.asked, l.alarms)
+			l.complain()
 		})
 	}
 	t.Log("\n" + table(rows))

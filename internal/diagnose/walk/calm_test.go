@@ -1,0 +1,69 @@
+package walk
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// TestCalm: what every upgrade passes through is waited for, and becomes a fault when it
+// lasts.
+func TestCalm(t *testing.T) {
+	leaving := func(f *facts.Snapshot, reason, message string) {
+		f.Machines[0].DeletionTimestamp = new(metav1.NewTime(f.Taken.Add(-time.Second)))
+		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: reason, Message: message}}
+	}
+	for name, test := range map[string]struct {
+		inject func(*facts.Snapshot)
+		cause  string
+		// later is when it is a fault.
+		later time.Duration
+	}{
+		"a budget holds the drain": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingDrainingNodeReason, "Pod default/p: cannot evict pod as it would violate the pod's disruption budget")
+		}, "EvictionBlocked", slowStatus},
+		"the hook of the control plane": {func(f *facts.Snapshot) {
+			leaving(f, clusterv1.MachineDeletingWaitingForPreTerminateHookReason, "Waiting for pre-terminate hooks to succeed")
+			f.Machines[0].Annotations = map[string]string{controlplanev1.PreTerminateHookCleanupAnnotation: ""}
+			f.ControlPlane = &controlplanev1.KubeadmControlPlane{}
+		}, "HookWaits", slowAzure},
+		"the token is not signed yet": {func(f *facts.Snapshot) {
+			console("could not find a JWS signature in the cluster-info ConfigMap")(f)
+			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken.Add(-time.Second))
+		}, "TokenInvalid", slowStatus},
+		"the pool comes before its scale set": {func(f *facts.Snapshot) {
+			f.Pools = []clusterv1.MachinePool{{ObjectMeta: metav1.ObjectMeta{Name: "mp", CreationTimestamp: metav1.NewTime(f.Taken)}}}
+		}, "AzureMachinePoolMissing", justApplied},
+		"the pod's node is gone": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.Spec.NodeName, p.Status.Phase, p.Status.Reason = "gone", corev1.PodFailed, "NodeLost"
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(f.Taken)}}
+		}, "NodeLost", slowStatus},
+		"the API server, while its machine is replaced": {func(f *facts.Snapshot) {
+			f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout"
+			m := *f.Machines[0].DeepCopy()
+			m.Name, m.Labels, m.CreationTimestamp = "cp", map[string]string{clusterv1.MachineControlPlaneLabel: ""}, metav1.NewTime(f.Taken)
+			m.Status.NodeRef.Name = "n"
+			f.Machines = append(f.Machines, m)
+		}, "NoRouteToAPI", slowStatus},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := healthy()
+			f.Taken = time.Now()
+			test.inject(f)
+			if a := Cluster(f); a.Healthy || !a.Waiting {
+				t.Errorf("at first: %+v", a)
+			}
+			f.Taken = f.Taken.Add(test.later + time.Minute)
+			if a := Cluster(f); a.Waiting || a.Cause != test.cause {
+				t.Errorf("later: %+v, want %s", a, test.cause)
+			}
+		})
+	}
+}
