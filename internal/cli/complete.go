@@ -34,7 +34,18 @@ func pluginArgs(args []string) []string {
 }
 
 // choices are words of a flag's usage that are values of it.
-var choices = regexp.MustCompile(`\b(?:table|wide|json|yaml|text|sarif|github|junit|tar|name|kubeconfig|clusterctl|jsonpath=|go-template=)`)
+var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
+
+// widenOutput adds kubectl's templates to what --output takes in all commands below c that
+// print an object as YAML. What is printed line by line has none.
+func widenOutput(c *cobra.Command) {
+	if f := c.Flags().Lookup("output"); f != nil && strings.Contains(f.Usage, "yaml") && !strings.Contains(f.Usage, "--follow") {
+		f.Usage += "; or kubectl's " + strings.Join(templates, ", ")
+	}
+	for _, sub := range c.Commands() {
+		widenOutput(sub)
+	}
+}
 
 // completeOutput completes the values of --output in all commands below c, which are
 // those that its help names.

@@ -121,7 +121,7 @@ func newGetClusters(a *app) *cobra.Command {
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json, yaml, jsonpath=TEMPLATE or go-template=TEMPLATE (the clusters are .items)")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json or yaml (of which templates find the clusters in .items)")
 	return c
 }
 

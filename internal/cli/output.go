@@ -47,17 +47,6 @@ func (a *app) print(format string, v any, table func(io.Writer)) error {
 	}
 }
 
-// templated is the printer of a format with a template; nil for another format.
-func templated(format string) (printers.ResourcePrinter, error) {
-	if template, ok := strings.CutPrefix(format, "jsonpath="); ok {
-		return printers.NewJSONPathPrinter(template)
-	}
-	if template, ok := strings.CutPrefix(format, "go-template="); ok {
-		return printers.NewGoTemplatePrinter([]byte(template))
-	}
-	return nil, nil
-}
-
 // printBy prints v, of which a list is the items of an object, as kubectl's lists are.
 func (a *app) printBy(printer printers.ResourcePrinter, err error, v any) error {
 	if err != nil {

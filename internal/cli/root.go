@@ -154,6 +154,7 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	root.Version = version()
 	root.SetVersionTemplate(versionLine() + "\n")
 	group(root)
+	widenOutput(root)
 	for _, c := range root.Commands() {
 		strictArgs(c)
 		strictOutput(c)
