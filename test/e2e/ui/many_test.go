@@ -129,7 +129,33 @@ func TestManyMachines(t *testing.T) {
 			b.shot("many-" + view + "-" + scheme)
 		}
 	}
+	if *full {
+		b.flat(10 * time.Minute)
+	}
 	b.clean()
+}
+
+// flat watches the page's memory for a while, with the view of nodes open, and prints it
+// every minute.
+func (b *browser) flat(length time.Duration) {
+	b.t.Helper()
+	b.tab("nodes")
+	b.wait(warm)
+	first, begin := b.heap(), time.Now()
+	next, updates := begin, 0
+	for now := begin; now.Sub(begin) < length; now = time.Now() {
+		if now.After(next) {
+			b.t.Logf("after %.0f s and %d updates: %.1f MiB", now.Sub(begin).Seconds(), updates, b.heap()/(1<<20))
+			next = next.Add(time.Minute)
+		}
+		b.wait(1)
+		updates++
+	}
+	last := b.heap()
+	b.t.Logf("after %.0f s and %d updates: %.1f MiB, %+.0f KiB in all", time.Since(begin).Seconds(), updates, last/(1<<20), (last-first)/1024)
+	if last-first > maxGrowth {
+		b.t.Errorf("the page's memory has grown from %.1f to %.1f MiB in %s", first/(1<<20), last/(1<<20), length)
+	}
 }
 
 // wait waits for a number of updates.
