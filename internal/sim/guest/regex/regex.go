@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -33,7 +34,7 @@ func Perl(pattern string, o Options) (*regexp.Regexp, error) {
 	if o.IgnoreCase {
 		text = "(?i)" + text
 	}
-	re, err := regexp.Compile(text)
+	re, err := compile(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w of Perl's that Go does not know: %w", ErrUnsupported, err)
 	}
@@ -77,12 +78,47 @@ func Compile(pattern string, o Options) (*regexp.Regexp, error) {
 	if o.Multiline {
 		flags += "m"
 	}
-	re, err := regexp.Compile("(?" + flags + ")" + text)
+	re, err := compile("(?" + flags + ")" + text)
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression: %w", err)
 	}
 	re.Longest()
 	return re, nil
+}
+
+// Bounds of a pattern: far above what scripts have, and such that it compiles at once.
+const (
+	// maxPattern bounds the text, in bytes.
+	maxPattern = 64 << 10
+	// maxItems bounds its letters, with counted repetitions written out.
+	maxItems = 50_000
+)
+
+// compile refuses a pattern that would take long to compile.
+func compile(text string) (*regexp.Regexp, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("a %w of more than %d KiB", ErrUnsupported, maxPattern>>10)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	if items(parsed) > maxItems {
+		return nil, fmt.Errorf("a %w whose repetitions make it larger than %d items", ErrUnsupported, maxItems)
+	}
+	return regexp.Compile(text)
+}
+
+// items counts what a pattern is compiled to, up to the bound.
+func items(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		n += items(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxItems+1)
 }
 
 type translator struct {

@@ -2,6 +2,7 @@ package regex
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,12 @@ func TestCompile(t *testing.T) {
 	}
 	if _, err := Compile(`\(a\)\1`, Options{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("a back reference: %v", err)
+	}
+	if _, err := Compile("("+strings.Repeat("a", 100)+"){999}", Options{Extended: true}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a repetition of a long text: %v", err)
+	}
+	if _, err := Compile(strings.Repeat("a", maxPattern), Options{}); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a long pattern: %v", err)
 	}
 	if _, err := Perl(`a(?=b)`, Options{}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("a look ahead: %v", err)
