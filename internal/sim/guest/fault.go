@@ -14,12 +14,11 @@ import (
 	"casement.dev/casement/internal/sim/guest/userdata"
 )
 
-// Fault is something that goes wrong with machines and can be brought upon a
-// guest on purpose. One that concerns the first boot corrupts the custom data that
-// the guest is given; any other changes what a running machine has, its services,
-// files and vitals, and everything that looks at those shows the symptom. What an
-// guest fault changed may also be mended from within, by the commands that would mend
-// a real machine.
+// Fault is something that goes wrong with machines and can be injected into a guest on
+// purpose. A fault of the first boot corrupts the custom data that the guest is given.
+// Any other changes the services, files or vitals of a running machine, and everything
+// that reads those shows the symptom. Commands that repair a real machine repair the
+// guest too.
 type Fault struct {
 	Name string
 	// Does says what is wrong, in a few words.
@@ -34,11 +33,11 @@ type Fault struct {
 	heal    func(*machine.Machine) error
 }
 
-// Boot says whether the guest fault is one of the first boot: it comes upon machines
-// that have not booted yet, and does not go away.
+// Boot says whether the fault is one of the first boot: it concerns machines that have
+// not booted yet, and Heal does not undo it.
 func (a Fault) Boot() bool { return a.corrupt != nil }
 
-// Corrupt returns the custom data that a guest fault of the first boot makes of data.
+// Corrupt returns the custom data that a fault of the first boot makes of data.
 func (a Fault) Corrupt(data []byte) []byte {
 	if a.corrupt == nil {
 		return data
@@ -72,8 +71,8 @@ func (a Fault) CorruptSecret(value string) string {
 	return base64.URLEncoding.EncodeToString([]byte(compress(corrupted)))
 }
 
-// Inject brings a guest fault upon the guest; Heal takes it away again. Both do nothing
-// for a guest fault of the first boot.
+// Inject applies a fault to the guest, and Heal undoes it. Both do nothing for a fault of
+// the first boot.
 func (g *Guest) Inject(a Fault) error { return apply(g.m, a, a.inject) }
 
 // Heal undoes Inject.
