@@ -45,6 +45,11 @@ func TestCalm(t *testing.T) {
 			p.Spec.NodeName, p.Status.Phase, p.Status.Reason = "gone", corev1.PodFailed, "NodeLost"
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(f.Taken)}}
 		}, "NodeLost", slowStatus},
+		"the garbage collector has the pod": {func(f *facts.Snapshot) {
+			p := &f.Pods[0]
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost"
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC", LastTransitionTime: metav1.NewTime(f.Taken)}}
+		}, "NodeLost", slowStatus},
 		"the API server, while its machine is replaced": {func(f *facts.Snapshot) {
 			f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout"
 			m := *f.Machines[0].DeepCopy()

@@ -117,11 +117,10 @@ func (f walker) leavingWith(p *corev1.Pod) *clusterv1.Machine {
 
 // orphaned is about a pod whose node is no more, which the pod garbage collector deletes.
 func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
-	if p.Spec.NodeName == "" || len(f.Nodes) == 0 || f.Nodes[p.Spec.NodeName] != nil {
-		return nil
-	}
+	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+		collected := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
+		if (collected || gone && c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse) && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 			return f.waits(s, "NodeLost", "the pod, whose node is gone, to be deleted", c.LastTransitionTime.Time)
 		}
 	}
