@@ -57,6 +57,12 @@ var fences = []fence{
 		why:  "Kubernetes takes minutes to build; casement has to build and relink fast and be small enough to install for lint alone",
 	},
 	{
+		name: "only casement-kube links Helm",
+		from: []string{"api", "azuresim", "config", "internal", "cmd"}, except: []string{"internal/helm", "cmd/casement-kube"},
+		deny: []string{"helm.sh/helm", "internal/helm"}, allow: []string{"internal/helm/crds", "internal/helm/v1alpha1"},
+		why: "Helm takes forty megabytes; what installs charts is a process of its own, and only while templates bring charts",
+	},
+	{
 		name: "only the command line reads clusters and registries for lint",
 		from: []string{"api", "internal", "cmd/casement-manager"}, except: []string{"internal/cli", "internal/lint/cluster", "internal/lint/registry"},
 		deny: []string{"internal/lint/cluster", "internal/lint/registry", "github.com/google/go-containerregistry"},

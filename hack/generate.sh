@@ -3,8 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 gen() { go tool -modfile=hack/tools/go.mod controller-gen "$@"; }
-gen object paths=./api/...
+gen object paths=./api/... paths=./internal/helm/v1alpha1
 gen crd:crdVersions=v1 paths=./api/... output:crd:dir=config/crd/bases
+gen crd:crdVersions=v1 paths=./internal/helm/v1alpha1 output:crd:dir=internal/helm/crds
 gen webhook paths=./internal/webhook/... output:webhook:dir=config/webhook
 hack/match-conditions.sh config/webhook/manifests.yaml
 gen rbac:roleName=casement-manager 'paths=./internal/controller/...;./internal/manager/...' output:rbac:dir=config/rbac

@@ -1,7 +1,8 @@
 // Command casement-kube holds the upstream Kubernetes programs in one file, as
 // they are: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
 // kubectl, chosen by the name it is called by or by its first argument; and
-// boot, which does what kubeadm does on a control plane machine.
+// boot, which does what kubeadm does on a control plane machine, and charts, which
+// installs the charts of HelmChartProxies.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"casement.dev/casement/internal/confine"
 	"casement.dev/casement/internal/controlplane"
+	"casement.dev/casement/internal/helm"
 )
 
 // programs are run with os.Args set as if each had a file of its own.
@@ -34,6 +36,7 @@ var programs = map[string]func(){
 	"kube-scheduler":          func() { os.Exit(cli.Run(scheduler.NewSchedulerCommand())) },
 	"kubectl":                 kubectl,
 	"boot":                    func() { os.Exit(controlplane.Main(os.Args[1:], os.Stdout, os.Stderr)) },
+	"charts":                  func() { os.Exit(helm.Main(os.Args[1:], os.Stderr)) },
 }
 
 func main() {
@@ -54,7 +57,7 @@ func main() {
 			return
 		}
 	}
-	fmt.Fprintln(os.Stderr, "usage: casement-kube etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl|boot [ARGS]")
+	fmt.Fprintln(os.Stderr, "usage: casement-kube etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubectl|boot|charts [ARGS]")
 	os.Exit(2)
 }
 

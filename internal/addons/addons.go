@@ -30,6 +30,8 @@ type Addon struct {
 	// Selectors are the label sets of a Cluster that ask for the addon; any one of
 	// them is enough.
 	Selectors []map[string]string
+	// Charts are the names of the Helm charts that bring the same.
+	Charts []string
 	// About says in a few words what it is.
 	About string
 	// manifest is the file in manifests that it is rendered from, without extension; ""
@@ -75,22 +77,22 @@ const (
 
 // All returns the addons in the order in which they are best applied.
 func All() []Addon {
-	windows := map[string]string{"cni": "calico", "windows": "enabled"}
+	windows, calico := map[string]string{"cni": "calico", "windows": "enabled"}, []string{"tigera-operator", "calico"}
 	_, provider := cloudProvider(defaultKubernetes)
 	return []Addon{
 		{Name: "cloud-provider-azure", Version: provider,
-			Selectors: []map[string]string{{"cloud-provider": "azure"}},
-			About:     "cloud-controller-manager, and cloud-node-manager for Linux and Windows"},
-		{Name: "calico", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico"}},
+			Selectors: []map[string]string{{"cloud-provider": "azure"}}, Charts: []string{"cloud-provider-azure"},
+			About: "cloud-controller-manager, and cloud-node-manager for Linux and Windows"},
+		{Name: "calico", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico"}}, Charts: calico,
 			About: "Calico by VXLAN for Linux nodes"},
-		{Name: "calico-dual-stack", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-dual-stack"}}, manifest: "calico",
+		{Name: "calico-dual-stack", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-dual-stack"}}, Charts: calico, manifest: "calico",
 			About: "Calico by VXLAN for Linux nodes, pods with IPv4 and IPv6"},
-		{Name: "calico-ipv6", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-ipv6"}}, manifest: "calico",
+		{Name: "calico-ipv6", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-ipv6"}}, Charts: calico, manifest: "calico",
 			About: "Calico by VXLAN for Linux nodes, pods with IPv6 only"},
 		{Name: "calico-windows", Version: calicoVersion,
 			Selectors: []map[string]string{windows, {"cni-windows": "calico", "windows": "enabled"}},
 			About:     "Calico and kube-proxy in HostProcess containers for Windows nodes"},
-		{Name: "flannel", Version: flannelVersion, Selectors: []map[string]string{{"cni": "flannel-windows"}},
+		{Name: "flannel", Version: flannelVersion, Selectors: []map[string]string{{"cni": "flannel-windows"}}, Charts: []string{"flannel"},
 			About: "flannel by VXLAN for Linux nodes, with the VNI and port that Windows needs"},
 		{Name: "flannel-windows", Version: flannelWindows, Selectors: []map[string]string{{"cni": "flannel-windows"}},
 			About: "flannel and kube-proxy through wins, for Windows nodes with Docker"},
@@ -98,7 +100,7 @@ func All() []Addon {
 			About: "Azure CNI v1 for Linux nodes: pods have addresses of the nodes' subnet"},
 		{Name: "azure-cni-windows", Version: azureCNIVersion, Selectors: []map[string]string{{"cni": "azure", "windows": "enabled"}},
 			About: "Azure CNI v1 and kube-proxy in HostProcess containers for Windows nodes"},
-		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}},
+		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}}, Charts: []string{"csi-proxy"},
 			About: "storage operations for CSI drivers on Windows nodes"},
 	}
 }

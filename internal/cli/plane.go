@@ -58,6 +58,10 @@ With --management-route simulated machines reach the management API server, as m
 in Azure reach one that has a public address: bootstrap commands may ask it, and
 kube-public/cluster-info has its address. Without it nothing of a guest leads there.
 
+HelmChartProxies of templates install their charts as Cluster API's addon provider for
+Helm does. Calico, the Azure cloud provider, the CSI drivers of Azure, csi-proxy and
+flannel are stood in for; every other chart is downloaded, or taken from --charts.
+
 With --proxy the plane also answers for Azure's public names, so that other controllers,
 such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
 --for proxy' prints their environment.`,
@@ -66,6 +70,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
   casement up --foreground
   casement up --feature-gates MachineTaintPropagation=true
   casement up --images listed --image 'contoso.azurecr.io/*'
+  casement up --charts ./charts
   casement up --proxy 127.0.0.1:8080
   casement up --bare && casement status -o clusterctl >> clusterctl.yaml
   export KUBECONFIG=$(casement status -o kubeconfig)`,
@@ -100,6 +105,7 @@ type planeKind struct {
 	images  string
 	admit   []string
 	route   bool
+	charts  string
 	public  azurePublic
 }
 
@@ -112,6 +118,7 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but those that the plane's table rules out) or listed (those of the table)")
 	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
 	f.BoolVar(&k.route, "management-route", false, "let simulated machines reach the management API server as https://management.casement.internal:6443")
+	f.StringVar(&k.charts, "charts", "", "take the Helm charts of HelmChartProxies from this folder (NAME-VERSION.tgz, NAME.tgz or NAME) where it has them")
 	k.public.flags(f)
 }
 
@@ -134,6 +141,13 @@ func (k planeKind) args() ([]string, error) {
 			return nil, err
 		}
 		args = append(args, "--clients", abs)
+	}
+	if k.charts != "" {
+		abs, err := filepath.Abs(k.charts)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--charts", abs)
 	}
 	if k.azureOf == "" {
 		return args, nil
@@ -360,7 +374,7 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		kind.azureOf = abs
 	}
 	opts := plane.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
-		ManagementRoute: kind.route}
+		ManagementRoute: kind.route, Charts: kind.charts}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {
 		return err

@@ -3,53 +3,102 @@ package plane
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 )
 
 // addonInstaller offers the addons in every namespace that has a Cluster, as an
-// operator would have done: a ClusterResourceSet serves its own namespace only.
+// operator would have done: a ClusterResourceSet serves its own namespace only. An addon
+// that HelmChartProxies bring to all Clusters that ask for it is withdrawn there.
 type addonInstaller struct {
 	client client.Client
-
-	mu   sync.Mutex
-	done map[string]bool
+	cache  client.Reader
+	// offered says by namespace and addon whether the addon is offered there; what was not
+	// looked at since the plane began is missing.
+	offered map[string]bool
 }
 
 func (a *addonInstaller) setUp(mgr ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(mgr).Named("addons").For(&clusterv1.Cluster{}).
-		WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(a)
+	namespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace()}}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).Named("addons").Watches(&clusterv1.Cluster{}, namespace).Watches(&v1alpha1.HelmChartProxy{}, namespace).
+		WithOptions(controller.Options{SkipNameValidation: new(true), MaxConcurrentReconciles: 1}).Complete(a)
 }
 
-// Reconcile implements reconcile.Reconciler.
+// Reconcile implements reconcile.Reconciler. An addon is offered or withdrawn once; what
+// was changed there by hand since stays.
 func (a *addonInstaller) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return ctrl.Result{}, a.install(ctx, request.Namespace)
+	var clusters clusterv1.ClusterList
+	var proxies v1alpha1.HelmChartProxyList
+	if err := a.cache.List(ctx, &clusters, client.InNamespace(request.Namespace)); err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(clusters.Items) == 0 {
+		return ctrl.Result{}, nil
+	}
+	if err := a.cache.List(ctx, &proxies, client.InNamespace(request.Namespace)); err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, addon := range addons.All() {
+		key, offer := request.Namespace+"/"+addon.Name, !broughtByCharts(addon, clusters.Items, proxies.Items)
+		if offered, known := a.offered[key]; known && offered == offer {
+			continue
+		}
+		if err := a.set(ctx, addon, request.Namespace, offer); err != nil {
+			return ctrl.Result{}, err
+		}
+		a.offered[key] = offer
+	}
+	return ctrl.Result{}, nil
 }
 
-// install applies the addons once per namespace and plane; what was changed there
-// by hand since stays.
-func (a *addonInstaller) install(ctx context.Context, namespace string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.done[namespace] {
-		return nil
-	}
-	sets, err := addons.ClusterResourceSets(namespace, addons.Params{KubernetesVersion: kubeproc.Version()})
+// set offers an addon in a namespace, or withdraws it. Its ConfigMap stays.
+func (a *addonInstaller) set(ctx context.Context, addon addons.Addon, namespace string, offer bool) error {
+	objects, err := addon.ResourceSets(namespace, addons.Params{KubernetesVersion: kubeproc.Version()})
 	if err != nil {
 		return err
 	}
-	for _, o := range sets {
-		if err := applyObject(ctx, a.client, o); err != nil {
-			return fmt.Errorf("install %T %s/%s: %w", o, namespace, o.GetName(), err)
+	for _, o := range objects {
+		_, set := o.(*addonsv1.ClusterResourceSet)
+		switch {
+		case offer:
+			err = applyObject(ctx, a.client, o)
+		case set:
+			err = client.IgnoreNotFound(a.client.Delete(ctx, o))
+		}
+		if err != nil {
+			return fmt.Errorf("install or withdraw %T %s/%s: %w", o, namespace, o.GetName(), err)
 		}
 	}
-	a.done[namespace] = true
 	return nil
+}
+
+// broughtByCharts returns whether HelmChartProxies have charts of the addon and select
+// every Cluster that asks for it.
+func broughtByCharts(addon addons.Addon, clusters []clusterv1.Cluster, proxies []v1alpha1.HelmChartProxy) bool {
+	var selectors []labels.Selector
+	for _, p := range proxies {
+		selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)
+		if err == nil && p.DeletionTimestamp.IsZero() && slices.Contains(addon.Charts, p.Spec.ChartName) {
+			selectors = append(selectors, selector)
+		}
+	}
+	asksInVain := func(c clusterv1.Cluster) bool {
+		return addon.Asked(c.Labels) && !slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(c.Labels)) })
+	}
+	return len(selectors) > 0 && !slices.ContainsFunc(clusters, asksInVain)
 }

@@ -27,6 +27,8 @@ import (
 	infrav1 "casement.dev/casement/api/v1beta1"
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
+	"casement.dev/casement/internal/helm/crds"
+	"casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/sim/proxy"
@@ -110,15 +112,7 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err != nil {
 		return err
 	}
-	crds, err := config.CRDs()
-	if err != nil {
-		return err
-	}
-	for _, p := range providers {
-		crds = append(crds, p.CRDs...)
-	}
-	labelForClusterctl(crds)
-	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
+	if err := c.installKinds(ctx, providers); err != nil {
 		return err
 	}
 	if err := c.bindRights(ctx); err != nil {
@@ -135,6 +129,11 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	if err != nil {
 		return err
 	}
+	charts, err := c.installAddons(managers[0])
+	if err != nil {
+		return fmt.Errorf("set up the addons: %w", err)
+	}
+	defer charts.stop(ctx)
 	group, run := errgroup.WithContext(ctx)
 	for _, m := range managers {
 		group.Go(func() error {
@@ -159,6 +158,25 @@ func (c *supervisor) runManagers(ctx context.Context, serving func()) error {
 	return group.Wait()
 }
 
+// installKinds installs casement's kinds, Cluster API's, and those of its addon provider
+// for Helm.
+func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider) error {
+	kinds, err := config.CRDs()
+	if err != nil {
+		return err
+	}
+	for _, p := range providers {
+		kinds = append(kinds, p.CRDs...)
+	}
+	charts, err := crds.All()
+	if err != nil {
+		return err
+	}
+	kinds = append(kinds, charts...)
+	labelForClusterctl(kinds)
+	return kubeproc.InstallCRDs(ctx, c.management.plane.Config(), kinds)
+}
+
 func (c *supervisor) ports() (webhookPorts, error) {
 	var p webhookPorts
 	for name, into := range map[string]*int{"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement} {
@@ -171,8 +189,8 @@ func (c *supervisor) ports() (webhookPorts, error) {
 	return p, nil
 }
 
-// managers are Cluster API's three and casement's own, which is pointed at the
-// local Azure by configuration alone.
+// managers are Cluster API's three, its core first, and casement's own, which is pointed
+// at the local Azure by configuration alone.
 func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs string) ([]ctrl.Manager, error) {
 	plane := c.management.plane
 	managers, err := capi.New(ctx, capi.Config{REST: plane.Config(), WebhookHost: planeHost, CertDir: certs, Ports: ports.Ports})
@@ -205,7 +223,27 @@ func (c *supervisor) managers(ctx context.Context, ports webhookPorts, certs str
 			return nil, err
 		}
 	}
-	return append(managers, ours), (&addonInstaller{client: cl, done: map[string]bool{}}).setUp(core)
+	return append(managers, ours), nil
+}
+
+// installAddons adds what offers and installs addons to the core's manager, and returns
+// what the caller has to stop.
+func (c *supervisor) installAddons(core ctrl.Manager) (*chartInstaller, error) {
+	if err := v1alpha1.AddToScheme(core.GetScheme()); err != nil {
+		return nil, err
+	}
+	cl, err := c.planeClient()
+	if err != nil {
+		return nil, err
+	}
+	if err := (&addonInstaller{client: cl, cache: core.GetClient(), offered: map[string]bool{}}).setUp(core); err != nil {
+		return nil, err
+	}
+	charts, err := c.newChartInstaller(core.GetClient())
+	if err != nil {
+		return nil, err
+	}
+	return charts, charts.setUp(core)
 }
 
 // bindRights gives casement's manager the rights that an installation gives it.

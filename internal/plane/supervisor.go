@@ -57,6 +57,9 @@ type Options struct {
 	// FeatureGates are Cluster API's, beside those that the plane sets itself, as
 	// NAME=true,NAME=false.
 	FeatureGates string
+	// Charts is a folder of Helm charts that HelmChartProxies get from there and not from
+	// their repositories, "" for none.
+	Charts string
 	// Proxy is the address of the proxy that stands for Azure's public names, ""
 	// for none.
 	Proxy string

@@ -1,0 +1,40 @@
+package helm
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// set sets a condition: False with a reason, True without one. A message of a True
+// condition says what is worth knowing all the same.
+func set(conditions *[]metav1.Condition, generation int64, kind, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: generation}
+	if reason == "" {
+		c.Status, c.Reason = metav1.ConditionTrue, kind
+	}
+	meta.SetStatusCondition(conditions, c)
+}
+
+// summarize sets Ready by the conditions of some kinds: the first that is not True says
+// why it is False.
+func summarize(conditions *[]metav1.Condition, generation int64, kinds ...string) {
+	for _, kind := range kinds {
+		c := meta.FindStatusCondition(*conditions, kind)
+		if c == nil {
+			set(conditions, generation, clusterv1.ReadyCondition, "Waiting", kind+" is not known yet")
+			return
+		}
+		if c.Status != metav1.ConditionTrue {
+			set(conditions, generation, clusterv1.ReadyCondition, c.Reason, cmp.Or(c.Message, kind+" is "+string(c.Status)))
+			return
+		}
+	}
+	message := ""
+	for _, kind := range kinds {
+		message = cmp.Or(message, meta.FindStatusCondition(*conditions, kind).Message)
+	}
+	set(conditions, generation, clusterv1.ReadyCondition, "", message)
+}

@@ -1,0 +1,302 @@
+// Package v1alpha1 has the kinds HelmChartProxy and HelmReleaseProxy of Cluster API's
+// addon provider for Helm, with the same JSON fields, so that templates which have them
+// apply to the local plane. It is types and constants only. internal/helm and tests may
+// import it.
+//
+// Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
+//
+// +kubebuilder:object:generate=true
+// +groupName=addons.cluster.x-k8s.io
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of the kinds.
+var GroupVersion = schema.GroupVersion{Group: "addons.cluster.x-k8s.io", Version: "v1alpha1"}
+
+// AddToScheme adds the kinds to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &HelmChartProxy{}, &HelmChartProxyList{}, &HelmReleaseProxy{}, &HelmReleaseProxyList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// Finalizers, labels and annotations that others read.
+const (
+	ChartProxyFinalizer   = "helmchartproxy.addons.cluster.x-k8s.io"
+	ReleaseProxyFinalizer = "helmreleaseproxy.addons.cluster.x-k8s.io"
+	// ChartProxyLabel names the HelmChartProxy that a HelmReleaseProxy is of.
+	ChartProxyLabel = "helmreleaseproxy.addons.cluster.x-k8s.io/helmchartproxy-name"
+	// GeneratedNameAnnotation is "true" where the name of the release was made up.
+	GeneratedNameAnnotation = "helmreleaseproxy.addons.cluster.x-k8s.io/is-release-name-generated"
+	// InstalledAnnotation is "true" once the release has been installed.
+	InstalledAnnotation = "helmreleaseproxy.addons.cluster.x-k8s.io/release-successfully-installed"
+)
+
+// InstallOnce is the strategy that leaves a release alone once it is installed. Any other
+// keeps it as the HelmChartProxy says.
+const InstallOnce = "InstallOnce"
+
+// The conditions beside Ready.
+const (
+	ReleaseProxySpecsUpToDateCondition = "HelmReleaseProxySpecsUpToDate"
+	ReleaseProxiesReadyCondition       = "HelmReleaseProxiesReady"
+	ReleaseReadyCondition              = "HelmReleaseReady"
+	ClusterAvailableCondition          = "ClusterAvailable"
+)
+
+// The reasons of the conditions where they are False.
+const (
+	ReleaseProxyReinstallingReason   = "HelmReleaseProxyReinstalling"
+	ValueParsingFailedReason         = "ValueParsingFailed"
+	ClusterSelectionFailedReason     = "ClusterSelectionFailed"
+	PreparingToInstallReason         = "PreparingToHelmInstall"
+	InstallOrUpgradeFailedReason     = "HelmInstallOrUpgradeFailed"
+	ReleaseDeletionFailedReason      = "HelmReleaseDeletionFailed"
+	GetClusterFailedReason           = "GetClusterFailed"
+	GetKubeconfigFailedReason        = "GetKubeconfigFailed"
+	GetCredentialsFailedReason       = "GetCredentialsFailed"
+	ReleaseProxiesNotReadyReason     = "NotReady"
+	ControlPlaneNotInitializedReason = "ControlPlaneNotInitialized"
+)
+
+// Chart names a chart, and how a release of it is made. Both kinds have it.
+type Chart struct {
+	// chartName is the name of the chart in its repository.
+	ChartName string `json:"chartName"`
+
+	// repoURL is where the chart is: https:// of a repository, or oci:// of a registry
+	// without the chart's name.
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('https://') || self.startsWith('oci://')",message="supported schemes are https and oci"
+	RepoURL string `json:"repoURL"`
+
+	// releaseName is the name of the release. It is made up where it is not given.
+	// +optional
+	ReleaseName string `json:"releaseName,omitempty"`
+
+	// namespace is the namespace of the release in the workload cluster.
+	// +optional
+	// +kubebuilder:default=default
+	ReleaseNamespace string `json:"namespace,omitempty"`
+
+	// version is the version of the chart; the newest where it is not given.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// reconcileStrategy is InstallOnce or Continuous, which is the default.
+	// +optional
+	// +kubebuilder:validation:Enum="";InstallOnce;Continuous
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="reconcileStrategy is immutable"
+	ReconcileStrategy string `json:"reconcileStrategy,omitempty"`
+
+	// options are those of Helm's commands.
+	// +optional
+	Options Options `json:"options,omitempty"`
+
+	// credentials name the credentials of an OCI registry.
+	// +optional
+	Credentials *Credentials `json:"credentials,omitempty"`
+
+	// tlsConfig says how the repository's certificate is verified.
+	// +optional
+	TLSConfig *TLSConfig `json:"tlsConfig,omitempty"`
+}
+
+// HelmChartProxySpec says which Clusters get which chart, with which values.
+type HelmChartProxySpec struct {
+	// clusterSelector selects Clusters of the same namespace.
+	ClusterSelector metav1.LabelSelector `json:"clusterSelector"`
+
+	Chart `json:",inline"`
+
+	// valuesTemplate is YAML of the chart's values, as a Go template that sees .Cluster,
+	// .ControlPlane and .InfraCluster.
+	// +optional
+	ValuesTemplate string `json:"valuesTemplate,omitempty"`
+}
+
+// HelmReleaseProxySpec is a release of a chart in one cluster.
+type HelmReleaseProxySpec struct {
+	// clusterRef names the Cluster.
+	ClusterRef corev1.ObjectReference `json:"clusterRef"`
+
+	Chart `json:",inline"`
+
+	// values are the chart's values as YAML.
+	// +optional
+	Values string `json:"values,omitempty"`
+}
+
+// Options are those of Helm's commands.
+type Options struct {
+	// +optional
+	DisableHooks bool `json:"disableHooks,omitempty"`
+	// wait is accepted and not acted on: conditions show the release once it is applied.
+	// +optional
+	Wait bool `json:"wait,omitempty"`
+	// waitForJobs is accepted and not acted on.
+	// +optional
+	WaitForJobs bool `json:"waitForJobs,omitempty"`
+	// dependencyUpdate is accepted and not acted on: charts bring their dependencies.
+	// +optional
+	DependencyUpdate bool `json:"dependencyUpdate,omitempty"`
+	// +optional
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// +optional
+	SkipCRDs bool `json:"skipCRDs,omitempty"`
+	// +optional
+	SubNotes bool `json:"options,omitempty"`
+	// +optional
+	DisableOpenAPIValidation bool `json:"disableOpenAPIValidation,omitempty"`
+	// atomic is accepted and not acted on.
+	// +optional
+	Atomic bool `json:"atomic,omitempty"`
+	// +optional
+	Install InstallOptions `json:"install,omitempty"`
+	// +optional
+	Upgrade UpgradeOptions `json:"upgrade,omitempty"`
+	// +optional
+	Uninstall *UninstallOptions `json:"uninstall,omitempty"`
+	// enableClientCache is accepted and not acted on.
+	// +optional
+	EnableClientCache bool `json:"enableClientCache,omitempty"`
+	// +optional
+	TakeOwnership bool `json:"takeOwnership,omitempty"`
+}
+
+// InstallOptions are those of helm install.
+type InstallOptions struct {
+	// +optional
+	// +kubebuilder:default=true
+	CreateNamespace *bool `json:"createNamespace,omitempty"`
+	// +optional
+	IncludeCRDs bool `json:"includeCRDs,omitempty"`
+}
+
+// UpgradeOptions are those of helm upgrade.
+type UpgradeOptions struct {
+	// +optional
+	Force bool `json:"force,omitempty"`
+	// +optional
+	ResetValues bool `json:"resetValues,omitempty"`
+	// +optional
+	ReuseValues bool `json:"reuseValues,omitempty"`
+	// +optional
+	ResetThenReuseValues bool `json:"resetThenReuseValues,omitempty"`
+	// recreate is accepted and not acted on.
+	// +optional
+	Recreate bool `json:"recreate,omitempty"`
+	// +optional
+	// +kubebuilder:default=10
+	MaxHistory int `json:"maxHistory,omitempty"`
+	// +optional
+	CleanupOnFail bool `json:"cleanupOnFail,omitempty"`
+}
+
+// UninstallOptions are those of helm uninstall.
+type UninstallOptions struct {
+	// +optional
+	KeepHistory bool `json:"keepHistory,omitempty"`
+	// +optional
+	Description string `json:"description,omitempty"`
+}
+
+// Credentials name a key of a Secret with the credentials of a registry.
+type Credentials struct {
+	// secret has the credentials as a Docker configuration file.
+	Secret corev1.SecretReference `json:"secret"`
+	// key of the Secret; config.json where it is not given.
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// TLSConfig says how a repository's certificate is verified.
+type TLSConfig struct {
+	// caSecret has the CA's certificate under ca.crt.
+	// +optional
+	CASecretRef *corev1.SecretReference `json:"caSecret,omitempty"`
+	// +optional
+	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty"`
+}
+
+// HelmChartProxyStatus is what became of a HelmChartProxy.
+type HelmChartProxyStatus struct {
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// matchingClusters are the Clusters that the selector picks.
+	// +optional
+	MatchingClusters []corev1.ObjectReference `json:"matchingClusters,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// HelmReleaseProxyStatus is what became of a release.
+type HelmReleaseProxyStatus struct {
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// status is Helm's status of the release, such as deployed.
+	// +optional
+	Status string `json:"status,omitempty"`
+	// revision is Helm's revision of the release.
+	// +optional
+	Revision int `json:"revision,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// HelmChartProxy installs a chart in each Cluster that its selector picks.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=helmchartproxies,scope=Namespaced,categories=cluster-api,shortName=hcp
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].reason"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].message",priority=1
+type HelmChartProxy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HelmChartProxySpec   `json:"spec,omitempty"`
+	Status HelmChartProxyStatus `json:"status,omitempty"`
+}
+
+// HelmReleaseProxy is a release of a chart in one Cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=helmreleaseproxies,scope=Namespaced,categories=cluster-api,shortName=hrp
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=".spec.clusterRef.name"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=".status.status"
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=".status.revision"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.conditions[?(@.type=='Ready')].message",priority=1
+type HelmReleaseProxy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   HelmReleaseProxySpec   `json:"spec,omitempty"`
+	Status HelmReleaseProxyStatus `json:"status,omitempty"`
+}
+
+// HelmChartProxyList is a list of HelmChartProxies.
+//
+// +kubebuilder:object:root=true
+type HelmChartProxyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HelmChartProxy `json:"items"`
+}
+
+// HelmReleaseProxyList is a list of HelmReleaseProxies.
+//
+// +kubebuilder:object:root=true
+type HelmReleaseProxyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []HelmReleaseProxy `json:"items"`
+}

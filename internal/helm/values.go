@@ -1,0 +1,50 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controllers/external"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/helm/v1alpha1"
+)
+
+// fillValues executes a HelmChartProxy's template of values for one cluster. The template
+// sees the Cluster, and its control plane and infrastructure where it names them, and has
+// the functions of Helm's charts but those that read this process or its network.
+func fillValues(ctx context.Context, c client.Reader, proxy *v1alpha1.HelmChartProxy, cluster *clusterv1.Cluster) (string, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
+	if err != nil {
+		return "", fmt.Errorf("convert Cluster %s: %w", cluster.Name, err)
+	}
+	data := map[string]any{"Cluster": object}
+	for name, ref := range map[string]clusterv1.ContractVersionedObjectReference{"ControlPlane": cluster.Spec.ControlPlaneRef, "InfraCluster": cluster.Spec.InfrastructureRef} {
+		if !ref.IsDefined() {
+			continue
+		}
+		o, err := external.GetObjectFromContractVersionedRef(ctx, c, ref, cluster.Namespace)
+		if err != nil {
+			return "", fmt.Errorf("read what Cluster %s names as .%s: %w", cluster.Name, name, err)
+		}
+		data[name] = o.Object
+	}
+	functions := sprig.TxtFuncMap()
+	for _, name := range []string{"env", "expandenv", "getHostByName"} {
+		delete(functions, name)
+	}
+	t, err := template.New("valuesTemplate").Funcs(functions).Parse(proxy.Spec.ValuesTemplate)
+	if err != nil {
+		return "", fmt.Errorf("spec.valuesTemplate: %w", err)
+	}
+	var out strings.Builder
+	if err := t.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("spec.valuesTemplate for Cluster %s: %w", cluster.Name, err)
+	}
+	return out.String(), nil
+}
