@@ -59,8 +59,8 @@ in Azure reach one that has a public address: bootstrap commands may ask it, and
 kube-public/cluster-info has its address. Without it nothing of a guest leads there.
 
 HelmChartProxies of templates install their charts as Cluster API's addon provider for
-Helm does. Calico, the Azure cloud provider, the CSI drivers of Azure, csi-proxy and
-flannel are stood in for; every other chart is downloaded, or taken from --charts.
+Helm does. Charts of Calico, the Azure cloud provider, the CSI drivers of Azure, csi-proxy
+and flannel are simulated; every other chart is downloaded, or taken from --charts.
 
 With --proxy the plane also answers for Azure's public names, so that other controllers,
 such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
