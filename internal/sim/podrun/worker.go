@@ -52,6 +52,8 @@ type container struct {
 	process *process.Process
 	started metav1.Time
 	ready   bool
+	// nextProbe is when a container that is ready is asked again.
+	nextProbe time.Time
 	// problem is why there is no process.
 	reason, problem string
 }
@@ -171,11 +173,27 @@ func (w *worker) startContainer(c *container, p program, file string) error {
 
 func (w *worker) log(container string) string { return filepath.Join(w.dir, container+".log") }
 
-// probe asks the readiness probes; a container without one is ready when it runs.
+// probe asks the readiness probes; a container without one is ready when it runs. One
+// that is not ready is asked at each step, and one that is ready at its probe's period:
+// a container that rests is not kept busy.
 func (w *worker) probe() {
 	for _, c := range w.containers {
-		c.ready = c.process != nil && c.process.State().Running && w.answers(c)
+		running := c.process != nil && c.process.State().Running
+		if running && c.ready && time.Now().Before(c.nextProbe) {
+			continue
+		}
+		c.ready = running && w.answers(c)
+		c.nextProbe = time.Now().Add(probePeriod(c.spec))
 	}
+}
+
+// probePeriod is how often a container that is ready is asked. A kubelet's default is 10
+// seconds.
+func probePeriod(c corev1.Container) time.Duration {
+	if p := c.ReadinessProbe; p != nil && p.PeriodSeconds > 0 {
+		return time.Duration(p.PeriodSeconds) * time.Second
+	}
+	return 10 * time.Second
 }
 
 func (w *worker) answers(c *container) bool {
