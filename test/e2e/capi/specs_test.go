@@ -40,6 +40,7 @@ func specs() []spec {
 		{name: "KCP and MachineDeployment rollout", describe: rollout},
 		{name: "MachineDeployment remediation", describe: workerRemediation},
 		{name: "KCP adoption", describe: adoption},
+		{name: "KCP remediation", describe: controlPlaneRemediation},
 		{name: "Upgrade 1.35 to 1.36", describe: upgrade},
 		{name: "ClusterClass changes", describe: classChanges},
 		{name: "Scale 10 clusters", describe: scale},
@@ -49,7 +50,6 @@ func specs() []spec {
 // notRun are the specs that are not run, each with its reason.
 var notRun = []spec{
 	{name: "QuickStart machinepool-windows", reason: "the MachinePool spec creates this flavor"},
-	{name: "KCP remediation", reason: "needs a template whose machines wait for the spec's signal (kcp-remediation)"},
 	{name: "ClusterClass rollout", reason: "needs a ClusterClass with the variables that the spec changes"},
 	{name: "Self-hosted", reason: "containers of the local plane are simulated: no controller runs in a workload cluster"},
 	{name: "Autoscaler", reason: "containers of the local plane are simulated: the autoscaler's does not run"},
@@ -160,6 +160,15 @@ func rollout(s suite) {
 func workerRemediation(s suite) {
 	e2e.MachineDeploymentRemediationSpec(context.Background(), func() e2e.MachineDeploymentRemediationSpecInput {
 		return e2e.MachineDeploymentRemediationSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider,
+		}
+	})
+}
+
+func controlPlaneRemediation(s suite) {
+	e2e.KCPRemediationSpec(context.Background(), func() e2e.KCPRemediationSpecInput {
+		return e2e.KCPRemediationSpecInput{
 			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
 			InfrastructureProvider: provider,
 		}

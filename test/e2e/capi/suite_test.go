@@ -153,7 +153,7 @@ func newPlane(t *testing.T) plane {
 	}
 	p.state = t.TempDir()
 	t.Cleanup(func() { p.casement(t, "down", "--purge") })
-	p.casement(t, "up", "--timeout", "10m", "--feature-gates", "MachineTaintPropagation=true")
+	p.casement(t, "up", "--timeout", "10m", "--feature-gates", "MachineTaintPropagation=true", "--management-route")
 	return p
 }
 

@@ -48,6 +48,7 @@ var flavors = []flavor{
 	{"md-remediation", "-windows", withHealthCheck},
 	{"kcp-adoption", "", inTwoSteps},
 	{"scale", "-topology-windows", windowsAlone},
+	{"kcp-remediation", "", behindGate},
 }
 
 // write makes the flavors from the templates in dir.
@@ -113,6 +114,48 @@ func windowsAlone(all []object) []object {
 	return all
 }
 
+// gate is a command that waits until a ConfigMap of the management cluster lets it pass,
+// and answers there. Its operands are a token, the server and the namespace.
+const gate = `#!/bin/bash
+set -o errexit -o pipefail
+map=$2/api/v1/namespaces/$3/configmaps/mhc-test
+until [ "$(curl -sk -H "Authorization: Bearer $1" $map | jq -r .data.signal)" = pass ]; do
+  sleep 1
+done
+curl -sk -X PATCH -H "Authorization: Bearer $1" -H "Content-Type: application/strategic-merge-patch+json" --data '{"data":{"signal":"ack-pass"}}' $map
+`
+
+// behindGate lets control plane machines wait for the signal of the remediation spec, and
+// puts them under a MachineHealthCheck that looks at those the spec marks.
+func behindGate(all []object) []object {
+	all = slices.DeleteFunc(all, func(o object) bool { return o.kind() == "MachineHealthCheck" })
+	for _, o := range all {
+		if o.kind() == "KubeadmControlPlane" {
+			config := o.at("spec", "kubeadmConfigSpec")
+			files, _ := config["files"].([]any)
+			config["files"] = append(files, map[string]any{"path": "/gate.sh", "permissions": "0755", "owner": "root:root", "content": gate})
+			config["preKubeadmCommands"] = []any{`/gate.sh "${TOKEN}" "${SERVER}" "${NAMESPACE}"`}
+		}
+	}
+	return append(all, healthCheck(map[string]any{"cluster.x-k8s.io/control-plane": "", "mhc-test": "fail"}, map[string]any{"nodeStartupTimeoutSeconds": 30}))
+}
+
+// healthCheck is a MachineHealthCheck for Machines with labels and the condition that
+// Cluster API's specs set on nodes.
+func healthCheck(labels, checks map[string]any) object {
+	checks["unhealthyNodeConditions"] = []any{map[string]any{"type": "e2e.remediation.condition", "status": "False", "timeoutSeconds": 10}}
+	return object{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck",
+		"metadata": map[string]any{"name": "${CLUSTER_NAME}-mhc-0", "namespace": "${NAMESPACE:=default}"},
+		"spec": map[string]any{
+			"clusterName": "${CLUSTER_NAME}",
+			"selector":    map[string]any{"matchLabels": labels},
+			"checks":      checks,
+			"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": "100%"}},
+		},
+	}
+}
+
 // withHealthCheck puts the workers under one MachineHealthCheck with the condition that
 // the remediation spec sets, in place of the template's own.
 func withHealthCheck(all []object) []object {
@@ -124,18 +167,7 @@ func withHealthCheck(all []object) []object {
 			delete(o.at("spec"), "remediation")
 		}
 	}
-	return append(all, object{
-		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck",
-		"metadata": map[string]any{"name": "${CLUSTER_NAME}-mhc-0", "namespace": "${NAMESPACE:=default}"},
-		"spec": map[string]any{
-			"clusterName": "${CLUSTER_NAME}",
-			"selector":    map[string]any{"matchLabels": map[string]any{label: ""}},
-			"checks": map[string]any{"unhealthyNodeConditions": []any{
-				map[string]any{"type": "e2e.remediation.condition", "status": "False", "timeoutSeconds": 10},
-			}},
-			"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": "100%"}},
-		},
-	})
+	return append(all, healthCheck(map[string]any{label: ""}, map[string]any{}))
 }
 
 // inTwoSteps is the control plane of a template as a Machine by itself, and then again
