@@ -81,7 +81,7 @@ e2e-capz: build programs ## CAPZ's manager and casement's side by side: CAPZ=DIR
 	go test -timeout 0 -count=1 -v ./test/e2e/capz -capz "$(CAPZ)" $(if $(WORKERS),-workers $(WORKERS)) $(if $(LATENCY),-latency $(LATENCY)) $(if $(IDLE),-idle $(IDLE))
 
 e2e-guests: ## Guests against the real dash, bash, jq, cloud-init and (CLOUDBASE_INIT_PYTHONPATH) cloudbase-init; DIFF=1 lists what differs
-	go test -timeout 20m -count=1 -v ./test/emulator/guests -real $(if $(DIFF),-differences)
+	hack/e2e-guests.sh $(if $(DIFF),-differences)
 
 e2e-sdk: ## The Azure SDK's published example programs against the local Azure
 	go run ./test/emulator/sdk

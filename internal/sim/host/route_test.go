@@ -31,9 +31,10 @@ func TestRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer network.Close()
-	m.Open(Azure{Network: network, Roots: x509.NewCertPool()}, func(string) {})
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	m.Open(Azure{Network: network, Roots: trusted}, func(string) {})
+	const named = "example.com" // in the certificate of httptest
 	way := corrupting{Transport: m.web(fabric.Origin{VNetID: "/vnets/v"})}
 	for name, test := range map[string]struct {
 		way  http.RoundTripper
@@ -41,9 +42,9 @@ func TestRoute(t *testing.T) {
 		want string // of the error
 	}{
 		"insecure":        {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
-		"its own CA":      {way.WithTLS(&tls.Config{RootCAs: roots, ServerName: "example.com"}), "https://" + declared, ""},
-		"the guest's CAs": {way, "https://" + declared, "certificate"},
-		"no roots given":  {way.WithTLS(&tls.Config{}), "https://" + declared, "certificate"},
+		"no roots given":  {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // those of the guest
+		"roots of others": {way.WithTLS(&tls.Config{RootCAs: x509.NewCertPool(), ServerName: named}), "https://" + declared, "unknown authority"},
+		"another's name":  {way, "https://" + declared, "certificate is valid for"},
 		"another port":    {way, "https://api.casement.internal:443", "not part of the local plane"},
 		"another name":    {way, "https://example.com:6443", "not part of the local plane"},
 	} {
