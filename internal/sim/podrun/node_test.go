@@ -64,6 +64,9 @@ func manage() error {
 	if err != nil {
 		return err
 	}
+	if _, set := os.LookupEnv("ABSENT"); set || !strings.Contains(os.Getenv("GREETING"), "CERTIFICATE") {
+		return fmt.Errorf("the environment is %q", os.Environ())
+	}
 	notice, err := os.ReadFile("notice")
 	if err != nil {
 		return err
@@ -269,7 +272,7 @@ func install(t *testing.T, n node) {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
 					Name: "manager", Image: "example.com/casement-manager:v1", Args: []string{"--greeting=hello $(NAMESPACE)", "--identity=/var/run/identity/token"},
-					Env:            []corev1.EnvVar{{Name: "NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}},
+					Env:            []corev1.EnvVar{fromSecret("GREETING", "tls.crt", false), fromSecret("ABSENT", "none", true), {Name: "NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}},
 					Ports:          []corev1.ContainerPort{{Name: "webhook-server", ContainerPort: 9443}, {Name: "health", ContainerPort: 9440}},
 					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: http}}},
 					VolumeMounts:   []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}, {Name: "identity", MountPath: "/var/run/identity"}},
@@ -287,6 +290,12 @@ func install(t *testing.T, n node) {
 			t.Fatalf("create %T: %v", o, err)
 		}
 	}
+}
+
+// fromSecret is a variable with a key of the webhook's certificate.
+func fromSecret(name, key string, optional bool) corev1.EnvVar {
+	ref := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "cert"}, Key: key, Optional: &optional}
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: ref}}
 }
 
 func eventually(t *testing.T, what string, check func(context.Context) (string, bool)) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -206,25 +207,52 @@ func (w *worker) writeKubeconfig() (string, error) {
 }
 
 // environment is what the container's env says, in order.
-func (w *worker) environment(c corev1.Container) ([]string, map[string]string, error) {
+func (w *worker) environment(ctx context.Context, c corev1.Container) ([]string, map[string]string, error) {
 	values := map[string]string{}
 	out := []string{}
 	for _, e := range c.Env {
-		value := expand(e.Value, values)
+		value, set := expand(e.Value, values), true
 		if e.ValueFrom != nil {
-			field := e.ValueFrom.FieldRef
-			if field == nil {
-				return nil, nil, fmt.Errorf("container %s: env %s: this node knows values and fieldRef only", c.Name, e.Name)
-			}
 			var err error
-			if value, err = w.field(field.FieldPath); err != nil {
+			if value, set, err = w.valueFrom(ctx, e.ValueFrom); err != nil {
 				return nil, nil, fmt.Errorf("container %s: env %s: %w", c.Name, e.Name, err)
 			}
 		}
-		values[e.Name] = value
-		out = append(out, e.Name+"="+value)
+		if set {
+			values[e.Name] = value
+			out = append(out, e.Name+"="+value)
+		}
 	}
 	return out, values, nil
+}
+
+// valueFrom reads the source of a variable. The variable is not set where an optional
+// source is missing.
+func (w *worker) valueFrom(ctx context.Context, from *corev1.EnvVarSource) (value string, set bool, err error) {
+	var data map[string][]byte
+	var key string
+	var optional *bool
+	switch {
+	case from.FieldRef != nil:
+		value, err = w.field(from.FieldRef.FieldPath)
+		return value, true, err
+	case from.SecretKeyRef != nil:
+		key, optional = from.SecretKeyRef.Key, from.SecretKeyRef.Optional
+		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: from.SecretKeyRef.Name, Optional: optional}}})
+	case from.ConfigMapKeyRef != nil:
+		key, optional = from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Optional
+		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: from.ConfigMapKeyRef.LocalObjectReference, Optional: optional}}})
+	default:
+		return "", false, errors.New("this node knows values, fieldRef, secretKeyRef and configMapKeyRef only")
+	}
+	if err != nil {
+		return "", false, err
+	}
+	content, found := data[key]
+	if !found && (optional == nil || !*optional) {
+		return "", false, fmt.Errorf("there is no key %s", key)
+	}
+	return string(content), found, nil
 }
 
 func (w *worker) field(path string) (string, error) {

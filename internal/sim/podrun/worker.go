@@ -145,7 +145,7 @@ func (w *worker) start() {
 }
 
 func (w *worker) startContainer(c *container, p program, file string) error {
-	env, values, err := w.environment(c.spec)
+	env, values, err := w.environment(w.ctx, c.spec)
 	if err != nil {
 		return err
 	}
