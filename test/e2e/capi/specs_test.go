@@ -4,7 +4,9 @@ package capi
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/test/e2e"
 	"sigs.k8s.io/cluster-api/test/framework"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // spec is a row of the table.
@@ -43,6 +46,7 @@ func specs() []spec {
 		{name: "KCP remediation", describe: controlPlaneRemediation},
 		{name: "Upgrade 1.35 to 1.36", describe: upgrade},
 		{name: "ClusterClass changes", describe: classChanges},
+		{name: "ClusterClass rollout", describe: classRollout},
 		{name: "Scale 10 clusters", describe: scale},
 	}, notRun)
 }
@@ -50,7 +54,6 @@ func specs() []spec {
 // notRun are the specs that are not run, each with its reason.
 var notRun = []spec{
 	{name: "QuickStart machinepool-windows", reason: "the MachinePool spec creates this flavor"},
-	{name: "ClusterClass rollout", reason: "needs a ClusterClass with the variables that the spec changes"},
 	{name: "Self-hosted", reason: "containers of the local plane are simulated: no controller runs in a workload cluster"},
 	{name: "Autoscaler", reason: "containers of the local plane are simulated: the autoscaler's does not run"},
 	{name: "Runtime SDK, in-place update", reason: "the plane runs no test extension"},
@@ -204,6 +207,26 @@ func classChanges(s suite) {
 			ModifyMachineDeploymentInfrastructureMachineTemplateFields: map[string]any{"spec.template.spec.osDisk.diskSizeGB": int64(130)},
 		}
 	})
+}
+
+func classRollout(s suite) {
+	e2e.ClusterClassRolloutSpec(context.Background(), func() e2e.ClusterClassRolloutSpecInput {
+		return e2e.ClusterClassRolloutSpecInput{
+			E2EConfig: s.config, ClusterctlConfigPath: s.clusterctl, BootstrapClusterProxy: s.proxy, ArtifactFolder: s.artifacts,
+			InfrastructureProvider: provider, Flavor: "topology-taints", FilterMetadataBeforeValidation: withoutOwn,
+		}
+	})
+}
+
+// withoutOwn are the labels and annotations of an object that are not the provider's.
+func withoutOwn(o client.Object) clusterv1.ObjectMeta {
+	own := func(key, _ string) bool {
+		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") || strings.HasPrefix(key, "casement.dev/")
+	}
+	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
+	maps.DeleteFunc(labels, own)
+	maps.DeleteFunc(annotations, own)
+	return clusterv1.ObjectMeta{Labels: labels, Annotations: annotations}
 }
 
 func scale(s suite) {

@@ -48,6 +48,7 @@ var flavors = []flavor{
 	{"md-remediation", "-windows", withHealthCheck},
 	{"kcp-adoption", "", inTwoSteps},
 	{"scale", "-topology-windows", windowsAlone},
+	{"topology-taints", "-topology-windows", withTaints},
 	{"kcp-remediation", "", behindGate},
 }
 
@@ -95,6 +96,15 @@ func withTaints(all []object) []object {
 			o.at("spec", "machineTemplate", "spec")["taints"] = taints
 		case "MachineDeployment":
 			o.at("spec", "template", "spec")["taints"] = taints
+		case "Cluster":
+			if o.at("spec")["topology"] == nil {
+				continue
+			}
+			topology := object(o.at("spec", "topology"))
+			topology.at("controlPlane")["taints"] = taints
+			for _, d := range topology.at("workers")["machineDeployments"].([]any) {
+				d.(map[string]any)["taints"] = taints
+			}
 		}
 	}
 	return all
