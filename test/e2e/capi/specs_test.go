@@ -218,10 +218,12 @@ func classRollout(s suite) {
 	})
 }
 
-// withoutOwn are the labels and annotations of an object that are not the provider's.
+// withoutOwn are the labels and annotations of an object that the provider has not written.
+// The choice of where bootstrap secrets are kept is the template's.
 func withoutOwn(o client.Object) clusterv1.ObjectMeta {
 	own := func(key, _ string) bool {
-		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") || strings.HasPrefix(key, "casement.dev/")
+		return strings.HasPrefix(key, "infrastructure.cluster.x-k8s.io/") && key != "infrastructure.cluster.x-k8s.io/bootstrap-secrets" ||
+			strings.HasPrefix(key, "casement.dev/")
 	}
 	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
 	maps.DeleteFunc(labels, own)
