@@ -36,7 +36,7 @@ func TestCalm(t *testing.T) {
 		"the token is not signed yet": {func(f *facts.Snapshot) {
 			console("could not find a JWS signature in the cluster-info ConfigMap")(f)
 			f.Machines[0].CreationTimestamp = metav1.NewTime(f.Taken.Add(-time.Second))
-		}, "TokenInvalid", slowStatus},
+		}, "TokenInvalid", slowToken},
 		"the pool comes before its scale set": {func(f *facts.Snapshot) {
 			f.Pools = []clusterv1.MachinePool{{ObjectMeta: metav1.ObjectMeta{Name: "mp", CreationTimestamp: metav1.NewTime(f.Taken)}}}
 		}, "AzureMachinePoolMissing", justApplied},
@@ -65,7 +65,7 @@ func TestCalm(t *testing.T) {
 			if a := Cluster(f); a.Healthy || !a.Waiting {
 				t.Errorf("at first: %+v", a)
 			}
-			f.Taken = f.Taken.Add(test.later + time.Minute)
+			f.Taken = f.Taken.Add(test.later + time.Second)
 			if a := Cluster(f); a.Waiting || a.Cause != test.cause {
 				t.Errorf("later: %+v, want %s", a, test.cause)
 			}

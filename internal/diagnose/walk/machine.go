@@ -131,7 +131,7 @@ func (f walker) guest(m *clusterv1.Machine) *Answer {
 	line = boot.Explain(c, line)
 	a := s.because(c.Name, line)
 	a.Notes = shown(boot.Notes())
-	if since := m.CreationTimestamp.Time; strings.Contains(line, "JWS signature") && !since.IsZero() && f.Taken.Sub(since) < slowStatus {
+	if since := m.CreationTimestamp.Time; strings.Contains(line, "JWS signature") && !since.IsZero() && f.Taken.Sub(since) < slowToken {
 		// The controller manager signs a new token, and kubeadm asks until it has.
 		waiting := f.waits(s, a.Cause, "the cluster to sign the machine's bootstrap token", since)
 		waiting.Evidence = a.Evidence

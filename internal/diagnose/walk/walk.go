@@ -19,6 +19,8 @@ const (
 	slowAzure = 20 * time.Minute
 	// slowStatus bounds how long a controller takes to report what it has seen.
 	slowStatus = 2 * time.Minute
+	// slowToken bounds how long the controller manager takes to sign a bootstrap token.
+	slowToken = time.Minute
 	// justApplied bounds how long the objects of one manifest take to be there.
 	justApplied = 30 * time.Second
 )
