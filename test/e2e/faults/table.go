@@ -65,7 +65,8 @@ func table() []fault {
 		vm("throttled", "Throttled", "throttle", "--verb", "PUT", "--type", "*/virtualMachines", "--name", windowsVMs, "--retry-after", "2"),
 		vm("guest never reports", "ProvisioningTimedOut", "boot-failure", "--name", windowsVMs),
 		vm("password too long", "PasswordTooLong"),
-		boot("bad token", "TokenInvalid", "bad-token"),
+		// It is a fault after a minute, when the machine's own condition has it too.
+		{name: "bad token", cause: "TokenInvalid", rule: guestFault("bad-token"), machine: true},
 		boot("wrong CA pinned", "CACertHashMismatch", "wrong-ca"),
 		boot("wrong criSocket", "WrongCRISocket", "wrong-cri-socket"),
 		boot("taint given twice", "TaintsNotUnique", "taints-twice"),
