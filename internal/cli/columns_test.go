@@ -56,9 +56,9 @@ func TestWidened(t *testing.T) {
 		value string
 		fits  bool
 	}{
-		"table, json or yaml":                             {"custom-columns=A:.a", true},
-		"table, wide or yaml":                             {"jsonpath={.a}", true},
-		"text or json":                                    {"jsonpath={.a}", false},
+		"table, json or yaml": {"custom-columns=A:.a", true},
+		"table, wide or yaml": {"jsonpath={.a}", true},
+		"text or json":        {"jsonpath={.a}", false},
 		"table, json (one a line with --follow) or yaml": {"jsonpath={.a}", false},
 	} {
 		t.Run(usage, func(t *testing.T) {
