@@ -15,8 +15,8 @@ import (
 
 // unclean are the folders whose words are not checked yet. The list only gets shorter.
 var unclean = []string{
-	"api", "cmd", "config", "hack", "test",
-	"internal/addons", "internal/allowance", "internal/azure", "internal/capi", "internal/cli", "internal/confine", "internal/controller",
+	"cmd", "config", "hack", "test",
+	"internal/addons", "internal/allowance", "internal/capi", "internal/cli", "internal/confine",
 	"internal/controlplane", "internal/flavors", "internal/testing/golden", "internal/plane", "internal/manager", "internal/metric", "internal/pki",
 	"internal/process", "internal/sim", "internal/trace", "internal/webhook", "internal/windows",
 }

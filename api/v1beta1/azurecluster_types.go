@@ -262,8 +262,8 @@ type AzureClusterStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations under way, so that they
-	// are taken up again after a restart.
+	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 }

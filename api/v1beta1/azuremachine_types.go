@@ -56,7 +56,7 @@ const (
 	SpotEvictionPolicyDelete     SpotEvictionPolicy = "Delete"
 )
 
-// DiffDiskPlacement is where an ephemeral OS disk lies.
+// DiffDiskPlacement is where an ephemeral OS disk is placed.
 type DiffDiskPlacement string
 
 // ProvisioningState is how far Azure is with a VM.
@@ -166,7 +166,7 @@ type AzureMachineSpec struct {
 	DisableExtensionOperations *bool `json:"disableExtensionOperations,omitempty"`
 
 	// DisableVMBootstrapExtension: false adds an extension that waits in the VM for kubeadm to finish
-	// and so tells of its failure; unset and true leave it out.
+	// and so reports its failure; unset and true leave it out.
 	// +optional
 	DisableVMBootstrapExtension *bool `json:"disableVMBootstrapExtension,omitempty"`
 
@@ -576,8 +576,8 @@ type AzureMachineStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations under way, so that they
-	// are taken up again after a restart.
+	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // AzureMachinePoolMachineKind is the kind of a pool's machines, as status.infrastructureMachineKind
-// tells it to Cluster API.
+// reports it to Cluster API.
 const AzureMachinePoolMachineKind = "AzureMachinePoolMachine"
 
 // MachinePoolFinalizer keeps an AzureMachinePool until its scale set is gone. It is Cluster API's own
@@ -96,7 +96,7 @@ type AzureMachinePoolMachineTemplate struct {
 	SubnetName string `json:"subnetName,omitempty"`
 
 	// DisableVMBootstrapExtension: false adds an extension that waits in the VM for kubeadm to finish
-	// and so tells of its failure; unset and true leave it out.
+	// and so reports its failure; unset and true leave it out.
 	// +optional
 	DisableVMBootstrapExtension *bool `json:"disableVMBootstrapExtension,omitempty"`
 
@@ -273,12 +273,12 @@ type AzureMachinePoolStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LongRunningOperationStates are the Azure operations under way, so that they
-	// are taken up again after a restart.
+	// LongRunningOperationStates are the Azure operations in progress, so that they
+	// are resumed after a restart.
 	// +optional
 	LongRunningOperationStates []LongRunningOperationState `json:"longRunningOperationStates,omitempty"`
 
-	// InfrastructureMachineKind tells Cluster API that each instance has an object of this kind.
+	// InfrastructureMachineKind says to Cluster API that each instance has an object of this kind.
 	// +optional
 	InfrastructureMachineKind string `json:"infrastructureMachineKind,omitempty"`
 

@@ -63,7 +63,7 @@ const (
 // Annotations.
 const (
 	// BootstrapSecretsAnnotation on an AzureCluster says where the bootstrap data of
-	// its machines lies: KeyVault or, as without it, CustomData. On an AzureMachine or
+	// its machines is stored: KeyVault or, as without it, CustomData. On an AzureMachine or
 	// AzureMachinePool (from the metadata of a template's template) it is for that
 	// one alone.
 	BootstrapSecretsAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-secrets"

@@ -44,7 +44,7 @@ type Config struct {
 	// Log gets one line per call at V(4), without bodies, where the context has no
 	// logger.
 	Log logr.Logger
-	// Observe is told of every call when it is not nil. It must not block.
+	// Observe receives every call when it is not nil. It must not block.
 	Observe func(Observation)
 }
 

@@ -27,7 +27,7 @@ type reply struct {
 }
 
 // wire answers each request by "METHOD path", in the order given, the last one
-// for ever; nothing leaves the process.
+// without end; nothing leaves the process.
 type wire struct {
 	mu      sync.Mutex
 	replies map[string][]reply

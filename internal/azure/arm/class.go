@@ -89,7 +89,7 @@ func classOfStatus(status int) Class {
 }
 
 // classOfCode is the table of ARM error codes; "" for a code it does not have. One
-// code stands for several things and is told apart by its message.
+// code can mean several things, which its message distinguishes.
 // Source: reference of ARM common errors,
 // https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors.
 func classOfCode(code, message string) Class {
@@ -141,7 +141,7 @@ func classOfCode(code, message string) Class {
 	return ""
 }
 
-// operationNotAllowed tells Compute's uses of one code apart: family quota, a disk
+// operationNotAllowed distinguishes Compute's uses of one code: family quota, a disk
 // or availability set that is still in use, and a state that has to pass.
 func operationNotAllowed(message string) Class {
 	m := strings.ToLower(message)

@@ -105,7 +105,7 @@ func (p *recorder) Do(req *policy.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// verbOf tells lists and polls from reads of one resource.
+// verbOf distinguishes lists and polls from reads of one resource.
 func verbOf(method, path string) string {
 	if method != http.MethodGet {
 		return strings.ToLower(method)

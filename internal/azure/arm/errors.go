@@ -77,7 +77,7 @@ func (e *Error) Error() string {
 // Unwrap gives the transport's or the SDK's error.
 func (e *Error) Unwrap() error { return e.err }
 
-// OperationEnded says whether a long-running operation that an error tells of is
+// OperationEnded says whether a long-running operation that an error reports is
 // over, so that its token is of no more use.
 func OperationEnded(err error) bool {
 	e, ok := errors.AsType[*Error](err)
@@ -243,7 +243,7 @@ func pollError(method, id string, err error) error {
 	return e
 }
 
-// passing says whether a status tells of the way rather than of the resource.
+// passing says whether a status is transient rather than an answer about the resource.
 func passing(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }

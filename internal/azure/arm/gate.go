@@ -24,7 +24,7 @@ const (
 	longestPace = time.Second
 )
 
-// gate stands before the whole pipeline. A 429 closes it for every call until
+// gate is before the whole pipeline. A 429 closes it for every call until
 // Azure's Retry-After; calls made meanwhile fail at once as Throttled, without a
 // request. When the headers say that a bucket runs low, calls that draw on it are
 // spaced out to the rate at which Azure refills it.
@@ -148,7 +148,7 @@ func (g *gate) setPace(key string, low bool, interval time.Duration, now time.Ti
 	}
 }
 
-// closesGate tells throttling from a provider's refusal to one busy resource,
+// closesGate distinguishes throttling from a provider's refusal to one busy resource,
 // which some send as 429 too.
 func closesGate(resp *http.Response) bool {
 	e := responseError("", "", resp)
@@ -186,7 +186,7 @@ func remainingResource(h http.Header) (int, bool) {
 	return least, found
 }
 
-// quotas are all rests that an answer tells of, by the name of the quota.
+// quotas are all remaining calls that an answer reports, by the name of the quota.
 func quotas(h http.Header) map[string]int {
 	out := map[string]int{}
 	for _, kind := range []string{"reads", "writes", "deletes"} {

@@ -68,7 +68,7 @@ func Nameable(id string) bool {
 // longestName is more than any resource type allows.
 const longestName = 512
 
-// Key folds a resource ID for comparison: Azure does not tell case apart.
+// Key folds a resource ID for comparison: Azure ignores case.
 func Key(id string) string { return strings.ToLower(strings.TrimSuffix(id, "/")) }
 
 func split(id string) []string { return strings.Split(strings.Trim(id, "/"), "/") }

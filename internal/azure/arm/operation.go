@@ -49,9 +49,9 @@ func goesOn(resp *http.Response, first json.RawMessage) bool {
 	return resp.StatusCode == http.StatusAccepted || resp.Header.Get("Azure-AsyncOperation") != "" || !succeeded(first)
 }
 
-// Poll asks once how an operation stands. Result.Operation is set while it goes
+// Poll asks once for the state of an operation. Result.Operation is set while it goes
 // on, with a token that replaces the one given. An operation that failed in Azure
-// is an *Error that says so; OperationEnded tells it from a poll that could not
+// is an *Error that says so; OperationEnded distinguishes it from a poll that could not
 // be made, after which the token is still good.
 func (c *Client) Poll(ctx context.Context, token string) (Result, error) {
 	return c.poll(ctx, token, true)
@@ -84,7 +84,7 @@ func (c *Client) poll(ctx context.Context, token string, read bool) (Result, err
 	return finished(ctx, poller, method, id)
 }
 
-// endedWell tells from an answer of an operation's own path that it has succeeded. An
+// endedWell reports from an answer of an operation's own path that it has succeeded. An
 // answer without a status is the resource itself, or none.
 func endedWell(resp *http.Response) bool {
 	data, err := runtime.Payload(resp)

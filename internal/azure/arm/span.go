@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spans makes a span of each call, waits at the gate included. It tells neither query
+// spans makes a span of each call, waits at the gate included. It records neither query
 // nor headers nor bodies, which may hold secrets.
 type spans struct{}
 

@@ -18,7 +18,7 @@ func TestVersions(t *testing.T) {
 	}{
 		{"one SKU", windows.Publisher, "capi-windows", "k8s-1dot22dot2-windows-2019-containerd", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
 		{"parts of names", "CNCF", "windows", "1dot22dot2-windows-2019-", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
-		{"no publisher", "nobody", "", "", nil},
+		{"no publisher", "unknown", "", "", nil},
 		{"no offer", windows.Publisher, "nothing", "", nil},
 		{"no SKU", windows.Publisher, "capi-windows", "k8s-9dot9", nil},
 	} {
@@ -48,7 +48,7 @@ func TestGallery(t *testing.T) {
 	if !slices.ContainsFunc(list, func(s catalog.Shared) bool { return s.ID == image.Reference() && s.OSType == windows.OSWindows }) {
 		t.Errorf("%s is not among %d", image.Reference(), len(list))
 	}
-	if list, err := c.Gallery(t.Context(), "westeurope", "nobody-1234", ""); err != nil || len(list) != 0 {
+	if list, err := c.Gallery(t.Context(), "westeurope", "unknown-1234", ""); err != nil || len(list) != 0 {
 		t.Errorf("a gallery that is not there: %v, %v", list, err)
 	}
 }

@@ -19,7 +19,7 @@ type MachineInput struct {
 	Machine *infrav1.AzureMachine
 	// ClusterName is the name of the owning Cluster; tags follow it.
 	ClusterName string
-	// VMName is the computer name; the VM and all that goes with it follow it.
+	// VMName is the computer name; the VM and all that belongs to it are named after it.
 	VMName string
 	// ControlPlane says that the machine is part of the control plane.
 	ControlPlane bool
@@ -44,7 +44,7 @@ type MachineInput struct {
 	AvailabilitySet *AvailabilitySet
 	// SSHPort is the frontend port of the machine's SSH NAT rule, 0 for none.
 	SSHPort int32
-	// PrincipalID is the VM's system-assigned identity, "" until Azure tells it.
+	// PrincipalID is the VM's system-assigned identity, "" until Azure reports it.
 	PrincipalID string
 	// SecretReader is the ID of the identity that reads the bootstrap secret, "" where
 	// the bootstrap data is custom data.

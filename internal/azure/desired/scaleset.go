@@ -44,7 +44,7 @@ type ScaleSetInput struct {
 	ARM64 bool
 	// ScaledElsewhere says that something else than casement adds instances.
 	ScaledElsewhere bool
-	// PrincipalID is the set's system-assigned identity, "" until Azure tells it.
+	// PrincipalID is the set's system-assigned identity, "" until Azure reports it.
 	PrincipalID string
 	// SecretReader is as for a machine.
 	SecretReader string
@@ -382,7 +382,7 @@ func SetModel(set Resource) any {
 }
 
 // FlexibleInstanceModel is InstanceModel for an instance that is a virtual machine of
-// its own, whose size stands elsewhere.
+// its own, whose size is in another field.
 func FlexibleInstanceModel(set Resource) any {
 	model, ok := InstanceModel(set).(armcompute.VirtualMachineScaleSetVM)
 	if !ok {

@@ -39,7 +39,7 @@ type vaultSKU struct {
 
 // Vault is a cluster's key vault for bootstrap secrets.
 type Vault struct {
-	// Name is unique in all of Azure; "" stands for no vault.
+	// Name is unique in all of Azure; "" means no vault.
 	Name string
 	// TenantID is the tenant whose identities may be given rights to it.
 	TenantID string
@@ -74,7 +74,7 @@ func (b *clusterBuilder) vault() {
 type BootstrapSecret struct {
 	// Vault and Secret are names.
 	Vault, Secret string
-	// PrincipalID is the reader's, "" until Azure tells it.
+	// PrincipalID is the reader's, "" until Azure reports it.
 	PrincipalID string
 }
 

@@ -80,10 +80,10 @@ func (s *Source) loadCredentials() error {
 		ClientSecret string `json:"client_secret"`
 	}
 	if json.Unmarshal(data, &file) != nil {
-		return &Error{field, "is not JSON", "write the file anew"}
+		return &Error{field, "is not JSON", "write the file again"}
 	}
 	if s.Certificate, err = base64.StdEncoding.DecodeString(file.ClientSecret); err != nil || len(s.Certificate) == 0 {
-		return &Error{field, "has no certificate in client_secret", "write the file anew"}
+		return &Error{field, "has no certificate in client_secret", "write the file again"}
 	}
 	s.ClientID, s.TenantID = file.ClientID, file.TenantID
 	return s.check()

@@ -192,7 +192,7 @@ func (p *Pool) credential(environment string, s Source) (azcore.TokenCredential,
 	return credential, hash, nil
 }
 
-// slot tells identities apart, hash their material.
+// slot distinguishes identities, hash distinguishes their material.
 func (s Source) slot() string {
 	return string(s.Type) + "\n" + s.TenantID + "\n" + s.ClientID + "\n" + s.ResourceID + "\n" + s.CredentialsPath
 }

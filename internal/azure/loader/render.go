@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hostnameMark stands for the computer's name until the machine puts it in.
+// hostnameMark is in the place of the computer's name until the machine puts it in.
 const hostnameMark = "casement.local-hostname.mark"
 
 var (

@@ -79,7 +79,7 @@ func split(data []byte, windows bool) (document, error) {
 func shown(key string, n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Value == "passwd" || c.Value == "plain_text_passwd" || c.Value == "hashed_passwd") {
-			return &Error{key + " (" + c.Value + ")", "a password would stand in custom data, where all on the machine may read it", "use SSH keys"}
+			return &Error{key + " (" + c.Value + ")", "a password would be in custom data, where all on the machine may read it", "use SSH keys"}
 		}
 		if strings.Contains(c.Value, hostnameMark) {
 			return &Error{key, "it has a template expression, and templates are rendered in files and commands only", "write the value out"}

@@ -14,7 +14,7 @@ func (p *Planner) actOne(ctx context.Context, it *item) {
 	if it.token.Resume != "" && p.poll(ctx, it) {
 		return
 	}
-	if !p.heldBack(it, Post, hashOf(it.Body)) {
+	if !p.blocked(it, Post, hashOf(it.Body)) {
 		p.begin(ctx, it, Post, it.Body)
 	}
 }

@@ -40,20 +40,20 @@ func (p *Planner) missing(ctx context.Context, it *item) {
 		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
 		return
 	}
-	if p.heldBack(it, Put, hashOf(it.Body)) {
+	if p.blocked(it, Put, hashOf(it.Body)) {
 		return
 	}
 	p.begin(ctx, it, Put, it.Body)
 }
 
-// existing leaves alone, mends or updates what is there.
+// existing leaves alone, repairs or updates what is there.
 func (p *Planner) existing(ctx context.Context, it *item) {
 	have, err := document(it.live)
 	if err != nil {
 		it.unread(fmt.Errorf("read %s: %w", describe(it.ID), err))
 		return
 	}
-	state, _ := dig(have, "properties", "provisioningState").(string)
+	state, _ := lookup(have, "properties", "provisioningState").(string)
 	if inTransition(state) && !it.untouched(have, state) {
 		p.reader.forget(it.ID)
 		it.set(Waiting, state, fmt.Sprintf("%s is %s", describe(it.ID), strings.ToLower(state)))
@@ -76,7 +76,7 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 		it.done("Unmanaged")
 		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is used as it is", describe(it.ID), it.owner.Key, it.owner.Value)
 	case strings.EqualFold(state, "Failed"):
-		p.mend(ctx, it, have, want)
+		p.repair(ctx, it, have, want)
 	case len(it.status.Diff) == 0:
 		it.token = Token{}
 		it.done("")
@@ -117,7 +117,7 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 	if it.Policy == desired.CreateOnly {
 		verb, body = Patch, map[string]any{"tags": mergedTags(have, want)}
 	}
-	if p.heldBack(it, verb, hash) {
+	if p.blocked(it, verb, hash) {
 		return
 	}
 	logr.FromContextOrDiscard(ctx).V(2).Info("Azure resource differs", "resource", it.ID, "differences", it.status.Diff)
@@ -131,11 +131,11 @@ func mergedTags(have, want map[string]any) map[string]any {
 	return tags
 }
 
-// mend puts a resource again that Azure failed to provision. A virtual machine is
-// created anew, and only if the reason passes.
-func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any) {
+// repair puts a resource again that Azure failed to provision. A virtual machine is
+// deleted and created again, and only if the reason passes.
+func (p *Planner) repair(ctx context.Context, it *item, have, want map[string]any) {
 	if it.Policy == desired.CreateOnly && strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.compute/") {
-		p.mendMachine(ctx, it, have, want)
+		p.repairMachine(ctx, it, have, want)
 		return
 	}
 	retry := it.token.Class != "" && !terminal(it.token.Class)
@@ -145,7 +145,7 @@ func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any)
 		it.report(p.now())
 		return
 	}
-	if p.heldBack(it, Put, hashOf(it.Body)) {
+	if p.blocked(it, Put, hashOf(it.Body)) {
 		return
 	}
 	body := any(merge(have, want))
@@ -155,12 +155,12 @@ func (p *Planner) mend(ctx context.Context, it *item, have, want map[string]any)
 	p.begin(ctx, it, Put, body)
 }
 
-// mendMachine deletes a virtual machine that Azure could not create for a reason that
+// repairMachine deletes a virtual machine that Azure could not create for a reason that
 // passes, so that it is created again: what a VM is made of cannot be written twice,
 // and Azure's own remedy, the resilient create of scale sets, does the same. One that
 // was created once is not touched but for its tags.
 // Source: https://learn.microsoft.com/azure/virtual-machine-scale-sets/resilient-vm-create-delete.
-func (p *Planner) mendMachine(ctx context.Context, it *item, have, want map[string]any) {
+func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[string]any) {
 	passes := it.token.Class != "" && !terminal(it.token.Class)
 	switch {
 	case passes && it.token.Verb == Patch && len(it.status.Diff) > 0:
@@ -236,10 +236,10 @@ func (p *Planner) open(it *item, op *arm.Operation) {
 		wait = min(max(p.now().Sub(it.token.Begun)/4, shortestPoll), longestPoll)
 	}
 	it.token.Resume, it.token.NotBefore = op.Token, p.now().Add(wait)
-	p.underWay(it)
+	p.inProgress(it)
 }
 
-func (p *Planner) underWay(it *item) {
+func (p *Planner) inProgress(it *item) {
 	what := map[Verb]string{Put: "Creating", Patch: "Updating", Delete: "Deleting", Post: "Updating"}[it.token.Verb]
 	if it.live != nil && it.token.Verb == Put {
 		what = "Updating"
@@ -257,11 +257,11 @@ func (p *Planner) underWay(it *item) {
 	}
 }
 
-// poll asks once how the item's operation stands. It returns true when nothing
+// poll asks once for the state of the item's operation. It returns true when nothing
 // more is to be done in this pass.
 func (p *Planner) poll(ctx context.Context, it *item) bool {
 	if p.now().Before(it.token.NotBefore) {
-		p.underWay(it)
+		p.inProgress(it)
 		return true
 	}
 	answered := p.reader.answered(it.ID)
@@ -305,14 +305,14 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 	return true
 }
 
-// settled tells whether the first answer to a create has all that was asked for.
+// settled reports whether the first answer to a create has all that was asked for.
 func (it *item) settled(answered json.RawMessage) bool {
 	have, errHave := document(answered)
 	want, errWant := document(it.Body)
 	return errHave == nil && errWant == nil && len(it.differences(have, want)) == 0
 }
 
-// late tells of resources with values that Azure gives them while it creates them and that
+// late reports resources with values that Azure gives them while it creates them and that
 // casement uses: an address, the principal of an identity of their own. They are read when
 // they are there.
 func (it *item) late() bool {
@@ -321,7 +321,7 @@ func (it *item) late() bool {
 		return true
 	}
 	want, err := document(it.Body)
-	kind, _ := dig(want, "identity", "type").(string)
+	kind, _ := lookup(want, "identity", "type").(string)
 	return err != nil || strings.Contains(kind, "SystemAssigned")
 }
 
@@ -373,7 +373,7 @@ func (p *Planner) succeeded(it *item, verb Verb, hash string, body json.RawMessa
 		return
 	}
 	if it.status.Diff = it.differences(have, want); len(it.status.Diff) > 0 {
-		// To write the same again would go on for ever.
+		// To write the same again would never end.
 		it.token = Token{ID: it.ID, Verb: verb, Hash: hash, Begun: p.now(), Attempts: before.Attempts + 1}
 		it.token.NotBefore = p.now().Add(backoff(it.token.Attempts, settlePause, longestPause))
 	}

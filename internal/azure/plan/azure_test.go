@@ -259,5 +259,5 @@ func inBubble(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// later lets the bubble's clock run; nobody is waited for.
+// later lets the bubble's clock run; it takes no real time.
 func later(d time.Duration) { time.Sleep(d) }

@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/azure/desired"
 )
 
-// deleteHash stands for the body that a delete does not have.
+// deleteHash is in the place of the body that a delete does not have.
 const deleteHash = "delete"
 
 // deleteOne brings one resource as far towards its end as this pass gets.
@@ -57,10 +57,10 @@ func (p *Planner) remove(ctx context.Context, it *item, have map[string]any) {
 		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is left alone", describe(it.ID), it.owner.Key, it.owner.Value)
 		return
 	}
-	if p.heldBack(it, Delete, hashOf(it.Body)) {
+	if p.blocked(it, Delete, hashOf(it.Body)) {
 		return
 	}
-	if state, _ := dig(have, "properties", "provisioningState").(string); strings.EqualFold(state, "Deleting") {
+	if state, _ := lookup(have, "properties", "provisioningState").(string); strings.EqualFold(state, "Deleting") {
 		p.reader.forget(it.ID)
 		it.set(Waiting, "Deleting", "deleting "+describe(it.ID))
 		it.status.RetryAfter = transitionPause
@@ -109,13 +109,13 @@ func deletedWith(v any) []string {
 	case map[string]any:
 		option := v["deleteOption"]
 		if option == nil {
-			option = dig(v, "properties", "deleteOption")
+			option = lookup(v, "properties", "deleteOption")
 		}
 		if option, ok := option.(string); ok && strings.EqualFold(option, "Delete") {
 			if id, ok := v["id"].(string); ok {
 				ids = append(ids, id)
 			}
-			if id, ok := dig(v, "managedDisk", "id").(string); ok {
+			if id, ok := lookup(v, "managedDisk", "id").(string); ok {
 				ids = append(ids, id)
 			}
 		}

@@ -21,7 +21,7 @@ func writeOnly(key string) bool {
 // diff names what want asks for and have lacks: each is "path: have -> want".
 // Fields that want does not have are Azure's own business.
 //
-// Azure does not tell case apart in IDs, enums and names, and spells locations in
+// Azure ignores case in IDs, enums and names, and spells locations in
 // several ways; tags are exact. Lists whose elements have a name or an ID are
 // matched by it and may have more elements; other lists are sets.
 func diff(have, want map[string]any) []string {
@@ -95,7 +95,7 @@ func (d *differ) list(path string, have, want []any) {
 	}
 }
 
-// keyOf is what tells the elements of a list apart: the name, or the ID of a
+// keyOf is what distinguishes the elements of a list: the name, or the ID of a
 // reference.
 func keyOf(element any) string {
 	m, ok := element.(map[string]any)

@@ -90,9 +90,9 @@ func (p *Planner) failed(it *item, verb Verb, hash string, err error) {
 	it.report(p.now())
 }
 
-// heldBack reports a remembered failure while it is too early, or of no use, to
+// blocked reports a remembered failure while it is too early, or of no use, to
 // try the same again.
-func (p *Planner) heldBack(it *item, verb Verb, hash string) bool {
+func (p *Planner) blocked(it *item, verb Verb, hash string) bool {
 	t := it.token
 	if t.Class == "" || t.Verb != verb || t.Hash != hash {
 		return false

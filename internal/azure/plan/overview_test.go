@@ -52,7 +52,7 @@ func TestOverview(t *testing.T) {
 				p.Apply(t.Context(), in)
 				a.took()
 				expect(t, "the first look reads all", look(), all)
-				expect(t, "at rest", look(), "GET resources")
+				expect(t, "nothing changes", look(), "GET resources")
 				test.happen(a)
 				expect(t, "after it", look(), test.calls)
 				expect(t, "and then", look(), test.after)

@@ -1,6 +1,6 @@
 // Package plan brings Azure to what desired says: it reads live state through a
 // cache that all objects share, names each difference, begins in parallel what can
-// begin, polls once what is under way, and says how everything stands.
+// begin, polls once what is under way, and reports the state of everything.
 //
 // It never sleeps and never waits for an operation; what has to be remembered
 // until the next pass is in the tokens that it returns. It refuses to know what
@@ -47,7 +47,7 @@ type Input struct {
 	Tokens []Token
 }
 
-// State is how a resource, or all of them, stand.
+// State is the state of a resource, or of all of them.
 type State string
 
 const (
@@ -56,7 +56,7 @@ const (
 	// Waiting: Azure is at work, or something else has to be done first.
 	Waiting State = "Waiting"
 	// Failed: it does not go on by itself. Unless Terminal, it is tried again
-	// after RetryAfter, because somebody may mend it in Azure.
+	// after RetryAfter, because a user may repair it in Azure.
 	Failed State = "Failed"
 )
 
@@ -80,7 +80,7 @@ type Outcome struct {
 	Writes int
 }
 
-// ResourceStatus is how one resource stands.
+// ResourceStatus is the status of one resource.
 type ResourceStatus struct {
 	ID        string
 	State     State

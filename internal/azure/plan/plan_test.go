@@ -105,7 +105,7 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 	})
 }
 
-func TestDifferencesAreMendedAndOthersPartsKept(t *testing.T) {
+func TestDifferencesAreRepairedAndOthersPartsKept(t *testing.T) {
 	a := newAzure()
 	p := newPlanner(t, a)
 	id := nets + "networkSecurityGroups/nsg"
@@ -232,7 +232,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestPassingFailuresAreNotWaitedForForever(t *testing.T) {
+func TestPassingFailuresAreNotWaitedForWithoutBound(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		p := newPlanner(t, a)
@@ -253,9 +253,9 @@ func TestPassingFailuresAreNotWaitedForForever(t *testing.T) {
 		}
 		expect(t, "after many tries", states(out), "n Failed ServerTimeout")
 		if r := out.Resources[0]; !strings.Contains(r.Message, "tried 9 times since "+begun.UTC().Format(time.RFC3339)) || r.Terminal {
-			t.Errorf("the bound is not told: %+v", r)
+			t.Errorf("the bound is not reported: %+v", r)
 		}
-		expect(t, "mended", states(p.Apply(t.Context(), in)), "n Done")
+		expect(t, "repaired", states(p.Apply(t.Context(), in)), "n Done")
 	})
 }
 
@@ -280,15 +280,15 @@ func TestAFailedOperationIsReportedWithAzuresWords(t *testing.T) {
 		if calls := a.took(); strings.Count(calls, "PUT") != 1 {
 			t.Errorf("calls: %s", calls)
 		}
-		// Somebody mends it by hand.
+		// A user repairs it by hand.
 		a.docs[arm.Key(vms+"m")]["properties"] = map[string]any{"provisioningState": "Succeeded"}
 		later(2 * time.Minute)
 		in.Tokens = out.Tokens
-		expect(t, "mended", states(p.Apply(t.Context(), in)), "m Done")
+		expect(t, "repaired", states(p.Apply(t.Context(), in)), "m Done")
 	})
 }
 
-func TestAPassingFailureOfAnOperationIsToldAndWaitedOut(t *testing.T) {
+func TestAPassingFailureOfAnOperationIsReportedAndWaitedOut(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
@@ -318,7 +318,7 @@ func TestAPassingFailureOfAnOperationIsToldAndWaitedOut(t *testing.T) {
 		}
 		later(time.Minute)
 		in.Tokens = out.Tokens
-		expect(t, "mended", states(p.Apply(t.Context(), in)), "n Done")
+		expect(t, "repaired", states(p.Apply(t.Context(), in)), "n Done")
 	})
 }
 
@@ -360,7 +360,7 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 }
 
 // TestAMachineThatAzureCorruptedIsCreatedAgain: a create that failed for a reason that
-// passes leaves a virtual machine in state Failed, which is deleted and created anew.
+// passes leaves a virtual machine in state Failed, which is deleted and created again.
 func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 	for _, lasts := range []int{0, 1} {
 		inBubble(t, func(t *testing.T) {
@@ -558,7 +558,7 @@ func TestDeleteInReverse(t *testing.T) {
 			t.Errorf("left: %v, %v", a.docs, out.Tokens)
 		}
 		if calls := a.took(); strings.Contains(calls, "DELETE n") {
-			t.Errorf("the interface goes with its machine: %s", calls)
+			t.Errorf("the interface is deleted with its machine: %s", calls)
 		}
 	})
 }

@@ -46,7 +46,7 @@ type Token struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// forgetAfter is the age at which a token is dropped whose resource nobody plans
+// forgetAfter is the age at which a token is dropped whose resource is not planned
 // any more. Azure forgets operations after some hours.
 const forgetAfter = 24 * time.Hour
 
@@ -60,7 +60,7 @@ func (t Token) Creating() bool {
 
 // carried is what another write of the same resource has to know of the ones before:
 // how often and since when Azure has failed for reasons that pass, and, where the write
-// is a delete that begins anew, for which.
+// is a delete that begins again, for which.
 func (t Token) carried(verb Verb) Token {
 	switch {
 	case t.Class == "" || terminal(t.Class):
@@ -119,7 +119,7 @@ func hashOf(body any) string {
 	if err != nil {
 		return ""
 	}
-	if os, ok := dig(doc, "properties", "osProfile").(map[string]any); ok {
+	if os, ok := lookup(doc, "properties", "osProfile").(map[string]any); ok {
 		delete(os, "adminPassword")
 	}
 	// Keys of maps are marshalled in order; a document has no other types.
@@ -146,8 +146,8 @@ func document(v any) (map[string]any, error) {
 	return doc, err
 }
 
-// dig follows keys down a document; nil where there is nothing.
-func dig(doc any, keys ...string) any {
+// lookup follows keys down a document; nil where there is nothing.
+func lookup(doc any, keys ...string) any {
 	for _, k := range keys {
 		m, ok := doc.(map[string]any)
 		if !ok {

@@ -52,7 +52,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// WatchFilter is as in the other controllers.
 	WatchFilter string
-	// Resync is how long to wait before asking again what no event tells of.
+	// Resync is how long to wait before asking again what no event reports.
 	Resync time.Duration
 }
 

@@ -28,7 +28,7 @@ type inputs struct {
 	size          cloud.Size
 	bootstrapData []byte
 	password      string
-	// secret is where the bootstrap data lies when it is not in custom data.
+	// secret is where the bootstrap data is stored when it is not in custom data.
 	secret *desired.BootstrapSecret
 }
 

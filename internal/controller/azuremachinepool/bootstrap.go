@@ -34,9 +34,9 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) pass.Result {
 
 // readConsole looks at one instance and returns when to look again, 0 for not at all.
 func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now time.Time) (time.Duration, error) {
-	before, told := m.shown.DeepCopy(), conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
+	before, reported := m.shown.DeepCopy(), conditions.Get(m.shown, infrav1.BootstrapSucceededCondition)
 	if m.machine == nil || m.machine.Status.NodeRef.IsDefined() {
-		if told == nil || m.machine == nil || conditions.IsTrue(m.shown, infrav1.BootstrapSucceededCondition) {
+		if reported == nil || m.machine == nil || conditions.IsTrue(m.shown, infrav1.BootstrapSucceededCondition) {
 			return 0, nil
 		}
 		condition.True(m.shown, infrav1.BootstrapSucceededCondition, condition.Provisioned)
@@ -44,7 +44,7 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, m *member, now t
 	}
 	age := now.Sub(m.instance.created)
 	due, again := cloud.BootstrapLook(age)
-	if !due || told != nil && now.Sub(told.LastTransitionTime.Time) < age/2 {
+	if !due || reported != nil && now.Sub(reported.LastTransitionTime.Time) < age/2 {
 		return again, nil // it is too young, or was looked at when it was more than half as old
 	}
 	text, err := s.Azure.Console(ctx, m.instance.id)

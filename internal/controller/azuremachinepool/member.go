@@ -88,7 +88,7 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	return members, nil
 }
 
-// showInstances keeps one object for each instance and tells Cluster API of all.
+// showInstances keeps one object for each instance and reports all to Cluster API.
 func (r *Reconciler) showInstances(ctx context.Context, s *scope) pass.Result {
 	var ids []string
 	for i := range s.members {

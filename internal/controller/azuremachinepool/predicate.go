@@ -9,7 +9,7 @@ import (
 	"casement.dev/casement/internal/controller/cloud"
 )
 
-// nodeChanged lets updates of Machines pass that tell something new of the node, or
+// nodeChanged lets updates of Machines pass that report something new of the node, or
 // that somebody asked to delete.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

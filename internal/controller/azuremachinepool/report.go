@@ -32,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) pass.Result {
 		return pass.Wait(again)
 	case s.outcome.State == plan.Waiting:
 		s.busy = true
-		return pass.Within(again) // what was read a while ago is shown; the end of the write has it read anew
+		return pass.Within(again) // what was read a while ago is shown; the end of the write has it read again
 	}
 	if s.underway || s.outcome.Writes > 0 || s.live != nil && int(s.live.SKU.Capacity) != s.present() {
 		if result := r.readInstances(ctx, s, true); result.Ends() {

@@ -1,4 +1,4 @@
-// Package azuremachinetemplate tells the cluster autoscaler what a node of a
+// Package azuremachinetemplate reports to the cluster autoscaler what a node of a
 // template will be like, so that it can scale a group up from nothing.
 //
 // Only package manager imports it.
@@ -32,7 +32,7 @@ type Reconciler struct {
 	Opener *cloud.Opener
 	// WatchFilter is as in the other controllers.
 	WatchFilter string
-	// Resync is how long to wait before asking again what no event tells of.
+	// Resync is how long to wait before asking again what no event reports.
 	Resync time.Duration
 }
 
@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.Client.Status().Patch(ctx, template, client.MergeFrom(before))
 }
 
-// promise tells the autoscaler of the Windows build of the template's machines.
+// promise reports to the autoscaler the Windows build of the template's machines.
 func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) error {
 	spec := &template.Spec.Template.Spec
 	if spec.OSDisk.OSType != infrav1.WindowsOS {
@@ -110,7 +110,7 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 	return nil
 }
 
-// size looks the template's VM size up. Not found means that nobody can tell now;
+// size looks the template's VM size up. Not found means that it is not known now;
 // the machines of the template say why.
 func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
 	azureCluster := &infrav1.AzureCluster{}

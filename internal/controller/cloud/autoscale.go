@@ -20,10 +20,10 @@ import (
 // Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/clusterapi/README.md.
 const CapacityLabelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
-// PromiseBuild tells the autoscaler which Windows build the nodes of a group will have:
-// architecture and operating system stand in status.nodeInfo, which has no place for
+// PromiseBuild says to the autoscaler which Windows build the nodes of a group will have:
+// architecture and operating system are in status.nodeInfo, which has no place for
 // it, and pods that select a build would never start the first node. A group that
-// nobody asked to scale, and an image that does not tell its release, are left alone.
+// no user asked to scale, and an image that does not show its release, are left alone.
 func PromiseBuild(ctx context.Context, c client.Client, group client.Object, image infrav1.Image) error {
 	if _, asked := group.GetAnnotations()[clusterv1.AutoscalerMaxSizeAnnotation]; !asked {
 		return nil

@@ -73,7 +73,7 @@ func (s *Session) GroupGoes(ctx context.Context, cluster *clusterv1.Cluster, azu
 	return desired.IsOwned(body.Tags, cluster.Name), nil
 }
 
-// InGroup says whether a resource lies in the cluster's own resource group.
+// InGroup says whether a resource is in the cluster's own resource group.
 func InGroup(azureCluster *infrav1.AzureCluster, id string) bool {
 	return strings.HasPrefix(strings.ToLower(id), strings.ToLower(desired.ClusterGroup(azureCluster).ID())+"/")
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // BootstrapError says why there is no bootstrap data that a guest could use. It never
-// shows the data. The secret is watched, so that mending it is an event.
+// shows the data. The secret is watched, so that a repair triggers a reconcile.
 type BootstrapError struct {
 	Reason, Message string
 	// After is when to try again by oneself, 0 for not before something changes.
@@ -35,7 +35,7 @@ type BootstrapError struct {
 func (e *BootstrapError) Error() string { return e.Message }
 
 // rendered reads what a guest will run from the secret that the bootstrap provider
-// made. The error is a *BootstrapError where somebody has to make or mend it.
+// made. The error is a *BootstrapError where the user has to make or repair it.
 func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, windows bool) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
@@ -70,7 +70,7 @@ func bootstrapProblem(windows bool, data []byte) string {
 }
 
 // Windows wants a password to make the administrator with. The image's agent
-// replaces it at the first boot, and nobody ever learns this one.
+// replaces it at the first boot, and this one is never shown.
 const (
 	passwordLength  = 123
 	passwordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]"

@@ -68,7 +68,7 @@ func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infr
 }
 
 // settle polls each operation once and keeps those that go on. Of an operation that
-// failed nothing is kept: Azure shows how the resource stands.
+// failed nothing is kept: Azure shows the state of the resource.
 func (s *Session) settle(ctx context.Context, states []infrav1.LongRunningOperationState) []infrav1.LongRunningOperationState {
 	var open []plan.Token
 	for _, t := range Tokens(states) {

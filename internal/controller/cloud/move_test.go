@@ -11,7 +11,7 @@ import (
 )
 
 // TestBlockMove: an object stays where it is while an operation is under way, and no
-// longer; what other annotations it has is nobody's business here.
+// longer; its other annotations do not change.
 func TestBlockMove(t *testing.T) {
 	open := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Resume: "token"}})
 	failed := States([]plan.Token{{ID: "/subscriptions/s/resourceGroups/g", Verb: "put", Code: "Conflict"}})

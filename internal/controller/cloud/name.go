@@ -21,7 +21,7 @@ import (
 const NameAnnotation = "infrastructure.cluster.x-k8s.io/computer-name"
 
 // keepName writes a chosen name into an object's annotations, before anything in
-// Azure bears it.
+// Azure has it.
 func keepName(ctx context.Context, c client.Client, obj client.Object, name string) error {
 	return keep(ctx, c, obj, NameAnnotation, name)
 }
@@ -73,7 +73,7 @@ func (n Naming[T]) given(o T) string {
 	return ""
 }
 
-// usual is the name that an object has when no other one stands in its way.
+// usual is the name that an object has when no other object takes it.
 func (n Naming[T]) usual(o T) string {
 	if n.Windows(o) {
 		return n.Short(o.GetName(), nil)

@@ -53,7 +53,7 @@ const (
 )
 
 // IdentityError says why a cluster has no credentials. Identities, their secrets
-// and clusters are watched, so that mending it is an event.
+// and clusters are watched, so that a repair triggers a reconcile.
 type IdentityError struct{ Reason, Message string }
 
 func (e *IdentityError) Error() string { return e.Message }
@@ -114,7 +114,7 @@ type Config struct {
 	TokenFile string
 	// Log gets a line per ARM call at V(4).
 	Log logr.Logger
-	// Observe, when set, is told of every ARM call. It must not block.
+	// Observe, when set, receives every ARM call. It must not block.
 	Observe func(arm.Observation)
 	// ReadTTL is how old a shared list of Azure resources may be; 0 is a minute.
 	ReadTTL time.Duration
@@ -142,7 +142,7 @@ func IdentityKey(c *infrav1.AzureCluster) types.NamespacedName {
 }
 
 // Open finds a cluster's credentials and returns its session. It does not ask
-// Azure. The error is an *IdentityError where somebody has to mend the identity.
+// Azure. The error is an *IdentityError where the user has to repair the identity.
 func (o *Opener) Open(ctx context.Context, c *infrav1.AzureCluster) (*Session, error) {
 	source, err := o.source(ctx, c)
 	if err != nil {

@@ -101,7 +101,7 @@ func Explain(outcome plan.Outcome, busy string) (reason, message string) {
 }
 
 // Requeue is when an outcome that is not done wants another pass; what nothing but
-// a changed spec mends is looked at again with the resync.
+// a changed spec repairs is looked at again with the resync.
 func Requeue(outcome plan.Outcome, resync time.Duration) time.Duration {
 	if outcome.RequeueAfter > 0 {
 		return outcome.RequeueAfter

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Own lets pass what Asked does, of objects that bear the label
+// Own lets pass what Asked does, of objects that have the label
 // cluster.x-k8s.io/watch-filter with the given value; "" means all.
 func Own(mgr ctrl.Manager, watchFilter string) builder.Predicates {
 	return builder.WithPredicates(asked(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), mgr.GetLogger(), watchFilter))

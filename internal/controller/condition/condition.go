@@ -50,7 +50,7 @@ func TrueWith(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: Short(message)})
 }
 
-// Unknown sets a condition that cannot be told: message says why.
+// Unknown sets a condition whose status is not known: message says why.
 func Unknown(obj Object, conditionType, reason, message string) {
 	conditions.Set(obj, metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason, Message: Short(message)})
 }

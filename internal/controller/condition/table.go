@@ -10,7 +10,7 @@ type Table struct {
 	Required []string
 	Optional []string
 	Beside   []string
-	// Waiting are the reasons that nobody has to act on, and that are no events.
+	// Waiting are the reasons that need no action by the user, and that are no events.
 	Waiting []string
 }
 
