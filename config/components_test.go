@@ -92,7 +92,7 @@ func TestSelfSignedComponents(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "volumeMounts") {
-		t.Error("a Secret is mounted that nobody makes before the manager runs")
+		t.Error("a Secret is mounted that does not exist before the manager runs")
 	}
 	var configurations, named []string
 	for document := range strings.SplitSeq(text, "\n---\n") {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestLintComponents: what is printed goes together: the webhook names the service,
-// that selects the pods, and these may write the certificate that they are told to make.
+// that selects the pods, and these may write the certificate that the flags of the manager name.
 func TestLintComponents(t *testing.T) {
 	text, err := LintComponents("example.com/manager:v1")
 	if err != nil {

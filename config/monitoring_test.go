@@ -39,7 +39,7 @@ func TestMonitoring(t *testing.T) {
 		}
 		for _, name := range metric.FindAllString(string(source), -1) {
 			if !asked[name] {
-				t.Errorf("nobody looks at %s", name)
+				t.Errorf("no query looks at %s", name)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func TestSeal(t *testing.T) {
 			write := func(name, text string) func(string) error {
 				return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 			}
-			for what, spoil := range map[string]func(dir string) error{
+			for what, tamper := range map[string]func(dir string) error{
 				"a changed file":      write("a.yaml", "x"),
 				"another file":        write("c.yaml", "c"),
 				"a missing file":      func(dir string) error { return os.Remove(filepath.Join(dir, "a.yaml")) },
@@ -97,7 +97,7 @@ func TestSeal(t *testing.T) {
 				"a release of others": func(dir string) error { _, other, _ := ed25519.GenerateKey(rand.Reader); return seal(dir, from, other) },
 			} {
 				dir := sealed()
-				if err := spoil(dir); err != nil {
+				if err := tamper(dir); err != nil {
 					t.Fatal(err)
 				}
 				if verify(dir, public) == nil {

@@ -35,6 +35,6 @@ func TestAsk(t *testing.T) {
 		})
 	}
 	if _, err := Find("cilium"); err == nil || !strings.Contains(err.Error(), "calico-windows") {
-		t.Errorf("an unknown name is told as %v, want the names there are", err)
+		t.Errorf("an unknown name is reported as %v, want the names there are", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 // ErrUnsupported is returned where the kernel has no such wall.
 var ErrUnsupported = errors.New("the kernel does not support it")
 
-// Marker is the environment variable that tells casement-kube to call NoPrograms
+// Marker is the environment variable that makes casement-kube call NoPrograms
 // before anything else.
 const Marker = "CASEMENT_CONFINED"
 

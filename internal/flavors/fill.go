@@ -90,7 +90,7 @@ func list(text string, found map[string]*Variable) []Variable {
 }
 
 // Fill puts values into a template with the semantics of clusterctl: ${VAR},
-// ${VAR:=default} and ${VAR:-default} (a default also stands in for an empty
+// ${VAR:=default} and ${VAR:-default} (a default also replaces an empty
 // value and may name other variables), bash's other substitutions as far as
 // drone/envsubst has them, $${VAR} for a literal ${VAR}, and blanks inside the
 // braces. It differs in one point: a variable that only a default names, and that

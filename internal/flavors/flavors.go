@@ -1,7 +1,7 @@
 // Package flavors holds the cluster templates that casement publishes and fills
 // templates the way clusterctl does. The templates are rendered from base.yaml, those
 // of clusters with a ClusterClass from topology.yaml and clusterclass.yaml, all with the
-// pieces in parts.yaml. What stands in [[ ]] is decided by the flavor; what is left are
+// pieces in parts.yaml. What is in [[ ]] is decided by the flavor; what is left are
 // clusterctl's variables.
 //
 // It is no templating language and knows no cluster: it turns text into text.
@@ -33,7 +33,7 @@ type flavor struct {
 }
 
 // podsPerNode is how many pods a node of Azure's CNI takes, each with an address of the
-// node's interface. It is what AKS gives when nobody asks.
+// node's interface. It is what AKS gives when the user does not ask.
 // Source: learn.microsoft.com/azure/aks/quotas-skus-regions.
 const podsPerNode = 30
 
@@ -198,7 +198,7 @@ func Get(name string) ([]byte, error) {
 
 func render(file string, f flavor) ([]byte, error) {
 	t := template.New(file).Delims("[[", "]]")
-	// part is a named template moved to the right, for what stands at several depths.
+	// part is a named template moved to the right, for what is at several depths.
 	part := func(name string, dot any, depth int) (string, error) {
 		var out bytes.Buffer
 		if err := t.ExecuteTemplate(&out, name, dot); err != nil {

@@ -78,13 +78,13 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	}
 }
 
-// TestRunRefuses: what cannot be used is told at once, without a management cluster.
+// TestRunRefuses: what cannot be used is reported at once, without a management cluster.
 func TestRunRefuses(t *testing.T) {
 	for flag, value := range map[string]string{"--feature-gates": "Unknown=true", "--azure-cloud": "Stack=http://arm,https://login", "--resync": "0s"} {
-		var told strings.Builder
-		err := Run(t.Context(), []string{flag + "=" + value}, func(string) string { return "" }, &told)
-		if err == nil || !strings.Contains(told.String(), flag) {
-			t.Errorf("%s=%s: %v, told %q", flag, value, err, told.String())
+		var printed strings.Builder
+		err := Run(t.Context(), []string{flag + "=" + value}, func(string) string { return "" }, &printed)
+		if err == nil || !strings.Contains(printed.String(), flag) {
+			t.Errorf("%s=%s: %v, printed %q", flag, value, err, printed.String())
 		}
 	}
 }

@@ -21,7 +21,7 @@ const checkTimeout = 800 * time.Millisecond
 // setUpChecks makes /readyz say whether requests would be answered: the caches are
 // synced, which on a replica that does not lead are those of the webhooks, and the
 // admission server serves a certificate that is valid now. /healthz says only that
-// the process answers: a restart mends neither of the two.
+// the process answers: a restart repairs neither of the two.
 func setUpChecks(mgr ctrl.Manager, o Options) error {
 	checks := map[string]healthz.Checker{"caches": cachesSynced(mgr.GetCache())}
 	if o.WebhookPort != 0 {

@@ -114,7 +114,7 @@ const (
 	phaseRunning  = "Running"
 )
 
-// phaseOf says in one word how a machine stands: Deleting, Failed, Running, or the
+// phaseOf says in one word what state a machine is in: Deleting, Failed, Running, or the
 // reason why its VM does not run.
 func phaseOf(m *infrav1.AzureMachine) string {
 	vm := meta.FindStatusCondition(m.GetConditions(), infrav1.VMRunningCondition)

@@ -1,5 +1,5 @@
-// Package metric is what casement-manager tells Prometheus of Azure and of its
-// machines, beside what controller-runtime tells of reconciles: calls and their
+// Package metric is what casement-manager reports to Prometheus on Azure and on its
+// machines, beside what controller-runtime reports on reconciles: calls and their
 // latencies, what is left of Azure's quotas of calls, operations in flight, machines
 // by phase, how long the phases of a boot take, and what the lint webhook says.
 //
@@ -81,7 +81,7 @@ func (m *Metrics) all() []prometheus.Collector {
 }
 
 // SetupWithManager registers the metrics while the manager runs, on replicas that do
-// not lead as well. Of several managers in one process the first is told of.
+// not lead as well. Of several managers in one process the first is reported.
 func (m *Metrics) SetupWithManager(mgr ctrl.Manager, registry prometheus.Registerer) error {
 	return mgr.Add(registered(m, registry, func(ctx context.Context) error { return m.follow(ctx, mgr.GetCache()) }))
 }

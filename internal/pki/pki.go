@@ -1,6 +1,6 @@
 // Package pki issues X.509 certificates with keys of their own (ECDSA, P-256).
 //
-// It reads and writes no file, trusts nobody and knows no purpose: what a
+// It reads and writes no file, trusts no certificate and knows no purpose: what a
 // certificate is for, the caller's template says. Everybody may import it; it
 // imports the standard library only.
 package pki
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Long is the life of certificates that nobody renews: ten years.
+// Long is the life of certificates that are not renewed: ten years.
 const Long = 10 * 365 * 24 * time.Hour
 
 // skew is how far the clock of whoever verifies may be behind.

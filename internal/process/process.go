@@ -48,7 +48,7 @@ type Spec struct {
 	Restart bool
 	// Records is where the process is recorded while it runs.
 	Records Records
-	// OnChange, when set, is told when the process runs and when it has ended.
+	// OnChange, when set, is called when the process runs and when it has ended.
 	OnChange func(State)
 }
 
@@ -56,7 +56,7 @@ type Spec struct {
 // shorter than a kubelet's five minutes because a person waits.
 const maxBackoff = 10 * time.Second
 
-// State is how a process stands.
+// State is the state of a process.
 type State struct {
 	Running bool
 	PID     int
@@ -94,7 +94,7 @@ func Start(spec Spec) (*Process, error) {
 // Name is the spec's.
 func (p *Process) Name() string { return p.spec.Name }
 
-// State returns how the process stands now.
+// State returns the state of the process now.
 func (p *Process) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@
 // package arm makes, to an OpenTelemetry collector (OTLP over gRPC). It is off unless an
 // endpoint is named.
 //
-// A span bears names, verbs, codes and times: no body, no header, no message of an
+// A span has names, verbs, codes and times: no body, no header, no message of an
 // error, since any of these may hold a secret. internal/manager starts it, the
 // controllers wrap themselves; that also ties calls to reconciles where no span is sent.
 package trace

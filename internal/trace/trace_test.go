@@ -134,7 +134,7 @@ func (s seen) Do(r *http.Request) (*http.Response, error) {
 	return transport{}.Do(r)
 }
 
-// TestCorrelation: a call bears the ID of the reconcile that makes it.
+// TestCorrelation: a call has the ID of the reconcile that makes it.
 func TestCorrelation(t *testing.T) {
 	calls, ids := seen{make(chan string, 1)}, make(chan string, 1)
 	azure, err := arm.New(arm.Config{SubscriptionID: "s", Credential: credential{}, Transport: calls, Log: logr.Discard()})
@@ -161,7 +161,7 @@ func TestCorrelation(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Start(ctx) }()
 	if got, want := <-calls.id, <-ids; got != want || want == "" {
-		t.Errorf("the call bears %q, the reconcile is %q", got, want)
+		t.Errorf("the call has %q, the reconcile is %q", got, want)
 	}
 	stop()
 	if err := <-ended; err != nil {

@@ -32,7 +32,7 @@ func TestCAPZFields(t *testing.T) {
 
 Made from CAPZ's CRDs, casement's CRDs and the table in internal/webhook, for the kinds of self-managed clusters. "as
 CAPZ" means: the same type, required where it is required there, the same values allowed, and acted on. Fields that are
-casement's alone stand last. Status follows the v1beta2 contract of Cluster API, where CAPZ v1.26 follows v1beta1.
+casement's alone come last. Status follows the v1beta2 contract of Cluster API, where CAPZ v1.26 follows v1beta1.
 `)
 	for _, kind := range slices.Sorted(maps.Keys(theirs)) {
 		fmt.Fprintf(&page, "\n## %s\n\n| field | type | casement |\n|---|---|---|\n", kind)

@@ -24,7 +24,7 @@ func defaultClusterTemplate(t *infrav1.AzureClusterTemplate) error {
 }
 
 // validateClusterTemplate checks what a cluster made from the template could not
-// mend. The whole of it is checked in each cluster.
+// repair. The whole of it is checked in each cluster.
 func validateClusterTemplate(old, t *infrav1.AzureClusterTemplate) field.ErrorList {
 	path := field.NewPath("spec", "template", "spec")
 	if old != nil {

@@ -8,7 +8,7 @@ import (
 
 // inheritCluster keeps the names that an update leaves open. They are made of
 // the Cluster's name, which is known only after the first admission, so that
-// making them anew could give others, and names cannot change.
+// making them again could give others, and names cannot change.
 func inheritCluster(old, c *infrav1.AzureCluster) {
 	was, is := &old.Spec.NetworkSpec, &c.Spec.NetworkSpec
 	setDefault(&c.Spec.ResourceGroup, old.Spec.ResourceGroup)

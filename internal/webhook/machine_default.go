@@ -57,7 +57,7 @@ func defaultMachineSpec(s *infrav1.AzureMachineSpec) error {
 
 // defaultRole names the role assignment of the VM's own identity: Azure wants a
 // GUID. Scope and role stay open, which means Contributor on the subscription,
-// because the subscription stands in another object. Templates have no name, for
+// because the subscription is in another object. Templates have no name, for
 // each machine needs its own.
 func defaultRole(s *infrav1.AzureMachineSpec) {
 	if s.Identity != infrav1.VMIdentitySystemAssigned {
@@ -74,7 +74,7 @@ func defaultRole(s *infrav1.AzureMachineSpec) {
 	setDefault(&role.Name, string(uuid.NewUUID()))
 }
 
-// throwAwayKey is for VMs that nobody wants to log in to: Azure demands a key,
+// throwAwayKey is for VMs that no user wants to log in to: Azure demands a key,
 // and the private half is forgotten.
 func throwAwayKey() (string, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -170,7 +170,7 @@ func validatePrivateEndpoints(subnet *infrav1.SubnetSpec, path *field.Path) fiel
 	return errs
 }
 
-// prefixes parses what is valid; the rest is reported where it stands.
+// prefixes parses what is valid; the rest is reported at its own field.
 func prefixes(cidrs []string) []netip.Prefix {
 	var out []netip.Prefix
 	for _, c := range cidrs {

@@ -280,7 +280,7 @@ func TestMachineRules(t *testing.T) {
 		"negative addresses": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.NetworkInterfaces = []infrav1.NetworkInterface{{PrivateIPConfigs: -1}}
 		}), "spec.networkInterfaces[0].privateIPConfigs"},
-		"account of nobody": {spec(func(s *infrav1.AzureMachineSpec) {
+		"user managed without an account": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.Diagnostics = &infrav1.Diagnostics{Boot: &infrav1.BootDiagnostics{StorageAccountType: infrav1.UserManagedDiagnosticsStorage}}
 		}), "spec.diagnostics.boot.userManaged"},
 		"account of two": {spec(func(s *infrav1.AzureMachineSpec) {

@@ -88,7 +88,7 @@ func ignored(kind string, obj any) []string {
 
 // withoutEffect are the warnings of changes that come too late.
 func withoutEffect(kind string, old, obj any) []string {
-	if kind != "AzureMachine" { // a template cannot change, a cluster is compared anew
+	if kind != "AzureMachine" { // a template cannot change, a cluster is compared again
 		return nil
 	}
 	was, is := document(old), document(obj)
@@ -117,7 +117,7 @@ func document(obj any) any {
 	return root
 }
 
-// values are what stands at a path, by the path with its indexes; empty values
+// values are the values at a path, by the path with its indexes; empty values
 // are left out.
 func values(root any, path string) map[string]any {
 	found := map[string]any{"": root}

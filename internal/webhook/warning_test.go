@@ -109,8 +109,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarnedOnce: a controller that patches an object need not hear again what
-// its author was told.
+// TestWarnedOnce: a controller that patches an object does not get again the
+// warnings that its author got.
 func TestWarnedOnce(t *testing.T) {
 	h := hook[*infrav1.AzureMachine]{kind: "AzureMachine", defaults: defaultMachine, validate: validateMachine, warn: warnMachine}
 	m := machine(t, func(m *infrav1.AzureMachine) { m.Name, m.Spec.FailureDomain = "2026", new("1") })

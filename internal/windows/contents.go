@@ -30,7 +30,7 @@ type Contents struct {
 // ParseImage says what is on a reference image from its name alone: a marketplace
 // publisher:offer:sku:version, or the ID of a version in a community or private
 // gallery whose definition is named as image-builder names them. It is not ok for
-// other images and for ones whose name does not tell the Kubernetes version, such
+// other images and for ones whose name does not show the Kubernetes version, such
 // as a bare Windows Server.
 func ParseImage(reference string) (Contents, bool) {
 	definition, imageVersion, ok := splitReference(reference)
@@ -162,7 +162,7 @@ func ubuntu(distribution string) (pointRelease, kernel string) {
 const dockerVersion = "19.3.12"
 
 // containerdVersion is one that image-builder shipped at the time of a Kubernetes
-// minor version. Image names do not tell it; a patch level may differ.
+// minor version. Image names do not show it; a patch level may differ.
 func containerdVersion(v version) string {
 	switch {
 	case v.minor < 23:

@@ -6,7 +6,7 @@
 // due writes it, and the API server's optimistic locking lets one of them win. A replica
 // serves a certificate only when the configurations trust its authority, and a new
 // authority is published for months before it signs, so that nothing has to happen at
-// the same moment and nobody has to start again. It serves no requests itself. Only
+// the same moment and no process has to start again. It serves no requests itself. Only
 // internal/manager imports it.
 package certificate
 
@@ -37,7 +37,7 @@ type Config struct {
 	// Mutating and Validating are the names of the webhook configurations that are to
 	// trust it.
 	Mutating, Validating []string
-	// Log is told of each renewal.
+	// Log gets a line for each renewal.
 	Log logr.Logger
 	// Now is the time; nil is the clock's.
 	Now func() time.Time

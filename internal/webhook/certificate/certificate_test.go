@@ -129,7 +129,7 @@ func verifyServed(t *testing.T, k *Keeper, bundle []byte, now time.Time) {
 	verifyName(t, serving, bundle, "localhost", now)
 }
 
-// await asks until the API server has taken up a configuration.
+// await asks until the API server uses a configuration.
 func await(t *testing.T, ask func(context.Context) (bool, string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// Lives. A serving certificate is made anew when a third of its life is left. An
+// Lives. A serving certificate is made again when a third of its life is left. An
 // authority signs as long as it outlives what it signs; its successor is published,
 // unused, for as long before that.
 const (
@@ -40,7 +40,7 @@ type contents struct {
 	serving *tls.Certificate
 }
 
-// read understands a Secret's data. What is missing or broken is nil, and is made anew.
+// read understands a Secret's data. What is missing or broken is nil, and is made again.
 func read(data map[string][]byte) contents {
 	var c contents
 	rest := data[caBundle]

@@ -97,17 +97,17 @@ func TestRenewBroken(t *testing.T) {
 				data[k] = v
 			}
 			test.change(data)
-			mended, changed, err := renew(data, names, test.now)
+			renewed, changed, err := renew(data, names, test.now)
 			if err != nil || !changed {
 				t.Fatalf("changed %v, error %v", changed, err)
 			}
-			verify(t, read(mended).serving, mended[caBundle], test.now)
+			verify(t, read(renewed).serving, renewed[caBundle], test.now)
 		})
 	}
 	if _, changed, err := renew(good, names, now.Add(time.Hour)); changed || err != nil {
 		t.Errorf("a good Secret is written again: %v, %v", changed, err)
 	}
 	if _, changed, err := renew(good, []string{"elsewhere"}, now); !changed || err != nil {
-		t.Errorf("another name is not taken up: %v, %v", changed, err)
+		t.Errorf("another name does not renew the certificate: %v, %v", changed, err)
 	}
 }

@@ -34,17 +34,17 @@ const (
 	enforce = "enforce"
 )
 
-// mirrorAnnotation marks the object that stands for a static pod: it runs already.
+// mirrorAnnotation marks the object that represents a static pod: it runs already.
 const mirrorAnnotation = "kubernetes.io/config.mirror"
 
 // maxWarnings keeps an answer readable; the API server cuts longer ones.
 const maxWarnings = 20
 
-// Verdicts on objects and on findings, of which observers are told.
+// Verdicts on objects and on findings, which observers get.
 const (
 	// Unchecked: the mode is off, or there is no pod to look at.
 	Unchecked = "unchecked"
-	// Unreadable: the object passes, as nobody could look at it.
+	// Unreadable: the object passes, as it could not be looked at.
 	Unreadable = "unreadable"
 	Allowed    = "allowed"
 	Warned     = "warned"
@@ -61,7 +61,7 @@ type Verdict struct {
 // Judged is one finding's rule and severity, and whether it was warned of or denied.
 type Judged struct{ Rule, Severity, Verdict string }
 
-// Setup registers the webhook with a manager; observe is told of each verdict.
+// Setup registers the webhook with a manager; observe gets each verdict.
 func Setup(ctx context.Context, mgr ctrl.Manager, observe func(Verdict)) error {
 	// Followed from the start, so that no request waits for them.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}, cache.BlockUntilSynced(false)); err != nil {

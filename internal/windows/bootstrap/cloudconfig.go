@@ -166,7 +166,7 @@ func value(m *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// itemsOf are the elements of a list; a map stands for a list of itself, as the
+// itemsOf are the elements of a list; a map means a list of itself, as the
 // agents have it.
 func itemsOf(n *yaml.Node) []*yaml.Node {
 	switch {
