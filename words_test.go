@@ -15,7 +15,7 @@ import (
 
 // unclean are the folders whose words are not checked yet. The list only gets shorter.
 var unclean = []string{
-	"cmd", "test", "internal/cli", "internal/controlplane", "internal/plane", "internal/sim",
+	"internal/cli", "internal/controlplane", "internal/plane", "internal/sim",
 }
 
 // phrases are not used in comments and messages; each has what to say in its place.
@@ -50,7 +50,9 @@ var names = map[string]string{
 }
 
 // kept are literals that stay as they are: people have them in files and scripts.
-var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", `"ailment"`, `"ailments"`}
+var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", `"ailment"`, `"ailments"`,
+	`"- {path: /out/a, content: one, owner: 'nobody:there'}\n"`,
+}
 
 // exactNames are identifiers that say too little as a whole.
 var exactNames = map[string]string{

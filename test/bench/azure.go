@@ -198,7 +198,7 @@ func (l *load) do(method, path, body string) (time.Duration, error) {
 	return time.Since(begun), err
 }
 
-// fill makes the network and the VMs, and tells how long each PUT took.
+// fill makes the network and the VMs, and returns how long each PUT took.
 func (l *load) fill(vms int) ([]time.Duration, error) {
 	for _, r := range [][2]string{
 		{group, `{"location":"westeurope"}`},

@@ -41,7 +41,7 @@ func main() {
 	idle := flag.Duration("idle", time.Minute, "how long to watch an idle cluster's calls")
 	kinds := flag.String("scale", "", "measure clusters of these kinds and -sizes and nothing else: deployment, pool")
 	sizes := flag.String("sizes", "50,100,200,400,1000", "Windows nodes of the clusters of -scale")
-	rest := flag.Duration("rest", time.Minute, "how long to watch each plane of -scale at rest; 0 leaves it out")
+	rest := flag.Duration("rest", time.Minute, "how long to watch each idle plane of -scale; 0 leaves it out")
 	svg := flag.String("svg", "", "file for a plot of -scale")
 	flag.Parse()
 	if dir := os.Getenv(azureEnv); dir != "" {

@@ -108,7 +108,7 @@ func (c *copier) connect(p *plane, paper *rest.Config, model string) error {
 	return nil
 }
 
-// copyCluster copies what stands for the whole cluster once, and a Windows machine,
+// copyCluster copies what is of the whole cluster once, and a Windows machine,
 // its config, its VM, its node and its pods as many times as there are machines.
 func (c *copier) copyCluster(ctx context.Context, model string, kubeconfig []byte) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: paperName}}

@@ -154,7 +154,7 @@ func (p *plane) large(show func(row), nodes int) error {
 }
 
 // look measures the commands that only read, on a cluster and on one of its Windows
-// machines, and what they print. One whose exit code tells of trouble is measured all
+// machines, and what they print. One whose exit code reports trouble is measured all
 // the same.
 func (p *plane) look(show func(row), namespace, cluster string) error {
 	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l", "cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")

@@ -204,7 +204,7 @@ func (p point) print() {
 	n := float64(p.nodes)
 	fmt.Printf("%d nodes by %s: %.1f s of a processor, %.2f a node; %.0f MiB", p.nodes, p.kind, p.total(), p.total()/n, p.memory/(1<<20))
 	if p.rest > 0 {
-		fmt.Printf("; at rest %.1f %% of a core", p.rest)
+		fmt.Printf("; idle %.1f %% of a core", p.rest)
 	}
 	fmt.Println()
 	for _, part := range []struct {

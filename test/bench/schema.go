@@ -62,7 +62,7 @@ func schemas(dir, bin string) error {
 	return nil
 }
 
-// schemaFile is what kubeconform's {{.ResourceKind}}{{.KindSuffix}}.json stands for: of
+// schemaFile is what kubeconform's {{.ResourceKind}}{{.KindSuffix}}.json means: of
 // the group only what is before its first dot.
 func schemaFile(group, version, kind string) string {
 	name := strings.ToLower(kind)

@@ -257,8 +257,8 @@ func TestTypes(t *testing.T) {
 			stage(t, opener, tc.spec, tc.data).opens()
 		})
 	}
-	t.Run("a client that nobody knows", func(t *testing.T) {
-		stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "nobody", AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": "good-secret"}).refused("", "AADSTS700016")
+	t.Run("a client that Entra does not know", func(t *testing.T) {
+		stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "unknown", AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": "good-secret"}).refused("", "AADSTS700016")
 	})
 }
 

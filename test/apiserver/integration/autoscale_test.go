@@ -32,7 +32,7 @@ func promised(cpu int64, info *infrav1.NodeInfo, annotations map[string]string, 
 	return ""
 }
 
-// TestScaleFromZeroPool: a pool of no instances tells what its nodes would be, follows
+// TestScaleFromZeroPool: a pool of no instances reports what its nodes would be, follows
 // a scale request to one instance, and goes back to none.
 func TestScaleFromZeroPool(t *testing.T) {
 	b := newBed(t)
@@ -59,7 +59,7 @@ func TestScaleFromZeroPool(t *testing.T) {
 }
 
 // TestScaleFromZeroDeployment: the template and the MachineDeployment that refers to it
-// tell the same.
+// report the same.
 func TestScaleFromZeroDeployment(t *testing.T) {
 	b := newBed(t)
 	b.provision()

@@ -19,7 +19,7 @@ func TestPeeringWithoutPeer(t *testing.T) {
 	b.eventually(b.azureC, func() string {
 		ready := conditions.Get(b.azureC, clusterv1.ReadyCondition)
 		if ready == nil || conditions.GetReason(b.azureC, infrav1.VnetPeeringReadyCondition) != ready.Reason || !strings.Contains(ready.Message, "hub-vnet") {
-			return "Azure's refusal is not told"
+			return "Azure's refusal is not reported"
 		}
 		return ""
 	})

@@ -184,7 +184,7 @@ func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 	})
 	message := conditions.Get(m, infrav1.BootstrapSucceededCondition).Message
 	answer := b.diagnosed(t, m)
-	told := answer.Cause + " " + strings.Join(append(answer.Evidence, answer.Notes...), "\n")
+	shown := answer.Cause + " " + strings.Join(append(answer.Evidence, answer.Notes...), "\n")
 	if !test.joined && answer.Cause != test.reason {
 		t.Errorf("the diagnosis calls it %s, want %s", answer.Cause, test.reason)
 	}
@@ -192,8 +192,8 @@ func (b *bed) hears(t *testing.T, m *infrav1.AzureMachine, test bootstrap) {
 		if !strings.Contains(message, says) {
 			t.Errorf("BootstrapSucceeded does not say %q: %s", says, message)
 		}
-		if !strings.Contains(told, says) {
-			t.Errorf("the diagnosis does not say %q: %s", says, told)
+		if !strings.Contains(shown, says) {
+			t.Errorf("the diagnosis does not say %q: %s", says, shown)
 		}
 	}
 }

@@ -71,7 +71,7 @@ type life struct {
 }
 
 // TestLifeAmongFaults lets clusters with machines and pools of both modes be created,
-// scaled, repaired and deleted while up to 30 % of the calls fail. Each act comes to rest
+// scaled, repaired and deleted while up to 30 % of the calls fail. Each step settles
 // while the faults go on; nothing is left, made twice, stuck or lost.
 func TestLifeAmongFaults(t *testing.T) {
 	all := make([]*life, *lives)
@@ -84,7 +84,7 @@ func TestLifeAmongFaults(t *testing.T) {
 				l.chance = 0.2 + 0.1*l.random.Float64()
 				all[i] = l
 				l.live()
-				t.Logf("%s at %.0f %%: %d faults, slowest act %s", l.theme, 100*l.chance, l.faults, l.slowest.Round(100*time.Millisecond))
+				t.Logf("%s at %.0f %%: %d faults, slowest step %s", l.theme, 100*l.chance, l.faults, l.slowest.Round(100*time.Millisecond))
 			})
 		}
 	})
@@ -111,7 +111,7 @@ func subscriptions() []string {
 func (l *life) live() {
 	l.fail()
 	l.create(l.azureC)
-	l.act("create", func() {
+	l.step("create", func() {
 		l.rest(l.azureC, func() string { return provisioned(l.azureC.Status.Initialization.Provisioned) })
 		l.cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 		if err := l.client.Status().Update(l.t.Context(), l.cluster); err != nil {
@@ -120,12 +120,12 @@ func (l *life) live() {
 		l.grow(*machines)
 		l.pools = []*pool{l.bed.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 2), l.bed.pool("flexible", "Linux", infrav1.FlexibleOrchestrationMode, 2)}
 	})
-	l.act("scale up", func() {
+	l.step("scale up", func() {
 		l.grow(*machines / 2)
 		l.pools[0].scale(4)
 		l.pools[1].scale(3)
 	})
-	l.act("repair", func() {
+	l.step("repair", func() {
 		m := l.draw()
 		l.calm() // a person's own call is not to fail
 		l.remove(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
@@ -141,7 +141,7 @@ func (l *life) live() {
 		l.delete(m) // as a MachineHealthCheck does
 		l.grow(1)
 	})
-	l.act("scale down", func() {
+	l.step("scale down", func() {
 		for range *machines / 2 {
 			l.delete(l.draw())
 		}
@@ -239,7 +239,7 @@ func (l *life) fail() {
 	}
 }
 
-// calm ends the rules and counts what they struck.
+// calm ends the rules and counts what they matched.
 func (l *life) calm() {
 	for _, r := range l.azure.Faults().List() {
 		if r.Group == l.name {
@@ -265,9 +265,9 @@ func (l *life) grow(count int) {
 	}
 }
 
-// act does something, waits until all is at rest, and holds what is in Azure against what
+// step does something, waits until nothing changes any more, and holds what is in Azure against what
 // there is to be.
-func (l *life) act(name string, do func()) {
+func (l *life) step(name string, do func()) {
 	l.t.Helper()
 	began := time.Now()
 	do()
@@ -291,7 +291,7 @@ func (l *life) act(name string, do func()) {
 	}
 	l.slowest = max(l.slowest, time.Since(began))
 	l.calm()
-	l.t.Logf("%s, %s: at rest after %s, %d faults so far", l.theme, name, time.Since(began).Round(100*time.Millisecond), l.faults)
+	l.t.Logf("%s, %s: settled after %s, %d faults so far", l.theme, name, time.Since(began).Round(100*time.Millisecond), l.faults)
 	l.account(name)
 	l.fail()
 }
@@ -322,7 +322,7 @@ func (p *pool) replaceFailed() {
 
 // account counts the VMs, network interfaces and disks that belong to nothing, and the
 // machines whose VM is another one than before.
-func (l *life) account(act string) {
+func (l *life) account(step string) {
 	l.t.Helper()
 	vms := map[string]bool{}
 	for _, id := range l.azure.left(l.name) {
@@ -350,25 +350,25 @@ func (l *life) account(act string) {
 			vms[strings.ToLower(id)] = true
 			if was := l.vmIDs[strings.ToLower(id)]; was != "" && was != r.Properties.VMID {
 				l.duplicates++
-				l.t.Errorf("%s: %s was made twice", act, id)
+				l.t.Errorf("%s: %s was made twice", step, id)
 			}
 			l.vmIDs[strings.ToLower(id)] = r.Properties.VMID
 		} else if r.ManagedBy == "" && r.Properties.VirtualMachine.ID == "" {
 			l.orphans++
-			l.t.Errorf("%s: %s belongs to no VM", act, id)
+			l.t.Errorf("%s: %s belongs to no VM", step, id)
 		}
 	}
 	for _, m := range l.workers {
 		id := strings.ToLower(strings.TrimPrefix(*m.Spec.ProviderID, "azure://"))
 		if !vms[id] {
 			l.lost++
-			l.t.Errorf("%s: the VM of %s is lost", act, m.Name)
+			l.t.Errorf("%s: the VM of %s is lost", step, m.Name)
 		}
 		delete(vms, id)
 	}
 	if flexible := int(*l.pools[1].machinePool.Spec.Replicas); len(vms) != flexible {
 		l.orphans++
-		l.t.Errorf("%s: %d VMs belong to no machine, and the flexible pool has %d: %v", act, len(vms), flexible, slices.Collect(maps.Keys(vms)))
+		l.t.Errorf("%s: %d VMs belong to no machine, and the flexible pool has %d: %v", step, len(vms), flexible, slices.Collect(maps.Keys(vms)))
 	}
 }
 

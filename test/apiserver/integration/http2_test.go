@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// TestNoHTTP2: neither the webhooks nor the metrics speak HTTP/2 unless they are told to.
+// TestNoHTTP2: neither the webhooks nor the metrics speak HTTP/2 unless a flag enables it.
 func TestNoHTTP2(t *testing.T) {
 	webhooks, err := url.Parse(shared.webhooks)
 	if err != nil {

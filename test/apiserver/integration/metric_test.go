@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 	b.running(m)
 	b.lintSomething()
 	held := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
-	held.Spec.ResourceGroup = "held" // it belongs to no Cluster: nobody ends its operation
+	held.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
 	b.create(held)
 	held.Status.LongRunningOperationStates = cloud.States([]plan.Token{{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"}})
 	if err := b.client.Status().Update(t.Context(), held); err != nil {

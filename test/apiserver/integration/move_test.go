@@ -16,7 +16,7 @@ func TestBlockMoveEnds(t *testing.T) {
 	b := newBed(t)
 	b.change(b.cluster, func() { b.cluster.Spec.Paused = new(true) })
 	b.azureC.Annotations = map[string]string{cloud.BlockMoveAnnotation: ""}
-	b.azureC.OwnerReferences = nil // nobody else looks at it
+	b.azureC.OwnerReferences = nil // no other controller looks at it
 	b.create(b.azureC)
 	seen := &infrav1.AzureCluster{}
 	key := client.ObjectKeyFromObject(b.azureC)

@@ -77,7 +77,7 @@ func TestCreateFailsForAWhile(t *testing.T) {
 			}
 			return ""
 		}
-		return "the failed instance is not told"
+		return "the failed instance is not reported"
 	})
 	p.settled()
 }
@@ -90,12 +90,12 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	m := b.machine("worker-0", "Linux", false)
 	b.create(m)
 	b.running(m)
-	told := func(what, reason, message string, ready metav1.ConditionStatus) {
+	reported := func(what, reason, message string, ready metav1.ConditionStatus) {
 		t.Helper()
 		b.eventually(m, func() string {
 			c := conditions.Get(m, infrav1.SyncedCondition)
 			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || !strings.Contains(c.Message, message) {
-				return what + ": the refusal is not told"
+				return what + ": the refusal is not reported"
 			}
 			return ""
 		})
@@ -119,14 +119,14 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	// The credentials of the cluster are gone: the machine runs on.
 	b.secret("sp", "password", "good")
 	again()
-	told("credentials", "IdentityInvalid", "under the key clientSecret", metav1.ConditionTrue)
+	reported("credentials", "IdentityInvalid", "under the key clientSecret", metav1.ConditionTrue)
 	b.secret("sp", "clientSecret", "good")
 	again()
 	healed("credentials")
 	// A write of its tags is denied.
 	clear := b.fault(fault.Rule{Kind: fault.Unavailable, Verbs: []string{"PATCH"}, Type: "*/virtualMachines", Group: b.name, Status: 403, Code: "AuthorizationFailed", Message: "may not write"})
 	b.change(m, func() { m.Spec.AdditionalTags = infrav1.Tags{"a": "b"} })
-	told("tags", "AuthorizationFailed", "may not write", metav1.ConditionTrue)
+	reported("tags", "AuthorizationFailed", "may not write", metav1.ConditionTrue)
 	clear()
 	b.change(m, func() { m.Spec.AdditionalTags = infrav1.Tags{"a": "c"} })
 	healed("tags")

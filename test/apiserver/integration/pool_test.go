@@ -25,7 +25,7 @@ type pool struct {
 // olderVersion is that of new pools, so that they can be upgraded.
 const olderVersion = "v1.34.2"
 
-// playedFinalizer stands for Cluster API's own, which keeps a Machine until its
+// playedFinalizer is in the place of Cluster API's own, which keeps a Machine until its
 // infrastructure is gone.
 const playedFinalizer = "integration.casement.dev/machine"
 
@@ -140,7 +140,7 @@ func (p *pool) play() {
 	}
 }
 
-// machines are the pool's Machines by the names of what they stand for.
+// machines are the pool's Machines by the names of what they represent.
 func (p *pool) machines() map[string]*clusterv1.Machine {
 	p.t.Helper()
 	var list clusterv1.MachineList

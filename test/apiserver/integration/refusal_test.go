@@ -12,11 +12,11 @@ import (
 )
 
 // TestClusterRefusals gives clusters what cannot work: each ends in a condition
-// that names the cause, and goes on by itself when that is mended.
+// that names the cause, and goes on by itself when that is repaired.
 func TestClusterRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, reason, message string
-		corrupt, mend         func(*bed)
+		corrupt, repair       func(*bed)
 	}{
 		{"no identity", "IdentityNotFound", "AzureClusterIdentity",
 			func(b *bed) { b.azureC.Spec.IdentityRef.Name = "other" },
@@ -47,7 +47,7 @@ func TestClusterRefusals(t *testing.T) {
 			test.corrupt(b)
 			b.create(b.azureC)
 			b.refused(b.azureC, infrav1.NetworkInfrastructureReadyCondition, test.reason, test.message)
-			test.mend(b)
+			test.repair(b)
 			b.eventually(b.azureC, func() string {
 				if !b.azureC.Status.Ready {
 					return "does not recover"
@@ -62,7 +62,7 @@ func TestClusterRefusals(t *testing.T) {
 func TestMachineRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, os, reason, message string
-		corrupt, mend             func(*bed, *infrav1.AzureMachine)
+		corrupt, repair           func(*bed, *infrav1.AzureMachine)
 	}{
 		{"unknown size", "Linux", "InvalidConfiguration", "spec.vmSize",
 			func(_ *bed, m *infrav1.AzureMachine) { m.Spec.VMSize = "Standard_Nonsense" },
@@ -95,7 +95,7 @@ func TestMachineRefusals(t *testing.T) {
 			if m.Status.FailureReason != nil {
 				t.Errorf("given up: %s", *m.Status.FailureReason)
 			}
-			test.mend(b, m)
+			test.repair(b, m)
 			b.running(m)
 		})
 	}
@@ -115,7 +115,7 @@ func TestWindowsControlPlane(t *testing.T) {
 	}
 }
 
-// refused waits for a condition that tells the cause, and checks that Ready does.
+// refused waits for a condition that names the cause, and checks that Ready does.
 func (b *bed) refused(o conditionsObject, conditionType, reason, message string) {
 	b.t.Helper()
 	b.eventually(o, func() string {
@@ -174,7 +174,7 @@ runcmd:
 }
 
 // TestOverlappingSubnets is refused before anything is made: the answer to kubectl
-// apply names the field. The same object passes once that is mended.
+// apply names the field. The same object passes once that is corrected.
 func TestOverlappingSubnets(t *testing.T) {
 	b := newBed(t)
 	subnets := func(node string) {
@@ -194,7 +194,7 @@ func TestOverlappingSubnets(t *testing.T) {
 	b.provision()
 }
 
-// TestUnknownSubnet is refused where the cluster is known, and told by its reason where
+// TestUnknownSubnet is refused where the cluster is known, and reported by its reason where
 // nothing refuses it; the machine and its cluster can be deleted.
 func TestUnknownSubnet(t *testing.T) {
 	admitting(t, func(t *testing.T, labels map[string]string) {

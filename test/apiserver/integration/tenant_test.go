@@ -28,7 +28,7 @@ var references = map[string]string{
 	"AzureClusterIdentity spec.clientSecret":              "tried: names a Secret",
 	"AzureCluster spec.identityRef":                       "tried: names an AzureClusterIdentity, and with another kind nothing else",
 	"AzureClusterTemplate spec.template.spec.identityRef": "the same, once it is an AzureCluster's",
-	"AzureMachinePoolMachine status.nodeRef":              "written by the manager, and read by nobody",
+	"AzureMachinePoolMachine status.nodeRef":              "written by the manager, and read by no controller",
 }
 
 // TestReferencesAreKnown walks the types of all kinds.
@@ -184,7 +184,7 @@ func TestTenant(t *testing.T) {
 		// Plainly.
 		must(s.b.Create(t.Context(), s.identity("plain")))
 		s.use("plain", "IdentitySecretNotAllowed")
-		// A secret that is not there is not told apart from one that is.
+		// A secret that is not there cannot be distinguished from one that is.
 		missing := s.identity("missing")
 		missing.Spec.ClientSecret.Name = "none"
 		must(s.b.Create(t.Context(), missing))
@@ -237,7 +237,7 @@ func (s *tenants) allowedWays(admission bool) {
 	s.create(byAdmin)
 	reason := ""
 	if !admission {
-		reason = "IdentitySecretNotAllowed" // nobody saw who wrote it
+		reason = "IdentitySecretNotAllowed" // no webhook saw who wrote it
 	}
 	s.use("by-admin", reason)
 	s.forgetSecrets()

@@ -86,7 +86,7 @@ func TestBootstrapSecrets(t *testing.T) {
 	checkNeverJoined(t, b)
 }
 
-// checkNeverJoined deletes a machine whose node never came: its secret goes with it.
+// checkNeverJoined deletes a machine whose node never came: its secret is deleted with it.
 func checkNeverJoined(t *testing.T, b *bed) {
 	t.Helper()
 	before := b.secrets()

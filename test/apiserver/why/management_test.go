@@ -92,8 +92,8 @@ func management() []failure {
 		{"ClusterClass with a typo", "ClusterClassMissing", "Cluster/demo", "windws", unregistered(func(s *scene) {
 			s.cluster.Spec.Topology.ClassRef.Name, s.cluster.Spec.Topology.Version = "windws", "v1.36.3"
 		})},
-		{"identity missing", "AzureClusterIdentityMissing", "AzureCluster/demo", "nobody", func(s *scene) {
-			s.azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "nobody"}
+		{"identity missing", "AzureClusterIdentityMissing", "AzureCluster/demo", "missing-identity", func(s *scene) {
+			s.azure.Spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "missing-identity"}
 		}},
 		{"template of the MachineDeployment missing", "TemplateMissing", "MachineDeployment/md", "md-v2", func(s *scene) {
 			s.deployment.Spec.Template.Spec.InfrastructureRef.Name = "md-v2"

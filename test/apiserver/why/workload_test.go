@@ -140,7 +140,7 @@ func workload() []failure {
 				{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "Job has reached the specified backoff limit", LastTransitionTime: at}}
 			s.more = append(s.more, j)
 		}},
-		{"rollout stands still", "ProgressDeadlineExceeded", "Deployment/web", "progressing", func(s *scene) {
+		{"rollout makes no progress", "ProgressDeadlineExceeded", "Deployment/web", "progressing", func(s *scene) {
 			s.web.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: `ReplicaSet "web-1" has timed out progressing.`}}
 			s.asked = "deployment/why/web"
 		}},

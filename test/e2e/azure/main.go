@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// sweepTimeout bounds the deletion of the resource group in the end. Azure takes up to
+// sweepTimeout bounds the deletion of the resource group in the end. Azure needs as much as
 // a quarter of an hour for one with machines.
 const sweepTimeout = 45 * time.Minute
 

@@ -23,7 +23,7 @@ var (
 	template  = flag.String("template", "cluster-template-windows.yaml", "template of the release that is created")
 	workers   = flag.String("workers", "2,10", "Linux workers of the clusters, which have as many Windows workers, and one control plane machine")
 	latencies = flag.String("latency", "instant,azure", "paces of the local Azure")
-	idle      = flag.Duration("idle", 30*time.Minute, "how long the cluster's calls and processors are watched at rest")
+	idle      = flag.Duration("idle", 30*time.Minute, "how long the cluster's calls and processors are watched while nothing changes")
 	only      = flag.String("only", "", "casement or capz; default both")
 )
 

@@ -51,7 +51,7 @@ func (s *scene) live(most int) {
 	todo := acts
 	if most < len(acts) {
 		// Its end belongs to it.
-		todo = append(append([]act{}, acts[:most-1]...), acts[len(acts)-1])
+		todo = append(append([]action{}, acts[:most-1]...), acts[len(acts)-1])
 	}
 	for _, a := range todo {
 		s.round(a)
@@ -61,10 +61,10 @@ func (s *scene) live(most int) {
 	}
 }
 
-// round does one act, lets things go wrong meanwhile, and waits until the cluster has come
+// round does one action, lets things go wrong meanwhile, and waits until the cluster has come
 // to rest.
-func (s *scene) round(a act) {
-	r := row{number: len(s.rows) + 1, act: a.name, cluster: s.c.kind(), theme: s.draw()}
+func (s *scene) round(a action) {
+	r := row{number: len(s.rows) + 1, action: a.name, cluster: s.c.kind(), theme: s.draw()}
 	s.row = &r
 	s.t.Logf("round %d: %s of %s, %s", r.number, a.name, r.cluster, r.theme)
 	chance := 0.0
@@ -92,20 +92,20 @@ func (s *scene) round(a act) {
 	}
 	s.c.account(a)
 	s.rows = append(s.rows, r)
-	s.t.Logf("round %d: at rest after %s; %s", r.number, r.took.Round(100*time.Millisecond), r.counts())
+	s.t.Logf("round %d: settled after %s; %s", r.number, r.took.Round(100*time.Millisecond), r.counts())
 	if s.t.Failed() {
-		s.tell()
+		s.showState()
 	}
 }
 
 // problem counts as a failure of the round.
 func (s *scene) problem(format string, args ...any) {
 	s.t.Helper()
-	s.t.Errorf("seed %d, round %d (%s, %s): %s", *seed, s.row.number, s.row.act, s.row.theme, fmt.Sprintf(format, args...))
+	s.t.Errorf("seed %d, round %d (%s, %s): %s", *seed, s.row.number, s.row.action, s.row.theme, fmt.Sprintf(format, args...))
 }
 
-// tell shows how the cluster stands.
-func (s *scene) tell() {
+// showState logs the state of the cluster.
+func (s *scene) showState() {
 	for _, args := range [][]string{{"status"}, {"tree", "demo"}, {"why", "demo"}, {"kubectl", "get", "machines,azuremachines,azuremachinepoolmachines", "-o", "wide"}, {"azure", "resources"}} {
 		out, err := s.p.Try(nil, args...)
 		s.t.Logf("casement %v: %v\n%s", args, err, out)

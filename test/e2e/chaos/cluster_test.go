@@ -15,7 +15,7 @@ type cluster struct {
 	pools   bool
 	windows int // machines asked for
 	// vmIDs are what Azure numbers the VM of each infrastructure machine, by its UID; one
-	// that is made anew has another. uids are of what must not be lost.
+	// that is made again has another. uids are of what must not be lost.
 	vmIDs, uids map[string]string
 	kubeconfig  string
 }
@@ -27,8 +27,8 @@ func (c *cluster) kind() string {
 	return "machines"
 }
 
-// act is what an operator asks for.
-type act struct {
+// action is what an operator asks for.
+type action struct {
 	name string
 	do   func(*cluster)
 	// byHand says that it calls Azure itself.
@@ -36,7 +36,7 @@ type act struct {
 }
 
 // acts are the life of a cluster.
-var acts = []act{
+var acts = []action{
 	{name: "create", do: (*cluster).create},
 	{name: "scale up", do: func(c *cluster) { c.scale(3) }},
 	{name: "repair", do: (*cluster).repair, byHand: true},
@@ -120,9 +120,9 @@ func (c *cluster) upgrade() {
 
 const computeVersion = "2024-07-01"
 
-// settle waits until the cluster is at rest and returns what is missing when it does not
-// come to it.
-func (c *cluster) settle(a act) (missing string) {
+// settle waits until the cluster is as it is to be and returns what is missing when it
+// does not become so.
+func (c *cluster) settle(a action) (missing string) {
 	deadline := time.Now().Add(patience)
 	for {
 		if a.name == "delete" {
@@ -197,7 +197,7 @@ func (c *cluster) owned() ([]object, bool) {
 	return machines, ok
 }
 
-// unrest says what of the cluster is not as it is to be, "" when it is at rest.
+// unrest says what of the cluster is not as it is to be, "" when all is.
 func (c *cluster) unrest() string {
 	machines, ok1 := c.list("get", "machines")
 	infra, ok2 := c.owned()
@@ -262,7 +262,7 @@ func (c *cluster) vms() []resource {
 }
 
 // account counts what is orphaned, made twice or lost.
-func (c *cluster) account(a act) {
+func (c *cluster) account(a action) {
 	c.accountProcesses(a)
 	if a.name == "delete" {
 		for _, r := range c.resources() {
@@ -309,14 +309,14 @@ func (c *cluster) lost(what string, args ...string) {
 
 // accountProcesses counts processes of the plane that are not the supervisor's children,
 // and those of machines that there are no more.
-func (c *cluster) accountProcesses(a act) {
+func (c *cluster) accountProcesses(a action) {
 	supervisor := c.supervisor()
 	for _, p := range c.processes() {
 		switch {
 		case p.pid == supervisor:
 		case p.parent != supervisor:
 			c.row.orphans++
-			c.problem("process %d is nobody's: %.200s", p.pid, p.line)
+			c.problem("process %d is not a child of the supervisor: %.200s", p.pid, p.line)
 		case a.name == "delete" && workload(c.scene, p):
 			c.row.orphans++
 			c.problem("process %d is of a machine that is gone: %.200s", p.pid, p.line)

@@ -16,7 +16,7 @@ import (
 // row is what one round was and came to.
 type row struct {
 	number                 int
-	act, cluster, theme    string
+	action, cluster, theme string
 	kills, restarts, stops int
 	faults, fills          int
 	orphans, duplicates    int
@@ -44,7 +44,7 @@ func sum(rows []row) row {
 // table shows the rounds by what went wrong in them, and all of them.
 func table(rows []row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-20s %6s %6s %8s %6s %7s %9s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "ROUNDS", "KILLS", "RESTARTS", "STOPS", "FAULTS", "AT REST", "SLOWEST", "ORPHANS", "DUPLICATES", "STUCK DELETES", "LOST OBJECTS")
+	fmt.Fprintf(&b, "%-20s %6s %6s %8s %6s %7s %9s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "ROUNDS", "KILLS", "RESTARTS", "STOPS", "FAULTS", "SETTLED", "SLOWEST", "ORPHANS", "DUPLICATES", "STUCK DELETES", "LOST OBJECTS")
 	line := func(name string, group []row) {
 		s := sum(group)
 		fmt.Fprintf(&b, "%-20s %6d %6d %8d %6d %7d %7.1f s %7.1f s | %7d %10d %13d %12d\n", name, len(group), s.kills, s.restarts, s.stops, s.faults,
@@ -84,7 +84,7 @@ func svg(rows []row, seed uint64) []byte {
 	height := 60 + step*len(themes)
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", left+width+40, height)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="18">seconds until the cluster is at rest, one dot a round (seed %d, %d rounds)</text>`+"\n", left, seed, len(rows))
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="18">seconds until the cluster has settled, one dot a round (seed %d, %d rounds)</text>`+"\n", left, seed, len(rows))
 	x := func(seconds float64) float64 { return left + width*seconds/longest }
 	for s := 0.0; s <= longest; s += unit {
 		fmt.Fprintf(&b, `<line x1="%.1f" y1="28" x2="%.1f" y2="%d" stroke="#ddd"/><text x="%.1f" y="%d" text-anchor="middle" fill="#555">%g</text>`+"\n", x(s), x(s), height-24, x(s), height-8, s)
@@ -93,7 +93,7 @@ func svg(rows []row, seed uint64) []byte {
 		y := 46 + step*i
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-10, y+4, html.EscapeString(theme))
 		for _, r := range groups[theme] {
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="4" fill="#2563eb" fill-opacity="0.5"><title>round %d: %s of %s, %.1f s</title></circle>`+"\n", x(r.took.Seconds()), y, r.number, r.act, r.cluster, r.took.Seconds())
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="4" fill="#2563eb" fill-opacity="0.5"><title>round %d: %s of %s, %.1f s</title></circle>`+"\n", x(r.took.Seconds()), y, r.number, r.action, r.cluster, r.took.Seconds())
 		}
 		fmt.Fprintf(&b, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#b91c1c" stroke-width="2"/>`+"\n", x(median(groups[theme]).Seconds()), y-8, x(median(groups[theme]).Seconds()), y+8)
 	}
@@ -102,7 +102,7 @@ func svg(rows []row, seed uint64) []byte {
 }
 
 func TestReport(t *testing.T) {
-	rows := []row{{number: 1, act: "create", cluster: "pool", theme: "a & b", kills: 3, took: 12 * time.Second}, {number: 2, theme: "c", faults: 7, lost: 1, took: 3 * time.Second}}
+	rows := []row{{number: 1, action: "create", cluster: "pool", theme: "a & b", kills: 3, took: 12 * time.Second}, {number: 2, theme: "c", faults: 7, lost: 1, took: 3 * time.Second}}
 	if text := table(rows); !strings.Contains(text, "all                       2      3        0      0       7    12.0 s    12.0 s |       0          0             0            1") {
 		t.Errorf("the table is\n%s", text)
 	}

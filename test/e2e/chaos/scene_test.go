@@ -22,24 +22,24 @@ import (
 
 // scene is a plane, what goes wrong in it, and what has been seen.
 type scene struct {
-	t      *testing.T
-	random *rand.Rand
-	p      *plane.Plane
-	disk   string // "" where none can be mounted
-	c      *cluster
-	row    *row
-	rows   []row
-	rules  [][]string // the fault rules in force, as arguments of azure faults add
-	struck map[string]int
+	t       *testing.T
+	random  *rand.Rand
+	p       *plane.Plane
+	disk    string // "" where none can be mounted
+	c       *cluster
+	row     *row
+	rows    []row
+	rules   [][]string // the fault rules in force, as arguments of azure faults add
+	matched map[string]int
 }
 
 // themes are what goes wrong in a round.
 var themes = map[string]func(*scene){
 	"supervisor killed":   func(s *scene) { s.harm(6, s.killSupervisor) },
-	"management killed":   func(s *scene) { s.harm(12, func() { s.strikeProcess(management, syscall.SIGKILL) }) },
-	"workload killed":     func(s *scene) { s.harm(12, func() { s.strikeProcess(workload, syscall.SIGKILL) }) },
+	"management killed":   func(s *scene) { s.harm(12, func() { s.disturbProcess(management, syscall.SIGKILL) }) },
+	"workload killed":     func(s *scene) { s.harm(12, func() { s.disturbProcess(workload, syscall.SIGKILL) }) },
 	"processes stopped":   func(s *scene) { s.harm(8, s.freeze) },
-	"processes restarted": func(s *scene) { s.harm(10, func() { s.strikeProcess(anyChild, syscall.SIGTERM) }) },
+	"processes restarted": func(s *scene) { s.harm(10, func() { s.disturbProcess(anyChild, syscall.SIGTERM) }) },
 	"Azure fails":         func(s *scene) { s.harm(20, func() {}) },
 	"everything":          func(s *scene) { s.harm(14, s.anything) },
 	"two up at once":      (*scene).twoUps,
@@ -78,7 +78,7 @@ func (s *scene) harm(times int, what func()) {
 	}
 }
 
-// failAzure puts fault rules in force that together strike a share of all calls, up to
+// failAzure puts fault rules in force that together match a share of all calls, up to
 // 30 %.
 func (s *scene) failAzure(chance float64) {
 	s.rules = nil
@@ -104,10 +104,10 @@ func (s *scene) applyRules() {
 			s.t.Logf("add a fault: %v", err) // the supervisor was killed meanwhile
 		}
 	}
-	s.struck = map[string]int{}
+	s.matched = map[string]int{}
 }
 
-// countFaults adds the faults that have struck since the last look.
+// countFaults adds the faults that have matched since the last look.
 func (s *scene) countFaults() {
 	out, err := s.p.Try(nil, "azure", "faults", "list", "-o", "json")
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *scene) countFaults() {
 		s.t.Fatal(err)
 	}
 	for _, r := range rules {
-		s.row.faults += r.Matched - s.struck[r.ID]
-		s.struck[r.ID] = r.Matched
+		s.row.faults += r.Matched - s.matched[r.ID]
+		s.matched[r.ID] = r.Matched
 	}
 }
 
@@ -144,11 +144,11 @@ func (s *scene) anything() {
 	case 1:
 		s.freeze()
 	case 2:
-		s.strikeProcess(anyChild, syscall.SIGTERM)
+		s.disturbProcess(anyChild, syscall.SIGTERM)
 	case 3, 4:
-		s.strikeProcess(management, syscall.SIGKILL)
+		s.disturbProcess(management, syscall.SIGKILL)
 	default:
-		s.strikeProcess(workload, syscall.SIGKILL)
+		s.disturbProcess(workload, syscall.SIGKILL)
 	}
 	s.countFaults()
 }
@@ -229,7 +229,7 @@ func (s *scene) pick(kind func(*scene, process) bool) (process, bool) {
 	return found[s.random.IntN(len(found))], true
 }
 
-func (s *scene) strikeProcess(kind func(*scene, process) bool, signal syscall.Signal) {
+func (s *scene) disturbProcess(kind func(*scene, process) bool, signal syscall.Signal) {
 	p, ok := s.pick(kind)
 	if !ok || syscall.Kill(p.pid, signal) != nil {
 		return

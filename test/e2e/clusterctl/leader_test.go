@@ -74,18 +74,18 @@ func TestLeader(t *testing.T) {
 	t.Logf("leaders killed by pod: %v; virtual machines made: %d, none of them twice", leaders, len(made))
 }
 
-type act struct {
+type action struct {
 	from int
 	does string
 	do   func()
 }
 
 // acts are what an operator does meanwhile, each from a fiftieth of the kills on.
-func (o operator) acts() []act {
+func (o operator) acts() []action {
 	patch := func(args ...string) func() {
 		return func() { o.plane.Run(nil, append([]string{"kubectl"}, args...)...) }
 	}
-	return []act{
+	return []action{
 		{0, "creating", func() {
 			manifest := o.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.2", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 			o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
@@ -180,7 +180,7 @@ func processOf(pod string) int {
 	return 0
 }
 
-// note remembers the virtual machines and tells of one that was made twice.
+// note remembers the virtual machines and reports one that was made twice.
 func (o operator) note(made map[string]string) {
 	o.t.Helper()
 	for id, number := range vms(o.plane) {

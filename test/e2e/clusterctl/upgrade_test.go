@@ -20,7 +20,7 @@ var from = flag.String("from", "", "revision whose manager TestUpgrade replaces;
 
 // TestUpgrade runs the manager of an earlier revision, lets it make clusters of machines
 // and of pools, and replaces it by the present one with clusterctl. Every object is kept
-// as it was, no machine is made anew, and Azure is asked to change nothing.
+// as it was, no machine is made again, and Azure is asked to change nothing.
 func TestUpgrade(t *testing.T) {
 	if !*full {
 		t.Skip("only with -full")
@@ -48,7 +48,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("after the upgrade the manager is %s", running)
 	}
 	// The new manager has seen an object when it has answered for a change of it: it
-	// takes up each of them at its start, and these are the last.
+	// reconciles each of them at its start, and these are the last.
 	o.plane.Run(nil, "kubectl", "scale", "machinedeployment", "single-md-win", "--replicas=2")
 	o.plane.Run(nil, "kubectl", "wait", "machinedeployment", "single-md-win", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=4m")
 	after := o.objects()
@@ -116,7 +116,7 @@ type seen struct {
 }
 
 // objects are those of Cluster API and ours, by kind and name. A MachineDeployment that
-// is scaled has another generation; it is left out, for what it owns tells more.
+// is scaled has another generation; it is left out, for what it owns shows more.
 func (o operator) objects() map[string]seen {
 	o.t.Helper()
 	var list struct {

@@ -65,7 +65,7 @@ func (r resources) names() (out []string) {
 	return out
 }
 
-// note remembers each VM; one that Azure made anew has another vmId.
+// note remembers each VM; one that Azure made again has another vmId.
 func note(t *testing.T, p *plane.Plane, seen map[string]string) {
 	t.Helper()
 	var list struct {

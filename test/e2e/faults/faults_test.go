@@ -64,13 +64,13 @@ func TestFaults(t *testing.T) {
 		if ok && !slices.Contains(failed, f.check) {
 			t.Errorf("%s: doctor's %s did not fail, only %v", f.name, f.check, failed)
 		}
-		if f.mends {
+		if f.repairs {
 			_, _ = s.plane.Try(nil, "doctor", "demo", "--fix") // what counts is whether it helped
 			if got, ok := s.ask(func(a answer) bool { return a.Healthy }); !ok {
-				t.Errorf("%s: doctor --fix does not mend it: %+v", f.name, got)
+				t.Errorf("%s: doctor --fix does not repair it: %+v", f.name, got)
 			}
 		}
-		s.mend(f, first)
+		s.undo(f, first)
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *scene) bring(f fault) {
 	}
 }
 
-// mend undoes what bring did.
-func (s *scene) mend(f fault, first string) {
+// undo reverts what bring did.
+func (s *scene) undo(f fault, first string) {
 	s.plane.Run(nil, "azure", "faults", "clear")
 	if f.heal != nil {
 		f.heal(s)
@@ -128,7 +128,7 @@ func (s *scene) ask(right func(answer) bool) (answer, bool) {
 	var a answer
 	for deadline := time.Now().Add(patience); ; {
 		a = answer{}
-		// The exit code tells a healthy cluster from another; the answer does too.
+		// The exit code distinguishes a healthy cluster from another; the answer does too.
 		out, err := s.plane.Try(nil, "why", "demo", "-o", "json")
 		if err != nil {
 			_, out, _ = strings.Cut(err.Error(), "\n")

@@ -16,7 +16,7 @@ import (
 )
 
 // TestProbesInGuests runs what why and doctor run on Windows nodes in a guest with
-// each guest fault that a look inside can tell, and the remedy where there is one.
+// each guest fault that a look inside can find, and the remedy where there is one.
 func TestProbesInGuests(t *testing.T) {
 	for _, test := range []struct{ fault, cause, check string }{
 		{"", "", ""},
@@ -57,7 +57,7 @@ func TestProbesInGuests(t *testing.T) {
 			if remedy := answers[0].Remedy; remedy != "" {
 				g.Exec(t.Context(), remedy, nil, nil, nil)
 				if answers, _ := examine(t, g); len(answers) > 0 {
-					t.Errorf("%s does not mend it: %+v", remedy, answers)
+					t.Errorf("%s does not repair it: %+v", remedy, answers)
 				}
 			}
 			if err := g.Inject(a); err != nil {

@@ -59,7 +59,7 @@ spec:
       containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", ports: [{containerPort: 80}], readinessProbe: {tcpSocket: {port: 80}}}]
 `
 
-// again makes the Windows pod anew.
+// again makes the Windows pod again.
 func (s *scene) again() { s.workload("delete", "pod", "-l", "app=win", "--now") }
 
 // nowhere lets a DaemonSet run on no node that is new, everywhere lets it again.
@@ -79,7 +79,7 @@ func (s *scene) patch(set, patch string) {
 	s.workload("patch", "daemonset", set, "-n", "kube-system", "--type=merge", "-p", patch)
 }
 
-// restart makes a DaemonSet's pods anew.
+// restart makes a DaemonSet's pods again.
 func restart(set string) func(*scene) {
 	return func(s *scene) {
 		for _, pod := range strings.Fields(s.workload("get", "pods", "-n", "kube-system", "-o", "name")) {

@@ -13,14 +13,14 @@ type fault struct {
 	// machine says that another Windows machine is asked for after the rule was
 	// added; it is deleted again.
 	machine bool
-	// pod says that a Windows pod is made anew after the rule was added.
+	// pod says that a Windows pod is made again after the rule was added.
 	pod bool
 	// inject and heal do what rules cannot.
 	inject, heal func(*scene)
 	// check is doctor's number for it.
 	check string
-	// mends says that doctor's --fix is enough.
-	mends bool
+	// repairs says that doctor's --fix is enough.
+	repairs bool
 	// fast marks those of the short run.
 	fast bool
 }
@@ -99,7 +99,7 @@ func table() []fault {
 		node("service from the node", "ServiceFromNode", "service-from-node", "10.96.0.10"),
 		node("CNI leaves everything out", "ExceptionListTooWide", "cni-exceptions", "0.0.0.0/0"),
 		node("CNI with another DNS", "ClusterDNSMissing", "cni-dns", "168.63.129.16"),
-		{name: "source VIP of a former subnet", cause: "SourceVIPStale", at: "Node", evidence: "172.30.7.2", rule: guestFault("source-vip-stale"), mends: true},
+		{name: "source VIP of a former subnet", cause: "SourceVIPStale", at: "Node", evidence: "172.30.7.2", rule: guestFault("source-vip-stale"), repairs: true},
 		{name: "VXLAN identifier too low", cause: "VXLANMismatch", at: "Node", inject: flannel(`{"VNI":1,"VtepMAC":"0e:2a:0a:01:00:04"}`), heal: flannel("")},
 		{name: "Calico refuses Windows", cause: "CalicoRefusesWindows", at: "TigeraStatus", inject: tigera, heal: noTigera},
 		{name: "computer name too long", inject: longName, heal: noLongName},
@@ -115,11 +115,11 @@ func table() []fault {
 		}
 		switch f.name {
 		case "Jinja syntax":
-			f.at = "AzureMachine" // the guest's agent tells Azure
+			f.at = "AzureMachine" // the guest's agent reports to Azure
 		case "password too long":
 			f.inject, f.heal = password("a-password-of-more-than-20"), password("")
 		case "kubelet stopped", "container runtime stopped", "kubelet starts by hand", "MTU too small", "ports used up", "node deleted":
-			f.mends = true
+			f.repairs = true
 		case "quota used up", "bad token", "disk full", "image of another Windows":
 			f.fast = true
 		}

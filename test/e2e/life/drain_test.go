@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lasting is a pod that takes its time to end, with a budget that lets nobody end it,
+// lasting is a pod that takes its time to end, with a budget that allows no eviction,
 // and a volume on the node where it runs.
 const lasting = `
 apiVersion: v1

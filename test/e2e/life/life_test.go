@@ -226,15 +226,15 @@ func (l *life) until(what string, f func() string) {
 		}
 		select {
 		case <-deadline.C:
-			l.tell()
+			l.showState()
 			l.t.Fatalf("%s: after %s still: %s", what, patience, missing)
 		case <-tick.C:
 		}
 	}
 }
 
-// tell shows how the cluster stands.
-func (l *life) tell() {
+// showState logs the state of the cluster.
+func (l *life) showState() {
 	l.t.Helper()
 	for _, args := range [][]string{
 		{"tree", "demo"}, {"why", "demo"}, {"kubectl", "describe", "machines"},

@@ -53,7 +53,7 @@ func (n node) vm() string { return relative(strings.TrimPrefix(n.Spec.ProviderID
 func (l *life) deleteVM(n node) string {
 	l.p.Azure("DELETE", n.vm(), computeVersion, nil)
 	if l.pools {
-		return "" // the instance's object goes with it
+		return "" // the instance's object is deleted with it
 	}
 	return "was deleted in Azure, not through Kubernetes"
 }

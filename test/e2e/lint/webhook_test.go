@@ -60,7 +60,7 @@ spec:
       - {name: web, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", %[3]s}
 `
 
-// What a rule says of them: nobody but Windows decides about a shell, the API server
+// What a rule says of them: only Windows decides about a shell, the API server
 // warns of memory in fractions itself, and mere advice is not sent.
 const (
 	shell  = "command: [/bin/sh, -c, x], resources: {limits: {memory: 1Gi}}"
@@ -74,9 +74,9 @@ const (
 // nothing is refused when it is gone.
 func TestWebhookAlone(t *testing.T) {
 	stop := startManager(t)
-	told := &kubetest.Warnings{}
+	warnings := &kubetest.Warnings{}
 	cfg := rest.CopyConfig(apiServer)
-	cfg.WarningHandler = told
+	cfg.WarningHandler = warnings
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +100,9 @@ func TestWebhookAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		object.SetNamespace(namespace)
-		told.Take()
+		warnings.Take()
 		err = client.NewDryRunClient(c).Create(t.Context(), object)
-		return strings.Join(told.Take(), "\n"), err
+		return strings.Join(warnings.Take(), "\n"), err
 	}
 	// The configuration, and a namespace's mode, take a moment to get around.
 	await(t, func() bool {

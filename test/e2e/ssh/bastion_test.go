@@ -91,7 +91,7 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("all that is said ", 1<<12)
-	go c.Write([]byte(text)) // what comes back tells
+	go c.Write([]byte(text)) // what comes back shows whether it arrived
 	back := make([]byte, len(text))
 	if _, err := io.ReadFull(c, back); err != nil || string(back) != text {
 		t.Errorf("it says something else again: %v", err)

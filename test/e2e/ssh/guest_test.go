@@ -16,7 +16,7 @@ import (
 )
 
 // TestGuests runs the sessions against three guests and no plane: a control plane
-// machine that stands for the endpoint, and two behind it.
+// machine that is in the place of the endpoint, and two behind it.
 func TestGuests(t *testing.T) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -124,7 +124,7 @@ func own(t *testing.T, p *plane.Plane, s *site) {
 }
 
 // desktopOf resets the password and goes through casement's tunnel. The password
-// is shown and lies nowhere.
+// is shown and stored nowhere.
 func desktopOf(t *testing.T, p *plane.Plane, s *site) {
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()

@@ -49,7 +49,7 @@ func shownByFreeRDP(t *testing.T, address string) {
 			cancel()
 			<-ended
 			t.Fatalf("the screen still lacks %s:\n%s", missing, said.String())
-		case <-time.After(200 * time.Millisecond): // the display tells nobody when it changes
+		case <-time.After(200 * time.Millisecond): // the display sends no event when it changes
 			missing = lacks(t, shoot(t, ctx, display, file))
 		}
 	}

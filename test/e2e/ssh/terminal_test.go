@@ -34,7 +34,7 @@ func (s *site) terminal(t *testing.T) {
 		{"hostnamex\x7f\r", s.windowsName}, // the backspace is the terminal's affair
 		{"echo never run\x03", `PS C:\k> `},
 		{"Set-Content C:\\k\\grows 'a line'; Get-Content C:\\k\\grows -Wait\r", "\na line"},
-		{"\x03", `PS C:\k> `}, // the command would go on for ever
+		{"\x03", `PS C:\k> `}, // the command would never end
 		{"hostname\r", s.windowsName},
 	} {
 		if _, err := io.WriteString(user, step.keys); err != nil {

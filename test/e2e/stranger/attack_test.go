@@ -88,7 +88,7 @@ func (r *report) open(path string) {
 	}
 }
 
-// paths are what servers of the plane tell their owner.
+// paths are what servers of the plane answer to their owner.
 var paths = []string{
 	"/", "/api/v1/secrets", "/pods", "/runningpods/", "/logs/", "/metrics", "/configz", "/debug/pprof/", "/exec/a/b/c", "/containerLogs/kube-system/a/b", "/v2/keys", "/status", "/azure/snapshot", "/console",
 	"/metadata/instance?api-version=2021-02-01", "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https://management.azure.com/",

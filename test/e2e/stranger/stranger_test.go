@@ -15,8 +15,8 @@ import (
 	"casement.dev/casement/internal/testing/plane"
 )
 
-// nobody is the user that owns nothing (nobody of most distributions).
-const nobody = 65534
+// strangerUID is of the user that owns nothing (65534 in most distributions).
+const strangerUID = 65534
 
 // taskEnv has the file with what a child process is to try.
 const taskEnv = "CASEMENT_STRANGER_TASK"
@@ -58,7 +58,7 @@ func TestStranger(t *testing.T) {
 			t.Skip("only root may become another user")
 		}
 		work.Files = filesBelow(t, p.Home)
-		try(t, work, &syscall.Credential{Uid: nobody, Gid: nobody})
+		try(t, work, &syscall.Credential{Uid: strangerUID, Gid: strangerUID})
 	})
 }
 

@@ -1,6 +1,6 @@
 // Command az runs the az command line, as Debian ships it, against the local
 // Azure alone and compares each answer with the shape that Azure's documentation
-// gives. Nobody here wrote az: what it accepts is a second opinion. It is run by
+// gives. The project did not write az: what it accepts is a second opinion. It is run by
 // make e2e-az, needs az on the PATH and is no test of go test.
 package main
 

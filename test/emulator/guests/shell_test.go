@@ -1,4 +1,4 @@
-// Package guests holds simulated guests against the programs that they stand for: a
+// Package guests holds simulated guests against the programs that they simulate: a
 // corpus of snippets runs under the real dash and bash, and of user data through the
 // real agents. The answers of the real programs are kept, so that the comparison runs
 // where those programs are not. Only tests are in it.

@@ -58,7 +58,7 @@ func vaultOf(c call) string {
 }
 
 // leftVault makes a vault as the recording does, in its group, and deletes it: with the
-// group, where the recording makes that anew.
+// group, where the recording makes that again.
 func leftVault(calls []call, vault string) (out []call) {
 	group, _, _ := strings.Cut(vault, "/providers/")
 	var gone call

@@ -1,5 +1,5 @@
 // Command sdk runs the example programs that the Azure SDK for Go publishes
-// against the local Azure. Nobody here wrote them: they are taken from the module
+// against the local Azure. The project did not write them: they are taken from the module
 // cache when it runs, and reach the local Azure through its proxy with public
 // endpoints and the default credential. Each has an Azure of its own, with what
 // it takes for granted (groups, networks, machines) made beforehand.

@@ -117,7 +117,7 @@ func (p *prerequisites) make(ctx context.Context, key string) error {
 		return err
 	}
 	if body == nil {
-		return nil // not one that we make: the example will tell
+		return nil // not one that we make: the example will show it
 	}
 	refs := references(body)
 	for _, ref := range refs {
