@@ -154,6 +154,11 @@ func (w *worker) step(ctx context.Context) time.Duration {
 
 // prepare mounts volumes and gets a network; it returns when to try again.
 func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
+	// A kubelet waits for the network before it mounts volumes.
+	if problem := w.k.node.networkProblem(); problem != "" && !w.k.onHostNetwork(pod) {
+		w.event(ctx, corev1.EventTypeWarning, "NetworkNotReady", "network is not ready: "+problem, "")
+		return 5 * time.Second
+	}
 	if !w.static {
 		if err := w.k.checkVolumes(ctx, pod); err != nil {
 			w.event(ctx, corev1.EventTypeWarning, "FailedMount", err.Error(), "")
@@ -164,10 +169,6 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 		w.sandbox.ip = w.k.c.InternalIP
 		w.sandbox.ready = true
 		return 0
-	}
-	if problem := w.k.node.networkProblem(); problem != "" {
-		w.event(ctx, corev1.EventTypeWarning, "NetworkNotReady", "network is not ready: "+problem, "")
-		return 5 * time.Second
 	}
 	if err := refuseSandbox(pod, w.k.c.OS, w.k.c.RuntimeVersion); err != nil {
 		w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+err.Error(), "")
