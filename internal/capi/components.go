@@ -50,6 +50,7 @@ func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 		base := fmt.Sprintf("https://%s:%d", host, byName[p.Name])
 		for _, crd := range p.CRDs {
 			pointConversion(crd, base, caBundle)
+			serveStored(crd)
 		}
 		PointWebhooks(p.Name, base, caBundle, p.Mutating, p.Validating)
 		askOfChanges(p)
@@ -90,6 +91,21 @@ func pointConversion(crd *apiextensionsv1.CustomResourceDefinition, base string,
 	}
 	if len(crd.Spec.Versions) == 1 {
 		crd.Spec.Conversion = nil
+	}
+}
+
+// byControllers are the kinds that Cluster API's controllers write and no template has.
+var byControllers = []string{"Machine", "MachineSet", "ClusterResourceSetBinding"}
+
+// serveStored lets a kind that only controllers write be served in the version that is
+// stored and in no older one. An API server converts every change of an object, by
+// webhook, to each version that it serves: 20 of a machine alone until its node is ready.
+func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
+	if !slices.Contains(byControllers, crd.Spec.Names.Kind) {
+		return
+	}
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Served = crd.Spec.Versions[i].Storage
 	}
 }
 
