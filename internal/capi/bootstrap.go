@@ -51,7 +51,7 @@ func newBootstrap(ctx context.Context, cfg Config) (ctrl.Manager, error) {
 		ClusterCache:        clusters,
 		TokenTTL:            kubeadmconfig.DefaultTokenTTL,
 	}
-	if err := configs.SetupWithManager(ctx, mgr, concurrency(4*workers)); err != nil {
+	if err := configs.SetupWithManager(ctx, mgr, paced(4*workers)); err != nil {
 		return nil, err
 	}
 	if err := joinPools(mgr, configs); err != nil {

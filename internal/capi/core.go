@@ -86,7 +86,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 	if err := mgr.Add(secretMetadata); err != nil {
 		return err
 	}
-	c, reader, opts := mgr.GetClient(), mgr.GetAPIReader(), concurrency(workers)
+	c, reader, opts := mgr.GetClient(), mgr.GetAPIReader(), paced(workers)
 	for _, setUp := range []func() error{
 		func() error { return (&clusterclass.Reconciler{Client: c}).SetupWithManager(ctx, mgr, opts) },
 		func() error {
@@ -102,7 +102,7 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 			return (&cluster.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters, RemoteConnectionGracePeriod: connectionGrace}).SetupWithManager(ctx, mgr, opts)
 		},
 		func() error {
-			return (&machine.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace}).SetupWithManager(ctx, mgr, concurrency(4*workers))
+			return (&machine.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace}).SetupWithManager(ctx, mgr, paced(4*workers))
 		},
 		func() error {
 			return (&machineset.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters}).SetupWithManager(ctx, mgr, opts)

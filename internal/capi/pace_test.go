@@ -1,0 +1,74 @@
+package capi
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func TestPace(t *testing.T) {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	one := reconcile.Request{NamespacedName: types.NamespacedName{Name: "one"}}
+	const backOff = 10 * time.Millisecond
+	for _, test := range []struct {
+		name string
+		took time.Duration
+		// during and after ask for another pass, while the first one goes on or once it has ended.
+		during, after func(queue)
+		waited        time.Duration
+	}{
+		{name: "a short pass has a short rest", took: time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 5 * time.Millisecond},
+		{name: "a long one a long rest", took: 100 * time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 500 * time.Millisecond},
+		{name: "the rest is bounded", took: time.Minute, after: func(q queue) { q.Add(one) }, waited: time.Second},
+		{name: "what is asked for during a pass comes after the rest", took: 20 * time.Millisecond, during: func(q queue) { q.Add(one); q.AddAfter(one, time.Hour) }, waited: 100 * time.Millisecond},
+		{name: "a later time stays", took: 20 * time.Millisecond, after: func(q queue) { q.AddAfter(one, time.Hour) }, waited: time.Hour},
+		{name: "a retry waits for the rest", took: 100 * time.Millisecond, during: func(q queue) { q.AddRateLimited(one) }, waited: 500 * time.Millisecond},
+		{name: "a retry waits for its back-off", took: time.Millisecond, during: func(q queue) { q.AddRateLimited(one) }, waited: backOff},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := paced(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backOff, time.Hour))
+				defer q.ShutDown()
+				q.Add(one)
+				if got, _ := q.Get(); got != one {
+					t.Fatalf("%v has its turn, want %v", got, one)
+				}
+				if test.during != nil {
+					test.during(q)
+				}
+				time.Sleep(test.took)
+				q.Done(one)
+				ended := time.Now()
+				if test.after != nil {
+					test.after(q)
+				}
+				q.Get()
+				if waited := time.Since(ended); waited != test.waited {
+					t.Errorf("the next pass began %v after the first, want %v", waited, test.waited)
+				}
+				q.Done(one)
+			})
+		})
+	}
+}
+
+func TestPaceForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := paced(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Hour))
+		defer q.ShutDown()
+		for _, name := range []string{"one", "two", "three"} {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+			r, _ := q.Get()
+			time.Sleep(4 * longestRest)
+			q.Done(r)
+		}
+		of, ok := q.(*pacedQueue)
+		if !ok || len(of.turns) != 1 {
+			t.Errorf("the queue remembers objects that have rested: %v", of.turns)
+		}
+	})
+}
