@@ -1,45 +1,43 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
+	infrav1 "casement.dev/casement/api/v1beta1"
 	casementarm "casement.dev/casement/internal/azure/arm"
+	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/preflight"
 )
 
 func newAzurePrepare(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare FILE|-",
 		Short: "Make in the local Azure what a cluster's manifest takes for granted",
-		Long: `Make the user-assigned identities that a manifest gives to its machines, with their
-resource groups, in the local Azure. Templates of CAPZ name such an identity, which its
-users create by hand in their subscription before the first cluster. What is there stays
-as it is.`,
+		Long: `Make what a manifest expects to be there, in the local Azure: the user-assigned
+identities of its machines, the virtual network, where that is in a resource group which
+is not the cluster's, and networks that it is peered with. CAPZ's users create these by hand in their subscription
+before the first cluster. What is there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
   casement azure prepare demo.yaml && casement kubectl apply -f demo.yaml`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := io.Reader(os.Stdin)
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return err
-				}
-				defer f.Close()
-				in = f
+			set, unread := lint.Read(args, lint.Options{Stdin: a.In})
+			if len(unread) > 0 {
+				return errors.Join(unread...)
 			}
-			ids, err := machineIdentities(in)
+			wanted, err := prerequisites(set)
 			if err != nil {
 				return fmt.Errorf("read %s: %w", args[0], err)
 			}
@@ -51,7 +49,7 @@ as it is.`,
 			if err != nil {
 				return err
 			}
-			return a.prepare(cmd.Context(), client, ids)
+			return a.prepare(cmd.Context(), client, s.Azure.SubscriptionID, wanted)
 		},
 	}
 }
@@ -60,55 +58,134 @@ as it is.`,
 const (
 	groupVersion    = "2021-04-01"
 	identityVersion = "2023-01-31"
+	networkVersion  = "2024-05-01"
 )
 
-// prepare makes the identities that are not there yet.
-func (a *app) prepare(ctx context.Context, client *casementarm.Client, ids []*arm.ResourceID) error {
-	if len(ids) == 0 {
+// prerequisite is a resource that a manifest expects to be there.
+type prerequisite struct {
+	// kind is what the user calls it.
+	kind, group, name string
+	// path of the resource below its subscription, and the API version of it.
+	path, version string
+	// subscription is "" for the plane's own.
+	subscription string
+	properties   any
+}
+
+// prepare makes the prerequisites that are not there yet, and their resource groups.
+func (a *app) prepare(ctx context.Context, client *casementarm.Client, subscription string, wanted []prerequisite) error {
+	if len(wanted) == 0 {
 		fmt.Fprintln(a.Out, "The manifest takes nothing for granted.")
 	}
-	for _, id := range ids {
-		_, err := client.Get(ctx, id.String(), identityVersion)
+	for _, w := range wanted {
+		root := "/subscriptions/" + cmp.Or(w.subscription, subscription)
+		_, err := client.Get(ctx, root+w.path, w.version)
 		if err == nil {
-			fmt.Fprintf(a.Out, "identity %s in %s is there\n", id.Name, id.ResourceGroupName)
+			fmt.Fprintf(a.Out, "%s %s in %s is there\n", w.kind, w.name, w.group)
 			continue
 		}
 		if casementarm.ClassOf(err) != casementarm.NotFound {
-			return fmt.Errorf("read identity %s: %w", id, err)
+			return fmt.Errorf("read %s %s: %w", w.kind, w.name, err)
 		}
-		group := "/subscriptions/" + id.SubscriptionID + "/resourceGroups/" + id.ResourceGroupName
-		body := map[string]string{"location": plane.Location}
-		if _, err := client.Put(ctx, group, groupVersion, body); err != nil {
-			return fmt.Errorf("make resource group %s: %w", id.ResourceGroupName, err)
+		location := map[string]any{"location": plane.Location}
+		if _, err := client.Put(ctx, root+"/resourceGroups/"+w.group, groupVersion, location); err != nil {
+			return fmt.Errorf("make resource group %s: %w", w.group, err)
 		}
-		if _, err := client.Put(ctx, id.String(), identityVersion, body); err != nil {
-			return fmt.Errorf("make identity %s: %w", id, err)
+		body := maps.Clone(location)
+		if w.properties != nil {
+			body["properties"] = w.properties
 		}
-		fmt.Fprintf(a.Out, "identity %s in %s made\n", id.Name, id.ResourceGroupName)
+		if _, err := client.Put(ctx, root+w.path, w.version, body); err != nil {
+			return fmt.Errorf("make %s %s: %w", w.kind, w.name, err)
+		}
+		fmt.Fprintf(a.Out, "%s %s in %s made\n", w.kind, w.name, w.group)
 	}
 	return nil
 }
 
-// machineIdentities returns the user-assigned identities that a manifest's machines
-// have, each once, by their IDs.
-func machineIdentities(in io.Reader) ([]*arm.ResourceID, error) {
-	found := map[string]*arm.ResourceID{}
-	for decoder := yaml.NewDecoder(in); ; {
-		var document any
-		switch err := decoder.Decode(&document); {
-		case errors.Is(err, io.EOF):
-			var out []*arm.ResourceID
-			for _, key := range slices.Sorted(maps.Keys(found)) {
-				out = append(out, found[key])
-			}
-			return out, nil
-		case err != nil:
-			return nil, err
+// prerequisites returns what manifests expect to be there, each once: networks first.
+func prerequisites(set *lint.Set) ([]prerequisite, error) {
+	plan, err := preflight.Read(set)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []prerequisite
+	for _, c := range plan.Clusters {
+		if c.Azure == nil {
+			continue
 		}
-		if err := collectIdentities(document, found); err != nil {
-			return nil, err
+		networks, err := networksOf(c.Azure)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Infra, err)
+		}
+		wanted = append(wanted, networks...)
+	}
+	identities := map[string]*arm.ResourceID{}
+	for _, o := range set.Objects {
+		raw, err := o.Root.JSON()
+		var document any
+		if err == nil {
+			err = json.Unmarshal(raw, &document)
+		}
+		if err == nil {
+			err = collectIdentities(document, identities)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o, err)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(identities)) {
+		id := identities[key]
+		wanted = append(wanted, prerequisite{kind: "identity", group: id.ResourceGroupName, name: id.Name, subscription: id.SubscriptionID,
+			path: strings.TrimPrefix(id.String(), "/subscriptions/"+id.SubscriptionID), version: identityVersion})
+	}
+	return wanted, nil
+}
+
+// networksOf returns the virtual networks that an AzureCluster finds in Azure: its own, where
+// that is in another resource group, and those that it is peered with, with a range apart
+// from its own.
+func networksOf(cluster *infrav1.AzureCluster) ([]prerequisite, error) {
+	vnet := cluster.Spec.NetworkSpec.Vnet
+	network := func(group, name string, ranges []string, subnets []any) prerequisite {
+		return prerequisite{kind: "virtual network", group: group, name: name, subscription: cluster.Spec.SubscriptionID, version: networkVersion,
+			path:       "/resourceGroups/" + group + "/providers/Microsoft.Network/virtualNetworks/" + name,
+			properties: map[string]any{"addressSpace": map[string]any{"addressPrefixes": ranges}, "subnets": subnets}}
+	}
+	var out []prerequisite
+	if vnet.ResourceGroup != "" && !strings.EqualFold(vnet.ResourceGroup, cluster.Spec.ResourceGroup) {
+		var subnets []any
+		for _, s := range cluster.Spec.NetworkSpec.Subnets {
+			subnets = append(subnets, map[string]any{"name": s.Name, "properties": map[string]any{"addressPrefixes": s.CIDRBlocks}})
+		}
+		out = append(out, network(vnet.ResourceGroup, vnet.Name, vnet.CIDRBlocks, subnets))
+	}
+	for _, p := range vnet.Peerings {
+		apart, err := rangeApart(vnet.CIDRBlocks)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, network(cmp.Or(p.ResourceGroup, cluster.Spec.ResourceGroup), p.RemoteVnetName, []string{apart}, nil))
+	}
+	return out, nil
+}
+
+// rangeApart returns a private /16 that overlaps with none of the ranges.
+func rangeApart(ranges []string) (string, error) {
+	for _, text := range []string{"172.31.0.0/16", "192.168.0.0/16", "10.254.0.0/16"} {
+		candidate, overlaps := netip.MustParsePrefix(text), false
+		for _, r := range ranges {
+			taken, err := netip.ParsePrefix(r)
+			if err != nil {
+				return "", fmt.Errorf("vnet.cidrBlocks: %w", err)
+			}
+			overlaps = overlaps || taken.Overlaps(candidate)
+		}
+		if !overlaps {
+			return text, nil
+		}
+	}
+	return "", fmt.Errorf("vnet.cidrBlocks %v leaves no private range for a network to peer with", ranges)
 }
 
 // collectIdentities finds the providerID of each entry of userAssignedIdentities below a

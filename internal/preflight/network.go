@@ -101,18 +101,17 @@ func (c checker) networks() []lint.Rule {
 		},
 		{
 			ID: "PRE202", Severity: lint.Error, Title: "Ranges that overlap", Oracle: lint.Unit,
-			Doc: "Pods, Services and the subnets of the nodes are apart from each other. The virtual network may be larger than its subnets and hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' addresses from it.",
+			Doc: "Pods are apart from Services and from the subnets of the nodes. Services in a subnet's range are a warning: a cluster works so, as CAPZ's own dual-stack template does, until an address of a Service hides that of a machine. The virtual network may be larger than its subnets and hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' addresses from it.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				pods, services := blocks("pods", c.pods()), blocks("services", c.services())
 				overlap(p, lint.Error, c.Object, pods, services)
+				overlap(p, lint.Warning, c.Object, services, c.subnets())
 				if strings.HasPrefix(c.Object.Root.At("metadata", "labels", "cni").Str(), "azure") {
-					overlap(p, lint.Error, c.Object, services, c.subnets())
 					return
 				}
 				if !overlap(p, lint.Error, c.Object, pods, c.subnets()) {
 					overlap(p, lint.Warning, c.Object, pods, c.vnet())
 				}
-				overlap(p, lint.Error, c.Object, services, c.subnets())
 			}),
 		},
 		{
@@ -205,7 +204,7 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 		remote, ok := s.live(peering.ResourceGroup, peering.RemoteVnetName)
 		if !ok {
 			if !s.silent() {
-				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with", peering.RemoteVnetName, peering.ResourceGroup), say("its name and resource group, or create it first"))
+				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with", peering.RemoteVnetName, peering.ResourceGroup), say("its name and resource group, or create it first (on the local plane: casement azure prepare FILE)"))
 			}
 			continue
 		}
@@ -233,7 +232,7 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 	live, ok := s.live(v.ResourceGroup, v.Name)
 	if !ok {
-		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first, or leave vnet.resourceGroup out to have it made"))
+		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first (on the local plane: casement azure prepare FILE), or leave vnet.resourceGroup out to have it made"))
 		return
 	}
 	for i, subnet := range spec.NetworkSpec.Subnets {

@@ -84,20 +84,19 @@ func validateStrategy(r *infrav1.MachineRollingUpdateDeployment, path *field.Pat
 		return nil
 	}
 	var errs field.ErrorList
-	amount := func(v *intstr.IntOrString, name string, up bool) int {
+	isZero := func(v *intstr.IntOrString, name string) bool {
 		if v == nil {
-			return 0
+			return true
 		}
-		// Of 100 replicas, a percentage is its own amount.
-		n, err := intstr.GetScaledValueFromIntOrPercent(v, 100, up)
-		if err != nil || n < 0 {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(v, 100, true); err != nil || n < 0 {
 			errs = append(errs, field.Invalid(path.Child(name), v.String(), "must be a number or a percentage, 0 or more"))
-			return 1
+			return false
 		}
-		return n
+		return *v == intstr.FromInt32(0)
 	}
-	surge, unavailable := amount(r.MaxSurge, "maxSurge", true), amount(r.MaxUnavailable, "maxUnavailable", false)
-	if surge == 0 && unavailable == 0 {
+	surge, unavailable := isZero(r.MaxSurge, "maxSurge"), isZero(r.MaxUnavailable, "maxUnavailable")
+	// A percentage of 0 passes, as CAPZ lets it: the controller then adds one instance at a time.
+	if surge && unavailable {
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), 0, "cannot be 0 when maxSurge is 0: no instance could ever be replaced"))
 	}
 	return errs

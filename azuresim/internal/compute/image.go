@@ -20,7 +20,7 @@ const CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
 var galleryPatches = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3}
 
 // galleryImages are the image definitions of the community gallery.
-var galleryImages = []string{"capi-ubun2-2404", "capi-win-2019-containerd", "capi-win-2022-containerd", "capi-win-2025-containerd"}
+var galleryImages = []string{"capi-ubun2-2404", "capi-azurelinux-3", "capi-win-2019-containerd", "capi-win-2022-containerd", "capi-win-2025-containerd"}
 
 var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
 

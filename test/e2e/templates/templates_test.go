@@ -7,9 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,14 @@ var variables = []string{
 	"CLUSTER_CLASS_NAME=shared", "FLATCAR_VERSION=4230.2.1", "AZURE_SERVER_APP_ID=00000000-0000-0000-0000-0000000000aa",
 	"AZURE_EXTENDEDLOCATION_TYPE=EdgeZone", "AZURE_EXTENDEDLOCATION_NAME=microsoftlosangeles1", "WORKER_MACHINE_COUNT=1",
 	// What CAPZ's own jobs set for its test templates.
-	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z", "JOB_NAME=casement", "CALICO_VERSION=v3.29.4", "CI_RG=capz-ci", "WINDOWS_CONTAINERD_URL=",
+	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z", "JOB_NAME=casement", "CALICO_VERSION=v3.29.4",
+	"CI_RG=capz-ci", "USER_IDENTITY=cloud-provider-user-identity", "WINDOWS_CONTAINERD_URL=", "CI_VERSION=v1.36.3", "AZL3_VERSION=1.36.3",
+	"AZURE_STORAGE_ACCOUNT=capzci", "AZURE_BLOB_CONTAINER_NAME=builds", "IMAGE_TAG_ACR_CREDENTIAL_PROVIDER=v1.36.0",
+	"AZURE_LOCATION_GPU=eastus", "AZURE_LOCATION_EDGEZONE=westus", "WINDOWS_SERVER_VERSION=windows-2022",
+	"AZURE_VNET_NAME=private-vnet", "AZURE_VNET_CIDR=10.255.0.0/16", "AZURE_PRIVATE_VNET_CIDR=10.255.0.0/16", "AZURE_CP_SUBNET_CIDR=10.255.0.0/24",
+	"AZURE_NODE_SUBNET_CIDR=10.255.1.0/24", "AZURE_BASTION_SUBNET_CIDR=10.255.255.224/27", "AZURE_INTERNAL_LB_IP=10.255.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.255.0.100",
+	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=v1.36.3",
+	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
 
 // row is what became of a template.
@@ -40,8 +49,8 @@ type row struct {
 	linux, windows, scaled int
 	calls                  int
 	left                   int
-	// failed names the step and the reason, "" when all went well.
-	failed string
+	// note names the step that failed and why, or why the template is not created.
+	note string
 }
 
 // TestTemplates takes each template of -dir through its life.
@@ -55,6 +64,9 @@ func TestTemplates(t *testing.T) {
 	}
 	p := plane.New(t, variables...)
 	p.Run(nil, "up")
+	if id := regexp.MustCompile(`AZURE_CLIENT_ID: "?([0-9a-f-]+)`).FindStringSubmatch(p.Run(nil, "status", "-o", "clusterctl")); id != nil {
+		t.Setenv("UAMI_CLIENT_ID", id[1])
+	}
 	var table []string
 	for i, file := range files {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "cluster-template-"), ".yaml")
@@ -62,10 +74,12 @@ func TestTemplates(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("AZURE_CUSTOM_VNET_NAME", fmt.Sprintf("custom-vnet-%d", i))
+			t.Setenv("AZURE_CUSTOM_VNET_RESOURCE_GROUP", "capz-ci")
 			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
 			if err := l.live(); err != nil {
-				l.row.failed = strings.Join(strings.Fields(err.Error()), " ")
-				t.Error(l.row.failed)
+				l.row.note = strings.Join(strings.Fields(err.Error()), " ")
+				t.Error(l.row.note)
 			}
 			table = append(table, l.row.String())
 		})
@@ -74,7 +88,7 @@ func TestTemplates(t *testing.T) {
 }
 
 func (r row) String() string {
-	note := r.failed
+	note := r.note
 	if len(note) > 160 {
 		note = note[:160] + "..."
 	}
@@ -86,12 +100,17 @@ type life struct {
 	p             *plane.Plane
 	cluster, file string
 	manifest      string
-	row           row
+	// before are the resources of the subscription when the cluster begins.
+	before map[string]bool
+	row    row
 }
 
 func (l *life) live() (err error) {
 	if l.manifest, err = l.p.Try(nil, "generate", "cluster", l.cluster, "--from", l.file, "--kubernetes-version", *version); err != nil {
 		return fmt.Errorf("fill: %w", err)
+	}
+	if err := l.addClasses(); err != nil {
+		return fmt.Errorf("class: %w", err)
 	}
 	if err := l.lint(); err != nil {
 		return err
@@ -104,9 +123,13 @@ func (l *life) live() (err error) {
 	if _, err := l.p.Try(filled, "azure", "prepare", "-"); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	if err := l.classes(); err != nil {
-		return fmt.Errorf("class: %w", err)
+	if unserved, err := l.preflight(); err != nil {
+		return fmt.Errorf("preflight: %w", err)
+	} else if unserved != "" {
+		l.row.note = "not created: " + unserved
+		return nil
 	}
+	l.before = l.resources()
 	before := l.calls()
 	start := time.Now()
 	_, err = l.p.Try(filled, "kubectl", "apply", "-f", "-")
@@ -117,7 +140,7 @@ func (l *life) live() (err error) {
 		return fmt.Errorf("apply: %w", err)
 	}
 	if !kinds["Cluster"] {
-		l.row.failed = "no Cluster: what it defines stays"
+		l.row.note = "no Cluster: what it defines stays"
 		return nil
 	}
 	if names := l.addons(); len(names) > 0 {
@@ -135,6 +158,24 @@ func (l *life) live() (err error) {
 		return err
 	}
 	return l.scale()
+}
+
+// preflight returns the kinds that the management cluster does not serve, where that is what
+// it finds: such a template needs a provider that is not installed. Any other finding fails
+// the template, which is one that works.
+func (l *life) preflight() (unserved string, err error) {
+	_, err = l.p.Try([]byte(l.manifest), "preflight", "--plane", "-o", "json", "-")
+	if err == nil {
+		return "", nil
+	}
+	kinds := map[string]bool{}
+	for _, m := range regexp.MustCompile(`it serves no kind (\w+)`).FindAllStringSubmatch(err.Error(), -1) {
+		kinds[m[1]] = true
+	}
+	if len(kinds) == 0 {
+		return "", err
+	}
+	return "no provider serves " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), nil
 }
 
 // lint counts the errors that casement lint finds in the filled template.
@@ -167,9 +208,9 @@ func (l *life) kinds() (map[string]bool, error) {
 	}
 }
 
-// classes applies the ClusterClasses that a topology refers to, which are in files of
+// addClasses puts the ClusterClasses that a topology refers to before it. They are in files of
 // their own beside it and named after the same cluster.
-func (l *life) classes() error {
+func (l *life) addClasses() error {
 	if !strings.Contains(l.manifest, "\n  topology:") {
 		return nil
 	}
@@ -185,13 +226,14 @@ func (l *life) classes() error {
 		if !bytes.Contains(text, []byte("\nkind: ClusterClass\n")) || bytes.Contains(text, []byte("\nkind: Cluster\n")) {
 			continue
 		}
+		if strings.Contains(file, "rke2") != strings.Contains(l.file, "rke2") {
+			continue // the same class with another bootstrap provider
+		}
 		class, err := l.p.Try(nil, "generate", "cluster", l.cluster, "--from", file, "--kubernetes-version", *version)
 		if err != nil {
 			return err
 		}
-		if _, err := l.p.Try([]byte(class), "kubectl", "apply", "-f", "-"); err != nil {
-			return err
-		}
+		l.manifest = class + "\n---\n" + l.manifest
 	}
 	return nil
 }
@@ -274,20 +316,31 @@ func (l *life) delete() error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	l.row.deleted = time.Since(start)
-	var left struct{ Value []struct{ ID string } }
-	l.p.ARM("/resources", "2021-04-01", &left)
-	for _, r := range left.Value {
-		if !strings.Contains(r.ID, "/userAssignedIdentities/") { // of the subscription, not of the cluster
-			l.row.left++
+	var left []string
+	for id := range l.resources() {
+		if !l.before[id] {
+			left = append(left, id)
 		}
 	}
+	l.row.left = len(left)
 	if l.row.left > 0 {
-		return fmt.Errorf("delete: %d resources are left: %v", l.row.left, left.Value)
+		return fmt.Errorf("delete: %d resources are left: %v", l.row.left, left)
 	}
 	if running := l.p.Processes(filepath.Join(l.p.Home, "vms", l.cluster) + "/"); len(running) > 0 {
 		return fmt.Errorf("delete: %d processes are left: %.300s", len(running), running[0])
 	}
 	return nil
+}
+
+// resources are the IDs of all resources in the subscription.
+func (l *life) resources() map[string]bool {
+	var list struct{ Value []struct{ ID string } }
+	l.p.ARM("/resources", "2021-04-01", &list)
+	ids := map[string]bool{}
+	for _, r := range list.Value {
+		ids[r.ID] = true
+	}
+	return ids
 }
 
 // calls is how many calls the local Azure has answered to casement's manager.

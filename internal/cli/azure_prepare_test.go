@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"casement.dev/casement/internal/lint"
+)
+
+// TestPrerequisites checks what a manifest expects to be there: a network of another
+// resource group with the subnets that admission fills in, a peered network apart from it,
+// and an identity that several machines have, once.
+func TestPrerequisites(t *testing.T) {
+	const manifest = `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: demo, namespace: default}
+spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AzureCluster, name: demo}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureCluster
+metadata: {name: demo, namespace: default}
+spec:
+  resourceGroup: demo
+  networkSpec:
+    vnet:
+      name: shared
+      resourceGroup: networks
+      peerings: [{resourceGroup: hub, remoteVnetName: hub-vnet}]
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachineTemplate
+metadata: {name: demo}
+spec: {template: {spec: {userAssignedIdentities: [{providerID: "azure:///subscriptions/s/resourceGroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureMachinePool
+metadata: {name: demo}
+spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}
+`
+	set, unread := lint.Read([]string{"-"}, lint.Options{Stdin: strings.NewReader(manifest)})
+	if len(unread) > 0 {
+		t.Fatal(unread)
+	}
+	found, err := prerequisites(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range found {
+		got = append(got, p.kind+" "+p.group+"/"+p.name)
+	}
+	if want := []string{"virtual network networks/shared", "virtual network hub/hub-vnet", "identity CI/nodes"}; !slices.EqualFunc(got, want, strings.EqualFold) {
+		t.Fatalf("prerequisites %v, want %v", got, want)
+	}
+	for i, want := range []string{
+		`{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"demo-controlplane-subnet","properties":{"addressPrefixes":["10.0.0.0/16"]}},{"name":"demo-node-subnet","properties":{"addressPrefixes":["10.1.0.0/16"]}}]}`,
+		`{"addressSpace":{"addressPrefixes":["172.31.0.0/16"]},"subnets":null}`,
+	} {
+		body, err := json.Marshal(found[i].properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(body) != want {
+			t.Errorf("%s: %s, want %s", got[i], body, want)
+		}
+	}
+}
+
+func TestRangeApart(t *testing.T) {
+	for _, c := range []struct {
+		taken []string
+		want  string
+	}{
+		{nil, "172.31.0.0/16"},
+		{[]string{"172.16.0.0/12"}, "192.168.0.0/16"},
+		{[]string{"172.16.0.0/12", "192.168.0.0/24", "fd00::/64"}, "10.254.0.0/16"},
+	} {
+		if got, err := rangeApart(c.taken); err != nil || got != c.want {
+			t.Errorf("rangeApart(%v) = %q, %v; want %q", c.taken, got, err, c.want)
+		}
+	}
+	for _, taken := range [][]string{{"0.0.0.0/0"}, {"none"}} {
+		if got, err := rangeApart(taken); err == nil {
+			t.Errorf("rangeApart(%v) = %q, want an error", taken, got)
+		}
+	}
+}
