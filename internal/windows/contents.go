@@ -121,6 +121,12 @@ func linuxContents(v version, definition, imageVersion string) (Contents, bool) 
 		c.KubernetesVersion = "v" + v.String()
 		return c, true
 	}
+	if m := regexp.MustCompile(`(?:^|-)azurelinux-(\d)(?:-|$)`).FindStringSubmatch(definition); m != nil {
+		return Contents{
+			OS: OSLinux, Distribution: m[1] + ".0", OSImage: "Microsoft Azure Linux " + m[1] + ".0", KernelVersion: "6.6.96.2-2.azl" + m[1],
+			KubernetesVersion: "v" + v.String(), Runtime: Containerd, RuntimeVersion: containerdVersion(v),
+		}, true
+	}
 	m := regexp.MustCompile(`(?:ubuntu|ubun2)-(\d\d)(\d\d)(?:-|$)`).FindStringSubmatch(definition)
 	if m == nil {
 		return Contents{}, false

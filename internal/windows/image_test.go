@@ -64,6 +64,7 @@ func TestParseImage(t *testing.T) {
 		{"cncf-upstream:capi:ubuntu-2204-gen1:130.10.20240717", "Linux 22.04 v1.30.10 containerd"},
 		{"/CommunityGalleries/x/Images/capi-win-2025-containerd/Versions/1.34.1", "Windows 2025 v1.34.1 containerd"},
 		{"/communityGalleries/x/images/CAPI-ubun2-2404/versions/1.36.0", "Linux 24.04 v1.36.0 containerd"},
+		{"/communityGalleries/x/images/capi-azurelinux-3/versions/1.36.0", "Linux 3.0 v1.36.0 containerd"},
 		{"/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/galleries/a/images/capi-windows-2022-containerd/versions/1.33.2", "Windows 2022 v1.33.2 containerd"},
 		{"/CommunityGalleries/x/Images/capi-win-2021-containerd/Versions/1.34.1", ""},
 		{"/CommunityGalleries/x/Images/other/Versions/1.34.1", ""},

@@ -139,6 +139,9 @@ func systemOf(d *engine.Doc) (name, version string) {
 		}
 		return "Windows Server 2019 Datacenter", "10.0.17763"
 	}
+	if strings.Contains(sku, "azurelinux") {
+		return "azurelinux", "3.0"
+	}
 	for _, r := range [][2]string{{"24", "24.04"}, {"20", "20.04"}, {"18", "18.04"}} {
 		if strings.Contains(sku, r[0]+"04") || strings.Contains(sku, r[0]+"_04") {
 			return "ubuntu", r[1]

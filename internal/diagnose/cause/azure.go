@@ -19,6 +19,7 @@ var azure = []Cause{
 	row("ProviderNotRegistered", `MissingSubscriptionRegistration`, "the subscription is not registered for the resource provider", "az provider register --namespace NAMESPACE, with the one that the message names"),
 	row("Throttled", `TooManyRequests|OperationNotAllowed.*rate|RESPONSE 429|status code 429|SubscriptionRequestsThrottled`, "Azure throttles the subscription", "wait; see casement calls for who calls most"),
 	row("ProvisioningTimedOut", `OSProvisioningTimedOut`, "the guest never reported to Azure that it is up", "look at the boot log: an image that is not generalized, a guest that restarts again and again, or no way to 168.63.129.16"),
+	row("ProvisioningFailed", `OSProvisioning(Client|Internal)Error`, "the guest reported to Azure that it could not set itself up", "look at the boot log and at the error details: an image that is not generalized, or one that is no node image"),
 	row("VMDeleted", `was deleted in Azure`, "the virtual machine was deleted in Azure, not through Kubernetes", "delete the Machine, so that its set makes another"),
 	row("SpotEvicted", `\bspot\b.*evict|evict.*\bspot\b`, "the spot VM was evicted", "raise spotVMOptions.maxPrice or use regular VMs"),
 	row("UserDataCompressed", `^InvalidBootstrapData: .*(gzip|compressed)`, "the bootstrap data is compressed, which cloudbase-init cannot read", "leave spec.gzip off; do not compress bootstrap data of Windows machines"),

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,11 +41,22 @@ func (a *azure) mark() uint64 {
 	return 0
 }
 
+// poll is what a call that asks how an operation goes begins with in the lists of all.
+const poll = "POLL"
+
 // since are the requests about resources after a mark; polls of operations are left out.
 func (a *azure) since(mark uint64) []string {
+	return slices.DeleteFunc(a.all(mark), func(call string) bool { return strings.HasPrefix(call, poll) })
+}
+
+// all are the requests about resources after a mark, with the polls of operations.
+func (a *azure) all(mark uint64) []string {
 	var calls []string
 	for _, c := range a.CallsAfter(mark) {
-		if c.Type != "operations" && strings.HasPrefix(c.Path, "/subscriptions/") {
+		if c.Type == "operations" {
+			c.Method = poll
+		}
+		if strings.HasPrefix(c.Path, "/subscriptions/") {
 			calls = append(calls, c.Method+" "+c.Path)
 		}
 	}

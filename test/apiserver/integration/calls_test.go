@@ -77,14 +77,15 @@ func TestCreationBudget(t *testing.T) {
 		b.running(m)
 	}
 	count := map[bool][]string{}
-	for _, call := range b.azure.since(mark) {
+	for _, call := range b.azure.all(mark) {
 		verb, _, _ := strings.Cut(call, " ")
-		count[verb == "GET"] = append(count[verb == "GET"], call)
+		isRead := verb == "GET" || verb == poll
+		count[isRead] = append(count[isRead], call)
 	}
 	if len(count[false]) > writes || len(count[true]) > reads {
 		t.Errorf("%d writes of at most %d, %d reads and polls of at most %d:\n%s", len(count[false]), writes, len(count[true]), reads, strings.Join(slices.Concat(count[false], count[true]), "\n"))
 	}
-	t.Logf("%d writes, %d reads and polls", len(count[false]), len(count[true]))
+	t.Logf("%d writes, %d reads and polls:\n%s", len(count[false]), len(count[true]), strings.Join(slices.Concat(count[false], count[true]), "\n"))
 	for _, m := range machines {
 		b.delete(m)
 		b.gone(m)

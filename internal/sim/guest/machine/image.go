@@ -45,8 +45,11 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
 	}
 	name, id := "Ubuntu", "ubuntu"
-	if s.Image.Ignition {
+	switch {
+	case s.Image.Ignition:
 		name, id = "Flatcar Container Linux by Kinvolk", "flatcar"
+	case strings.HasPrefix(s.Image.Name, "Microsoft Azure Linux"):
+		name, id = "Microsoft Azure Linux", "azurelinux"
 	}
 	release := fmt.Sprintf("NAME=%q\nID=%s\nVERSION_ID=%q\nPRETTY_NAME=%q\n", name, id, s.Image.Release, s.Image.Name)
 	return dirs, map[string]string{
