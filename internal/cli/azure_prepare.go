@@ -27,8 +27,8 @@ func newAzurePrepare(a *app) *cobra.Command {
 		Short: "Make in the local Azure what a cluster's manifest takes for granted",
 		Long: `Make what a manifest expects to be there, in the local Azure: the user-assigned
 identities of its machines, the virtual network, where that is in a resource group which
-is not the cluster's, and networks that it is peered with. CAPZ's users create these by hand in their subscription
-before the first cluster. What is there stays as it is.`,
+is not the cluster's, and networks that it is peered with. CAPZ's users create these by
+hand in their subscription before the first cluster. What is there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
   casement azure prepare demo.yaml && casement kubectl apply -f demo.yaml`,
 		Args: cobra.ExactArgs(1),
