@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
@@ -210,29 +208,4 @@ func (a *app) rawTerminal() (*sshroute.Terminal, func(), error) {
 		_ = term.Restore(int(f.Fd()), before) // the terminal may be gone
 	}
 	return &sshroute.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Size: sshroute.Size{Width: width, Height: height}, Resized: resized}, restore, nil
-}
-
-// watchSize tells of the terminal's new sizes until forget is called.
-func watchSize(f *os.File) (sizes <-chan sshroute.Size, forget func()) {
-	signals, done, out := make(chan os.Signal, 1), make(chan struct{}), make(chan sshroute.Size)
-	signal.Notify(signals, syscall.SIGWINCH)
-	go func() {
-		for {
-			select {
-			case <-signals:
-			case <-done:
-				return
-			}
-			width, height, err := term.GetSize(int(f.Fd()))
-			if err != nil {
-				continue // it will not be told, and asks again at the next change
-			}
-			select {
-			case out <- sshroute.Size{Width: width, Height: height}:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return out, func() { signal.Stop(signals); close(done) }
 }

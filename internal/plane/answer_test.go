@@ -16,7 +16,7 @@ func TestHalfAnAnswer(t *testing.T) {
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dir.lock()
+	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,6 @@ import (
 	"net/url"
 	"os"
 	"time"
-
-	"casement.dev/casement/internal/sim/host"
 )
 
 // ErrNotRunning is what a Client returns when no plane answers on the control
@@ -23,6 +21,14 @@ var ErrNotRunning = errors.New("the local plane is not running; start it with: c
 // ErrNoAnswer is what a Client returns when a plane holds the state directory and does
 // not answer on the control socket in time.
 var ErrNoAnswer = errors.New("the local plane runs and does not answer; 'casement status' shows what it said last, 'casement down' ends it")
+
+// Phases of a plane.
+const (
+	PhaseStarting = "starting"
+	PhaseReady    = "ready"
+	PhaseFailed   = "failed"
+	PhaseStopping = "stopping"
+)
 
 // Status is what a running plane says of itself.
 type Status struct {
@@ -116,13 +122,20 @@ type Azure struct {
 }
 
 // Guest is one simulated VM.
-type Guest = host.Guest
-
-// GuestFault is something that a guest can be made to have.
-type GuestFault = host.GuestFault
-
-// GuestFaults lists what guests can be made to have.
-func GuestFaults() []GuestFault { return host.GuestFaults() }
+type Guest struct {
+	// ID is the VM's ARM resource ID.
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	OS       string `json:"os"`
+	Phase    string `json:"phase"`
+	Message  string `json:"message,omitempty"`
+	Address  string `json:"address"`
+	Loopback string `json:"loopback"`
+	// Asked is the Kubernetes version that the VM's image holds; Runs is the one
+	// that the control plane processes on it really are, with emulation noted.
+	Asked string `json:"asked,omitempty"`
+	Runs  string `json:"runs,omitempty"`
+}
 
 // Listener is a load balancer frontend or node port that the plane serves.
 type Listener struct {

@@ -1,10 +1,15 @@
-package plane
+//go:build linux
+
+package plane_test
 
 import (
 	"context"
 	"fmt"
 	"os"
 	"testing"
+
+	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/plane/supervisor"
 )
 
 // TestMain lets the test binary play the program that a plane starts, itself as the
@@ -12,15 +17,15 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "conduct":
-		conduct(Dir(os.Args[2]))
+		conduct(plane.Dir(os.Args[2]))
 	default:
 		os.Exit(m.Run())
 	}
 }
 
 // conduct runs a plane that is the local Azure alone.
-func conduct(dir Dir) {
-	if err := Run(context.Background(), Options{Dir: dir, Log: os.Stderr, AzureOnly: true}); err != nil {
+func conduct(dir plane.Dir) {
+	if err := supervisor.Run(context.Background(), supervisor.Options{Dir: dir, Log: os.Stderr, AzureOnly: true}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

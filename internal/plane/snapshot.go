@@ -6,51 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 )
 
-// snapshotPeriod is how often a plane writes its status down, for when it does not
-// answer; changes of its phase and steps are written at once.
-const snapshotPeriod = 15 * time.Second
-
-func (d Dir) snapshot() string { return d.Path("status.json") }
+// Snapshot is the file of the status that a plane wrote last.
+func (d Dir) Snapshot() string { return d.Path("status.json") }
 
 func (d Dir) readSnapshot() (Status, error) {
 	var s Status
-	data, err := os.ReadFile(d.snapshot())
+	data, err := os.ReadFile(d.Snapshot())
 	if err != nil {
 		return s, err
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return Status{}, fmt.Errorf("%s is damaged: %w", d.snapshot(), err)
+		return Status{}, fmt.Errorf("%s is damaged: %w", d.Snapshot(), err)
 	}
 	return s, nil
-}
-
-// writeSnapshot keeps a status. A full disk is no reason to end the plane.
-func (c *supervisor) writeSnapshot(s Status) {
-	s.Written = time.Now()
-	data, err := json.Marshal(s)
-	if err == nil {
-		err = replaceFile(c.opts.Dir.snapshot(), data)
-	}
-	if err != nil {
-		c.log.Error(err, "the status was not written down")
-	}
-}
-
-// keepSnapshot writes the status down until ctx ends.
-func (c *supervisor) keepSnapshot(ctx context.Context) {
-	tick := time.NewTicker(snapshotPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			c.writeSnapshot(c.status())
-		}
-	}
 }
 
 // StatusOf returns the status of the plane in dir. For one that runs and does not answer
@@ -66,8 +36,8 @@ func StatusOf(ctx context.Context, dir Dir) (Status, error) {
 		s.Notices = append(s.Notices, damaged.Error())
 	}
 	s.NoAnswer = err.Error()
-	if holder, err := dir.holder(); err == nil {
-		s.PID = holder.PID
+	if pid, err := dir.holderPID(); err == nil {
+		s.PID = pid
 	} else {
 		s.Notices = append(s.Notices, err.Error())
 	}

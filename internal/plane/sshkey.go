@@ -17,9 +17,9 @@ import (
 // were filled from the plane.
 func (d Dir) SSHKey() string { return d.Path("id_ed25519") }
 
-// sshPublicKey returns the authorized_keys line of the plane's key, which is made
+// SSHPublicKey returns the authorized_keys line of the plane's key, which is made
 // on first use.
-func (d Dir) sshPublicKey() (string, error) {
+func (d Dir) SSHPublicKey() (string, error) {
 	data, err := os.ReadFile(d.SSHKey() + ".pub")
 	if err == nil {
 		return strings.TrimSpace(string(data)), nil

@@ -1,3 +1,8 @@
+// Package plane is a local plane as others see it: its state directory, whether it runs,
+// what it reports on its control socket, how to start and end it, and clients of its
+// local Azure. Package supervisor, which is what runs, is not linked, so that a client
+// builds for every system. It has no emulator and no guest. Only internal/cli,
+// internal/plane/supervisor and tests may import it.
 package plane
 
 import (
@@ -8,8 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"casement.dev/casement/internal/process"
 )
 
 // Dir is the state directory of one local plane. Everything the plane keeps
@@ -50,8 +53,13 @@ func (d Dir) Socket() string { return d.Path("control.sock") }
 // Log is the plane's own log.
 func (d Dir) Log() string { return d.Path("casement.log") }
 
-// records are of the processes that the plane runs.
-func (d Dir) records() process.Records { return process.Records(d.Path("processes")) }
+// BareMark is the file that marks the state of a bare plane and says whose Azure
+// it uses.
+const BareMark = "bare"
+
+// OutsideMark is the file that marks the state of a plane whose clusters are in another
+// Azure, and names the subscription.
+const OutsideMark = "outside"
 
 // stateVersion is the layout of a state directory that this program makes. Version 1
 // had no mark.
@@ -69,7 +77,7 @@ type mark struct {
 
 // ownNames are what a plane makes at the top of its directory, as patterns.
 var ownNames = []string{
-	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", bareMark, outsideMark, "client-secret",
+	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
 	"management", "azure", "azure.*", "gateway", "gateway.*", "egress", "fabric", "vms", "pods", "webhook", "processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
@@ -121,18 +129,18 @@ func (d Dir) version() (int, error) {
 	}
 	// Version 1: its lock, and what every plane starts with.
 	has := func(name string) bool { return slices.Contains(names, name) }
-	if has("lock") && (has("azure") && has("egress") || has(bareMark) && has("management")) {
+	if has("lock") && (has("azure") && has("egress") || has(BareMark) && has("management")) {
 		return 1, nil
 	}
 	return 0, d.notOurs(names)
 }
 
 func (d Dir) notOurs(names []string) error {
-	return fmt.Errorf("%s is not a plane's state: it has no %s and holds %s", d, markFile, listed(names))
+	return fmt.Errorf("%s is not a plane's state: it has no %s and holds %s", d, markFile, Listed(names))
 }
 
-// listed is a list for a message, cut off.
-func listed(names []string) string {
+// Listed is a list of names for a message, cut off.
+func Listed(names []string) string {
 	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -165,7 +173,7 @@ func (d Dir) Make() error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(d.Path(markFile), append(data, '\n')); err != nil {
+	if err := ReplaceFile(d.Path(markFile), append(data, '\n')); err != nil {
 		return fmt.Errorf("mark the state directory: %w", err)
 	}
 	return nil
@@ -210,8 +218,8 @@ func (d Dir) purge() (foreign []string, err error) {
 	return nil, ignoreNotExist(os.Remove(string(d)))
 }
 
-// replaceFile writes a file that is whole at every moment.
-func replaceFile(file string, data []byte) error {
+// ReplaceFile writes a file that is whole at every moment.
+func ReplaceFile(file string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
 	if err != nil {
 		return err
@@ -222,6 +230,13 @@ func replaceFile(file string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error counts
+	}
+	return err
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
 	return err
 }

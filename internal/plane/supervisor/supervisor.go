@@ -1,12 +1,12 @@
-// Package local is the local plane: one supervisor process that holds Cluster
+// Package supervisor runs a local plane: one process that holds Cluster
 // API's managers, casement's own manager, the local Azure, its guests and the
 // simulated kubelets, and supervises the etcd and Kubernetes processes beside it.
 //
 // It is assembly: it joins the provider and the simulator, which do not know each
 // other, and has no domain logic of its own. It never runs anything as root and
-// touches nothing but its state directory and addresses of 127.0.0.0/8. Only
-// internal/cli and tests may import it.
-package plane
+// touches nothing but its state directory and addresses of 127.0.0.0/8. It runs on Linux;
+// only internal/cli and tests may import it.
+package supervisor
 
 import (
 	"context"
@@ -28,21 +28,14 @@ import (
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
 )
 
-// Phases of a plane.
-const (
-	PhaseStarting = "starting"
-	PhaseReady    = "ready"
-	PhaseFailed   = "failed"
-	PhaseStopping = "stopping"
-)
-
 // Options says what to run.
 type Options struct {
-	Dir Dir
+	Dir plane.Dir
 	// Log receives the plane's log.
 	Log io.Writer
 	// Latency scales the durations of Azure's operations; zero is at once.
@@ -78,11 +71,11 @@ type Options struct {
 	Audit bool
 	// AzureOf, when set, is the state directory of the plane whose local Azure is
 	// used instead of an own one.
-	AzureOf Dir
+	AzureOf plane.Dir
 	// Outside, when set, is the Azure that is used instead of a local one.
 	Outside *Outside
 	// OnStatus, when set, is told of each change of the status.
-	OnStatus func(Status)
+	OnStatus func(plane.Status)
 }
 
 // supervisor is a running plane.
@@ -95,15 +88,15 @@ type supervisor struct {
 	mu    sync.Mutex
 	phase string
 	err   error
-	steps []Step
+	steps []plane.Step
 	// waiting is what the last step waits for.
 	waiting  string
 	notices  []string
-	restarts map[string]Restart
+	restarts map[string]plane.Restart
 
 	management *management
 	azure      *azure
-	borrowed   *Azure // instead of azure
+	borrowed   *plane.Azure // instead of azure
 }
 
 // errStopped is the cause of an end that was asked for.
@@ -115,7 +108,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err := opts.Dir.Make(); err != nil {
 		return err
 	}
-	lock, err := opts.Dir.lock()
+	lock, err := opts.Dir.Lock()
 	if err != nil {
 		return err
 	}
@@ -127,10 +120,10 @@ func Run(ctx context.Context, opts Options) error {
 	// The libraries below log through these globals; there is one plane per process.
 	klog.SetLogger(log.WithName("klog"))
 	ctrl.SetLogger(log)
-	c := &supervisor{opts: opts, log: log, started: time.Now(), stop: cancel, phase: PhaseStarting}
+	c := &supervisor{opts: opts, log: log, started: time.Now(), stop: cancel, phase: plane.PhaseStarting}
 	control, err := c.open()
 	if err != nil {
-		c.setPhase(PhaseFailed, err)
+		c.setPhase(plane.PhaseFailed, err)
 		return err
 	}
 	defer control.Close()
@@ -152,12 +145,12 @@ func (c *supervisor) open() (*http.Server, error) {
 	if err := errors.Join(c.opts.settleKind(), c.opts.settleOutside()); err != nil {
 		return nil, err
 	}
-	orphans, err := c.opts.Dir.records().EndOrphans()
+	orphans, err := c.opts.Dir.Records().EndOrphans()
 	if err != nil {
 		return nil, err
 	}
 	if len(orphans) > 0 {
-		c.notice("an earlier run left processes, which were ended: %s", listed(orphans))
+		c.notice("an earlier run left processes, which were ended: %s", plane.Listed(orphans))
 	}
 	return c.serveControl()
 }
@@ -178,7 +171,7 @@ func (c *supervisor) run(ctx context.Context) (err error) {
 		if err != nil && ctx.Err() == nil {
 			c.log.Error(err, "the plane failed")
 		}
-		c.setPhase(PhaseStopping, err)
+		c.setPhase(plane.PhaseStopping, err)
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer cancel()
 		for _, stop := range slices.Backward(closers) {
@@ -193,12 +186,12 @@ func (c *supervisor) run(ctx context.Context) (err error) {
 			closers = append(closers, stop)
 		}
 		if err != nil {
-			c.setPhase(PhaseFailed, err)
+			c.setPhase(plane.PhaseFailed, err)
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		done()
 	}
-	c.setPhase(PhaseReady, nil)
+	c.setPhase(plane.PhaseReady, nil)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -249,7 +242,7 @@ func (c *supervisor) resumeGuests(ctx context.Context, _ chan<- error) (func(con
 func (c *supervisor) beginStep(name string) (done func()) {
 	start := time.Now()
 	c.mu.Lock()
-	c.steps = append(c.steps, Step{Name: name})
+	c.steps = append(c.steps, plane.Step{Name: name})
 	i := len(c.steps) - 1
 	c.mu.Unlock()
 	return func() {
@@ -279,9 +272,9 @@ func (c *supervisor) notify() {
 	}
 }
 
-func (c *supervisor) status() Status {
+func (c *supervisor) status() plane.Status {
 	c.mu.Lock()
-	s := Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
+	s := plane.Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
 	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
 	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
 		s.Restarts = append(s.Restarts, c.restarts[name])
@@ -298,7 +291,7 @@ func (c *supervisor) status() Status {
 		if c.opts.Outside != nil {
 			break // its machines run what they are given
 		}
-		s.Stubs = append(s.Stubs, Stub{Name: d.Name, Does: d.Does})
+		s.Stubs = append(s.Stubs, plane.Stub{Name: d.Name, Does: d.Does})
 	}
 	if azure != nil {
 		azure.describe(&s)

@@ -105,7 +105,7 @@ func (u *up) begin() error {
 		return errEnded
 	}
 	// What an earlier run said last is not of this one.
-	if err := ignoreNotExist(os.Remove(u.dir.snapshot())); err != nil {
+	if err := ignoreNotExist(os.Remove(u.dir.Snapshot())); err != nil {
 		return err
 	}
 	u.pid, u.ended, err = spawn(u.dir, u.args)
@@ -233,7 +233,7 @@ func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	}
 	if lock != nil {
 		defer lock.Close() // held, so that none starts on what is being deleted
-		if _, err := dir.records().EndOrphans(); err != nil {
+		if _, err := dir.Records().EndOrphans(); err != nil {
 			return r, err
 		}
 	}
@@ -246,7 +246,7 @@ func (d Dir) lockExisting() (*os.File, error) {
 	if _, err := os.Stat(d.Path(markFile)); err != nil {
 		return nil, ignoreNotExist(err)
 	}
-	return d.lock()
+	return d.Lock()
 }
 
 // end ends the plane that holds the lock.

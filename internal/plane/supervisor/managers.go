@@ -1,9 +1,8 @@
-package plane
+package supervisor
 
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"fmt"
 	"net"
 	"strconv"
@@ -31,35 +30,9 @@ import (
 	"casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/proxy"
 )
-
-// The secret of an identity that the plane puts into namespace default, and what
-// templates need to know of both.
-const (
-	identityName   = "cluster-identity"
-	identitySecret = "cluster-identity-secret"
-	planeNamespace = "default"
-)
-
-// Location is the region that templates get from a plane.
-const Location = "westeurope"
-
-// TemplateVariables are the values of a running plane for cluster templates.
-func TemplateVariables(s Status) (map[string]string, error) {
-	secret, err := s.Azure.ClientSecret()
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{
-		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": s.Azure.ClientID, "AZURE_CLIENT_SECRET": secret,
-		"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": s.Azure.ClientID, "APISERVER_LB_DNS_SUFFIX": "casement",
-		"AZURE_LOCATION": Location, "CLUSTER_IDENTITY_NAME": identityName,
-		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": identitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": planeNamespace,
-		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
-		"AZURE_SSH_PUBLIC_KEY": s.Azure.SSHPublicKey, "AZURE_SSH_PUBLIC_KEY_B64": base64.StdEncoding.EncodeToString([]byte(s.Azure.SSHPublicKey)),
-	}, nil
-}
 
 // webhookPorts are those of the four webhook servers.
 type webhookPorts struct {
@@ -351,7 +324,7 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 // planeIdentity is the client secret that the identities of templates refer to.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: identitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }

@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/fabric"
-	"casement.dev/casement/internal/sim/stub"
-
 	"casement.dev/casement/internal/sim/host"
+	"casement.dev/casement/internal/sim/stub"
 )
 
 // azure is the local Azure with the network and the machines behind it.
@@ -50,7 +50,7 @@ func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 // startAzure opens the state, takes its guests up and listens.
 func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	guests := host.New(host.Config{
-		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route, Records: c.opts.Dir.records(), Log: c.log.WithName("guest"),
+		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route, Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.External, Settle: probeSettle})
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 		return nil, meets, err
 	}
 	a.endpoint = "https://" + l.Addr().String()
-	if a.sshKey, err = dir.sshPublicKey(); err != nil {
+	if a.sshKey, err = dir.SSHPublicKey(); err != nil {
 		return nil, meets, err
 	}
 	faults, err := fault.New(c.opts.Faults)
@@ -172,29 +172,16 @@ func listenKept(file string) (net.Listener, error) {
 	return l, nil
 }
 
-func (a *azure) describe(s *Status) {
-	s.Azure = Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
+func (a *azure) describe(s *plane.Status) {
+	s.Azure = plane.Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
 	s.Gateway = a.gateway
-	s.Guests = a.machines.List()
+	for _, g := range a.machines.List() {
+		s.Guests = append(s.Guests, plane.Guest(g))
+	}
 	for _, l := range a.fabric.Listeners() {
 		s.Listeners = append(s.Listeners, describeListener(l))
 	}
-}
-
-// Calls is what the local Azure was asked.
-type Calls struct {
-	Counters                                 []CallCounter `json:"counters"`
-	Reads, Writes, Deletes, Polls, Throttled int
-}
-
-// CallCounter counts equal calls.
-type CallCounter struct {
-	Verb   string `json:"verb"`
-	Type   string `json:"type"`
-	Status int    `json:"status"`
-	Caller string `json:"caller"`
-	Count  int    `json:"count"`
 }
 
 func (a *azure) calls() json.RawMessage {
@@ -205,8 +192,8 @@ func (a *azure) calls() json.RawMessage {
 	return data
 }
 
-func describeListener(l fabric.Listener) Listener {
-	d := Listener{Owner: l.What, Address: l.Address, Backends: l.Backends, Healthy: l.Healthy}
+func describeListener(l fabric.Listener) plane.Listener {
+	d := plane.Listener{Owner: l.What, Address: l.Address, Backends: l.Backends, Healthy: l.Healthy}
 	if l.Actual != "" && l.Actual != l.Address {
 		d.Address, d.Instead = l.Actual, l.Address
 	}

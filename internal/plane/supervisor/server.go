@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/limit"
 )
 
@@ -31,7 +32,7 @@ func (c *supervisor) serveControl() (*http.Server, error) {
 	mux.HandleFunc("GET /console", c.serveConsole)
 	c.controlAzure(mux)
 	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) {
-		c.setPhase(PhaseStopping, nil)
+		c.setPhase(plane.PhaseStopping, nil)
 		c.stop(errStopped)
 	})
 	bounds := limit.Default()

@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"casement.dev/casement/internal/azure/identity"
 	"casement.dev/casement/internal/manager"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/host"
 )
 
@@ -24,14 +25,10 @@ type Outside struct {
 	SubscriptionID, TenantID, ClientID, ClientSecret string
 }
 
-// outsideMark is the file that marks the state of a plane whose clusters are in another
-// Azure, and names the subscription.
-const outsideMark = "outside"
-
 // settleOutside makes a state directory that of a plane with an Azure outside, or finds
 // that it is. Its clusters must not be compared with another Azure, in which they are gone.
 func (o *Options) settleOutside() error {
-	mark := o.Dir.Path(outsideMark)
+	mark := o.Dir.Path(plane.OutsideMark)
 	data, err := os.ReadFile(mark)
 	switch {
 	case err == nil && o.Outside == nil:
@@ -52,7 +49,7 @@ func (o *Options) settleOutside() error {
 // useOutside takes the Azure outside for the plane's.
 func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Context), error) {
 	o, dir := c.opts.Outside, c.opts.Dir
-	key, err := dir.sshPublicKey()
+	key, err := dir.SSHPublicKey()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +58,7 @@ func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Con
 		return nil, fmt.Errorf("keep the service principal's secret: %w", err)
 	}
 	c.mu.Lock()
-	c.borrowed = &Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost, Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
+	c.borrowed = &plane.Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost, Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
 		TenantID: o.TenantID, SubscriptionID: o.SubscriptionID, ClientID: o.ClientID, SecretFile: secret, SSHPublicKey: key}
 	c.mu.Unlock()
 	return nil, nil

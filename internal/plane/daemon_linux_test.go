@@ -138,7 +138,7 @@ func TestDownWithoutSocket(t *testing.T) {
 		t.Errorf("the last status: %+v, %v", got, err)
 	}
 	write(t, dir, map[string]string{"status.json": "{"})
-	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || len(got.Notices) != 1 || !strings.Contains(got.Notices[0], dir.snapshot()) {
+	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || len(got.Notices) != 1 || !strings.Contains(got.Notices[0], dir.Snapshot()) {
 		t.Errorf("status by a damaged file: %+v, %v", got, err)
 	}
 	r, err := Down(bounded(t), dir, true)
@@ -167,7 +167,7 @@ func TestDownOfUnknownHolder(t *testing.T) {
 			if err := dir.Make(); err != nil {
 				t.Fatal(err)
 			}
-			lock, err := dir.lock()
+			lock, err := dir.Lock()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func played(t *testing.T, dir Dir, s Status) (end func()) {
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dir.lock()
+	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestConnectionReset(t *testing.T) {
 	if err := dir.Make(); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dir.lock()
+	lock, err := dir.Lock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,50 +345,5 @@ func TestUpSaysWhy(t *testing.T) {
 	_, _, err = Up(bounded(t), dir, []string{"conduct", string(dir)}, UpReport{Note: func(string) {}, Seen: func(Status) {}})
 	if err == nil || !strings.Contains(err.Error(), "azure.port") || !strings.Contains(err.Error(), dir.Log()) {
 		t.Errorf("up with its port taken says %v", err)
-	}
-}
-
-// A file that holds no port is named, and not replaced by one that clusters do not know.
-func TestDamagedPort(t *testing.T) {
-	for _, text := range []string{"", "70000", "0", "29x"} {
-		dir := shortDir(t)
-		write(t, dir, map[string]string{"azure.port": text})
-		if _, err := keptPort(dir.Path("azure.port")); err == nil || !strings.Contains(err.Error(), dir.Path("azure.port")+" is damaged") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-func TestDamagedBareMark(t *testing.T) {
-	dir := shortDir(t)
-	write(t, dir, map[string]string{bareMark: "\x00\x01"})
-	if err := (&Options{Dir: dir}).settleKind(); err == nil || !strings.Contains(err.Error(), dir.Path(bareMark)+" is damaged") {
-		t.Error(err)
-	}
-}
-
-// TestOutsideMark holds that clusters in one Azure are never compared with another one.
-func TestOutsideMark(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		before  map[string]string
-		outside *Outside
-		want    string
-	}{
-		{name: "a local plane"},
-		{name: "a new plane outside", outside: &Outside{SubscriptionID: "s"}},
-		{"the same again", map[string]string{outsideMark: "s"}, &Outside{SubscriptionID: "s"}, ""},
-		{"another subscription", map[string]string{outsideMark: "s"}, &Outside{SubscriptionID: "other"}, "not in other"},
-		{"outside, started as local", map[string]string{outsideMark: "s"}, nil, "--azure env"},
-		{"local, started as outside", map[string]string{"management/x": ""}, &Outside{SubscriptionID: "s"}, "holds a plane with a local Azure"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			dir := Dir(t.TempDir())
-			write(t, dir, test.before)
-			err := (&Options{Dir: dir, Outside: test.outside}).settleOutside()
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/sim/certmanager"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
@@ -26,36 +27,28 @@ var bareSimulated = []string{
 	"cert-manager (self-signed certificates and CA injection only)",
 }
 
-// bareMark is the file that marks the state of a bare plane and says whose Azure
-// it uses.
-const bareMark = "bare"
-
 // settleKind makes a state directory that of a bare plane, or finds out that it is
 // one already. A plane of the other kind cannot be taken up as bare.
 func (o *Options) settleKind() error {
-	mark := o.Dir.Path(bareMark)
+	mark := o.Dir.Path(plane.BareMark)
 	azureOf, err := os.ReadFile(mark)
 	if err == nil {
 		if len(azureOf) > 0 && !filepath.IsAbs(string(azureOf)) {
 			return fmt.Errorf("%s is damaged: it holds %.40q, which is no path of another plane's state; empty it for a plane with an Azure of its own", mark, azureOf)
 		}
-		o.Bare, o.AzureOf = true, cmp.Or(o.AzureOf, Dir(azureOf))
+		o.Bare, o.AzureOf = true, cmp.Or(o.AzureOf, plane.Dir(azureOf))
 		return nil
 	}
-	if !errors.Is(err, os.ErrNotExist) || !o.Bare {
-		return ignoreNotExist(err)
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if !o.Bare {
+		return nil
 	}
 	if _, err := os.Stat(o.Dir.Path("management")); err == nil {
 		return fmt.Errorf("%s holds a plane that is not bare; end it with 'casement down --purge', or name another directory with --state", o.Dir)
 	}
 	return os.WriteFile(mark, []byte(o.AzureOf), 0o600)
-}
-
-func ignoreNotExist(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func (c *supervisor) egressSocket() string { return c.opts.Dir.Path("egress", "management.sock") }
@@ -72,7 +65,7 @@ func (c *supervisor) writeEgress(file string) error {
 
 // borrowAzure finds the local Azure of another plane, which has to run.
 func (c *supervisor) borrowAzure(ctx context.Context, _ chan<- error) (func(context.Context), error) {
-	s, err := NewClient(c.opts.AzureOf).Status(ctx)
+	s, err := plane.NewClient(c.opts.AzureOf).Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the plane in %s: %w", c.opts.AzureOf, err)
 	}
@@ -115,7 +108,7 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.records(), Log: log})
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.Records(), Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +142,7 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 // in a cloud of its own would, that of its managed identities included.
 //
 // With a proxy for Azure's public names it is told of that too, and trusts its names.
-func azureEnv(a Azure, secret string) []string {
+func azureEnv(a plane.Azure, secret string) []string {
 	env := []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
 		"AZURE_RESOURCE_MANAGER_AUDIENCE=" + a.Endpoint, "AZURE_CA_FILE=" + a.CAFile,

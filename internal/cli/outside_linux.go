@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"casement.dev/casement/internal/manager"
-	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/plane/supervisor"
 )
 
 // outside is the Azure of the environment if the plane is to use that, else nil.
-func (k planeKind) outside() (*plane.Outside, error) {
+func (k planeKind) outside() (*supervisor.Outside, error) {
 	switch {
 	case k.azure == "local":
 		return nil, nil
@@ -19,7 +19,7 @@ func (k planeKind) outside() (*plane.Outside, error) {
 	case k.bare || k.azureOf != "" || k.public.proxy != "" || k.public.clients != "":
 		return nil, usagef("--azure env goes with none of --bare, --azure-of, --proxy and --clients, which are about a local Azure")
 	}
-	o := &plane.Outside{
+	o := &supervisor.Outside{
 		SubscriptionID: os.Getenv("AZURE_SUBSCRIPTION_ID"), TenantID: os.Getenv("AZURE_TENANT_ID"), ClientID: os.Getenv("AZURE_CLIENT_ID"), ClientSecret: os.Getenv("AZURE_CLIENT_SECRET"),
 		CAFile: os.Getenv("AZURE_CA_FILE"),
 		Endpoints: manager.Endpoints{
@@ -38,19 +38,4 @@ func (k planeKind) outside() (*plane.Outside, error) {
 		return nil, usagef("--azure env needs %s in the environment", strings.Join(missing, ", "))
 	}
 	return o, nil
-}
-
-// azureLabel and azureAt name a plane's Azure and where it is.
-func azureLabel(s plane.Status) string {
-	if s.Azure.Outside {
-		return "Azure"
-	}
-	return "Local Azure"
-}
-
-func azureAt(s plane.Status) string {
-	if s.Azure.Outside {
-		return s.Azure.Endpoint + "  (subscription " + s.Azure.SubscriptionID + ")"
-	}
-	return s.Azure.Endpoint + "  (simulated)"
 }

@@ -17,11 +17,14 @@ import (
 // errLocked is returned by a second plane on the same state directory.
 var errLocked = errors.New("another casement holds the state directory")
 
+// Records are of the processes that the plane runs.
+func (d Dir) Records() process.Records { return process.Records(d.Path("processes")) }
+
 func (d Dir) lockFile() string { return d.Path("lock") }
 
-// lock takes the state directory for this process. The kernel lets it go when
+// Lock takes the state directory for this process. The kernel lets it go when
 // the process ends, however it ends.
-func (d Dir) lock() (*os.File, error) {
+func (d Dir) Lock() (*os.File, error) {
 	f, err := os.OpenFile(d.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the state directory: %w", err)
@@ -115,6 +118,12 @@ func (d Dir) holder() (process.Identity, error) {
 		return process.Identity{}, fmt.Errorf("%s names process %d, which does not have it open", d.lockFile(), pid)
 	}
 	return now, nil
+}
+
+// holderPID is the process ID of the holder.
+func (d Dir) holderPID() (int, error) {
+	holder, err := d.holder()
+	return holder.PID, err
 }
 
 // opened says whether a process has the lock file open.

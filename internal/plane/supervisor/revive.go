@@ -1,9 +1,11 @@
-package plane
+package supervisor
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"casement.dev/casement/internal/plane"
 )
 
 // Pauses between the end of a part and its next start.
@@ -44,10 +46,10 @@ func (c *supervisor) revive(ctx context.Context, name string, run func(context.C
 func (c *supervisor) noteRestart(name string, err error, pause time.Duration) {
 	c.mu.Lock()
 	if c.restarts == nil {
-		c.restarts = map[string]Restart{}
+		c.restarts = map[string]plane.Restart{}
 	}
 	r := c.restarts[name]
-	c.restarts[name] = Restart{Name: name, Times: r.Times + 1, Last: time.Now(), Reason: err.Error()}
+	c.restarts[name] = plane.Restart{Name: name, Times: r.Times + 1, Last: time.Now(), Reason: err.Error()}
 	if n := len(c.steps); n > 0 && !c.steps[n-1].Done {
 		c.waiting = fmt.Sprintf("it has ended %d times, and starts again in %s: %v", r.Times+1, pause, err)
 	}

@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (c *supervisor) newChartInstaller(cache client.Reader) (*chartInstaller, er
 	}
 	return &chartInstaller{cache: cache, spec: process.Spec{
 		Name: "charts", Path: binary, Argv: argv, Dir: c.opts.Dir.Path("management"),
-		Log: c.opts.Dir.Path("management", "log", "charts.log"), Restart: true, Records: c.opts.Dir.records(),
+		Log: c.opts.Dir.Path("management", "log", "charts.log"), Restart: true, Records: c.opts.Dir.Records(),
 	}}, nil
 }
 

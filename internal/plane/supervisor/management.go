@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/process"
 )
 
@@ -20,13 +21,13 @@ const planeHost = "127.0.0.1"
 // management is the management API server and the managers on it.
 type management struct {
 	plane *kubeproc.Plane
-	dir   Dir
+	dir   plane.Dir
 }
 
 func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(context.Context), error) {
 	cfg := kubeproc.Config{
 		Dir: c.opts.Dir.Path("management"), Host: planeHost, Names: []string{managementName}, ControllerManager: true,
-		Records: c.opts.Dir.records(), OnWait: c.wait,
+		Records: c.opts.Dir.Records(), OnWait: c.wait,
 	}
 	if c.opts.Audit {
 		cfg.AuditOf = config.User
@@ -50,13 +51,13 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 	return plane.Stop, c.announceRoute(ctx)
 }
 
-func (m *management) describe(s *Status) {
+func (m *management) describe(s *plane.Status) {
 	for _, p := range m.plane.Processes() {
 		if state := p.State(); state.Restarts > 0 || !state.Running {
-			s.Restarts = append(s.Restarts, Restart{Name: "management " + p.Name(), Times: state.Restarts, Last: state.Ended, Reason: endReason(state), Down: !state.Running})
+			s.Restarts = append(s.Restarts, plane.Restart{Name: "management " + p.Name(), Times: state.Restarts, Last: state.Ended, Reason: endReason(state), Down: !state.Running})
 		}
 	}
-	s.Kubernetes = Kubernetes{Version: kubeproc.Version(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
+	s.Kubernetes = plane.Kubernetes{Version: kubeproc.Version(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
 }
 
 // endReason says how a process ended last.

@@ -1,4 +1,4 @@
-package plane
+package supervisor
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"casement.dev/casement/internal/plane"
 )
 
 func TestRevive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &supervisor{opts: Options{Dir: Dir(t.TempDir())}, log: logr.Discard(), steps: []Step{{Name: "managers"}}}
+		c := &supervisor{opts: Options{Dir: plane.Dir(t.TempDir())}, log: logr.Discard(), steps: []plane.Step{{Name: "managers"}}}
 		ctx, cancel := context.WithCancel(t.Context())
 		runs, begun := 0, time.Now()
 		c.revive(ctx, "managers", func(ctx context.Context) error {

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"casement.dev/casement/azuresim"
+	"casement.dev/casement/internal/plane/supervisor"
+)
+
+// azurePublic are the flags by which the local Azure stands for the public one.
+type azurePublic struct {
+	proxy, clients string
+}
+
+func (p *azurePublic) flags(f *pflag.FlagSet) {
+	f.StringVar(&p.proxy, "proxy", "", "address of an HTTPS proxy that answers for Azure's public names (default none)")
+	f.StringVar(&p.clients, "clients", "", "file of applications that may log in beside the plane's own, YAML or JSON")
+}
+
+func (p *azurePublic) apply(opts *supervisor.Options) error {
+	opts.Proxy = p.proxy
+	if p.clients == "" {
+		return nil
+	}
+	data, err := os.ReadFile(p.clients)
+	if err != nil {
+		return fmt.Errorf("read the clients: %w", err)
+	}
+	var file struct {
+		Clients []azuresim.Client `json:"clients"`
+	}
+	// The error is not shown: it may quote a line with a secret.
+	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+		return fmt.Errorf("%s: it must have a list \"clients\" of id with secret, certificate or federated (issuer, subject, audience), and nothing else", p.clients)
+	}
+	for i, c := range file.Clients {
+		if c.ID == "" || c.Secret == "" && c.Certificate == "" && len(c.Federated) == 0 {
+			return fmt.Errorf("%s: clients[%d] needs an id, and a secret, certificate or federated credential", p.clients, i)
+		}
+	}
+	if len(file.Clients) == 0 {
+		return fmt.Errorf("%s: it lists no clients, so that nobody could log in", p.clients)
+	}
+	opts.Clients = file.Clients
+	return nil
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/plane/supervisor"
+)
+
+func newAzureServe(a *app) *cobra.Command {
+	var listen, faults, logFile string
+	var public azurePublic
+	pace, limit := latency("instant"), throttle("off")
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the local Azure alone, in the foreground",
+		Long: `Run the local Azure without Kubernetes until it is interrupted: HTTPS with a CA of
+its own, state below --state, and virtual machines that boot. Whoever has the secret
+of its application, a file in the state directory that 'casement azure env' reads, may
+do anything in it; it listens on 127.0.0.1 unless told otherwise.
+
+With --proxy it also answers for the names that clients have built in:
+management.azure.com, login.microsoftonline.com, those of the other clouds, key
+vaults, and managed identities at 169.254.169.254. The proxy refuses all else, so
+that nothing leaves this machine. It asks for a name and a password, which the address
+that 'casement azure env --for proxy' prints has.`,
+		Example: `  casement azure serve
+  casement azure serve --state /tmp/az --latency azure
+  casement azure serve --faults faults.yaml --listen 127.0.0.1:8443
+  casement azure serve --proxy 127.0.0.1:8080 --clients clients.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			factor, err := pace.factor()
+			if err != nil {
+				return err
+			}
+			limits, err := limit.factor()
+			if err != nil {
+				return err
+			}
+			opts := supervisor.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, Throttle: limits, OnStatus: a.azureReady()}
+			if opts.Faults, err = readFaults(faults); err != nil {
+				return err
+			}
+			if err := public.apply(&opts); err != nil {
+				return err
+			}
+			if opts.Log = a.Err; logFile != "-" {
+				log, err := a.openLog(logFile)
+				if err != nil {
+					return err
+				}
+				defer log.Close()
+				opts.Log = log
+			}
+			return supervisor.Run(cmd.Context(), opts)
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "address to listen on (default the port of the last run, or a free one, of 127.0.0.1)")
+	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of operations: instant, azure or a factor of it")
+	public.flags(c.Flags())
+	c.Flags().StringVar((*string)(&limit), "throttle", string(limit), "limits of requests: off, real or a factor of Azure's")
+	c.Flags().StringVar(&faults, "faults", "", "file of fault rules, YAML or JSON")
+	c.Flags().StringVar(&logFile, "log", "", "file for the log, - for standard error (default casement.log below --state)")
+	return c
+}
+
+// throttle is a limit of requests as users write it.
+type throttle string
+
+// factor is what Azure's limits are multiplied by, 0 for none.
+func (t throttle) factor() (float64, error) {
+	switch t {
+	case "off":
+		return 0, nil
+	case "real":
+		return 1, nil
+	}
+	f, err := strconv.ParseFloat(string(t), 64)
+	if err != nil || f <= 0 || f > 1000 {
+		return 0, usagef("--throttle is off, real or a number from 0 to 1000, not %q", string(t))
+	}
+	return f, nil
+}
+
+func readFaults(file string) (fault.File, error) {
+	if file == "" {
+		return fault.File{}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fault.File{}, fmt.Errorf("read the faults: %w", err)
+	}
+	f, err := fault.Parse(data)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", file, err)
+	}
+	return f, nil
+}
+
+func (a *app) openLog(file string) (io.WriteCloser, error) {
+	if file == "" {
+		if err := a.dir.Make(); err != nil {
+			return nil, err
+		}
+		file = a.dir.Log()
+	}
+	return os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// azureReady prints where the local Azure is, once.
+func (a *app) azureReady() func(plane.Status) {
+	shown := false
+	return func(s plane.Status) {
+		if shown || s.Phase != plane.PhaseReady {
+			return
+		}
+		shown = true
+		state := a.stateFlag()
+		fmt.Fprintf(a.Out, `Local Azure (simulated)  %s
+CA certificate           %s
+Tenant                   %s
+Subscription             %s
+
+Use it:
+  eval "$(casement azure env%s)"           for SDKs and curl
+  eval "$(casement azure env --for az%s)"  for az, logged in
+%s`, s.Azure.Endpoint, s.Azure.CAFile, s.Azure.TenantID, s.Azure.SubscriptionID, state, state, proxyHint(s.Azure, state))
+	}
+}

@@ -1,0 +1,43 @@
+//go:build !linux
+
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// errLinuxOnly is what a command answers that needs processes of a local plane.
+var errLinuxOnly = errors.New("the local plane runs on Linux only: run this in a Linux virtual machine, in WSL or in a container; " +
+	"every command that takes --kubeconfig works here against any management cluster")
+
+// linuxOnly is a command that exists on Linux alone, so that its name is known here too.
+func linuxOnly(use, short string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short + " (Linux only)", DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error { return errLinuxOnly }}
+}
+
+func newUp(*app) *cobra.Command {
+	return linuxOnly("up", "Start the local plane and leave it in the background")
+}
+
+func newDown(*app) *cobra.Command { return linuxOnly("down", "End the local plane") }
+
+func newConduct(*app) *cobra.Command {
+	c := linuxOnly("conduct", "Run the local plane")
+	c.Hidden = true
+	return c
+}
+
+func newAzureServe(*app) *cobra.Command {
+	return linuxOnly("serve", "Run the local Azure alone, in the foreground")
+}
+
+func newFaultsGuest(*app) *cobra.Command {
+	return linuxOnly("guest-faults", "List what a guest can be made to have")
+}
+
+func newKubectl(*app) *cobra.Command {
+	return linuxOnly("kubectl [ARGS]", "Run the upstream kubectl that is built in")
+}

@@ -1,0 +1,363 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/plane/supervisor"
+	"casement.dev/casement/internal/sim/pull"
+	"casement.dev/casement/internal/terminal"
+)
+
+func newUp(a *app) *cobra.Command {
+	var foreground bool
+	var kind planeKind
+	var timeout time.Duration
+	pace := latency("instant")
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Start the local plane and leave it in the background",
+		Long: `Start the local plane: a management API server with Cluster API and casement's
+controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
+State from an earlier run, clusters included, is taken up again.
+
+A second up joins a start that goes on already, and waits for the end of a plane that
+is being ended. Ctrl-C and --timeout end the wait and not the plane, which goes on
+starting in the background.
+
+With --latency azure the local Azure takes the time that Azure is known to take; a
+number scales it, so that 0.1 is ten times as fast.
+
+With --bare the management cluster is empty but for a stub for cert-manager:
+clusterctl installs the providers, whose Deployments run as processes of this machine
+from the programs that 'make programs' builds. --azure-of lets a second such plane use
+the local Azure of a first one, for clusterctl move.
+
+With --azure env there is no local Azure: clusters are made in the subscription that
+AZURE_SUBSCRIPTION_ID names, with the service principal of AZURE_TENANT_ID,
+AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. They cost money, and 'casement down' ends the
+management cluster alone: delete them before.
+
+No registry is asked for a container's image. With --images known, the default, a tag or
+repository that the plane's table of public images rules out fails with ErrImagePull, and
+all others run, your own among them. listed runs the images of the table alone, any runs
+all; --image PATTERN admits more in each case.
+
+With --management-route simulated machines reach the management API server, as machines
+in Azure reach one that has a public address: bootstrap commands may ask it, and
+kube-public/cluster-info has its address. Without it nothing of a guest leads there.
+
+HelmChartProxies of templates install their charts as Cluster API's addon provider for
+Helm does. Charts of Calico, the Azure cloud provider, the CSI drivers of Azure, csi-proxy
+and flannel are simulated; every other chart is downloaded, or taken from --charts.
+
+With --proxy the plane also answers for Azure's public names, so that other controllers,
+such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure env
+--for proxy' prints their environment.`,
+		Example: `  casement up
+  casement up --latency azure
+  casement up --foreground
+  casement up --feature-gates MachineTaintPropagation=true
+  casement up --images listed --image 'contoso.azurecr.io/*'
+  casement up --charts ./charts
+  casement up --proxy 127.0.0.1:8080
+  casement up --bare && casement status -o clusterctl >> clusterctl.yaml
+  export KUBECONFIG=$(casement status -o kubeconfig)`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			factor, err := pace.factor()
+			if err != nil {
+				return err
+			}
+			if foreground {
+				return a.conduct(cmd.Context(), factor, kind, true)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return a.up(ctx, factor, kind)
+		},
+	}
+	c.Flags().BoolVar(&foreground, "foreground", false, "stay in the foreground and log to the terminal")
+	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "wait this long (exit code 3)")
+	c.Flags().StringVar((*string)(&pace), "latency", string(pace), "pace of the local Azure: instant, azure or a factor of it")
+	kind.addFlags(c.Flags())
+	return c
+}
+
+// planeKind says which plane to start.
+type planeKind struct {
+	bare    bool
+	audit   bool
+	azureOf string
+	azure   string
+	gates   string
+	images  string
+	admit   []string
+	route   bool
+	charts  string
+	public  azurePublic
+}
+
+func (k *planeKind) addFlags(f *pflag.FlagSet) {
+	f.BoolVar(&k.bare, "bare", false, "leave Cluster API and casement out, for clusterctl to install")
+	f.BoolVar(&k.audit, "audit", false, "note what casement-manager asks of the management API server in management/log/audit.log")
+	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
+	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
+	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
+	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but those that the plane's table rules out) or listed (those of the table)")
+	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
+	f.BoolVar(&k.route, "management-route", false, "let simulated machines reach the management API server as https://management.casement.internal:6443")
+	f.StringVar(&k.charts, "charts", "", "take the Helm charts of HelmChartProxies from this folder (NAME-VERSION.tgz, NAME.tgz or NAME) where it has them")
+	k.public.flags(f)
+}
+
+// args are the flags of the background process.
+func (k planeKind) args() ([]string, error) {
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
+		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route)}
+	for _, pattern := range k.admit {
+		args = append(args, "--image="+pattern)
+	}
+	if _, err := k.policy(); err != nil {
+		return nil, err
+	}
+	if _, err := k.outside(); err != nil {
+		return nil, err
+	}
+	if k.public.clients != "" {
+		abs, err := filepath.Abs(k.public.clients)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--clients", abs)
+	}
+	if k.charts != "" {
+		abs, err := filepath.Abs(k.charts)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--charts", abs)
+	}
+	if k.azureOf == "" {
+		return args, nil
+	}
+	if !k.bare {
+		return nil, usagef("--azure-of goes with --bare")
+	}
+	abs, err := filepath.Abs(k.azureOf)
+	return append(args, "--azure-of", abs), err
+}
+
+// policy says which container images exist.
+func (k planeKind) policy() (pull.Policy, error) {
+	p, err := pull.New(k.images, k.admit)
+	if err != nil {
+		return p, usagef("--images: %v", err)
+	}
+	return p, nil
+}
+
+// latency is a pace as users write it.
+type latency string
+
+// factor is what Azure's durations are multiplied by.
+func (l latency) factor() (float64, error) {
+	switch l {
+	case "instant":
+		return 0, nil
+	case "azure":
+		return 1, nil
+	}
+	f, err := strconv.ParseFloat(string(l), 64)
+	if err != nil || f < 0 || f > 100 {
+		return 0, usagef("--latency is instant, azure or a number from 0 to 100, not %q", string(l))
+	}
+	return f, nil
+}
+
+func (a *app) up(ctx context.Context, factor float64, kind planeKind) error {
+	args, err := kind.args()
+	if err != nil {
+		return err
+	}
+	args = append([]string{"--state", string(a.dir), "conduct", "--latency", strconv.FormatFloat(factor, 'g', -1, 64)}, args...)
+	begun, waited := time.Now(), false
+	progress := terminal.NewProgress(terminal.NewScreen(a.raw.Out))
+	var seen terminal.View
+	s, started, err := plane.Up(ctx, a.dir, args, plane.UpReport{
+		Note: func(text string) {
+			progress.Clear()
+			fmt.Fprintln(a.Err, text)
+			waited = true
+		},
+		Seen: func(s plane.Status) {
+			if waited || s.Phase == plane.PhaseStarting || len(seen.Steps) > 0 {
+				waited, seen = true, starting(s, begun)
+				progress.Show(seen)
+			}
+		},
+	})
+	if err != nil {
+		progress.Clear()
+		return err
+	}
+	if !started && !waited {
+		fmt.Fprintf(a.Out, "The local plane is running (process %d).\n", s.PID)
+	} else {
+		progress.End(starting(s, begun), fmt.Sprintf("The local plane is ready, after %s.", rounded(begun)), "")
+	}
+	a.next(s)
+	return nil
+}
+
+// starting is how far a plane is that starts.
+func starting(s plane.Status, begun time.Time) terminal.View {
+	view := terminal.View{Title: "Starting the local plane", Elapsed: time.Since(begun)}
+	for _, step := range s.Steps {
+		shown := terminal.Step{Name: step.Name, State: terminal.Now, Detail: s.Waiting}
+		if step.Done {
+			shown = terminal.Step{Name: step.Name, State: terminal.Done, Took: time.Duration(step.Seconds * float64(time.Second))}
+		}
+		view.Steps = append(view.Steps, shown)
+	}
+	return view
+}
+
+// showSteps prints the steps that finished since the last call.
+func (a *app) showSteps(s plane.Status, shown int) int {
+	for ; shown < len(s.Steps) && s.Steps[shown].Done; shown++ {
+		fmt.Fprintf(a.Out, "  %-44s %5.1f s\n", s.Steps[shown].Name, s.Steps[shown].Seconds)
+	}
+	return shown
+}
+
+func (a *app) next(s plane.Status) {
+	fmt.Fprintf(a.Out, `
+Management API server  %s
+                       Kubernetes %s
+%-22s %s
+
+Use it:
+  export KUBECONFIG=%s
+%s`, s.Kubernetes.Server, s.Kubernetes.Version, azureLabel(s), azureAt(s), s.Kubernetes.Kubeconfig, use(s))
+}
+
+// use says what comes next on a plane.
+func use(s plane.Status) string {
+	if s.Bare {
+		return `  casement status -o clusterctl >> clusterctl.yaml   # its variables; add the providers
+  clusterctl --config clusterctl.yaml init --infrastructure azure
+  casement generate addons | casement kubectl apply -f -
+  clusterctl --config clusterctl.yaml generate cluster demo --flavor windows |
+    casement kubectl apply -f -
+`
+	}
+	return `  casement generate cluster demo --flavor windows |
+    casement kubectl apply -f -
+  casement wait demo
+`
+}
+
+func newDown(a *app) *cobra.Command {
+	var purge bool
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "End the local plane",
+		Long: `End the local plane and every process of it. Its state stays, so that up takes
+the clusters up again; --purge deletes it too: what a plane made in the state directory,
+and nothing else. A plane that does not answer is signalled, and killed in the end.`,
+		Example: "  casement down\n  casement down --purge",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return a.down(ctx, purge)
+		},
+	}
+	c.Flags().BoolVar(&purge, "purge", false, "delete the state too")
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "give up after this long (exit code 3)")
+	return c
+}
+
+func (a *app) down(ctx context.Context, purge bool) error {
+	stop := a.ticking("Ending the local plane", "its programs and virtual machines end")
+	r, err := plane.Down(ctx, a.dir, purge)
+	stop()
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Killed:
+		fmt.Fprintln(a.Out, "The local plane did not end and has been killed. Its state stays whole: it is written for that.")
+	case r.Ran:
+		fmt.Fprintln(a.Out, "The local plane has ended.")
+		if !purge {
+			fmt.Fprintln(a.Out, "Its clusters are kept; start it again: casement up")
+		}
+	default:
+		fmt.Fprintln(a.Out, "The local plane is not running.")
+	}
+	if len(r.Kept) > 0 {
+		return fmt.Errorf("what the plane made is deleted; %s stays for what is not its own: %s", a.dir, strings.Join(r.Kept, ", "))
+	}
+	return nil
+}
+
+// newConduct is the process that up leaves in the background.
+func newConduct(a *app) *cobra.Command {
+	var factor float64
+	var kind planeKind
+	c := &cobra.Command{
+		Use:    "conduct",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.conduct(cmd.Context(), factor, kind, false) },
+	}
+	c.Flags().Float64Var(&factor, "latency", 0, "factor of Azure's durations")
+	kind.addFlags(c.Flags())
+	return c
+}
+
+func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreground bool) error {
+	if _, err := kind.args(); err != nil {
+		return err
+	}
+	if kind.azureOf != "" {
+		abs, err := filepath.Abs(kind.azureOf)
+		if err != nil {
+			return err
+		}
+		kind.azureOf = abs
+	}
+	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
+		ManagementRoute: kind.route, Charts: kind.charts}
+	var err error
+	if opts.Outside, err = kind.outside(); err != nil {
+		return err
+	}
+	if err := kind.public.apply(&opts); err != nil {
+		return err
+	}
+	if opts.Images, err = kind.policy(); err != nil {
+		return err
+	}
+	if foreground {
+		shown := 0
+		opts.OnStatus = func(s plane.Status) {
+			shown = a.showSteps(s, shown)
+			if s.Phase == plane.PhaseReady {
+				a.next(s)
+			}
+		}
+	}
+	return supervisor.Run(ctx, opts)
+}

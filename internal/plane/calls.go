@@ -1,0 +1,48 @@
+package plane
+
+import "time"
+
+// AzureCall is one request that the local Azure answered.
+type AzureCall struct {
+	// Number counts all calls from 1.
+	Number uint64    `json:"number"`
+	Time   time.Time `json:"time"`
+	Method string    `json:"method"`
+	Path   string    `json:"path"`
+	Type   string    `json:"type"`
+	Status int       `json:"status"`
+	Caller string    `json:"caller"`
+	// Code is the error's code, Fault the kind and ID of the rule that matched.
+	Code  string `json:"code,omitempty"`
+	Fault string `json:"fault,omitempty"`
+	// APIVersion is the one asked for.
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Seconds is how long the answer took.
+	Seconds float64 `json:"seconds"`
+}
+
+// AzureResource is one resource of the local Azure.
+type AzureResource struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Group    string `json:"group,omitempty"`
+	Location string `json:"location,omitempty"`
+	// State is the provisioning state; a VM's power state follows a comma.
+	State string `json:"state"`
+}
+
+// Calls is what the local Azure was asked.
+type Calls struct {
+	Counters                                 []CallCounter `json:"counters"`
+	Reads, Writes, Deletes, Polls, Throttled int
+}
+
+// CallCounter counts equal calls.
+type CallCounter struct {
+	Verb   string `json:"verb"`
+	Type   string `json:"type"`
+	Status int    `json:"status"`
+	Caller string `json:"caller"`
+	Count  int    `json:"count"`
+}

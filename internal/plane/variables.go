@@ -1,0 +1,30 @@
+package plane
+
+import "encoding/base64"
+
+// The identity that a plane puts into the management cluster, its secret and the namespace
+// of both, which templates need to know.
+const (
+	IdentityName      = "cluster-identity"
+	IdentitySecret    = "cluster-identity-secret"
+	IdentityNamespace = "default"
+)
+
+// Location is the region that templates get from a plane.
+const Location = "westeurope"
+
+// TemplateVariables are the values of a running plane for cluster templates.
+func TemplateVariables(s Status) (map[string]string, error) {
+	secret, err := s.Azure.ClientSecret()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{
+		"AZURE_SUBSCRIPTION_ID": s.Azure.SubscriptionID, "AZURE_TENANT_ID": s.Azure.TenantID, "AZURE_CLIENT_ID": s.Azure.ClientID, "AZURE_CLIENT_SECRET": secret,
+		"AZURE_CLIENT_ID_USER_ASSIGNED_IDENTITY": s.Azure.ClientID, "APISERVER_LB_DNS_SUFFIX": "casement",
+		"AZURE_LOCATION": Location, "CLUSTER_IDENTITY_NAME": IdentityName,
+		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": IdentitySecret, "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": IdentityNamespace,
+		"AZURE_CONTROL_PLANE_MACHINE_TYPE": "Standard_D2s_v3", "AZURE_NODE_MACHINE_TYPE": "Standard_D2s_v3",
+		"AZURE_SSH_PUBLIC_KEY": s.Azure.SSHPublicKey, "AZURE_SSH_PUBLIC_KEY_B64": base64.StdEncoding.EncodeToString([]byte(s.Azure.SSHPublicKey)),
+	}, nil
+}
