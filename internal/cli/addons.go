@@ -56,7 +56,7 @@ func newAddonsList(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json or yaml")
 	return c
 }
 

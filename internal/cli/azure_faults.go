@@ -106,7 +106,7 @@ func newFaultsList(a *app) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json or yaml")
 	return c
 }
 

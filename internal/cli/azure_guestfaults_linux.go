@@ -30,6 +30,6 @@ upon running machines at once, and go when the rule is cleared.`,
 			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json or yaml")
 	return c
 }

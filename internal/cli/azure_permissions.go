@@ -31,7 +31,7 @@ This is about the real Azure; nothing has to run.`,
 			if err != nil {
 				return usageError{err}
 			}
-			if output == "table" || output == "wide" {
+			if output == "table" || output == "wide" || output == "name" {
 				return a.print(output, actions, func(w io.Writer) { permissionTable(w, actions, output == "wide") })
 			}
 			role, err := permission.RoleOf(scope, features...)
@@ -43,7 +43,7 @@ This is about the real Azure; nothing has to run.`,
 	}
 	c.Flags().StringSliceVar(&features, "feature", nil, "features, separated by commas (default all)")
 	c.Flags().StringVar(&scope, "scope", "/subscriptions/SUBSCRIPTION_ID", "where the role may be assigned; a resource group will do when it exists")
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, name, json or yaml")
 	return c
 }
 

@@ -29,7 +29,7 @@ func newAzureResources(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&group, "resource-group", "g", "", "only this resource group")
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, name, json or yaml")
 	return c
 }
 

@@ -14,10 +14,11 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"casement.dev/casement/internal/flavors"
+	infrav1 "casement.dev/casement/api/v1beta1"
 )
 
 // pluginComplete is the name by which kubectl asks a plugin for completions.
@@ -86,48 +87,6 @@ func strictOutput(c *cobra.Command) {
 	}
 }
 
-// takes says what the arguments of commands name: those of one that takes more than one
-// name all the same.
-var takes = map[string][]string{
-	"why": {"Cluster", "Machine"}, "doctor": {"Cluster", "Machine"}, "tree": {"Cluster"}, "wait": {"Cluster"}, "support": {"Cluster"}, "adopt": {"Cluster"},
-	"kubeconfig": {"Cluster"}, "timeline": {"Machine"}, "logs": {"Machine"}, "ssh": {"Machine"}, "rdp": {"Machine"}, "cp": {"Machine"},
-}
-
-// fixed are the values of flags that are the same for all.
-var fixed = map[string][]string{"for": {"ready", "deleted"}, "latency": {"instant", "azure"}, "from": {fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole}}
-
-// completeNames completes what names something: arguments and flags of all commands below
-// c. Where nothing can be asked there is nothing to offer.
-func (a *app) completeNames(c *cobra.Command) {
-	if kinds, ok := takes[c.Name()]; ok && c.ValidArgsFunction == nil && c.Runnable() {
-		c.ValidArgsFunction = func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.namesOf(c, kinds), directive(c.Name())
-		}
-	}
-	flag := func(name string, values func(*cobra.Command) []string) {
-		if c.Flags().Lookup(name) == nil {
-			return
-		}
-		// The error is that the flag is completed already.
-		_ = c.RegisterFlagCompletionFunc(name, func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return values(c), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-	flag("cluster", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Cluster"}) })
-	flag("flavor", func(*cobra.Command) []string { return flavors.List() })
-	flag("namespace", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Namespace"}) })
-	flag("target-namespace", func(c *cobra.Command) []string { return a.namesOf(c, []string{"Namespace"}) })
-	flag("context", a.contexts)
-	for name, values := range fixed {
-		if name != "from" || c.Name() == "logs" {
-			flag(name, func(*cobra.Command) []string { return values })
-		}
-	}
-	for _, sub := range c.Commands() {
-		a.completeNames(sub)
-	}
-}
-
 // directive lets cp complete files too.
 func directive(name string) cobra.ShellCompDirective {
 	if name == "cp" {
@@ -162,20 +121,33 @@ func (a *app) namesOf(c *cobra.Command, kinds []string) (names []string) {
 	defer cancel()
 	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind + "List"))
+		list.SetGroupVersionKind(groupOf(kind).WithKind(kind + "List"))
 		within := []client.ListOption{client.InNamespace(t.namespace)}
 		if kind == "Namespace" {
-			list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 			within = nil
 		}
 		if err := k.List(ctx, list, within...); err != nil {
 			continue
 		}
 		for i := range list.Items {
-			names = append(names, list.Items[i].Name)
+			names = append(names, prefixes[kind]+list.Items[i].Name)
 		}
 	}
 	return names
+}
+
+// prefixes are of names that commands take as KIND/NAME.
+var prefixes = map[string]string{"MachineDeployment": "md/", "MachinePool": "mp/", "Service": "service/"}
+
+// groupOf is the API version of a kind whose names are completed.
+func groupOf(kind string) schema.GroupVersion {
+	switch kind {
+	case "Namespace", "Service":
+		return corev1.SchemeGroupVersion
+	case "AzureClusterIdentity":
+		return infrav1.GroupVersion
+	}
+	return clusterv1.GroupVersion
 }
 
 // contexts are those of the kubeconfig.

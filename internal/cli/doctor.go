@@ -63,7 +63,7 @@ Output wide shows the checks that passed too.`,
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, name, json or yaml")
 	c.Flags().BoolVar(&fix, "fix", false, "run on the nodes what mends them and does no other harm")
 	return c
 }

@@ -68,7 +68,7 @@ The catalogue of the local Azure is simulated.`,
 	f.StringVar(&o.gallery, "gallery", "", "community gallery to list instead of the marketplace")
 	f.Lookup("gallery").NoOptDefVal = windows.CommunityGallery
 	f.StringVar(&o.location, "location", "westeurope", "Azure location")
-	f.StringVarP(&o.output, "output", "o", "table", "table, wide, json or yaml")
+	f.StringVarP(&o.output, "output", "o", "table", "table, wide, name, json or yaml")
 	return c
 }
 

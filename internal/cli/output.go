@@ -39,12 +39,62 @@ func (a *app) print(format string, v any, table func(io.Writer)) error {
 		w := terminal.NewTable(a.Out, width)
 		table(w)
 		return w.Flush()
+	case "name":
+		return a.printNames(v)
 	default:
 		if printer, err := templated(format); printer != nil || err != nil {
 			return a.printBy(printer, err, v)
 		}
 		return usagef("unknown output format %q: use table, wide, json or yaml", format)
 	}
+}
+
+// nameFields are the fields by which other commands know an item, the most exact first.
+var nameFields = []string{"urn", "id", "name", "action"}
+
+// printNames prints the name of each item of v, and of what is below it, as -o name does.
+func (a *app) printNames(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	var items []map[string]any
+	if err := json.Unmarshal(data, &items); err != nil {
+		items = make([]map[string]any, 1)
+		if err := json.Unmarshal(data, &items[0]); err != nil {
+			return err
+		}
+	}
+	for _, item := range items {
+		if err := a.printName(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printName(item map[string]any) error {
+	name := ""
+	for _, field := range nameFields {
+		if text, ok := item[field].(string); ok && name == "" {
+			name = text
+		}
+	}
+	if kind, ok := item["kind"].(string); ok && item["id"] == nil {
+		name = strings.ToLower(kind) + "/" + name
+	}
+	if _, err := fmt.Fprintln(a.data(), name); err != nil {
+		return err
+	}
+	children, _ := item["children"].([]any)
+	for _, child := range children {
+		if below, ok := child.(map[string]any); ok {
+			if err := a.printName(below); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // printBy prints v, of which a list is the items of an object, as kubectl's lists are.

@@ -56,7 +56,7 @@ func newTree(a *app) *cobra.Command {
 		},
 	}
 	t.addFlags(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all machines, whole messages), json or yaml")
+	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all machines, whole messages), name, json or yaml")
 	return c
 }
 

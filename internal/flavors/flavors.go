@@ -80,7 +80,7 @@ type variable struct {
 
 // Variables are those of the ClusterClass.
 func (f flavor) Variables() []variable {
-	const size = "Standard_D2s_v3"
+	const size, windowsSize = "Standard_D2s_v3", "Standard_D4s_v3" // Windows wants 4 processors
 	return []variable{
 		{Name: "location", About: "Azure region of the cluster", Required: true},
 		{Name: "subscriptionID", About: "subscription that the cluster is made in", Required: true},
@@ -88,7 +88,7 @@ func (f flavor) Variables() []variable {
 		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022", Enum: "[windows-" + strings.Join(windows.ServerReleases(), ", windows-") + "]"},
 		{Name: "controlPlaneSize", About: "VM size of the control plane", Default: size},
 		{Name: "nodeSize", About: "VM size of the Linux workers", Default: size},
-		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: size},
+		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: windowsSize},
 		{Name: "sshPublicKey", About: "base64 of an OpenSSH public key for Linux machines; empty for none", Default: `""`},
 	}
 }
@@ -102,7 +102,7 @@ func (f flavor) Workers() []workers {
 	if f.Windows {
 		out = append(out, workers{
 			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
-			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}}",
+			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=Standard_D4s_v3}",
 		})
 	}
 	for i := range out {

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"casement.dev/casement/azuresim/fault"
+	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/azure/permission"
+	"casement.dev/casement/internal/diagnose/logs"
+	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/lint/rules"
+	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/preflight"
+	"casement.dev/casement/internal/sim/pull"
+	"casement.dev/casement/internal/windows"
+)
+
+// valuesOf returns what an argument or flag can be.
+type valuesOf func(a *app, c *cobra.Command) []string
+
+// these are values that are the same for all.
+func these(values ...string) valuesOf {
+	return func(*app, *cobra.Command) []string { return values }
+}
+
+// ofPlane are values that the local plane knows.
+func ofPlane(read func(context.Context, *plane.Client) []string) valuesOf {
+	return func(a *app, c *cobra.Command) []string {
+		a.completing(c)
+		ctx, cancel := context.WithTimeout(c.Context(), completePatience)
+		defer cancel()
+		return read(ctx, plane.NewClient(a.dir))
+	}
+}
+
+// objects are the names of objects of some kinds.
+func objects(kinds ...string) valuesOf {
+	return func(a *app, c *cobra.Command) []string { return a.namesOf(c, kinds) }
+}
+
+// argumentValues are what arguments name, by the command's path. Those of a command that
+// takes more than one are completed alike.
+var argumentValues = map[string]valuesOf{
+	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
+	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
+	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine"), "ssh": objects("Machine"), "rdp": objects("Machine"), "cp": objects("Machine"),
+	"logs": func(a *app, c *cobra.Command) []string {
+		if all, _ := c.Flags().GetBool("all"); all || c.Flags().NArg() > 0 {
+			return logNames()
+		}
+		return a.namesOf(c, []string{"Machine"})
+	},
+	"fetch": objects("Service"),
+	"addons install": func(*app, *cobra.Command) []string {
+		return names(addons.All(), func(x addons.Addon) string { return x.Name })
+	},
+	"azure faults add": func(*app, *cobra.Command) []string {
+		return names(fault.Kinds(), func(k [2]string) string { return k[0] })
+	},
+	"azure faults clear": ofPlane(faultIDs),
+	"images show":        these(defaultKubernetes),
+	"lint explain":       func(*app, *cobra.Command) []string { return ruleIDs(rules.All()) },
+	"preflight explain":  func(*app, *cobra.Command) []string { return ruleIDs(preflight.All(nil, nil)) },
+}
+
+// flagValues are what flags name, by the flag, or by the command's path and the flag where
+// a flag of the same name is another one elsewhere.
+var flagValues = map[string]valuesOf{
+	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
+	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
+	"flavor": func(*app, *cobra.Command) []string { return flavors.List() },
+	"feature": func(*app, *cobra.Command) []string {
+		return names(permission.Features(), func(f permission.Feature) string { return f.Name })
+	},
+	"wait for": these("ready", "deleted"), "azure env for": these("sdk", "az", "proxy"),
+	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole), "latency": these("instant", "azure"), "throttle": these("off", "real"),
+	"images": these(pull.Any, pull.Known, pull.Listed), "os": these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
+	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),
+	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(defaultKubernetes),
+	"verb": these("GET", "PUT", "PATCH", "POST", "DELETE"), "status": these("2xx", "4xx", "5xx", "429"),
+	"guest-fault": func(*app, *cobra.Command) []string {
+		return names(plane.GuestFaults(), func(f plane.GuestFault) string { return f.Name })
+	},
+	"resource-group": ofPlane(resourceGroups), "preflight identity": objects("AzureClusterIdentity"),
+	"images build identity": objects("AzureClusterIdentity"), "images list identity": objects("AzureClusterIdentity"), "images show identity": objects("AzureClusterIdentity"),
+	"images diff identity": objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),
+}
+
+// completeNames completes arguments and flags of all commands below c. Where nothing can
+// be asked there is nothing to offer, and files only where a file is meant.
+func (a *app) completeNames(c *cobra.Command) {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	if values, ok := argumentValues[path]; ok {
+		c.ValidArgsFunction = a.offer(values, directive(c.Name()))
+	} else if c.ValidArgsFunction == nil && c.Runnable() && c.Args != nil && c.Args(c, nil) == nil && c.Args(c, []string{"x"}) != nil {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		values, ok := flagValues[path+" "+f.Name]
+		if !ok {
+			values, ok = flagValues[f.Name]
+		}
+		if !ok && !strings.HasPrefix(f.Value.Type(), "string") || !ok && namesFile(f) {
+			return
+		}
+		if !ok {
+			values = these()
+		}
+		// The error is that the flag is completed already.
+		_ = c.RegisterFlagCompletionFunc(f.Name, a.offer(values, cobra.ShellCompDirectiveNoFileComp))
+	})
+	for _, sub := range c.Commands() {
+		a.completeNames(sub)
+	}
+}
+
+// offer completes with values.
+func (a *app) offer(values valuesOf, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return values(a, c), directive
+	}
+}
+
+// namesFile says that a flag's value is a file or a folder.
+func namesFile(f *pflag.Flag) bool {
+	for _, word := range []string{"file", "folder", "director", "kubeconfig", "list of", "JSON"} {
+		if strings.Contains(f.Usage, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func names[T any](all []T, name func(T) string) []string {
+	out := make([]string, len(all))
+	for i := range all {
+		out[i] = name(all[i])
+	}
+	return out
+}
+
+func logNames() []string {
+	return names(logs.Sources(), func(s logs.Source) string { return s.Name })
+}
+
+func faultIDs(ctx context.Context, k *plane.Client) []string {
+	list, _ := k.Faults(ctx) // no plane, nothing to offer
+	return names(list, func(r fault.Rule) string { return r.ID })
+}
+
+func resourceGroups(ctx context.Context, k *plane.Client) (out []string) {
+	list, _ := k.AzureResources(ctx) // no plane, nothing to offer
+	for _, r := range list {
+		if strings.HasSuffix(r.Type, "/resourceGroups") {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+func ruleIDs(all []lint.Rule) []string {
+	return names(all, func(r lint.Rule) string { return r.ID })
+}

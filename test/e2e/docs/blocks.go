@@ -1,0 +1,93 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// languages are the info strings that a fenced block can have. Only sh is run; console is
+// commands with their output, text is a picture or a list of forms.
+var languages = []string{"sh", "console", "text", "yaml", "json"}
+
+// notRun begins the comment above a block that is not run; its reason follows.
+const notRun = "<!-- not run: "
+
+// block is one fenced block of a page.
+type block struct {
+	page     string
+	line     int
+	language string
+	// reason says why it is not run; empty for one that is.
+	reason string
+	lines  []string
+}
+
+// command is one command of a block, of several lines where they are continued.
+type command struct {
+	at, text string
+}
+
+// pages are the README and the book, as its contents order them; what is generated has
+// tests of its own.
+func pages(root string) ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "SUMMARY.md"))
+	if err != nil {
+		return nil, err
+	}
+	out := []string{"README.md"}
+	for _, part := range strings.Split(string(text), "](")[1:] {
+		if page, _, _ := strings.Cut(part, ")"); !strings.Contains(page, "/") {
+			out = append(out, filepath.Join("docs", page))
+		}
+	}
+	return out, nil
+}
+
+// blocksOf are the fenced blocks of a page.
+func blocksOf(root, page string) ([]block, error) {
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		return nil, err
+	}
+	var out []block
+	var open *block
+	before := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		switch info, fence := strings.CutPrefix(line, "```"); {
+		case fence && open == nil:
+			open = &block{page: page, line: i + 1, language: info}
+			if reason, ok := strings.CutPrefix(before, notRun); ok {
+				open.reason = strings.TrimSuffix(reason, " -->")
+			}
+		case fence:
+			out, open = append(out, *open), nil
+		case open != nil:
+			open.lines = append(open.lines, line)
+		}
+		before = line
+	}
+	if open != nil {
+		return nil, fmt.Errorf("%s:%d: the block has no end", page, open.line)
+	}
+	return out, nil
+}
+
+// commands are those of a block: a line that ends in a backslash or a pipe continues.
+func (b block) commands() (out []command) {
+	continued := false
+	for i, line := range b.lines {
+		bare := strings.TrimSpace(line)
+		switch {
+		case bare == "" || strings.HasPrefix(bare, "#"):
+			continue
+		case continued:
+			out[len(out)-1].text += "\n" + line
+		default:
+			out = append(out, command{fmt.Sprintf("%s:%d", b.page, b.line+1+i), line})
+		}
+		continued = strings.HasSuffix(bare, `\`) || strings.HasSuffix(bare, "|")
+	}
+	return out
+}
