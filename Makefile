@@ -54,6 +54,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 60m -count=1 -v ./test/e2e/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-faults
+	$(MAKE) e2e-docs
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
 	go test -timeout 10m -count=1 -v ./test/emulator/lro -rounds 10
@@ -67,6 +68,9 @@ e2e-ssh: build ## ssh, scp, sftp and Remote Desktop's negotiation against a loca
 
 e2e-ui: build ## The page of casement ui in chromium: a cluster's life, 500 machines; screenshots in bin/ui/
 	go test -timeout 30m -count=1 -v ./test/e2e/ui -full
+
+e2e-docs: build ## Every command of the README and the book, line by line, on a local plane
+	go test -timeout 30m -count=1 -v ./test/e2e/docs -full
 
 e2e-faults: build ## Some 40 faults, and what casement why calls each
 	go test -timeout 60m -count=1 -v ./test/e2e/faults -full
@@ -127,4 +131,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

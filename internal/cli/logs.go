@@ -37,17 +37,18 @@ func newLogs(a *app) *cobra.Command {
 	var o logsOptions
 	c := &cobra.Command{
 		Use:   "logs NODE|MACHINE [LOG...]",
-		Short: "Show why a machine is no good node: boot agent, kubelet, containerd, kube-proxy, CNI, HNS",
+		Short: "Show why a machine is no good node: boot agent, kubelet, containerd, kube-proxy, CNI, HNS, static pods",
 		Long: `Show the logs of a machine, each below a heading. LOG is boot (cloud-init or
-cloudbase-init), kubelet, containerd, kube-proxy, cni or, on Windows, hns; all without
-one. NODE|MACHINE is the name of a Machine, of its node, or of its AzureMachine.
+cloudbase-init), kubelet, containerd, kube-proxy, cni, on Windows hns, and on a control
+plane etcd, kube-apiserver, kube-controller-manager and kube-scheduler; all without one.
+NODE|MACHINE is the name of a Machine, of its node, or of its AzureMachine.
 
 They are read over SSH, as casement ssh goes; where that fails through the kubelet's
 log endpoint, which has what lies below /var/log; and where the machine has not joined
 from Azure: the last of each log by Run Command, and the serial console of boot
 diagnostics. --from takes one of the ways: ssh, kubelet, agent or console. Secrets are
 taken out. On the local plane the machines are simulated, and so is what they log.`,
-		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p kubelet cni --since 10m --follow\n  casement logs --all kube-proxy --tail 5\n  casement logs demo-md-win-x7k2p --from console",
+		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p kubelet cni --since 10m --follow\n  casement logs --all kube-proxy --tail 5\n  casement logs demo-control-plane-pfsjt kube-apiserver\n  casement logs demo-md-win-x7k2p --from console",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.since > 0 {
 				o.Now = time.Now()

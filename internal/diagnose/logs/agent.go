@@ -28,6 +28,9 @@ func (r Agent) Read(ctx context.Context, s Source, o Options, p *Printer) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.Node+" "+s.Name, err)
 	}
+	if s.ControlPlane && strings.TrimSpace(out) == "" {
+		return nil
+	}
 	log := p.Log(title, o)
 	if _, err := log.Write([]byte(out)); err != nil {
 		return err

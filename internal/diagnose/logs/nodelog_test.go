@@ -107,11 +107,13 @@ func TestChoose(t *testing.T) {
 		want    string
 		refusal string
 	}{
-		{"all of Linux", nil, false, "boot kubelet containerd kube-proxy cni", ""},
+		{"all of Linux", nil, false, "boot kubelet containerd kube-proxy cni etcd kube-apiserver kube-controller-manager kube-scheduler", ""},
 		{"all of Windows", nil, true, "boot kubelet containerd kube-proxy cni hns", ""},
 		{"aliases and order", []string{"cni", "cloudbase-init"}, true, "boot cni", ""},
 		{"hns of Linux", []string{"hns"}, false, "", ""},
-		{"unknown", []string{"etcd"}, false, "", "there are: boot"},
+		{"a static pod", []string{"kube-apiserver"}, false, "kube-apiserver", ""},
+		{"a static pod of Windows", []string{"etcd"}, true, "", ""},
+		{"unknown", []string{"coredns"}, false, "", "there are: boot"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sources, err := Choose(c.names, c.windows)

@@ -1,6 +1,6 @@
 // Package logs reads the logs of a machine that say why it is no good node: of
 // its boot agent, kubelet, containerd, kube-proxy and CNI, and on Windows the state
-// of the Host Network Service. It reads them over SSH, or where that fails through
+// of the Host Network Service; and of the static pods of a control plane. It reads them over SSH, or where that fails through
 // the kubelet's own log endpoint. Every line passes through redaction. It judges
 // nothing. The command line imports it.
 package logs
@@ -17,6 +17,8 @@ type Source struct {
 	Name string
 	// Linux and Windows say where it is.
 	Linux, Windows Place
+	// ControlPlane says that other machines have none, which is no news of them.
+	ControlPlane bool
 }
 
 // Place is where a log is on a machine; the zero Place is nowhere.
@@ -66,7 +68,13 @@ func Sources() []Source {
 		{Name: "kube-proxy", Linux: Place{Files: kubeProxy}, Windows: Place{Files: onC(kubeProxy)}},
 		{Name: "cni", Linux: Place{Files: cni}, Windows: Place{Files: onC(cni, "C:/cni.log")}},
 		{Name: "hns", Windows: Place{Command: "hnsdiag list networks"}},
+		static("etcd"), static("kube-apiserver"), static("kube-controller-manager"), static("kube-scheduler"),
 	}
+}
+
+// static is the source of a static pod of kubeadm's control plane.
+func static(name string) Source {
+	return Source{Name: name, Linux: Place{Files: pods("kube-system_" + name + "-*")}, ControlPlane: true}
 }
 
 // aliases are other names of sources.
@@ -91,7 +99,9 @@ func Choose(names []string, windows bool) ([]Source, error) {
 		have = append(have, n)
 	}
 	for _, s := range all {
-		if (len(names) == 0 || slices.Contains(have, s.Name)) && !s.at(windows).empty() {
+		asked := slices.Contains(have, s.Name)
+		if (len(names) == 0 || asked) && !s.at(windows).empty() {
+			s.ControlPlane = s.ControlPlane && !asked // of what is asked for, that there is none is news
 			out = append(out, s)
 		}
 	}

@@ -55,7 +55,7 @@ func (r SSH) Read(ctx context.Context, s Source, o Options, p *Printer) error {
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && !s.ControlPlane {
 		p.Note("%s: no log at %s", title, strings.Join(at.Files, ", "))
 	}
 	return each(o.Follow, files, func(file string) error {

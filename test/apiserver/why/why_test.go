@@ -67,7 +67,7 @@ func TestFailures(t *testing.T) {
 			right++
 		}
 	}
-	t.Logf("%d of %d failures are named\n%s", right, len(all), table.String())
+	t.Logf("%d of %d failures are named, %.1f %%\n%s", right, len(all), 100*float64(right)/float64(len(all)), table.String())
 	if len(all) < 80 {
 		t.Errorf("the table has %d failures", len(all))
 	}

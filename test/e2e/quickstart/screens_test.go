@@ -18,10 +18,13 @@ var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]
 // TestPlaneScreens holds what up shows from nothing, and that status, and up of a plane
 // that runs, break no line.
 func TestPlaneScreens(t *testing.T) {
-	for _, width := range []int{60, 200} {
+	for _, width := range []int{60, 80, 200} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			p := plane.New(t)
 			env := []string{"CASEMENT_HOME=" + p.Home, "KUBECONFIG="}
+			if width == 80 {
+				env = append(env, "NO_COLOR=1")
+			}
 			casement := plane.Binary(t, "casement")
 			up := ports.ReplaceAllString(tmux.Run(t, width, env, casement+" up"), "THERE")
 			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("up-%d.txt", width)), []byte(up))
@@ -32,4 +35,21 @@ func TestPlaneScreens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPipe holds the lines that up writes into a pipe; those of what goes on differ from
+// run to run.
+func TestPipe(t *testing.T) {
+	p := plane.New(t)
+	out := p.Everything("up")
+	if strings.ContainsAny(out, "\x1b\r") {
+		t.Errorf("a pipe gets control functions: %q", out)
+	}
+	var lasting strings.Builder
+	for line := range strings.Lines(tmux.Stable(ports.ReplaceAllString(out, "THERE"))) {
+		if !strings.Contains(line, "…") {
+			lasting.WriteString(line)
+		}
+	}
+	golden.Compare(t, filepath.Join("testdata", "up-pipe.txt"), []byte(lasting.String()))
 }
