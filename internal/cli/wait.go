@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +165,7 @@ func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 
 // cut is the error of a wait that ends before the cluster is what it waits for.
 func (w *waited) cut(ctx context.Context) error {
-	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), sentence(w.missing))
+	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), cmp.Or(sentence(w.missing), "it is not deleted yet"))
 	if w.cause != "" {
 		text += "\nwhy: " + w.cause
 	}
