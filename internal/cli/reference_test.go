@@ -189,7 +189,7 @@ func TestPlugin(t *testing.T) {
 		{"help", []string{"/x/kubectl-casement", "images", "--help"}, "kubectl casement images [command]"},
 		{"by its own name", []string{"/x/casement", "images", "--help"}, "casement images [command]"},
 		{"a command", []string{"/x/kubectl_complete-casement", "pref"}, "preflight\t"},
-		{"a value", []string{"/x/kubectl_complete-casement", "images", "list", "-o", ""}, "jsonpath=\ntable\nwide\nyaml\n"},
+		{"a value", []string{"/x/kubectl_complete-casement", "images", "list", "-o", ""}, "jsonpath=\nname\ntable\nwide\nyaml\n"},
 		{"bash", []string{"/x/casement", "completion", "bash"}, "__start_casement"},
 		{"zsh", []string{"/x/casement", "completion", "zsh"}, "#compdef casement"},
 		{"fish", []string{"/x/casement", "completion", "fish"}, "complete -c casement"},
