@@ -33,3 +33,8 @@ upon running machines at once, and go when the rule is cleared.`,
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, name, json or yaml")
 	return c
 }
+
+// guestFaultNames are the values of --guest-fault.
+func guestFaultNames() []string {
+	return names(host.GuestFaults(), func(f host.GuestFault) string { return f.Name })
+}

@@ -16,7 +16,6 @@ import (
 	"casement.dev/casement/internal/lint/rules"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/preflight"
-	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -79,13 +78,11 @@ var flagValues = map[string]valuesOf{
 	},
 	"wait for": these("ready", "deleted"), "azure env for": these("sdk", "az", "proxy"),
 	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole), "latency": these("instant", "azure"), "throttle": these("off", "real"),
-	"images": these(pull.Any, pull.Known, pull.Listed), "os": these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
+	"images": func(*app, *cobra.Command) []string { return imagePolicies() }, "os": these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
 	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),
 	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(defaultKubernetes),
 	"verb": these("GET", "PUT", "PATCH", "POST", "DELETE"), "status": these("2xx", "4xx", "5xx", "429"),
-	"guest-fault": func(*app, *cobra.Command) []string {
-		return names(plane.GuestFaults(), func(f plane.GuestFault) string { return f.Name })
-	},
+	"guest-fault":    func(*app, *cobra.Command) []string { return guestFaultNames() },
 	"resource-group": ofPlane(resourceGroups), "preflight identity": objects("AzureClusterIdentity"),
 	"images build identity": objects("AzureClusterIdentity"), "images list identity": objects("AzureClusterIdentity"), "images show identity": objects("AzureClusterIdentity"),
 	"images diff identity": objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),

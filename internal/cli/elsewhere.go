@@ -41,3 +41,9 @@ func newFaultsGuest(*app) *cobra.Command {
 func newKubectl(*app) *cobra.Command {
 	return linuxOnly("kubectl [ARGS]", "Run the upstream kubectl that is built in")
 }
+
+// guestFaultNames returns nothing: the local Azure that knows them is Linux's.
+func guestFaultNames() []string { return nil }
+
+// imagePolicies returns nothing: the local plane that pulls images is Linux's.
+func imagePolicies() []string { return nil }

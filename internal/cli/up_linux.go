@@ -361,3 +361,6 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 	}
 	return supervisor.Run(ctx, opts)
 }
+
+// imagePolicies are the values of --images.
+func imagePolicies() []string { return []string{pull.Any, pull.Known, pull.Listed} }

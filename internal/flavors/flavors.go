@@ -102,7 +102,7 @@ func (f flavor) Workers() []workers {
 	if f.Windows {
 		out = append(out, workers{
 			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
-			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=Standard_D4s_v3}",
+			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D4s_v3}}",
 		})
 	}
 	for i := range out {
