@@ -105,6 +105,11 @@ var fences = []fence{
 		why:  "the managers are linked for the local plane alone",
 	},
 	{
+		name: "a plane's client simulates nothing",
+		from: []string{"internal/plane"}, except: []string{"internal/plane/supervisor"}, deny: []string{"azuresim/internal", "internal/sim", "internal/plane/supervisor", "internal/manager", "internal/capi"},
+		why: "casement builds for systems without a local plane",
+	},
+	{
 		name: "no program has the helpers of tests",
 		from: []string{"api", "azuresim", "cmd", "internal"}, except: []string{"internal/testing"},
 		deny: []string{"internal/testing", "testing"},
