@@ -27,8 +27,9 @@ func newAzurePrepare(a *app) *cobra.Command {
 		Short: "Make in the local Azure what a cluster's manifest takes for granted",
 		Long: `Make what a manifest expects to be there, in the local Azure: the user-assigned
 identities of its machines, the virtual network, where that is in a resource group which
-is not the cluster's, and networks that it is peered with. CAPZ's users create these by
-hand in their subscription before the first cluster. What is there stays as it is.`,
+is not the cluster's, with its security groups, and networks that it is peered with.
+CAPZ's users create these by hand in their subscription before the first cluster. What is
+there stays as it is.`,
 		Example: `  casement generate cluster demo --from cluster-template-windows.yaml > demo.yaml
   casement azure prepare demo.yaml && casement kubectl apply -f demo.yaml`,
 		Args: cobra.ExactArgs(1),
@@ -37,19 +38,19 @@ hand in their subscription before the first cluster. What is there stays as it i
 			if len(unread) > 0 {
 				return errors.Join(unread...)
 			}
-			wanted, err := prerequisites(set)
-			if err != nil {
-				return fmt.Errorf("read %s: %w", args[0], err)
-			}
 			s, err := plane.NewClient(a.dir).Status(cmd.Context())
 			if err != nil {
 				return err
+			}
+			wanted, err := prerequisites(set, s.Azure.SubscriptionID)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", args[0], err)
 			}
 			client, err := s.Azure.ARM()
 			if err != nil {
 				return err
 			}
-			return a.prepare(cmd.Context(), client, s.Azure.SubscriptionID, wanted)
+			return a.prepare(cmd.Context(), client, wanted)
 		},
 	}
 }
@@ -67,18 +68,17 @@ type prerequisite struct {
 	kind, group, name string
 	// path of the resource below its subscription, and the API version of it.
 	path, version string
-	// subscription is "" for the plane's own.
-	subscription string
-	properties   any
+	subscription  string
+	properties    any
 }
 
 // prepare makes the prerequisites that are not there yet, and their resource groups.
-func (a *app) prepare(ctx context.Context, client *casementarm.Client, subscription string, wanted []prerequisite) error {
+func (a *app) prepare(ctx context.Context, client *casementarm.Client, wanted []prerequisite) error {
 	if len(wanted) == 0 {
 		fmt.Fprintln(a.Out, "The manifest takes nothing for granted.")
 	}
 	for _, w := range wanted {
-		root := "/subscriptions/" + cmp.Or(w.subscription, subscription)
+		root := "/subscriptions/" + w.subscription
 		_, err := client.Get(ctx, root+w.path, w.version)
 		if err == nil {
 			fmt.Fprintf(a.Out, "%s %s in %s is there\n", w.kind, w.name, w.group)
@@ -103,8 +103,9 @@ func (a *app) prepare(ctx context.Context, client *casementarm.Client, subscript
 	return nil
 }
 
-// prerequisites returns what manifests expect to be there, each once: networks first.
-func prerequisites(set *lint.Set) ([]prerequisite, error) {
+// prerequisites returns what manifests expect to be there, each once: networks first, in the
+// subscription given where the manifest names none.
+func prerequisites(set *lint.Set, subscription string) ([]prerequisite, error) {
 	plan, err := preflight.Read(set)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func prerequisites(set *lint.Set) ([]prerequisite, error) {
 		if c.Azure == nil {
 			continue
 		}
-		networks, err := networksOf(c.Azure)
+		networks, err := networksOf(c.Azure, cmp.Or(c.Azure.Spec.SubscriptionID, subscription))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Infra, err)
 		}
@@ -145,29 +146,53 @@ func prerequisites(set *lint.Set) ([]prerequisite, error) {
 // networksOf returns the virtual networks that an AzureCluster finds in Azure: its own, where
 // that is in another resource group, and those that it is peered with, with a range apart
 // from its own.
-func networksOf(cluster *infrav1.AzureCluster) ([]prerequisite, error) {
+func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequisite, error) {
 	vnet := cluster.Spec.NetworkSpec.Vnet
-	network := func(group, name string, ranges []string, subnets []any) prerequisite {
-		return prerequisite{kind: "virtual network", group: group, name: name, subscription: cluster.Spec.SubscriptionID, version: networkVersion,
-			path:       "/resourceGroups/" + group + "/providers/Microsoft.Network/virtualNetworks/" + name,
-			properties: map[string]any{"addressSpace": map[string]any{"addressPrefixes": ranges}, "subnets": subnets}}
+	network := func(kind, resourceType, group, name string, properties any) prerequisite {
+		return prerequisite{kind: kind, group: group, name: name, subscription: subscription, version: networkVersion,
+			path: "/resourceGroups/" + group + "/providers/Microsoft.Network/" + resourceType + "/" + name, properties: properties}
+	}
+	virtualNetwork := func(group, name string, ranges []string, subnets []any) prerequisite {
+		return network("virtual network", "virtualNetworks", group, name, map[string]any{"addressSpace": map[string]any{"addressPrefixes": ranges}, "subnets": subnets})
 	}
 	var out []prerequisite
 	if vnet.ResourceGroup != "" && !strings.EqualFold(vnet.ResourceGroup, cluster.Spec.ResourceGroup) {
 		var subnets []any
 		for _, s := range cluster.Spec.NetworkSpec.Subnets {
-			subnets = append(subnets, map[string]any{"name": s.Name, "properties": map[string]any{"addressPrefixes": s.CIDRBlocks}})
+			properties := map[string]any{"addressPrefixes": s.CIDRBlocks}
+			subnets = append(subnets, map[string]any{"name": s.Name, "properties": properties})
+			if s.SecurityGroup.Name == "" {
+				continue
+			}
+			group := network("security group", "networkSecurityGroups", vnet.ResourceGroup, s.SecurityGroup.Name, map[string]any{"securityRules": openFor(s.Role)})
+			out = append(out, group)
+			properties["networkSecurityGroup"] = map[string]any{"id": "/subscriptions/" + subscription + group.path}
 		}
-		out = append(out, network(vnet.ResourceGroup, vnet.Name, vnet.CIDRBlocks, subnets))
+		out = append(out, virtualNetwork(vnet.ResourceGroup, vnet.Name, vnet.CIDRBlocks, subnets))
 	}
 	for _, p := range vnet.Peerings {
 		apart, err := rangeApart(vnet.CIDRBlocks)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, network(cmp.Or(p.ResourceGroup, cluster.Spec.ResourceGroup), p.RemoteVnetName, []string{apart}, nil))
+		out = append(out, virtualNetwork(cmp.Or(p.ResourceGroup, cluster.Spec.ResourceGroup), p.RemoteVnetName, []string{apart}, nil))
 	}
 	return out, nil
+}
+
+// openFor are the rules of a security group that a subnet of a role needs: SSH and the API
+// server reach the control plane.
+func openFor(role infrav1.SubnetRole) []any {
+	if role != infrav1.SubnetControlPlane && role != infrav1.SubnetCluster {
+		return nil
+	}
+	rule := func(name, port string, priority int) any {
+		return map[string]any{"name": name, "properties": map[string]any{
+			"protocol": "Tcp", "access": "Allow", "direction": "Inbound", "priority": priority,
+			"sourceAddressPrefix": "*", "sourcePortRange": "*", "destinationAddressPrefix": "*", "destinationPortRange": port,
+		}}
+	}
+	return []any{rule("allow_ssh", "22", 2200), rule("allow_apiserver", "6443", 2201)}
 }
 
 // rangeApart returns a private /16 that overlaps with none of the ranges.

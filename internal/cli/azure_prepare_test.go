@@ -44,7 +44,7 @@ spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI
 	if len(unread) > 0 {
 		t.Fatal(unread)
 	}
-	found, err := prerequisites(set)
+	found, err := prerequisites(set, "11111111-1111-1111-1111-111111111111")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +52,16 @@ spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI
 	for _, p := range found {
 		got = append(got, p.kind+" "+p.group+"/"+p.name)
 	}
-	if want := []string{"virtual network networks/shared", "virtual network hub/hub-vnet", "identity CI/nodes"}; !slices.EqualFunc(got, want, strings.EqualFold) {
+	if want := []string{"security group networks/demo-controlplane-nsg", "security group networks/demo-node-nsg", "virtual network networks/shared", "virtual network hub/hub-vnet", "identity CI/nodes"}; !slices.EqualFunc(got, want, strings.EqualFold) {
 		t.Fatalf("prerequisites %v, want %v", got, want)
 	}
-	for i, want := range []string{
-		`{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"demo-controlplane-subnet","properties":{"addressPrefixes":["10.0.0.0/16"]}},{"name":"demo-node-subnet","properties":{"addressPrefixes":["10.1.0.0/16"]}}]}`,
-		`{"addressSpace":{"addressPrefixes":["172.31.0.0/16"]},"subnets":null}`,
+	const groups = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/networks/providers/Microsoft.Network/networkSecurityGroups/"
+	for i, want := range map[int]string{
+		1: `{"securityRules":null}`,
+		2: `{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[` +
+			`{"name":"demo-controlplane-subnet","properties":{"addressPrefixes":["10.0.0.0/16"],"networkSecurityGroup":{"id":"` + groups + `demo-controlplane-nsg"}}},` +
+			`{"name":"demo-node-subnet","properties":{"addressPrefixes":["10.1.0.0/16"],"networkSecurityGroup":{"id":"` + groups + `demo-node-nsg"}}}]}`,
+		3: `{"addressSpace":{"addressPrefixes":["172.31.0.0/16"]},"subnets":null}`,
 	} {
 		body, err := json.Marshal(found[i].properties)
 		if err != nil {
@@ -66,6 +70,9 @@ spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI
 		if string(body) != want {
 			t.Errorf("%s: %s, want %s", got[i], body, want)
 		}
+	}
+	if rules, ok := found[0].properties.(map[string]any)["securityRules"].([]any); !ok || len(rules) != 2 {
+		t.Errorf("the control plane's security group has the rules %v, want two", rules)
 	}
 }
 

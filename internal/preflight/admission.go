@@ -55,10 +55,8 @@ func (c checker) admission() []lint.Rule {
 			ID: "PRE504", Severity: lint.Error, Title: "An object that the management cluster refuses", Oracle: lint.Unit,
 			Doc: "With `--plane` the management cluster is asked to create each object as a dry run: kinds that it does not serve, feature gates that are off, namespaces that are missing and what any admission webhook refuses. A topology is left out whose ClusterClass is in the input too, as the dry run of the class leaves none.",
 			Check: func(p *lint.Pass) {
-				for _, o := range p.Set.Objects {
-					if reason := c.plan.Server[o]; reason != "" {
-						p.Report(o, o.Root, "the management cluster refuses it: "+reason, say("as it says; a kind that is not served needs its provider, and a gate its flag"))
-					}
+				for o, reason := range c.plan.Server { // templates of a rendered class are not in the set
+					p.Report(o, o.Root, "the management cluster refuses it: "+reason, say("as it says; a kind that is not served needs its provider, and a gate its flag"))
 				}
 			},
 		},

@@ -219,7 +219,7 @@ func TestChecks(t *testing.T) {
 		{name: "kubelets too old", bad: []string{"      version: v1.36.3", "      version: v1.32.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"},
 			good: []string{"      version: v1.36.3", "      version: v1.33.1"}},
 		{name: "image of another version", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), want: []string{"PRE303 " + win + "image"},
-			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019")},
+			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3", "version: v1.22.1+rke2r1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019")},
 		{name: "image of Linux", bad: append(marketplace("k8s-1dot22dot1-ubuntu-2004", "latest"), "capi-windows", "capi", "version: v1.36.3", "version: v1.22.1"), want: []string{"PRE304 " + win + "image"}},
 		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: 1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
 		{name: "HostProcess", bad: []string{"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}, badMore: hostProcess, want: []string{"PRE306 MachineDeployment/default/demo-md-win spec.template.spec.version"},
@@ -251,6 +251,24 @@ func TestChecks(t *testing.T) {
 }
 
 // TestFlavors: nothing is wrong with the templates that casement publishes.
+// TestRefusedTemplates checks that what the management cluster refuses is reported of a
+// template that a rendered topology takes the place of, too.
+func TestRefusedTemplates(t *testing.T) {
+	template, errs := lint.Parse("class.yaml", []byte("apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: RKE2ConfigTemplate\nmetadata: {name: workers}\n"), lint.Options{})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	rendered := &lint.Set{}
+	plan, err := Read(rendered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Server = map[*lint.Object]string{template.Objects[0]: "it serves no kind RKE2ConfigTemplate"}
+	if found := Run(rendered, plan, nil); len(found) != 1 || found[0].Rule != "PRE504" {
+		t.Errorf("findings %v, want PRE504 of the template", found)
+	}
+}
+
 func TestFlavors(t *testing.T) {
 	for _, name := range flavors.List() {
 		t.Run(name, func(t *testing.T) {

@@ -76,6 +76,7 @@ func TestTemplates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AZURE_CUSTOM_VNET_NAME", fmt.Sprintf("custom-vnet-%d", i))
 			t.Setenv("AZURE_CUSTOM_VNET_RESOURCE_GROUP", "capz-ci")
+			t.Setenv("CLUSTER_IDENTITY_NAME", fmt.Sprintf("identity-%d", i)) // templates differ in its type
 			l := &life{p: p, cluster: fmt.Sprintf("t%d", i), file: file, row: row{name: name}}
 			if err := l.live(); err != nil {
 				l.row.note = strings.Join(strings.Fields(err.Error()), " ")
@@ -132,7 +133,8 @@ func (l *life) live() (err error) {
 	l.before = l.resources()
 	before := l.calls()
 	start := time.Now()
-	_, err = l.p.Try(filled, "kubectl", "apply", "-f", "-")
+	// Server-side, as manifests with a whole CNI are too large for kubectl's annotation.
+	_, err = l.p.Try(filled, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-")
 	if kinds["Cluster"] {
 		defer func() { err = errors.Join(err, l.delete()) }()
 	}
