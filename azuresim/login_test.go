@@ -189,7 +189,7 @@ func TestManagedIdentity(t *testing.T) {
 		for _, tc := range []struct {
 			id   azidentity.ManagedIDKind
 			want string
-		}{{nil, "00000000-0000-0000-0000-0000000000c2"}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
+		}{{nil, "00000000-0000-0000-0000-0000000000c2"}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID(entra.DefaultClient), entra.DefaultClient}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
 			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: policy.ClientOptions{Transport: metadata{a.Server}, Retry: policy.RetryOptions{MaxRetries: -1}}, ID: tc.id})
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ var azure = []Cause{
 	row("PolicyDenied", `RequestDisallowedByPolicy`, "an Azure policy forbids the resource", "satisfy the policy that the message names, or get an exemption"),
 	row("ResourceLocked", `ScopeLocked`, "a lock on the resource or its group forbids the change", "az lock list --resource-group GROUP; remove the lock that the message names"),
 	row("SubnetFull", `SubnetIsFull|does not have enough capacity for \d+ IP`, "the subnet has no free address", "use a larger subnet or another one"),
+	row("BastionSubnetTooSmall", `BastionHostSubnetSizeTooSmall`, "Azure makes no bastion in a subnet smaller than /26", "give AzureBastionSubnet a /26 or larger: spec.bastionSpec.azureBastion.subnet.cidrBlocks of the AzureCluster"),
 	row("AddressOverlap", `overlaps with|NetcfgInvalidSubnet|NetcfgSubnetRangesOverlap|VnetAddressSpacesOverlap`, "address ranges overlap, or a subnet is outside of its network", "choose ranges that are apart in spec.networkSpec of the AzureCluster"),
 	row("NameTaken", `DnsRecordInUse|StorageAccountAlreadyTaken|VaultAlreadyExists|already taken`, "a name that has to be unique in Azure is taken", "choose another name in the spec that the message names"),
 	row("ProviderNotRegistered", `MissingSubscriptionRegistration`, "the subscription is not registered for the resource provider", "az provider register --namespace NAMESPACE, with the one that the message names"),
