@@ -153,7 +153,7 @@ func TestCommunityGallery(t *testing.T) {
 	for gallery, want := range map[string]struct {
 		images, versions int
 		image            string
-	}{name: {1, 1, "nodes"}, compute.CommunityGallery: {4, 125, "capi-win-2025-containerd"}} {
+	}{name: {1, 1, "nodes"}, compute.CommunityGallery: {5, 125, "capi-win-2025-containerd"}} {
 		page, err := images.NewListPager("westeurope", gallery, nil).NextPage(t.Context())
 		if err != nil || len(page.Value) != want.images {
 			t.Errorf("%d images in %s, want %d (%v)", len(page.Value), gallery, want.images, err)

@@ -73,8 +73,15 @@ func (s *Server) Subscribe(fn func(Change)) {
 // Changed is closed once an operation has ended or Broadcast was called.
 func (s *Server) Changed() <-chan struct{} { return s.running.wait() }
 
-// Spawn runs fn in the background; Close waits for it.
-func (s *Server) Spawn(fn func()) { s.work.Go(fn) }
+// Spawn runs fn in the background; Close waits for it. After Close nothing begins: a request
+// that is still being answered leaves its operation to the next New.
+func (s *Server) Spawn(fn func()) {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if s.Life.Err() == nil {
+		s.work.Go(fn)
+	}
+}
 
 // running holds the cancel functions of the operations being driven.
 type running struct {

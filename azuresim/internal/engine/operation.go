@@ -125,7 +125,7 @@ func complete(t *Tx, op *Operation, w Work) *Operation {
 
 // drive carries an operation to its end in the background.
 func (s *Server) drive(op *Operation) {
-	s.work.Go(func() { s.carry(op) })
+	s.Spawn(func() { s.carry(op) })
 }
 
 func (s *Server) carry(op *Operation) {

@@ -47,13 +47,15 @@ type Options struct {
 
 // Server is a running local Azure.
 type Server struct {
-	Options  Options
-	Log      logr.Logger
-	Clock    clock.WithTicker
-	pace     Latency
-	Life     context.Context
-	stop     context.CancelFunc
-	work     sync.WaitGroup
+	Options Options
+	Log     logr.Logger
+	Clock   clock.WithTicker
+	pace    Latency
+	Life    context.Context
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	// starting is held while work begins, so that none does once Close waits.
+	starting sync.Mutex
 	Registry *registry
 	running  *running
 	feed     *feed
@@ -100,7 +102,7 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 		return nil, err
 	}
 	s.Life, s.stop = context.WithCancel(context.Background())
-	s.work.Go(func() { s.feed.run(s.Life) })
+	s.Spawn(func() { s.feed.run(s.Life) })
 	s.resume()
 	return s, nil
 }
@@ -142,7 +144,9 @@ func (s *Server) resume() {
 // Close ends the server; open operations go on after the next New on the same
 // directory.
 func (s *Server) Close() error {
+	s.starting.Lock()
 	s.stop()
+	s.starting.Unlock()
 	s.work.Wait()
 	return s.store.close()
 }
