@@ -99,8 +99,9 @@ func Defaults() Options {
 		WebhookConfigurations: []string{"casement-mutating-webhook", "casement-validating-webhook", "casement-lint-workloads"},
 		// A kubelet waits 30 s (terminationGracePeriodSeconds) before it kills.
 		GracefulShutdown: 25 * time.Second,
-		// Cluster API's own, which are client-go's.
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
+		// Longer than client-go's 15, 10 and 2 s: renewing is most of what an idle manager
+		// does. A leader that ends gives its lease back, so only a crash waits for it.
+		LeaseDuration: 30 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 5 * time.Second,
 		SyncPeriod:  10 * time.Hour,
 		Resync:      10 * time.Minute,
 		ReadTTL:     time.Minute,

@@ -101,6 +101,9 @@ func (c *Client) SubscriptionID() string { return c.subscriptionID }
 type Result struct {
 	Body      json.RawMessage
 	Operation *Operation
+	// Took is how long an operation that a poll found ended has lasted by Azure's own
+	// clock; 0 where Azure does not say, as Microsoft.Network does not.
+	Took time.Duration
 }
 
 // Operation is a long-running operation that Azure is at work on.

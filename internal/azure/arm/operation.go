@@ -78,20 +78,40 @@ func (c *Client) poll(ctx context.Context, token string, read bool) (Result, err
 	if !poller.Done() {
 		return unfinished(poller, method, id, retryAfter(resp.Header))
 	}
-	if !read && endedWell(resp) {
-		return Result{}, nil
+	ended := stateOf(resp)
+	if !read && strings.EqualFold(ended.Status, "Succeeded") {
+		return Result{Took: ended.lasted()}, nil
 	}
-	return finished(ctx, poller, method, id)
+	result, err := finished(ctx, poller, method, id)
+	result.Took = ended.lasted()
+	return result, err
 }
 
-// endedWell reports from an answer of an operation's own path that it has succeeded. An
-// answer without a status is the resource itself, or none.
-func endedWell(resp *http.Response) bool {
+// operationState is the answer of an operation's own path. One without a status is the
+// resource itself, or none.
+type operationState struct {
+	Status    string `json:"status"`
+	StartTime string `json:"startTime"`
+	EndTime   string `json:"endTime"`
+}
+
+func stateOf(resp *http.Response) operationState {
 	data, err := runtime.Payload(resp)
-	var operation struct {
-		Status string `json:"status"`
+	var state operationState
+	if err != nil || json.Unmarshal(data, &state) != nil {
+		return operationState{}
 	}
-	return err == nil && json.Unmarshal(data, &operation) == nil && strings.EqualFold(operation.Status, "Succeeded")
+	return state
+}
+
+// lasted returns how long the operation took, 0 where the answer does not say.
+func (s operationState) lasted() time.Duration {
+	start, errStart := time.Parse(time.RFC3339Nano, s.StartTime)
+	end, errEnd := time.Parse(time.RFC3339Nano, s.EndTime)
+	if errStart != nil || errEnd != nil {
+		return 0
+	}
+	return max(end.Sub(start), 0)
 }
 
 func unfinished(poller *runtime.Poller[json.RawMessage], method, id string, wait time.Duration) (Result, error) {

@@ -231,6 +231,9 @@ func (p *Planner) begin(ctx context.Context, it *item, verb Verb, body any) {
 // open keeps an operation that goes on.
 func (p *Planner) open(it *item, op *arm.Operation) {
 	wait := op.RetryAfter
+	if it.token.Resume == "" {
+		wait = p.durations.expected(it.ID, it.token.Verb, wait)
+	}
 	if wait == 0 {
 		// Azure leaves it to us: look often at first, rarely later.
 		wait = min(max(p.now().Sub(it.token.Begun)/4, shortestPoll), longestPoll)
@@ -290,6 +293,7 @@ func (p *Planner) poll(ctx context.Context, it *item) bool {
 		p.open(it, result.Operation)
 		return true
 	}
+	p.durations.ended(it.ID, verb, p.now().Sub(it.token.Begun), result.Took)
 	it.token.Resume = ""
 	if verb == Put && len(result.Body) == 0 && it.settled(answered) {
 		result.Body = provisioned(answered)

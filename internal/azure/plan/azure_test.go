@@ -189,7 +189,7 @@ func (a *azure) keep(key string, body map[string]any) {
 		delete(a.docs, key)
 	} else {
 		a.docs[key] = body
-		a.changed[key] = fmt.Sprint("write ", len(a.calls))
+		a.changed[key] = time.Now().Format(time.RFC3339Nano)
 	}
 	parent := a.docs[arm.ParentOf(key)]
 	if parent == nil || !inline(key) {

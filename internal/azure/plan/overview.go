@@ -30,13 +30,21 @@ type overview struct {
 	mu    sync.Mutex
 	at    time.Time
 	again time.Time // after a failure
-	// marks are by type in lower case, and there by the resource's key.
+	// marks are by type in lower case, and there by the resource's key; nil for none.
+	marks map[string]map[string]mark
+	// reread is when a list of the group was last read without need; the reader's lock
+	// guards it.
+	reread time.Time
+}
+
+// seen is an overview as of a time; without marks it cannot be had.
+type seen struct {
+	at    time.Time
 	marks map[string]map[string]mark
 }
 
-// overview returns what the overview of a group says of one type's resources and when it
-// was read; ok is false where it cannot be had.
-func (r *reader) overview(ctx context.Context, group, resourceType string) (marks map[string]mark, at time.Time, ok bool) {
+// overview returns the overview of a group.
+func (r *reader) overview(ctx context.Context, group string) seen {
 	r.mu.Lock()
 	o := r.overviews[arm.Key(group)]
 	if o == nil {
@@ -48,7 +56,7 @@ func (r *reader) overview(ctx context.Context, group, resourceType string) (mark
 	defer o.mu.Unlock()
 	now := r.now()
 	if now.Before(o.again) {
-		return nil, time.Time{}, false
+		return seen{}
 	}
 	if o.marks == nil || now.Sub(o.at) > r.ttl {
 		read, err := r.readOverview(ctx, group)
@@ -57,11 +65,11 @@ func (r *reader) overview(ctx context.Context, group, resourceType string) (mark
 			if ctx.Err() == nil {
 				o.again = now.Add(refusedFor)
 			}
-			return nil, time.Time{}, false
+			return seen{}
 		}
 		o.at, o.marks = now, read
 	}
-	return o.marks[strings.ToLower(resourceType)], o.at, true
+	return seen{o.at, o.marks}
 }
 
 func (r *reader) readOverview(ctx context.Context, group string) (map[string]map[string]mark, error) {
@@ -88,20 +96,115 @@ func (r *reader) readOverview(ctx context.Context, group string) (map[string]map
 const resting = 5
 
 // confirmed says whether a list that is too old is still what Azure has, because nothing
-// has been changed since the overview that was read before it. Its lock is held.
+// has been changed since: since the overview that was read before it or, where there was
+// none, since its resources were read. Its lock is held.
 func (r *reader) confirmed(ctx context.Context, l *listing, collection string) bool {
 	now := r.now()
-	if l.read.IsZero() || !inOverview(collection) || now.Sub(l.at) < resting*r.ttl {
+	if l.items == nil || !inOverview(collection) || now.Sub(l.at) < resting*r.ttl {
 		l.marks = nil
 		return false
 	}
 	before := l.marks
-	marks, at, ok := r.overview(ctx, arm.GroupOf(collection), arm.TypeOf(collection+"/x"))
+	o := r.overview(ctx, arm.GroupOf(collection))
+	marks := o.marks[strings.ToLower(arm.TypeOf(collection+"/x"))]
 	l.marks = marks // of the list that is read next, or as they were
-	if !ok || !maps.Equal(marks, before) || !complete(marks, l.items) || now.Sub(l.read) > trusted {
+	if o.marks == nil {
 		return false
 	}
-	l.at = at
+	items, as := l.items, ages{read: l.read}
+	if l.read.IsZero() {
+		items, as = r.written(collection, o.at)
+	}
+	switch {
+	case !complete(marks, items), r.partial(items, as), before != nil && !maps.Equal(marks, before), before == nil && !older(marks, as):
+		return false
+	case now.Sub(as.read) > trusted && r.rereads(arm.GroupOf(collection)):
+		return false
+	}
+	l.at, l.read, l.items = o.at, as.read, items
+	return true
+}
+
+// confirmedGroup returns what is known of a resource group whose overview can still be had.
+// Its tags are as they were read.
+func (r *reader) confirmedGroup(ctx context.Context, id string) (entry, bool) {
+	r.mu.Lock()
+	own := r.own[arm.Key(id)]
+	r.mu.Unlock()
+	age := r.now().Sub(own.at)
+	if own.body == nil || own.stale || arm.Key(arm.GroupOf(id)) != arm.Key(id) || age < resting*r.ttl || age > trusted {
+		return entry{}, false
+	}
+	o := r.overview(ctx, id)
+	return entry{at: o.at, body: own.body}, o.marks != nil
+}
+
+// ages says when each resource of a collection was last seen: own those that casement wrote
+// itself, read, which is never later, all others.
+type ages struct {
+	own  map[string]time.Time
+	read time.Time
+}
+
+func (a ages) of(key string) time.Time {
+	if at, ok := a.own[key]; ok {
+		return at
+	}
+	return a.read
+}
+
+// written returns the resources of a new group's collection, which casement made itself;
+// now is their age where there is none.
+func (r *reader) written(collection string, now time.Time) (map[string]json.RawMessage, ages) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	items, as := map[string]json.RawMessage{}, ages{own: map[string]time.Time{}, read: now}
+	for key, e := range r.own {
+		if e.body == nil || e.stale || collectionOf(key) != arm.Key(collection) {
+			continue
+		}
+		items[key], as.own[key] = e.body, e.at
+		if e.at.Before(as.read) {
+			as.read = e.at
+		}
+	}
+	return items, as
+}
+
+// rereads says whether one more list of a group may be read again although nothing has
+// changed: one for each look, so that they do not come all at once.
+func (r *reader) rereads(group string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.overviews[arm.Key(group)]
+	if o == nil || r.now().Sub(o.reread) < resting*r.ttl {
+		return false
+	}
+	o.reread = r.now()
+	return true
+}
+
+// partial says whether casement wrote a part of a resource after the resource was seen.
+func (r *reader) partial(items map[string]json.RawMessage, as ages) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range items {
+		if r.children[key].After(as.of(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// older says whether every change was before its resource was seen. Where this machine's
+// clock is behind Azure's none is, and the lists are read.
+func older(marks map[string]mark, as ages) bool {
+	for key, m := range marks {
+		changed, err := time.Parse(time.RFC3339Nano, m.changed)
+		if err != nil || changed.After(as.of(key)) {
+			return false
+		}
+	}
 	return true
 }
 

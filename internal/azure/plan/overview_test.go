@@ -2,6 +2,8 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +63,75 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestOverviewOfNewGroup: what casement made itself in a group of its own is read only when
+// somebody has changed it since.
+func TestOverviewOfNewGroup(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		happen func(*azure)
+		calls  string
+	}{
+		{"nothing", func(*azure) {}, "GET resources"},
+		{"somebody changes one", func(a *azure) { later(time.Second); a.touch(nets + "publicIPAddresses/a") }, "GET publicIPAddresses, GET resources"},
+		{"somebody adds one", func(a *azure) {
+			a.keep(arm.Key(nets+"publicIPAddresses/c"), map[string]any{"id": nets + "publicIPAddresses/c"})
+		}, "GET publicIPAddresses, GET resources"},
+		{"somebody deletes one", func(a *azure) { a.drop(nets + "publicIPAddresses/a") }, "GET publicIPAddresses, GET resources, PUT a"},
+		{"the group cannot be listed", func(a *azure) {
+			a.refuse["GET resources"] = []answer{refusal(403, "AuthorizationFailed", "no right to list resources")}
+		}, "GET g, GET loadBalancers, GET publicIPAddresses, GET resources"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				a := newAzure()
+				p := newPlanner(t, a)
+				in := Input{Owner: owner, Resources: []desired.Resource{
+					managed(group, nil), managed(nets+"publicIPAddresses/a", nil, group), managed(nets+"loadBalancers/lb", nil, group),
+				}}
+				p.Apply(t.Context(), in)
+				a.took()
+				test.happen(a)
+				later(10 * time.Minute)
+				if out := p.Apply(t.Context(), in); out.State != Done {
+					t.Fatalf("%+v", out)
+				}
+				expect(t, "the first look", a.took(), test.calls)
+			})
+		})
+	}
+}
+
+// TestOverviewReadsListsInTurn: lists that are read again without need are not all read with
+// one look.
+func TestOverviewReadsListsInTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{
+			managed(group, nil), managed(nets+"publicIPAddresses/a", nil, group), managed(nets+"loadBalancers/lb", nil, group), managed(nets+"natGateways/n", nil, group),
+		}}
+		p.Apply(t.Context(), in)
+		a.took()
+		read := map[string]int{}
+		for range 24 * 6 {
+			later(10 * time.Minute)
+			p.Apply(t.Context(), in)
+			calls := strings.Split(a.took(), ", ")
+			if len(calls) > 2 && !slices.Contains(calls, "GET g") || len(calls) > 3 {
+				t.Errorf("one look made %v", calls)
+			}
+			for _, call := range calls {
+				read[call]++
+			}
+		}
+		for _, list := range []string{"GET publicIPAddresses", "GET loadBalancers", "GET natGateways", "GET g"} {
+			if read[list] < 3 || read[list] > 4 {
+				t.Errorf("%s %d times in a day, want one each %v", list, read[list], trusted)
+			}
+		}
+	})
+}
+
 // TestOverviewIsNotTrustedForLong reads the lists again now and then.
 func TestOverviewIsNotTrustedForLong(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -100,7 +171,7 @@ func TestOverviewReadsNoChildren(t *testing.T) {
 func (a *azure) touch(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.changed[arm.Key(id)] += " again"
+	a.changed[arm.Key(id)] = time.Now().Format(time.RFC3339Nano)
 }
 
 // drop is a deletion by somebody else.

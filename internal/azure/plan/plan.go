@@ -107,6 +107,8 @@ type Planner struct {
 	client Client
 	reader *reader
 	now    func() time.Time
+	// durations are those of the operations that have ended.
+	durations durations
 
 	mu sync.Mutex
 	// underway are the tokens of operations that go on. An object that is read from a

@@ -28,6 +28,9 @@ type reader struct {
 	groups map[string]time.Time
 	// answers are the first ones to creates that go on.
 	answers map[string]json.RawMessage
+	// children says when casement last wrote something that is part of a resource's body: what
+	// was read of the resource before that does not show it.
+	children map[string]time.Time
 }
 
 // entry is one resource as last seen or written by casement.
@@ -52,7 +55,7 @@ type listing struct {
 func newReader(c Client, ttl time.Duration, now func() time.Time) *reader {
 	return &reader{
 		client: c, ttl: ttl, now: now, lists: map[string]*listing{}, own: map[string]entry{}, overviews: map[string]*overview{},
-		groups: map[string]time.Time{}, answers: map[string]json.RawMessage{},
+		groups: map[string]time.Time{}, answers: map[string]json.RawMessage{}, children: map[string]time.Time{},
 	}
 }
 
@@ -63,9 +66,14 @@ func (r *reader) read(ctx context.Context, id, apiVersion string) (json.RawMessa
 }
 
 func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error) {
-	if own, ok := r.fresh(id); ok && !own.stale {
+	own, ok := r.fresh(id)
+	if ok && !own.stale {
 		return own, nil
-	} else if ok || alone(id) {
+	}
+	if group, confirmed := r.confirmedGroup(ctx, id); confirmed {
+		return group, nil
+	}
+	if ok || alone(id) {
 		return r.get(ctx, id, apiVersion)
 	}
 	if parent := arm.ParentOf(id); parent != "" && inline(id) {
@@ -83,11 +91,7 @@ func (r *reader) fresh(id string) (entry, bool) {
 	if !ok || own.stale {
 		return own, ok
 	}
-	if r.now().Sub(own.at) > r.ttl {
-		delete(r.own, arm.Key(id))
-		return entry{}, false
-	}
-	return own, true
+	return own, r.now().Sub(own.at) <= r.ttl
 }
 
 func (r *reader) get(ctx context.Context, id, apiVersion string) (entry, error) {
@@ -115,8 +119,20 @@ func (r *reader) fromList(ctx context.Context, id, apiVersion string) (entry, er
 			return entry{}, err
 		}
 		l.at, l.read, l.items = at, at, items
+		r.outdate(collectionOf(id), at)
 	}
 	return entry{at: l.at, body: l.items[arm.Key(id)]}, nil
+}
+
+// outdate drops what is known of a collection's resources from before it was listed.
+func (r *reader) outdate(collection string, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, e := range r.own {
+		if !e.stale && e.at.Before(at) && r.now().Sub(e.at) > r.ttl && collectionOf(key) == arm.Key(collection) {
+			delete(r.own, key)
+		}
+	}
 }
 
 func (r *reader) listing(collection string) *listing {
@@ -189,6 +205,7 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	defer r.mu.Unlock()
 	e := entry{at: r.now(), body: body}
 	r.own[arm.Key(id)] = e
+	r.wrote(id)
 	delete(r.answers, arm.Key(id))
 	if body == nil && alone(id) {
 		r.dropGroup(arm.Key(id))
@@ -196,6 +213,13 @@ func (r *reader) store(id string, body json.RawMessage) entry {
 	}
 	r.prune()
 	return e
+}
+
+// wrote notes that a part of a resource was read or written by itself.
+func (r *reader) wrote(id string) {
+	if parent := arm.ParentOf(id); parent != "" && inline(id) {
+		r.children[arm.Key(parent)] = r.now()
+	}
 }
 
 // began keeps the first answer to a create that goes on, if there is one.
@@ -236,6 +260,7 @@ func (r *reader) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own[arm.Key(id)] = entry{at: r.now(), body: r.own[arm.Key(id)].body, stale: true}
+	r.wrote(id)
 }
 
 // last is what was known of a resource, however old; nil when nothing was.
@@ -262,6 +287,11 @@ func (r *reader) dropGroup(group string) {
 	for key := range r.own {
 		if strings.HasPrefix(key, group+"/") {
 			delete(r.own, key)
+		}
+	}
+	for key := range r.children {
+		if strings.HasPrefix(key, group+"/") {
+			delete(r.children, key)
 		}
 	}
 }

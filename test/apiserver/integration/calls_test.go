@@ -63,7 +63,9 @@ func TestCalls(t *testing.T) {
 }
 
 // TestCreationBudget holds what it costs to create a cluster of four machines: no list of
-// a group that is known to be new, no read after an answer that had it all.
+// a group that is known to be new, no read after an answer that had it all. An operation's
+// polls count once: how many there are depends on this machine's speed, and make e2e-capz
+// counts them.
 func TestCreationBudget(t *testing.T) {
 	const writes, reads = 21, 30
 	b := newBed(t)
@@ -80,7 +82,9 @@ func TestCreationBudget(t *testing.T) {
 	for _, call := range b.azure.all(mark) {
 		verb, _, _ := strings.Cut(call, " ")
 		isRead := verb == "GET" || verb == poll
-		count[isRead] = append(count[isRead], call)
+		if verb != poll || !slices.Contains(count[isRead], call) {
+			count[isRead] = append(count[isRead], call)
+		}
 	}
 	if len(count[false]) > writes || len(count[true]) > reads {
 		t.Errorf("%d writes of at most %d, %d reads and polls of at most %d:\n%s", len(count[false]), writes, len(count[true]), reads, strings.Join(slices.Concat(count[false], count[true]), "\n"))
