@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -226,6 +225,10 @@ func sets(ctx context.Context, c client.Client, key client.ObjectKey, f *Snapsho
 		"MachineHealthChecks": func() error {
 			return listed(ctx, c, ours, func(all *clusterv1.MachineHealthCheckList) { f.HealthChecks = all.Items })
 		},
+		"Helm charts": func() (err error) {
+			f.Charts, err = charts(ctx, c, key)
+			return err
+		},
 		"events of namespace " + key.Namespace: func() error {
 			only := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingFields{"type": corev1.EventTypeWarning}}
 			return listed(ctx, c, only, func(events *corev1.EventList) { f.Notices = events.Items })
@@ -289,34 +292,6 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 
 func warnings(ctx context.Context, w client.Client, f *Snapshot) error {
 	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = events.Items })
-}
-
-// degraded lists what Calico's operator reports as degraded; nothing where there is
-// no such operator.
-func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
-	statuses := &unstructured.UnstructuredList{}
-	statuses.SetAPIVersion("operator.tigera.io/v1")
-	statuses.SetKind("TigeraStatusList")
-	if err := w.List(ctx, statuses); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var out []Degraded
-	for _, s := range statuses.Items {
-		conditions, _, _ := unstructured.NestedSlice(s.Object, "status", "conditions") // what is malformed says nothing
-		for _, c := range conditions {
-			text := func(field string) string {
-				m, _ := c.(map[string]any)
-				t, _ := m[field].(string)
-				return t
-			}
-			if text("type") == "Degraded" && text("status") == "True" {
-				out = append(out, Degraded{Name: s.GetName(), Reason: text("reason"), Message: text("message")})
-			}
-		}
-	}
-	return out, nil
 }
 
 // connect returns a client of the workload cluster by the admin kubeconfig that

@@ -39,6 +39,9 @@ type Snapshot struct {
 	Dangling []Reference
 	// Notices are the warning events of these objects.
 	Notices []corev1.Event
+	// Charts are the Helm charts that could not be installed in the cluster, by KIND/NAME of
+	// the object of Cluster API's addon provider for Helm that says so.
+	Charts []Degraded
 
 	// Unreachable says why the workload cluster could not be asked, or nothing;
 	// Nodes, Pods, Warnings and Workloads are from there.
@@ -99,8 +102,7 @@ type Reference struct {
 	Why string
 }
 
-// Degraded is a part of Calico of which its operator reports that it does not work, and
-// why: a TigeraStatus whose condition Degraded is True.
+// Degraded is something whose operator reports that it does not work, and why.
 type Degraded struct{ Name, Reason, Message string }
 
 // Inside is what a look into one Windows node showed: what each probe's command

@@ -32,12 +32,28 @@ func (f walker) noCNI(n *corev1.Node) *Answer {
 	if message == "" || young || unread || f.Unreachable != "" || f.installsCNI(os) {
 		return nil
 	}
+	if a := f.failedChart(); a != nil {
+		return a
+	}
 	command := "casement addons install " + strings.Join(f.network(os), " ") + " --cluster " + f.Cluster.Name
 	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
 		command += " -n " + ns
 	}
 	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing", Says: fmt.Sprintf("no CNI is installed for %s nodes: %s", os, command),
 		Evidence: []string{redact.Line(message, maxEvidence), "no DaemonSet for " + os + " nodes has a CNI's directory"}, Fix: command, Next: "kubectl get daemonsets -A"}
+}
+
+// failedChart finds a Helm chart that could not be installed in the cluster: what nodes wait
+// for comes from one where the cluster's template has its addons as HelmChartProxies.
+func (f walker) failedChart() *Answer {
+	if len(f.Charts) == 0 {
+		return nil
+	}
+	c := f.Charts[0]
+	kind, name, _ := strings.Cut(c.Name, "/")
+	return &Answer{Step: "addon", At: c.Name, Cause: "ChartNotInstalled", Says: "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
+		Evidence: []string{redact.Line(c.Reason+": "+c.Message, maxEvidence)}, Fix: "set what the message names: the chart, its repository, its version or its values",
+		Next: "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + f.Cluster.Namespace}
 }
 
 // unconfigured is what a node that is not Ready says of its missing CNI, or nothing.

@@ -245,6 +245,9 @@ func (f walker) uninitialized(n *corev1.Node) *Answer {
 	if born := n.CreationTimestamp.Time; !born.IsZero() && f.Taken.Sub(born) < slowStatus {
 		return f.waits(s, "CloudProviderMissing", "the cloud provider to initialise the new node", born)
 	}
+	if a := f.failedChart(); a != nil {
+		return a
+	}
 	return &Answer{Step: s.step, At: s.at, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + uninitializedTaint},
 		Fix: "look at the cloud node manager of this node's operating system", Next: s.next}
 }

@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 )
 
 // refused makes the worker's AzureMachine report what Azure says, before there is a VM.
@@ -189,6 +190,14 @@ func management() []failure {
 		}},
 		{"node deleted", "NodeDeleted", "Node/md-0", "", func(s *scene) { s.gone = append(s.gone, s.node) }},
 		{"no CNI", "CNIMissing", "Node/md-0", "NetworkPluginNotReady", unready(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
+		{"chart of the CNI not installed", "ChartNotInstalled", "HelmReleaseProxy/calico-demo", "v0.0.1 not found", func(s *scene) {
+			unready(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")(s)
+			p := &helmv1.HelmReleaseProxy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "calico-demo", Labels: map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name}}}
+			p.Spec.ClusterRef = corev1.ObjectReference{Kind: "Cluster", Namespace: ns, Name: s.cluster.Name}
+			p.Spec.Chart = helmv1.Chart{ChartName: "tigera-operator", RepoURL: "https://docs.tigera.io/calico/charts"}
+			p.Status.Conditions = []metav1.Condition{is(helmv1.ReleaseReadyCondition, metav1.ConditionFalse, helmv1.InstallOrUpgradeFailedReason, "chart tigera-operator v0.0.1 not found")}
+			s.more = append(s.more, p)
+		}},
 		{"runtime down", "RuntimeDown", "Node/md-0", "PLEG", unready(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", "PLEG is not healthy: pleg was last seen active 5m ago; threshold is 3m")},
 		{"kubelet stopped", "KubeletStopped", "Node/md-0", "stopped posting", unready(corev1.NodeReady, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")},
 		{"disk full", "DiskFull", "Node/md-0", "pressure", unready(corev1.NodeDiskPressure, corev1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure")},

@@ -27,6 +27,8 @@ import (
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/diagnose/facts"
+	helmcrds "casement.dev/casement/internal/helm/crds"
+	helmv1 "casement.dev/casement/internal/helm/v1alpha1"
 	"casement.dev/casement/internal/kubeproc"
 	"casement.dev/casement/internal/testing/kubetest"
 )
@@ -48,6 +50,11 @@ func TestMain(m *testing.M) {
 		for _, p := range providers {
 			crds = append(crds, p.CRDs...)
 		}
+		charts, err := helmcrds.All()
+		if err != nil {
+			return err
+		}
+		crds = append(crds, charts...)
 		return kubeproc.InstallCRDs(context.Background(), server, crds)
 	}))
 }
@@ -56,7 +63,7 @@ func connect(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme, helmv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,86 @@
+package facts
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// chartFailures are the reasons with which Cluster API's addon provider for Helm says that
+// it cannot install a chart; the others say that it waits.
+// Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
+var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed", "ClusterSelectionFailed", "GetClusterFailed", "GetKubeconfigFailed", "GetCredentialsFailed"}
+
+// charts lists what of the addon provider for Helm cannot install a chart in the cluster:
+// its releases there, and the HelmChartProxies of its namespace, of which one that fails
+// makes no release. Nothing where there is no such provider.
+func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degraded, error) {
+	var out []Degraded
+	for kind, options := range map[string][]client.ListOption{"HelmReleaseProxy": oursIn(key), "HelmChartProxy": {client.InNamespace(key.Namespace)}} {
+		all, err := foreign(ctx, c, "addons.cluster.x-k8s.io/v1alpha1", kind, options...)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			for _, s := range statesOf(o) {
+				if s.status != "True" && slices.Contains(chartFailures, s.reason) && s.kind != "Ready" {
+					out = append(out, Degraded{Name: kind + "/" + o.GetName(), Reason: s.reason, Message: s.message})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Degraded) int { return strings.Compare(b.Name, a.Name) }) // releases first
+	return out, nil
+}
+
+// degraded lists what Calico's operator reports as degraded; nothing where there is no such
+// operator.
+func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
+	all, err := foreign(ctx, w, "operator.tigera.io/v1", "TigeraStatus")
+	var out []Degraded
+	for _, o := range all {
+		for _, s := range statesOf(o) {
+			if s.kind == "Degraded" && s.status == "True" {
+				out = append(out, Degraded{Name: o.GetName(), Reason: s.reason, Message: s.message})
+			}
+		}
+	}
+	return out, err
+}
+
+// foreign lists objects of a kind that is not casement's and that the API server may not
+// have.
+func foreign(ctx context.Context, c client.Client, apiVersion, kind string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetAPIVersion(apiVersion)
+	all.SetKind(kind + "List")
+	if err := c.List(ctx, all, options...); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return all.Items, nil
+}
+
+// state is one condition of an object whose type is not linked.
+type state struct{ kind, status, reason, message string }
+
+// statesOf returns an object's conditions; what is malformed says nothing.
+func statesOf(o unstructured.Unstructured) []state {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	var out []state
+	for _, c := range conditions {
+		fields, _ := c.(map[string]any)
+		text := func(field string) string {
+			t, _ := fields[field].(string)
+			return t
+		}
+		out = append(out, state{text("type"), text("status"), text("reason"), text("message")})
+	}
+	return out
+}
