@@ -83,7 +83,7 @@ func (r *chartProxies) remove(ctx context.Context, p *v1alpha1.HelmChartProxy, r
 		}
 	}
 	if len(releases) > 0 || !controllerutil.RemoveFinalizer(p, v1alpha1.ChartProxyFinalizer) {
-		return nil // the end of each release is an event of this object
+		return nil // the end of each release brings the object back
 	}
 	return client.IgnoreNotFound(r.Update(ctx, p))
 }

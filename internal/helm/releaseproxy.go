@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	corev1 "k8s.io/api/core/v1"
@@ -114,11 +115,14 @@ func (r *releaseProxies) release(ctx context.Context, p *v1alpha1.HelmReleasePro
 	case err != nil:
 		condition(v1alpha1.ClusterAvailableCondition, reason, err.Error())
 		return err
-	case config == nil && !gone:
-		condition(v1alpha1.ClusterAvailableCondition, reason, "the control plane of the cluster has not begun to answer")
+	case gone && config == nil:
+		return nil // with its cluster the release is gone
+	case reason == v1alpha1.GetClusterFailedReason:
+		condition(v1alpha1.ClusterAvailableCondition, reason, "there is no Cluster "+p.Spec.ClusterRef.Name)
 		return nil
 	case config == nil:
-		return nil // with its cluster the release is gone
+		condition(v1alpha1.ClusterAvailableCondition, reason, "the control plane of the cluster has not begun to answer")
+		return nil
 	}
 	condition(v1alpha1.ClusterAvailableCondition, "", "")
 	t, done, err := r.trust(ctx, p)
@@ -170,11 +174,12 @@ func install(ctx context.Context, w *workload, p *v1alpha1.HelmReleaseProxy) err
 
 // isStub says whether a chart is one of casement's own.
 func isStub(c *chart.Chart) bool {
-	return c != nil && c.Metadata != nil && len(c.Metadata.Description) >= len(simulated) && c.Metadata.Description[:len(simulated)] == simulated
+	return c != nil && c.Metadata != nil && strings.HasPrefix(c.Metadata.Description, simulated)
 }
 
-// connect returns how the cluster is reached. It is nil without an error where the control
-// plane has not begun, and for a release that is removed where the cluster goes or is gone.
+// connect returns how the cluster is reached. It is nil without an error where there is no
+// cluster or its control plane has not begun, both of which end with an event of the Cluster,
+// and for a release that is removed where the cluster is deleted or gone.
 func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleaseProxy, gone bool) (*rest.Config, string, error) {
 	key := client.ObjectKey{Namespace: cmp.Or(p.Spec.ClusterRef.Namespace, p.Namespace), Name: p.Spec.ClusterRef.Name}
 	var c clusterv1.Cluster
@@ -182,6 +187,8 @@ func (r *releaseProxies) connect(ctx context.Context, p *v1alpha1.HelmReleasePro
 	switch {
 	case gone && (apierrors.IsNotFound(err) || err == nil && (!c.DeletionTimestamp.IsZero() || !initialized(&c))):
 		return nil, "", nil
+	case apierrors.IsNotFound(err):
+		return nil, v1alpha1.GetClusterFailedReason, nil
 	case err != nil:
 		return nil, v1alpha1.GetClusterFailedReason, fmt.Errorf("get Cluster %s: %w", key, err)
 	case !initialized(&c):

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -47,14 +48,12 @@ func stubs() []stub {
 
 // findStub returns the stub of a chart.
 func findStub(name string) (stub, bool) {
-	for _, s := range stubs() {
-		for _, c := range s.charts {
-			if c == name {
-				return s, true
-			}
-		}
+	all := stubs()
+	i := slices.IndexFunc(all, func(s stub) bool { return slices.Contains(s.charts, name) })
+	if i < 0 {
+		return stub{}, false
 	}
-	return stub{}, false
+	return all[i], true
 }
 
 // simulated begins what is said of a stub, in its chart and in conditions.
@@ -135,11 +134,7 @@ func without(text string, names ...string) (string, error) {
 		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
 			return "", err
 		}
-		drop := false
-		for _, name := range names {
-			drop = drop || o.Metadata.Name == name
-		}
-		if !drop {
+		if !slices.Contains(names, o.Metadata.Name) {
 			out = append(out, doc)
 		}
 	}
