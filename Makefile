@@ -54,6 +54,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	go test -timeout 60m -count=1 -v ./test/e2e/crash -moments 20
 	$(MAKE) e2e-ssh
 	$(MAKE) e2e-faults
+	$(MAKE) e2e-images
 	$(MAKE) e2e-docs
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
@@ -74,6 +75,9 @@ e2e-docs: build ## Every command of the README and the book, line by line, on a 
 
 e2e-faults: build ## Some 40 faults, and what casement why calls each
 	go test -timeout 60m -count=1 -v ./test/e2e/faults -full
+
+e2e-images: build ## Node images on a local plane: three releases, 20 kills, failures, a pool that moves; KILLS= SEED= LATENCY=
+	go test -timeout 60m -count=1 -v ./test/e2e/images -full -kills $(or $(KILLS),20) -seed $(or $(SEED),20348) -latency $(or $(LATENCY),0.01)
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
@@ -131,4 +135,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests bench release lint generate verify bump-k8s FORCE

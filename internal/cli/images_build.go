@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/image"
+	"casement.dev/casement/internal/plane"
 )
 
 func newImagesBuild(a *app) *cobra.Command {
@@ -100,32 +102,79 @@ func (a *app) printBuild(b *image.ImageBuild) error {
 }
 
 func newImagesPins(a *app) *cobra.Command {
-	return &cobra.Command{
+	var from string
+	c := &cobra.Command{
 		Use:   "pins FILE",
 		Short: "List the downloads of an image build with their published checksums",
 		Long: `Read, for each download of an ImageBuild, the checksum that its publisher has beside it
 (URL.sha256 or URL.sha256sum), and write the list that 'casement images build --pins' takes.
 A download without a published checksum is a comment: pin it by hand. Keep the list with
-the file; a build itself takes no checksum from the network.`,
-		Example: "  casement images pins windows-2022.yaml > windows-2022.sha256",
-		Args:    cobra.ExactArgs(1),
+the file; a build itself takes no checksum from the network.
+
+The machines of the local Azure download stand-ins, which have checksums of their own:
+--azure local lists those. Such a list is of no use in Azure.`,
+		Example: `  casement images pins windows-2022.yaml > windows-2022.sha256
+  casement images pins windows-2022.yaml --azure local > local.sha256`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := image.Read(args[0])
 			if err != nil {
 				return usageError{err}
 			}
-			client := &http.Client{Timeout: time.Minute}
-			for _, url := range b.Downloads() {
-				sum, err := publishedSum(cmd.Context(), client, url)
-				if err != nil {
-					fmt.Fprintf(a.Out, "# no published checksum of %s: %v\n", url, err)
-					continue
-				}
-				fmt.Fprintf(a.Out, "%s  %s\n", sum, url)
+			if from != "env" && from != "local" {
+				return usagef("--azure is env or local, not %q", from)
 			}
-			return nil
+			sums := publishedSums
+			if from == "local" {
+				sums = a.standinSums
+			}
+			return a.printPins(cmd.Context(), b.Downloads(), sums)
 		},
 	}
+	c.Flags().StringVar(&from, "azure", "env", "whose downloads: env (the publishers') or local (the stand-ins of the local plane's Azure)")
+	return c
+}
+
+// sums finds the checksums of downloads by their addresses, and why there is none.
+type sums func(ctx context.Context, urls []string) (found map[string]string, missing map[string]error, err error)
+
+func (a *app) printPins(ctx context.Context, urls []string, of sums) error {
+	found, missing, err := of(ctx, urls)
+	if err != nil {
+		return err
+	}
+	for _, url := range urls {
+		if sum, ok := found[url]; ok {
+			fmt.Fprintf(a.Out, "%s  %s\n", sum, url)
+			continue
+		}
+		fmt.Fprintf(a.Out, "# no published checksum of %s: %v\n", url, missing[url])
+	}
+	return nil
+}
+
+// standinSums asks the local plane.
+func (a *app) standinSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
+	found, err := plane.NewClient(a.dir).Pins(ctx, urls...)
+	missing := map[string]error{}
+	for _, url := range urls {
+		missing[url] = errors.New("nothing stands for it on the local Azure")
+	}
+	return found, missing, err
+}
+
+// publishedSums asks the publishers.
+func publishedSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
+	client := &http.Client{Timeout: time.Minute}
+	found, missing := map[string]string{}, map[string]error{}
+	for _, url := range urls {
+		if sum, err := publishedSum(ctx, client, url); err != nil {
+			missing[url] = err
+		} else {
+			found[url] = sum
+		}
+	}
+	return found, missing, nil
 }
 
 // publishedSum reads the checksum beside a download.

@@ -61,6 +61,13 @@ func (c *Client) ClearFaults(ctx context.Context, ids ...string) error {
 	return c.send(ctx, http.MethodDelete, "/azure/faults?"+url.Values{"id": ids}.Encode(), nil)
 }
 
+// Pins returns the SHA-256 of what stands for downloads in the machines of the local Azure, in
+// hex by address. An address that nothing stands for is not in it.
+func (c *Client) Pins(ctx context.Context, addresses ...string) (map[string]string, error) {
+	var out map[string]string
+	return out, c.get(ctx, "/azure/pins?"+url.Values{"address": addresses}.Encode(), &out)
+}
+
 // ResetAzure deletes everything in the local Azure at once.
 func (c *Client) ResetAzure(ctx context.Context) error {
 	return c.send(ctx, http.MethodPost, "/azure/reset", nil)

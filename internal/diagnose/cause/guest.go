@@ -19,6 +19,8 @@ var guest = []Cause{
 	row("UnknownFlag", `unknown flag: |flag provided but not defined|unknown shorthand flag|unrecognized feature gate|invalid argument ".*" for "--`,
 		"a program of the node does not know a flag that it is given, and ends", "correct extraArgs in the KubeadmControlPlane or KubeadmConfigTemplate"),
 	row("ManifestMissing", `open .*(admission|audit|encryption).*: no such file or directory`, "a file that a flag of the API server names is not on the machine", "add it to files of the KubeadmControlPlane, and to extraVolumes of the API server"),
+	row("NotANodeImage", `'?(kubeadm|kubelet)(\.exe)?'? is not recognized|cannot execute 'kubelet --version'|\bkubeadm: (command )?not found|image has no cloudbase-init`,
+		"the image lacks a program that a node needs", "give the machine template an image of a node: casement images show names the default one, casement images build makes one of your own"),
 	// What kubeadm says.
 	row("WrongCRISocket", `criSocket|container runtime (is not running|endpoint)|unix:///.*containerd.*(no such|not supported|windows)|npipe.*(no such|cannot find|not found)|failed to create new CRI`,
 		"kubeadm talks to a CRI socket that is not there", "set nodeRegistration.criSocket: npipe:////./pipe/containerd-containerd in the Windows KubeadmConfigTemplate"),

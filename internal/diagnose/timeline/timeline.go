@@ -72,7 +72,7 @@ func (t *Timeline) instance(a *infrav1.AzureMachinePoolMachine) {
 		a = &infrav1.AzureMachinePoolMachine{}
 	}
 	t.mark("instance seen in the scale set", a.CreationTimestamp.Time, infrav1.AzureMachinePoolMachineKind)
-	t.mark("VM provisioned, agent ready", since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
+	t.mark(stageProvisioned, since(a.GetConditions(), clusterv1.ReadyCondition), infrav1.AzureMachinePoolMachineKind)
 }
 
 // virtualMachine marks the way of a machine with a VM of its own.
@@ -88,11 +88,11 @@ func (t *Timeline) virtualMachine(f *facts.Snapshot, m *clusterv1.Machine) {
 		conditions = am.GetConditions()
 	}
 	t.mark("network interface", since(conditions, infrav1.NetworkInterfaceReadyCondition), "AzureMachine")
-	t.mark("VM provisioned, agent ready", since(conditions, infrav1.VMRunningCondition), "AzureMachine")
+	t.mark(stageProvisioned, since(conditions, infrav1.VMRunningCondition), "AzureMachine")
 	// Where nothing watches the bootstrap, and it did not fail, there is no such condition,
 	// or one that is later than what it is about.
 	if c := meta.FindStatusCondition(conditions, infrav1.BootstrapSucceededCondition); c != nil && c.Reason != infrav1.JoinedReason {
-		t.mark("bootstrap succeeded", since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
+		t.mark(stageBootstrap, since(conditions, infrav1.BootstrapSucceededCondition), "AzureMachine")
 	}
 }
 
@@ -102,9 +102,9 @@ func (t *Timeline) node(f *facts.Snapshot) {
 	if node == nil {
 		node = &corev1.Node{}
 	}
-	t.mark("node registered", node.CreationTimestamp.Time, "Node")
-	t.mark("node ready (CNI configured)", nodeReady(node), "Node")
-	t.mark("first pod ready", firstPod(f, t.Node), "Pod")
+	t.mark(stageRegistered, node.CreationTimestamp.Time, "Node")
+	t.mark(stageReady, nodeReady(node), "Node")
+	t.mark(stagePod, firstPod(f, t.Node), "Pod")
 }
 
 func (t *Timeline) mark(name string, at time.Time, by string) {

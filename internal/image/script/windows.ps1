@@ -81,12 +81,17 @@ function Install-Component {
   Remove-Item -Force -Path $file
 }
 
-# Initialize-Node makes the directories of a node and opens its ports. A missing Containers
-# feature is installed, which needs a restart.
+# Initialize-Node makes the directories of a node, lets programs be found in them and opens its
+# ports. A missing Containers feature is installed, which needs a restart.
 function Initialize-Node {
   foreach ($folder in @('C:\k', 'C:\etc\kubernetes\manifests', 'C:\etc\kubernetes\pki', 'C:\etc\cni\net.d', 'C:\opt\cni\bin', 'C:\var\log\kubelet', 'C:\var\lib\kubelet', 'C:\ProgramData\containerd\root', 'C:\ProgramData\containerd\state')) {
     New-Folder -Path $folder
   }
+  $path = [Environment]::GetEnvironmentVariable('Path', 'Machine')
+  foreach ($folder in @('C:\k', 'C:\Program Files\containerd')) {
+    if ($path.Split(';') -notcontains $folder) { $path = "$path;$folder" }
+  }
+  [Environment]::SetEnvironmentVariable('Path', $path, 'Machine')
   foreach ($rule in @(@('kubelet', 10250), @('sshd', 22))) {
     if (-not (Get-NetFirewallRule -Name $rule[0] -ErrorAction SilentlyContinue)) {
       New-NetFirewallRule -Name $rule[0] -DisplayName $rule[0] -Direction Inbound -Action Allow -Protocol TCP -LocalPort $rule[1] | Out-Null
@@ -229,16 +234,23 @@ function Test-Node {
   Write-Output "holds windows $([Environment]::OSVersion.Version)"
 }
 
-# Invoke-Sysprep generalizes Windows and waits until it has.
+# Invoke-Sysprep generalizes Windows and waits until it has, or has ended without.
 function Invoke-Sysprep {
   $sysprep = 'C:\Windows\System32\Sysprep'
   $done = "$sysprep\Sysprep_succeeded.tag"
-  if (Test-Path -Path $done) { Remove-Item -Force -Path $done }
+  $log = "$sysprep\Panther\setuperr.log"
+  foreach ($file in @($done, $log)) {
+    if (Test-Path -Path $file) { Remove-Item -Force -Path $file }
+  }
   Stop-Service -Name cloudbase-init -ErrorAction SilentlyContinue
   & "$sysprep\sysprep.exe" /oobe /generalize /mode:vm /quiet /quit
   foreach ($try in 1..120) {
     if (Test-Path -Path $done) { return }
     Start-Sleep -Seconds 5
+    if (-not (Get-Process -Name sysprep -ErrorAction SilentlyContinue) -and (Test-Path -Path $log)) { break }
   }
-  throw "sysprep did not succeed: $done is missing"
+  if (Test-Path -Path $done) { return }
+  $said = "$done is missing"
+  if (Test-Path -Path $log) { $said = (Get-Content -Path $log | Select-Object -Last 2) -join ' ' }
+  throw "sysprep did not succeed: $said"
 }

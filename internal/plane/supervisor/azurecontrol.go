@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 
 	"casement.dev/casement/internal/sim/host"
+	"casement.dev/casement/internal/sim/standin"
 )
 
 // maxSnapshot bounds what restore reads, 1 GiB.
@@ -48,6 +51,17 @@ func (c *supervisor) controlAzure(mux *http.ServeMux) {
 		out := map[string][]json.RawMessage{}
 		for _, t := range r.URL.Query()["type"] {
 			out[t] = a.server.List(t)
+		}
+		writeJSON(w, out)
+		return nil
+	})
+	handle("GET /azure/pins", func(_ *azure, w http.ResponseWriter, r *http.Request) error {
+		out := map[string]string{}
+		for _, address := range r.URL.Query()["address"] {
+			if data, ok := standin.Download(address); ok {
+				sum := sha256.Sum256(data)
+				out[address] = hex.EncodeToString(sum[:])
+			}
 		}
 		writeJSON(w, out)
 		return nil

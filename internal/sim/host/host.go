@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -33,7 +34,6 @@ import (
 	"casement.dev/casement/internal/sim/kubelet"
 	"casement.dev/casement/internal/sim/pull"
 	"casement.dev/casement/internal/sim/stub"
-	"casement.dev/casement/internal/windows"
 )
 
 // Host boots a guest for each VM of the local Azure. It implements host.Host,
@@ -288,7 +288,20 @@ func (m *Host) Run(ctx context.Context, id, script string) (code int, stdout, st
 	}
 	var out, errOut bytes.Buffer
 	code = body.Exec(ctx, script, strings.NewReader(""), &out, &errOut)
+	if body.Machine().TakeReboot() {
+		return m.restarted(id, out.String(), errOut.String())
+	}
 	return code, out.String(), errOut.String(), nil
+}
+
+// restarted restarts a VM that a script asked to, which ends the script and the agent that ran
+// it.
+func (m *Host) restarted(id, out, errOut string) (int, string, string, error) {
+	if g := m.find(id); g != nil {
+		fmt.Fprintf(g.guest.Machine().Console, "guest: a script restarts the machine\n")
+		m.Start(g.vm)
+	}
+	return -1, out, errOut, errors.New("the machine restarted while the script ran")
 }
 
 // SetPassword implements host.PasswordSetter. What it says on the console is who
@@ -358,8 +371,11 @@ func (m *Host) List() []Guest {
 		if g.err != nil {
 			d.Phase, d.Message = "Failed", g.err.Error()
 		}
-		if contents, ok := windows.ParseImage(imageName(g.vm.Image)); ok {
-			d.Asked = contents.KubernetesVersion
+		if c, _, _, err := contents(g.vm); err == nil {
+			d.Asked = c.KubernetesVersion
+		}
+		if g.guest != nil {
+			d.Asked = g.guest.Machine().Image.KubernetesVersion
 		}
 		out = append(out, d)
 	}

@@ -21,7 +21,7 @@ import (
 // kubeadm is the guest's kubeadm command.
 func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	if len(p.Args) < 2 {
-		return p.Fail(1, "kubeadm: name a command: init or join")
+		return p.Fail(1, "kubeadm: name a command: init, join or version")
 	}
 	config := flagValue(p.Args, "config")
 	if config != "" {
@@ -31,6 +31,8 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	switch p.Args[1] {
 	case "init":
 		err = n.boot(ctx, "init", config, p.Stdout)
+	case "version":
+		fmt.Fprintln(p.Stdout, n.kubeadmVersion(p.Args))
 	case "join":
 		err = n.kubeadmJoin(ctx, config, p.Stdout)
 	default:
@@ -41,6 +43,24 @@ func (n *node) kubeadm(ctx context.Context, p *guest.Process) int {
 	}
 	return 0
 }
+
+// kubeadmVersion is what kubeadm prints of itself, with -o short the version alone.
+func (n *node) kubeadmVersion(args []string) string {
+	version := n.body.Machine().Image.KubernetesVersion
+	if program, ok := n.body.Machine().Program(windowsKubeadm); ok && n.vm.OS == guest.Windows {
+		version = program.Version
+	}
+	if len(args) > 3 && args[2] == "-o" && args[3] == "short" || flagValue(args, "output") == "short" {
+		return version
+	}
+	return "kubeadm version: &version.Info{GitVersion:\"" + version + "\"} (simulated by casement)"
+}
+
+// Where a Windows node has its programs of Kubernetes.
+const (
+	windowsKubeadm = `C:\k\kubeadm.exe`
+	windowsKubelet = `C:\k\kubelet.exe`
+)
 
 func flagValue(args []string, name string) string {
 	for i, a := range args {
@@ -212,7 +232,7 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 	}
 	err = kubeadm.Join(ctx, kubeadm.Options{
 		Config: data, Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Hostname: n.vm.ComputerName, CRISockets: []string{socket},
-		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out,
+		Version: m.Image.KubernetesVersion, Dial: n.dial, Out: out, Lacks: n.lacks(),
 		StartKubelet: func(context.Context) error {
 			n.stopKubelet()
 			n.startKubelet()
@@ -223,4 +243,38 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 		return err
 	}
 	return n.boot(ctx, "join", config, out)
+}
+
+// lacks is what of a node a Windows machine has not: an image of one's own may hold anything.
+func (n *node) lacks() []kubeadm.Lack {
+	out := n.lacksKubelet()
+	if m := n.body.Machine(); n.vm.OS == guest.Windows {
+		if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running {
+			out = append(out, kubeadm.Lack{Check: "CRI", Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
+		}
+	}
+	return out
+}
+
+// lacksKubelet says why kubelet cannot start on a Windows machine.
+func (n *node) lacksKubelet() (out []kubeadm.Lack) {
+	m := n.body.Machine()
+	if n.vm.OS != guest.Windows {
+		return nil
+	}
+	if !m.Root.Exists(windowsKubelet) {
+		out = append(out, kubeadm.Lack{Check: "KubeletVersion", Reason: "couldn't get kubelet version: cannot execute 'kubelet --version': exec: \"kubelet\": executable file not found in %PATH%"})
+	}
+	if _, ok := m.Services.Get("kubelet"); !ok {
+		out = append(out, kubeadm.Lack{Check: "Service-Kubelet", Reason: "kubelet service does not exist"})
+	}
+	return out
+}
+
+// containerService is the service of a Windows machine's container runtime.
+func containerService(image guest.Image) string {
+	if strings.HasPrefix(image.Runtime, "docker") {
+		return "docker"
+	}
+	return "containerd"
 }

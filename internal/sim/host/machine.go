@@ -18,7 +18,6 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
-	"casement.dev/casement/internal/windows"
 )
 
 // machine is one VM that has a guest.
@@ -71,7 +70,7 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
 	}
 	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: corrupting{m.web(n.origin), faults},
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: depot{corrupting{m.web(n.origin), faults}},
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
@@ -166,14 +165,9 @@ func (m *Host) socket(id string) string {
 }
 
 func (m *Host) spec(vm host.VM) (guest.Machine, error) {
-	contents, known := windows.ParseImage(imageName(vm.Image))
-	if !known {
-		if contents, known = plainContents(vm); known && contents.OS == windows.OSWindows {
-			vm.CustomData = nil // no cloudbase-init on it: Windows only writes it to a file
-		}
-	}
-	if !known {
-		return guest.Machine{}, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
+	contents, captured, plain, err := contents(vm)
+	if err != nil {
+		return guest.Machine{}, err
 	}
 	spec := guest.Machine{
 		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
@@ -181,7 +175,7 @@ func (m *Host) spec(vm host.VM) (guest.Machine, error) {
 		Image: guest.Image{
 			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
 			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
-			Ignition: contents.Ignition,
+			Ignition: contents.Ignition, Plain: plain, Captured: captured,
 		},
 	}
 	if contents.Release.Name != "" {

@@ -78,7 +78,7 @@ func (n *node) startKubelet() {
 	if err != nil {
 		return
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil || len(n.lacksKubelet()) > 0 {
 		return
 	}
 	n.mu.Lock()

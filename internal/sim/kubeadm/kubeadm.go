@@ -49,6 +49,8 @@ type Options struct {
 	OS string
 	// Hostname is what the machine calls itself.
 	Hostname string
+	// Lacks are checks that the machine fails because its image has not what a node needs.
+	Lacks []Lack
 	// CRISockets are the endpoints at which the machine's container runtime
 	// answers, the default one first, with or without a scheme.
 	CRISockets []string
@@ -266,3 +268,6 @@ func (j *join) remove(guest string) {
 		os.Remove(p)
 	}
 }
+
+// Lack is a preflight check that fails, and why.
+type Lack struct{ Check, Reason string }

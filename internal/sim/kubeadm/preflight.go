@@ -18,6 +18,9 @@ type check struct {
 // machine: files that must not exist and the container runtime's endpoint.
 func (j *join) preflight() error {
 	checks := []check{{"CRI", j.checkCRI()}}
+	for _, l := range j.Lacks {
+		checks = append(checks, check{l.Check, errors.New(l.Reason)})
+	}
 	if !j.resume {
 		files := []string{kubeletConf, bootstrapConf}
 		if j.cfg.ControlPlane == nil {

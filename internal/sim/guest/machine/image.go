@@ -5,16 +5,23 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"casement.dev/casement/internal/sim/standin"
 )
 
-// simulatedProgram stands where an image has a program.
-const simulatedProgram = "simulated by casement: this file stands for a program of the image\n"
+// program is the stand-in of a program of the image.
+func program(name, version string) string {
+	return string(standin.Program{Name: name, Version: version}.File())
+}
 
 // layImage makes the directories and marker files that the image has, where they
 // are missing.
 func (m *Machine) layImage() error {
 	dirs, files := linuxImage(m.Spec)
-	if m.OS == Windows {
+	switch {
+	case m.OS == Windows && m.Image.Plain:
+		dirs, files = plainWindows()
+	case m.OS == Windows:
 		dirs, files = windowsImage(m.Spec)
 	}
 	if m.Image.Container {
@@ -57,9 +64,9 @@ func linuxImage(s Spec) ([]string, map[string]string) {
 		"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost\n",
 		"/etc/passwd":      systemAccounts(),
 		"/etc/group":       systemGroups(),
-		"/usr/bin/kubeadm": simulatedProgram,
-		"/usr/bin/kubelet": simulatedProgram,
-		"/usr/bin/kubectl": simulatedProgram,
+		"/usr/bin/kubeadm": program("kubeadm", s.Image.KubernetesVersion),
+		"/usr/bin/kubelet": program("kubelet", s.Image.KubernetesVersion),
+		"/usr/bin/kubectl": program("kubectl", s.Image.KubernetesVersion),
 	}
 }
 
@@ -112,22 +119,30 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 		`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log`,
 	}
 	files := map[string]string{
-		`C:\k\kubeadm.exe`:                           simulatedProgram,
-		`C:\k\kubelet.exe`:                           simulatedProgram,
-		`C:\k\kubectl.exe`:                           simulatedProgram,
+		`C:\k\kubeadm.exe`:                           program("kubeadm", s.Image.KubernetesVersion),
+		`C:\k\kubelet.exe`:                           program("kubelet", s.Image.KubernetesVersion),
+		`C:\k\kubectl.exe`:                           program("kubectl", s.Image.KubernetesVersion),
 		`C:\Windows\System32\drivers\etc\hosts`:      windowsHosts,
 		`C:\k\debug\hns.psm1`:                        "# simulated by casement\n",
 		`C:\k\debug\collectlogs.ps1`:                 "# simulated by casement\n",
-		`C:\Program Files\containerd\containerd.exe`: simulatedProgram,
+		`C:\Program Files\containerd\containerd.exe`: program("containerd", s.Image.RuntimeVersion),
+		`C:\Program Files\containerd\ctr.exe`:        program("ctr", s.Image.RuntimeVersion),
+		`C:\Program Files\containerd\crictl.exe`:     program("crictl", ""),
 		`C:\image-builder-release.txt`:               "This guest is simulated by casement.\n",
 	}
 	if s.Image.ServiceManager == WindowsService {
 		files[`C:\k\RestartKubelet.ps1`] = "# simulated by casement: makes the kubelet service anew with the flags of kubeadm-flags.env\n"
 	} else {
-		files[`C:\k\nssm.exe`] = simulatedProgram
+		files[`C:\k\nssm.exe`] = program("nssm", "")
 		files[`C:\k\StartKubelet.ps1`] = "# simulated by casement: starts kubelet with the flags of kubeadm-flags.env\n"
 	}
 	return dirs, files
+}
+
+// plainWindows is Windows as its publisher has it, without anything of a node.
+func plainWindows() ([]string, map[string]string) {
+	return []string{`C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`, `C:\Users\Public`, `C:\ProgramData`, `C:\Program Files`},
+		map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 }
 
 // containerImage is the little that every base image has.
@@ -162,22 +177,27 @@ func imageServices(s Spec) []Service {
 			{Name: "walinuxagent", Start: Automatic},
 		}
 	}
-	kubelet := `C:\k\nssm.exe`
-	if s.Image.ServiceManager == WindowsService {
-		kubelet = `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service --cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf --kubeconfig=C:\etc\kubernetes\kubelet.conf`
-	}
-	rows := []Service{
-		{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet},
-		{Name: "cloudbase-init", Display: "Cloud Initialization Service", Start: Automatic},
+	system := []Service{
 		{Name: "hns", Display: "Host Network Service", Start: Manual},
 		{Name: "RdAgent", Display: "RdAgent", Start: Automatic},
-		{Name: "sshd", Display: "OpenSSH SSH Server", Start: Automatic, Path: `C:\Windows\System32\OpenSSH\sshd.exe`},
 		{Name: "TermService", Display: "Remote Desktop Services", Start: Automatic},
 		{Name: "vmcompute", Display: "Hyper-V Host Compute Service", Start: Manual},
 		{Name: "W32Time", Display: "Windows Time", Start: Automatic},
 		{Name: "WindowsAzureGuestAgent", Display: "Windows Azure Guest Agent", Start: Automatic},
 		{Name: "WinRM", Display: "Windows Remote Management (WS-Management)", Start: Automatic},
 	}
+	if s.Image.Plain {
+		return system
+	}
+	kubelet := `C:\k\nssm.exe`
+	if s.Image.ServiceManager == WindowsService {
+		kubelet = `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service --cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf --kubeconfig=C:\etc\kubernetes\kubelet.conf`
+	}
+	rows := append(system,
+		Service{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet},
+		Service{Name: CloudbaseInit, Display: "Cloud Initialization Service", Start: Automatic},
+		OpenSSH(),
+	)
 	if strings.HasPrefix(s.Image.Runtime, "docker") {
 		return append(rows,
 			Service{Name: "docker", Display: "Docker Engine", Start: Automatic},

@@ -83,6 +83,11 @@ type Image struct {
 	Ignition bool
 	// Container is set for a container's image, which has nothing of a node.
 	Container bool
+	// Plain is set for Windows as its publisher has it, without the programs of a node.
+	Plain bool
+	// Captured is the disk of another machine that the image was made of, as Capture
+	// returns it; empty for the images of publishers.
+	Captured []byte
 }
 
 // DataDisk is an attached empty disk.
@@ -140,7 +145,11 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 			return nil, err
 		}
 	}
-	services, err := loadServices(filepath.Join(spec.Dir, "services.json"), imageServices(spec), onService)
+	fresh, err := root.unpack(spec.Dir, spec.Image.Captured)
+	if err != nil {
+		return nil, fmt.Errorf("lay the image that was captured: %w", err)
+	}
+	services, err := loadServices(filepath.Join(spec.Dir, servicesFile), imageServices(spec), onService)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +158,16 @@ func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name stri
 		return nil, err
 	}
 	m := &Machine{Spec: spec, Pulse: pulse, Root: root, Services: services, Console: NewConsole(console), Journal: journal, Clock: clk}
-	return m, m.layImage()
+	if err := m.layImage(); err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := m.specialize(); err != nil {
+			return nil, err
+		}
+	}
+	m.inspect()
+	return m, nil
 }
 
 func (s Spec) check() error {

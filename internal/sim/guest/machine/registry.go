@@ -229,7 +229,7 @@ func imageKeys(s Spec) map[string]Key {
 			"ProductName": text("String", s.Image.Name), "CurrentBuild": text("String", build), "CurrentBuildNumber": text("String", build), "InstallationType": text("String", "Server Core"), "SystemRoot": text("String", `C:\Windows`),
 		},
 		`HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`: {
-			"Path": text("ExpandString", `C:\Windows\system32;C:\Windows;C:\k`), "TEMP": text("ExpandString", `%SystemRoot%\TEMP`), "ComSpec": text("ExpandString", `%SystemRoot%\system32\cmd.exe`), "OS": text("String", "Windows_NT"), "PROCESSOR_ARCHITECTURE": text("String", "AMD64"),
+			"Path": text("ExpandString", imagePath(s)), "TEMP": text("ExpandString", `%SystemRoot%\TEMP`), "ComSpec": text("ExpandString", `%SystemRoot%\system32\cmd.exe`), "OS": text("String", "Windows_NT"), "PROCESSOR_ARCHITECTURE": text("String", "AMD64"),
 		},
 		`HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`:                      {"fDenyTSConnections": text("DWord", "0")},
 		`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`:                    {"Hostname": text("String", s.ComputerName)},

@@ -22,6 +22,7 @@ var systemCmdlets = []cmdlet{
 	{name: "Get-WindowsOptionalFeature", parameters: "Online?~ FeatureName", run: getOptional},
 	{name: "Enable-WindowsOptionalFeature", parameters: "Online?~ FeatureName All?~ NoRestart?~", run: installFeature},
 	{name: "Get-WindowsCapability", parameters: "Online?~ Name", run: getCapability},
+	{name: "Add-AppxPackage", parameters: "Path:0 DependencyPath~ ForceApplicationShutdown?~", run: addPackage},
 	{name: "Add-WindowsCapability", parameters: "Online?~ Name Source~", run: addCapability},
 	{name: "Get-CimInstance", parameters: "ClassName:0 Filter Property~ Namespace~ Query", run: getInstance},
 	{name: "Get-WmiObject", parameters: "Class:0 Property:1~ Filter Namespace~ Query", run: getInstance},
@@ -137,6 +138,7 @@ var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telne
 // feature says whether the image knows a feature and whether it is installed.
 func (r *run) feature(name string) (known, installed bool) {
 	installed, known = imageFeatures[strings.ToLower(name)]
+	installed = installed && !(r.m.Image.Plain && strings.EqualFold(name, "Containers"))
 	if _, ok := r.m.Registry().Value(featuresKey, name); ok {
 		installed = true
 	}
@@ -229,6 +231,9 @@ func getCapability(c *call) error {
 			continue
 		}
 		found = true
+		if _, runs := c.m.Services.Get("sshd"); strings.HasPrefix(n, "openssh.server") {
+			installed = runs
+		}
 		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedCapabilityObject", []string{"Name", "State"}, "Name", strings.Replace(n, "openssh", "OpenSSH", 1), "State", map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
 			return err
 		}
@@ -239,9 +244,24 @@ func getCapability(c *call) error {
 	return nil
 }
 
+// addPackage notes that an application is installed for the user who runs the script.
+func addPackage(c *call) error {
+	if err := c.need("path"); err != nil {
+		return err
+	}
+	name := base(c.textOf("path"))
+	c.mark(c.cmd.name, "the application is recorded and nothing of it runs")
+	return c.m.AddUserPackage(name)
+}
+
 func addCapability(c *call) error {
 	if !capabilities[strings.ToLower(c.textOf("name"))] {
 		return lacking("the capability %s", c.textOf("name"))
+	}
+	if strings.HasPrefix(strings.ToLower(c.textOf("name")), "openssh.server") {
+		if err := c.m.AddOpenSSH(); err != nil {
+			return err
+		}
 	}
 	return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", false))
 }

@@ -154,7 +154,7 @@ func cmdArgs(text string, args []string) []string {
 func (s *Shell) reachable(p *Process) bool {
 	name := p.Args[0]
 	if !strings.ContainsAny(name, `\/`) {
-		return true
+		return s.onPath(p)
 	}
 	file := p.Abs(name)
 	lower := strings.ToLower(file)

@@ -346,7 +346,7 @@ func untar(p *Process, h *tar.Header, name string, r io.Reader) error {
 	if name == "." {
 		return nil
 	}
-	if err := root.MkdirAll(path.Dir(at)); err != nil {
+	if err := root.MkdirAll(p.Abs(path.Dir(name))); err != nil {
 		return err
 	}
 	switch h.Typeflag {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,11 +126,8 @@ func programPath(m *machine.Machine, name string) string {
 	case "ssh", "scp", "sftp":
 		return `C:\Windows\System32\OpenSSH\` + plain + ".exe"
 	}
-	if slices.Contains([]string{"kubeadm", "kubelet", "kubectl", "nssm"}, plain) {
-		return `C:\k\` + plain + ".exe"
-	}
-	if slices.Contains([]string{"crictl", "ctr", "containerd"}, plain) {
-		return `C:\Program Files\containerd\` + plain + ".exe"
+	if folder := nodeProgram(plain); folder != "" {
+		return folder + `\` + plain + ".exe"
 	}
 	return `C:\Windows\System32\` + plain + ".exe"
 }

@@ -133,7 +133,7 @@ func (s *Shell) complete(o Session) Session {
 		maps.Copy(env, map[string]string{
 			"COMPUTERNAME": strings.ToUpper(s.guest.ComputerName), "SYSTEMDRIVE": "C:", "SYSTEMROOT": `C:\Windows`, "WINDIR": `C:\Windows`,
 			"TEMP": `C:\Windows\Temp`, "TMP": `C:\Windows\Temp`, "USERNAME": user, "USERPROFILE": `C:\Users\` + user,
-			"PROGRAMFILES": `C:\Program Files`, "PROGRAMDATA": `C:\ProgramData`, "PATH": `C:\Windows\system32;C:\Windows;C:\k`, "OS": "Windows_NT",
+			"PROGRAMFILES": `C:\Program Files`, "PROGRAMDATA": `C:\ProgramData`, "PATH": s.guest.SearchPath(), "OS": "Windows_NT",
 			"COMSPEC": `C:\Windows\system32\cmd.exe`, "HOMEDRIVE": "C:", "PROCESSOR_ARCHITECTURE": "AMD64",
 		})
 		if o.Dir == "" {

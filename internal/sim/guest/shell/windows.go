@@ -18,13 +18,11 @@ func windowsCommands(image machine.Image) Table {
 		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo, "tasklist": tasklist, "xcopy": xcopy, "robocopy": robocopy,
 		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe, "net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
-		"scp": scp, "ctr": quiet("ctr"), "crictl": crictl, "kubelet": quiet("kubelet"), "kubectl": quiet("kubectl"), "curl": curl, "ping": refuseNetwork(1),
+		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"), "kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl, "ping": refuseNetwork(1),
+		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm,
 	}
-	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "dism", "certutil", "schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact", "cacls", "tzutil", "logman", "diskpart", "sconfig"} {
+	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil", "schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact", "cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
-	}
-	if image.ServiceManager == machine.NSSM {
-		t["nssm"] = nssm
 	}
 	if strings.HasPrefix(image.Runtime, "docker") {
 		t["docker"] = noEffect

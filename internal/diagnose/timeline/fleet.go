@@ -1,0 +1,242 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/diagnose/facts"
+)
+
+// Fleet is where the time went in the boots of all machines of a cluster.
+type Fleet struct {
+	Machines []Timeline `json:"machines"`
+	// Stages are in the order in which machines pass them.
+	Stages []FleetStage `json:"stages"`
+	Advice []Advice     `json:"advice,omitempty"`
+}
+
+// FleetStage is a stage over all machines that have passed it, in seconds that it took.
+type FleetStage struct {
+	Name     string  `json:"name"`
+	Machines int     `json:"machines"`
+	Median   float64 `json:"medianSeconds"`
+	Slowest  float64 `json:"slowestSeconds"`
+	// By is the slowest machine.
+	By string `json:"by"`
+}
+
+// Advice is a change and the seconds that it would save of a machine's boot.
+type Advice struct {
+	What string `json:"what"`
+	// Seconds is the difference between the medians of the machines without and with it, where
+	// Measured says so; else it is the median of the stages that it concerns, which is the most
+	// that it can save.
+	Seconds  float64 `json:"seconds"`
+	Measured bool    `json:"measured"`
+	// Stages are those that it concerns, Machines how many machines lack it.
+	Stages   []string `json:"stages"`
+	Machines int      `json:"machines"`
+	// How says what to change.
+	How string `json:"how"`
+}
+
+// The names of stages that advice is about.
+const (
+	stageProvisioned = "VM provisioned, agent ready"
+	stageBootstrap   = "bootstrap succeeded"
+	stageRegistered  = "node registered"
+	stageReady       = "node ready (CNI configured)"
+	stagePod         = "first pod ready"
+)
+
+// least is how many seconds advice has to save to be given.
+const least = 2
+
+// trait is something that machines have or lack.
+type trait struct {
+	what, how string
+	stages    []string
+	has       func(f *facts.Snapshot, m *clusterv1.Machine) bool
+}
+
+// traits are the advice there is, about machines with a VM of their own.
+var traits = []trait{
+	{"a node image that has the container images already", "casement images build with spec.images, and the version as spec.image of the machine template", []string{stageReady, stagePod},
+		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
+			a := azureMachine(f, m)
+			return a.Spec.Image != nil
+		}},
+	{"an ephemeral OS disk", "osDisk.diffDiskSettings.option: Local in the machine template, with a size whose cache or local disk holds the image", []string{stageProvisioned},
+		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
+			return azureMachine(f, m).Spec.OSDisk.DiffDiskSettings != nil
+		}},
+	{"a faster OS disk", "osDisk.managedDisk.storageAccountType: Premium_LRS in the machine template", []string{stageBootstrap, stageRegistered, stageReady},
+		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
+			disk := azureMachine(f, m).Spec.OSDisk
+			return disk.DiffDiskSettings != nil || disk.ManagedDisk != nil && strings.HasPrefix(disk.ManagedDisk.StorageAccountType, "Premium")
+		}},
+	{"a size of 8 cores or more", "a larger vmSize in the machine template", []string{stageBootstrap, stageRegistered, stageReady},
+		func(f *facts.Snapshot, m *clusterv1.Machine) bool { return cores(azureMachine(f, m).Spec.VMSize) >= 8 }},
+	{"parallel pulls of images", "serializeImagePulls: false in a kubelet configuration of the KubeadmConfigTemplate", []string{stageReady, stagePod},
+		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
+			c := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
+			if c == nil {
+				return false
+			}
+			for _, file := range c.Spec.Files {
+				if strings.Contains(file.Content, "serializeImagePulls: false") {
+					return true
+				}
+			}
+			return false
+		}},
+}
+
+func azureMachine(f *facts.Snapshot, m *clusterv1.Machine) *infrav1.AzureMachine {
+	if a := f.AzureMachines[m.Spec.InfrastructureRef.Name]; a != nil {
+		return a
+	}
+	return &infrav1.AzureMachine{}
+}
+
+var coresOfSize = regexp.MustCompile(`^Standard_[A-Z]+(\d+)`)
+
+// cores is the number in a size's name, which is that of its cores but in old names, whose
+// numbers are smaller.
+func cores(size string) int {
+	m := coresOfSize.FindStringSubmatch(size)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // digits; one too long for an int is no size
+	return n
+}
+
+// OfFleet builds the timelines of all machines and what they have in common. Windows machines
+// with a VM of their own are compared with one another for the advice.
+func OfFleet(f *facts.Snapshot) Fleet {
+	var fleet Fleet
+	var windows []*clusterv1.Machine
+	lines := map[string]Timeline{}
+	for i := range f.Machines {
+		m := &f.Machines[i]
+		line := Of(f, m)
+		if len(line.Stages) == 0 {
+			continue
+		}
+		fleet.Machines, lines[m.Name] = append(fleet.Machines, line), line
+		if isWindows(f, m) && f.AzureMachines[m.Spec.InfrastructureRef.Name] != nil {
+			windows = append(windows, m)
+		}
+	}
+	slices.SortFunc(fleet.Machines, func(a, b Timeline) int { return cmp.Compare(b.whole(), a.whole()) })
+	fleet.Stages = stagesOf(fleet.Machines)
+	for _, t := range traits {
+		if a, ok := t.advise(f, windows, lines); ok {
+			fleet.Advice = append(fleet.Advice, a)
+		}
+	}
+	slices.SortStableFunc(fleet.Advice, func(a, b Advice) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return fleet
+}
+
+func isWindows(f *facts.Snapshot, m *clusterv1.Machine) bool {
+	if n := f.Nodes[m.Status.NodeRef.Name]; n != nil {
+		return n.Labels[corev1.LabelOSStable] == "windows"
+	}
+	return azureMachine(f, m).Spec.OSDisk.OSType == "Windows"
+}
+
+// whole is the time from the request to the last stage, in seconds.
+func (t Timeline) whole() float64 { return t.Stages[len(t.Stages)-1].After }
+
+// took is the time of some stages together, in seconds; ok is false where none has passed.
+func (t Timeline) took(names []string) (sum float64, ok bool) {
+	for _, s := range t.Stages {
+		if slices.Contains(names, s.Name) {
+			sum, ok = sum+s.Took, true
+		}
+	}
+	return sum, ok
+}
+
+func stagesOf(lines []Timeline) []FleetStage {
+	type passed struct {
+		FleetStage
+		took  []float64
+		after []float64
+	}
+	by := map[string]*passed{}
+	for _, line := range lines {
+		for _, s := range line.Stages[1:] {
+			p := by[s.Name]
+			if p == nil {
+				p = &passed{FleetStage: FleetStage{Name: s.Name, Slowest: -1}}
+				by[s.Name] = p
+			}
+			p.took, p.after = append(p.took, s.Took), append(p.after, s.After)
+			if s.Took > p.Slowest {
+				p.Slowest, p.By = s.Took, line.Machine
+			}
+		}
+	}
+	var all []*passed
+	for _, p := range by {
+		p.Machines, p.Median = len(p.took), median(p.took)
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *passed) int {
+		return cmp.Or(cmp.Compare(median(a.after), median(b.after)), cmp.Compare(a.Name, b.Name))
+	})
+	var out []FleetStage
+	for _, p := range all {
+		out = append(out, p.FleetStage)
+	}
+	return out
+}
+
+// median is the middle of some numbers, the lower one of two.
+func median(numbers []float64) float64 {
+	sorted := slices.Sorted(slices.Values(numbers))
+	return sorted[(len(sorted)-1)/2]
+}
+
+// advise compares the machines without a trait with those that have it.
+func (t trait) advise(f *facts.Snapshot, machines []*clusterv1.Machine, lines map[string]Timeline) (Advice, bool) {
+	var with, without []float64
+	for _, m := range machines {
+		took, ok := lines[m.Name].took(t.stages)
+		switch {
+		case !ok:
+		case t.has(f, m):
+			with = append(with, took)
+		default:
+			without = append(without, took)
+		}
+	}
+	if len(without) == 0 {
+		return Advice{}, false
+	}
+	a := Advice{What: t.what, How: t.how, Stages: t.stages, Machines: len(without), Seconds: median(without)}
+	if len(with) > 0 {
+		a.Seconds, a.Measured = a.Seconds-median(with), true
+	}
+	return a, a.Seconds >= least
+}
+
+// Text is the advice as a line.
+func (a Advice) Text() string {
+	saves := fmt.Sprintf("at most %.0f s", a.Seconds)
+	if a.Measured {
+		saves = fmt.Sprintf("%.0f s, as machines of this cluster that have it show", a.Seconds)
+	}
+	return fmt.Sprintf("%s saves %s for %d machines: %s", a.What, saves, a.Machines, a.How)
+}

@@ -1,0 +1,45 @@
+package host
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"casement.dev/casement/azuresim/host"
+	"casement.dev/casement/internal/sim/guest"
+	"casement.dev/casement/internal/windows"
+)
+
+// Capture implements host.Imager for Windows: an image holds the files and the services of its
+// machine. That of Linux is what its publisher's image is.
+func (m *Host) Capture(id string) (string, error) {
+	g := m.find(id)
+	if g == nil || g.vm.OS != guest.Windows {
+		return "", nil
+	}
+	disk, err := guest.Capture(m.home(id))
+	if err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(disk), nil
+}
+
+// contents are what is on the disk of a VM: the image of a publisher, and what was captured.
+func contents(vm host.VM) (c windows.Contents, captured []byte, plain bool, err error) {
+	if vm.Image.Holds != "" {
+		if captured, err = base64.StdEncoding.DecodeString(vm.Image.Holds); err != nil {
+			return c, nil, false, fmt.Errorf("VM %s: what its image holds is damaged: %w", vm.Name, err)
+		}
+	}
+	if c, known := windows.ParseImage(imageName(vm.Image)); known {
+		return c, captured, false, nil
+	}
+	if parts := strings.Split(vm.Image.Source, ":"); len(parts) == 4 {
+		vm.Image.Publisher, vm.Image.Offer, vm.Image.SKU, vm.Image.Version = parts[0], parts[1], parts[2], parts[3]
+	}
+	c, known := plainContents(vm)
+	if !known {
+		return c, nil, false, fmt.Errorf("VM %s: what the image %s holds is not known here", vm.Name, imageName(vm.Image))
+	}
+	return c, captured, c.OS == windows.OSWindows, nil
+}

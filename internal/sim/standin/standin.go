@@ -1,0 +1,109 @@
+// Package standin makes the files that stand for programs in simulated machines, and the
+// downloads that those programs come in. Such a file is text: it says that it is simulated,
+// and which program of which version it stands for.
+//
+// It refuses to hold a program, to stand for a download that is in no row of its table, and to
+// pretend: the checksum of a stand-in is its own and not its publisher's. Only packages of the
+// simulator and of the plane may import it.
+package standin
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Program is what a file stands for.
+type Program struct {
+	// Name is the program's, without .exe; Version as its publisher writes it, such as v1.36.3.
+	Name, Version string
+}
+
+const (
+	first       = "simulated by casement: this file stands for a program\n"
+	nameLine    = "program: "
+	versionLine = "version: "
+)
+
+// File is the contents of a program's stand-in.
+func (p Program) File() []byte {
+	return []byte(first + nameLine + p.Name + "\n" + versionLine + p.Version + "\n")
+}
+
+// Read finds out what a file stands for; ok is false for any other file.
+func Read(data []byte) (p Program, ok bool) {
+	text, ok := strings.CutPrefix(string(data[:min(len(data), 4096)]), first)
+	if !ok {
+		return p, false
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if name, is := strings.CutPrefix(line, nameLine); is {
+			p.Name = name
+		}
+		if version, is := strings.CutPrefix(line, versionLine); is {
+			p.Version = version
+		}
+	}
+	return p, p.Name != ""
+}
+
+// download is a row: the address without its scheme, whose groups are what contents gets.
+type download struct {
+	address  *regexp.Regexp
+	contents func(group []string) []byte
+}
+
+// downloads are those of a Windows node.
+// Sources: https://dl.k8s.io, the release pages of containerd, containernetworking/plugins and
+// cloudbase-init.
+var downloads = []download{
+	{regexp.MustCompile(`^dl\.k8s\.io/(v\d+\.\d+\.\d+)/bin/windows/amd64/(kubelet|kubeadm|kubectl|kube-proxy|kube-log-runner)\.exe$`),
+		func(g []string) []byte { return Program{g[2], g[1]}.File() }},
+	{regexp.MustCompile(`^github\.com/containerd/containerd/releases/download/(v[\d.]+)/containerd-[\d.]+-windows-amd64\.tar\.gz$`),
+		func(g []string) []byte {
+			return archive("bin/", g[1], "containerd", "containerd-shim-runhcs-v1", "ctr")
+		}},
+	{regexp.MustCompile(`^github\.com/containernetworking/plugins/releases/download/(v[\d.]+)/cni-plugins-windows-amd64-v[\d.]+\.tgz$`),
+		func(g []string) []byte {
+			return archive("./", g[1], "flannel", "host-local", "win-bridge", "win-overlay")
+		}},
+	{regexp.MustCompile(`^github\.com/cloudbase/cloudbase-init/releases/download/([\d.]+)/CloudbaseInitSetup_[\d_]+_x64\.msi$`),
+		func(g []string) []byte { return Program{CloudbaseSetup, g[1]}.File() }},
+}
+
+// CloudbaseSetup is the program that the installer of cloudbase-init stands for.
+const CloudbaseSetup = "cloudbase-init-setup"
+
+// Download is what stands for the file at an address; ok is false for what is in no row.
+func Download(address string) (contents []byte, ok bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.RawQuery != "" {
+		return nil, false
+	}
+	for _, d := range downloads {
+		if group := d.address.FindStringSubmatch(u.Host + u.Path); group != nil {
+			return d.contents(group), true
+		}
+	}
+	return nil, false
+}
+
+// archive is a compressed tar file of programs, the same bytes each time.
+func archive(folder, version string, programs ...string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, name := range programs {
+		text := Program{name, version}.File()
+		// A buffer takes all that is written to it.
+		_ = w.WriteHeader(&tar.Header{Name: folder + name + ".exe", Mode: 0o755, Size: int64(len(text)), ModTime: time.Unix(0, 0)})
+		_, _ = w.Write(text)
+	}
+	_, _ = w.Close(), z.Close()
+	return b.Bytes()
+}
