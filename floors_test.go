@@ -42,7 +42,7 @@ var fences = []fence{
 	},
 	{
 		name: "the simulator does not know the provider",
-		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "internal/plane", "internal/capi", "internal/cli"},
+		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "internal/plane", "internal/capi", "internal/cli", "internal/kuberelease"},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
@@ -84,8 +84,8 @@ var fences = []fence{
 		why: "what a spec asks for must not depend on what Azure answers",
 	},
 	{
-		name: "facts about Windows are plain facts",
-		from: []string{"internal/windows"}, deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
+		name: "facts about Windows and Kubernetes are plain facts",
+		from: []string{"internal/windows", "internal/kuberelease"}, deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
 		why: "both sides read them, so they may depend on neither",
 	},
 	{

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"casement.dev/casement/internal/kuberelease"
 )
 
 //go:embed manifests/*.yaml
@@ -71,14 +73,12 @@ const (
 	masqAgentVersion = "v2.8.0"
 	// azureNetwork is where the pods of Azure's CNI are when nothing says it.
 	azureNetwork = "10.0.0.0/8"
-	// defaultKubernetes is used where no version is given.
-	defaultKubernetes = "v1.36.3"
 )
 
 // All returns the addons in the order in which they are best applied.
 func All() []Addon {
 	windows, calico := map[string]string{"cni": "calico", "windows": "enabled"}, []string{"tigera-operator", "calico"}
-	_, provider := cloudProvider(defaultKubernetes)
+	_, provider := cloudProvider(kuberelease.Default)
 	return []Addon{
 		{Name: "cloud-provider-azure", Version: provider,
 			Selectors: []map[string]string{{"cloud-provider": "azure"}}, Charts: []string{"cloud-provider-azure"},
@@ -147,7 +147,7 @@ type values struct {
 
 // Render returns the manifests of an addon as a YAML stream.
 func (a Addon) Render(p Params) ([]byte, error) {
-	p.KubernetesVersion = cmp.Or(p.KubernetesVersion, defaultKubernetes)
+	p.KubernetesVersion = cmp.Or(p.KubernetesVersion, kuberelease.Default)
 	p.ClusterName = cmp.Or(p.ClusterName, "kubernetes")
 	p.ServiceCIDR = cmp.Or(p.ServiceCIDR, "10.96.0.0/12")
 	dns, err := serviceDNS(p.ServiceCIDR)

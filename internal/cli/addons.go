@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/kuberelease"
 )
 
 func newAddons(a *app) *cobra.Command {
@@ -87,7 +88,7 @@ and Windows nodes is 'calico calico-windows'; the cloud controller and node mana
 	}
 	t.addFlags(c)
 	c.Flags().StringVar(&cluster, "cluster", "", "name of the Cluster")
-	c.Flags().StringVar(&kubernetes, "kubernetes-version", defaultKubernetes, "Kubernetes version that the addons are chosen for")
+	c.Flags().StringVar(&kubernetes, "kubernetes-version", kuberelease.Default, "Kubernetes version that the addons are chosen for")
 	_ = c.MarkFlagRequired("cluster") // the flag is there
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"casement.dev/casement/internal/azure/permission"
 	"casement.dev/casement/internal/diagnose/logs"
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/rules"
 	"casement.dev/casement/internal/plane"
@@ -62,7 +63,7 @@ var argumentValues = map[string]valuesOf{
 		return names(fault.Kinds(), func(k [2]string) string { return k[0] })
 	},
 	"azure faults clear": ofPlane(faultIDs),
-	"images show":        these(defaultKubernetes),
+	"images show":        these(kuberelease.Default),
 	"lint explain":       func(*app, *cobra.Command) []string { return ruleIDs(rules.All()) },
 	"preflight explain":  func(*app, *cobra.Command) []string { return ruleIDs(preflight.All(nil, nil)) },
 }
@@ -80,7 +81,7 @@ var flagValues = map[string]valuesOf{
 	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole), "latency": these("instant", "azure"), "throttle": these("off", "real"),
 	"images": func(*app, *cobra.Command) []string { return imagePolicies() }, "os": these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
 	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),
-	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(defaultKubernetes),
+	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(kuberelease.Default),
 	"verb": these("GET", "PUT", "PATCH", "POST", "DELETE"), "status": these("2xx", "4xx", "5xx", "429"),
 	"guest-fault":    func(*app, *cobra.Command) []string { return guestFaultNames() },
 	"resource-group": ofPlane(resourceGroups), "preflight identity": objects("AzureClusterIdentity"),

@@ -14,13 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/plane"
 	"casement.dev/casement/internal/terminal"
 )
-
-// defaultKubernetes is the version of a cluster when none is named: the one that
-// is built in, so that the local plane runs what it shows.
-const defaultKubernetes = "v1.36.3"
 
 func newGenerate(a *app) *cobra.Command {
 	c := &cobra.Command{
@@ -67,7 +64,7 @@ AZURE_SUBSCRIPTION_ID names a subscription that is not the plane's.`,
 	f.StringVarP(&o.flavor, "flavor", "f", "default", "flavor; --list-flavors prints them")
 	f.StringVar(&o.from, "from", "", "template to fill instead of a flavor: a file, a URL, or - for standard input")
 	f.StringVarP(&o.namespace, "target-namespace", "n", "", "namespace of the objects (default $NAMESPACE, else default)")
-	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes version (default $KUBERNETES_VERSION, else "+defaultKubernetes+")")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes version (default $KUBERNETES_VERSION, else "+kuberelease.Default+")")
 	f.IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "control plane machines (default $CONTROL_PLANE_MACHINE_COUNT, else 1)")
 	f.IntVar(&o.workers, "worker-machine-count", -1, "machines per worker group (default $WORKER_MACHINE_COUNT, else 1)")
 	f.BoolVar(&o.listVariables, "list-variables", false, "print the template's variables instead")
@@ -181,7 +178,7 @@ func (a *app) lookup(ctx context.Context, o generateOptions) func(string) (strin
 		flags["WORKER_MACHINE_COUNT"] = strconv.Itoa(o.workers)
 	}
 	fallback := map[string]string{
-		"KUBERNETES_VERSION": defaultKubernetes, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
+		"KUBERNETES_VERSION": kuberelease.Default, "CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "1",
 	}
 	maps.Copy(flags, sshKeys(os.LookupEnv))
 	s, err := plane.NewClient(a.dir).Status(ctx)

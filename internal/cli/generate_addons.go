@@ -5,6 +5,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/kuberelease"
 )
 
 func newGenerateAddons(a *app) *cobra.Command {
@@ -36,6 +37,6 @@ management cluster needs them once in each namespace that has clusters.`,
 		},
 	}
 	c.Flags().StringVarP(&namespace, "target-namespace", "n", "default", "namespace of the objects")
-	c.Flags().StringVar(&kubernetes, "kubernetes-version", defaultKubernetes, "Kubernetes version that the addons are chosen for")
+	c.Flags().StringVar(&kubernetes, "kubernetes-version", kuberelease.Default, "Kubernetes version that the addons are chosen for")
 	return c
 }

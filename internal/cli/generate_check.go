@@ -14,6 +14,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/plane"
 )
 
@@ -55,7 +56,7 @@ func problemOf(name, value string) string {
 		}
 	case name == "KUBERNETES_VERSION":
 		if _, err := utilversion.ParseSemantic(value); err != nil || !strings.HasPrefix(value, "v") {
-			return "a Kubernetes version is like " + defaultKubernetes
+			return "a Kubernetes version is like " + kuberelease.Default
 		}
 	case counts.MatchString(name):
 		if n, err := strconv.Atoi(value); err != nil || n < 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/lint/registry"
 	"casement.dev/casement/internal/lint/rules"
@@ -62,7 +63,7 @@ could not be read.`,
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
 	f.StringVar(&o.failOn, "fail-on", "warning", "the least severity that makes the exit code 1: info, warning, error")
 	f.StringVar(&o.assumeOS, "assume-os", "", "windows takes pods that name no OS as ones for Windows")
-	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as 1.34 or 1.34.2 (default the newest)")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as "+kuberelease.Choice()+" (default the newest)")
 	f.StringSliceVar(&o.windows, "windows-release", nil, "Windows Server release of the nodes: "+windows.ServerChoice("")+"; may be repeated")
 	f.StringVar(&o.config, "config", "", "configuration file (default "+lint.ConfigFile+" here or in a directory above)")
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")

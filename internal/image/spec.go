@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -259,7 +260,7 @@ func (b *ImageBuild) Validate() error {
 		bad("spec.target.version", "%q has not the form major.minor.patch", s.Target.Version)
 	}
 	if !kubernetes.MatchString(s.KubernetesVersion) {
-		bad("spec.kubernetesVersion", "%q is no version such as v1.36.3", s.KubernetesVersion)
+		bad("spec.kubernetesVersion", "%q is no version such as %s", s.KubernetesVersion, kuberelease.Default)
 	}
 	oneOf := func(field, value string, of ...string) {
 		if value != "" && !slices.Contains(of, value) {

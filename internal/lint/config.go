@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/windows"
 )
 
@@ -90,7 +91,7 @@ func readConfig(name string) (Config, error) {
 // examples are values of the keys that YAML does not take as text unless they are quoted,
 // or that are more than one value.
 var examples = map[string]string{
-	"kubernetesVersion": `"1.34"`, "windowsReleases": `["2022"]`, "mixedCluster": "true", "windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
+	"kubernetesVersion": strconv.Quote(kuberelease.Minor()), "windowsReleases": `["2022"]`, "mixedCluster": "true", "windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
 	"sidecars": "[example.com/inject]", "featureGates": "{WindowsHostNetwork: true}", "docker": "true", "containerd": `"1.6"`,
 	"nanoServerMemoryFloor": "64Mi", "serverCoreMemoryFloor": "128Mi", "windowsStartupMinutes": "20", "ignore": "[{rule: WIN201, reason: why}]",
 }
@@ -122,7 +123,7 @@ func (c Config) Resolve() (Target, error) {
 	if c.KubernetesVersion == "" {
 		return t, nil
 	}
-	bad := fmt.Errorf("a Kubernetes version is 1.34 or 1.34.2, not %q", c.KubernetesVersion)
+	bad := fmt.Errorf("a Kubernetes version is %s, not %q", kuberelease.Choice(), c.KubernetesVersion)
 	parts := strings.Split(strings.TrimPrefix(c.KubernetesVersion, "v"), ".")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] != "1" {
 		return t, bad

@@ -24,6 +24,7 @@ import (
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/capi"
 	"casement.dev/casement/internal/kubeproc"
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/manager"
 	"casement.dev/casement/internal/process"
 )
@@ -196,7 +197,7 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	for i := range machines {
 		name := fmt.Sprintf("win-%04d", i)
 		m := &clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{
-			ClusterName: "bench", Version: "v1.36.3", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")}, InfrastructureRef: ref("AzureMachine", name),
+			ClusterName: "bench", Version: kuberelease.Default, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")}, InfrastructureRef: ref("AzureMachine", name),
 		}}
 		if err := c.Create(ctx, m); err != nil {
 			return err

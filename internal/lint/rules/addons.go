@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -37,7 +38,7 @@ func embedded(text string) lint.Value {
 }
 
 // demoCluster is a cluster with Windows machines, in front of an addon.
-var demoCluster = cluster("    services:\n      cidrBlocks: [10.96.0.0/12]\n") + workers("v1.36.3", "users: []\n") + "---\n"
+var demoCluster = cluster("    services:\n      cidrBlocks: [10.96.0.0/12]\n") + workers(kuberelease.Default, "users: []\n") + "---\n"
 
 // eachCalico runs check for Calico's Installations, and for values of its Helm chart,
 // in sets with Windows machines. at says where to report a place.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
 )
@@ -77,7 +78,7 @@ func managedPools(p *lint.Pass, m machines) {
 
 func controlPlane(os string) string {
 	return "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: demo\nspec:\n" +
-		"  version: v1.36.3\n  machineTemplate:\n    infrastructureRef:\n      kind: AzureMachineTemplate\n      name: win\n---\n" +
+		"  version: " + kuberelease.Default + "\n  machineTemplate:\n    infrastructureRef:\n      kind: AzureMachineTemplate\n      name: win\n---\n" +
 		strings.Replace(windowsTemplate(""), "osType: Windows", "osType: "+os, 1)
 }
 

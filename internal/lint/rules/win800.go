@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
 )
@@ -40,8 +41,8 @@ var win802 = lint.Rule{
 	Doc: "A Windows computer name has at most 15 characters. The virtual machine and the node of a longer machine " +
 		"name are called by its first nine characters and its last five. That works, but you look for another name " +
 		"than the Machine's. Source: kubernetes-sigs/cluster-api-provider-azure azure/scope/machine.go.",
-	Bad:   strings.ReplaceAll(workers("v1.36.3", "users: []\n"), "name: win\n", "name: frontend-win\n"),
-	Good:  workers("v1.36.3", "users: []\n"),
+	Bad:   strings.ReplaceAll(workers(kuberelease.Default, "users: []\n"), "name: win\n", "name: frontend-win\n"),
+	Good:  workers(kuberelease.Default, "users: []\n"),
 	Check: checkWIN802,
 }
 
@@ -130,8 +131,8 @@ var win806 = lint.Rule{
 	Doc: "The machine template's `sshPublicKey` is for Linux alone; Windows gets a random password that is not kept. " +
 		"Name a user of the group Administrators with `sshAuthorizedKeys` in the kubeadm configuration. Source: " +
 		"kubernetes-sigs/cluster-api-provider-azure docs/book/src/self-managed/windows.md.",
-	Bad:   workers("v1.36.3", "users:\n- name: capi\n  groups: Administrators\n"),
-	Good:  workers("v1.36.3", "users:\n- name: capi\n  groups: Administrators\n  sshAuthorizedKeys: [ssh-rsa AAAA]\n"),
+	Bad:   workers(kuberelease.Default, "users:\n- name: capi\n  groups: Administrators\n"),
+	Good:  workers(kuberelease.Default, "users:\n- name: capi\n  groups: Administrators\n  sshAuthorizedKeys: [ssh-rsa AAAA]\n"),
 	Check: eachBootstrap(checkWIN806),
 }
 
@@ -153,8 +154,8 @@ var win807 = lint.Rule{
 	Oracle:   lint.Unit,
 	Doc: "containerd on Windows listens on `" + containerdPipe + "`, which is kubeadm's default there; with any other " +
 		"criSocket the kubelet does not reach it. Source: kubernetes cmd/kubeadm/app/constants/constants_windows.go.",
-	Bad:   workers("v1.36.3", "joinConfiguration:\n  nodeRegistration:\n    criSocket: unix:///run/containerd/containerd.sock\n"),
-	Good:  workers("v1.36.3", "joinConfiguration:\n  nodeRegistration:\n    criSocket: "+containerdPipe+"\n"),
+	Bad:   workers(kuberelease.Default, "joinConfiguration:\n  nodeRegistration:\n    criSocket: unix:///run/containerd/containerd.sock\n"),
+	Good:  workers(kuberelease.Default, "joinConfiguration:\n  nodeRegistration:\n    criSocket: "+containerdPipe+"\n"),
 	Check: eachBootstrap(checkWIN807),
 }
 
@@ -179,8 +180,8 @@ var win808 = lint.Rule{
 		"which is a warning. If something else installs them, silence the rule on the Cluster. AKS brings its own. Source: " +
 		"kubernetes-sigs/cluster-api-provider-azure templates/addons.",
 	Bad: strings.Replace(cluster(podCIDR+"10.0.0.0/16"+serviceCIDR), "    windows: enabled\n    cni: "+
-		"calico\n", "", 1) + workers("v1.36.3", "users: []\n"),
-	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers("v1.36.3", "users: []\n"),
+		"calico\n", "", 1) + workers(kuberelease.Default, "users: []\n"),
+	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers(kuberelease.Default, "users: []\n"),
 	Check: eachCluster(checkWIN808),
 }
 
@@ -273,8 +274,8 @@ var win811 = lint.Rule{
 		"WindowsHostProcessContainers is unknown from 1.28 on (and has to be set on 1.22), HyperVContainer from 1.21; " +
 		"WinDSR and WinOverlay are locked on from 1.34. WindowsHostNetwork does nothing and is deprecated since 1.33 " +
 		"(a warning). Source: kubernetes pkg/features/kube_features.go; kubernetes issue 95505.",
-	Bad:   workers("v1.36.3", kubelet("feature-gates: WindowsHostProcessContainers=true")),
-	Good:  workers("v1.36.3", kubelet("feature-gates: WindowsGracefulNodeShutdown=true")),
+	Bad:   workers(kuberelease.Default, kubelet("feature-gates: WindowsHostProcessContainers=true")),
+	Good:  workers(kuberelease.Default, kubelet("feature-gates: WindowsGracefulNodeShutdown=true")),
 	Check: gates,
 }
 
@@ -288,8 +289,8 @@ var win812 = lint.Rule{
 		"CNI went with 1.24, container-runtime with 1.27, pod-infra-container-image with 1.35; cloud-provider takes " +
 		"external or nothing. Where the version is a variable that is not filled in, this is a warning. Source: " +
 		"kubernetes CHANGELOG-1.24 (106907), kubernetes/kubeadm issue 2742, kubernetes 133779.",
-	Bad:   workers("v1.36.3", kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
-	Good:  workers("v1.36.3", kubelet("v: '2'")),
+	Bad:   workers(kuberelease.Default, kubelet("pod-infra-container-image: registry.k8s.io/pause:3.10")),
+	Good:  workers(kuberelease.Default, kubelet("v: '2'")),
 	Check: eachBootstrap(checkWIN812),
 }
 
@@ -320,8 +321,8 @@ var win813 = lint.Rule{
 		"stays empty and the Machine never becomes Ready. Windows images whose kubelet is a service of its own lose " +
 		"flags that kubeadm sets, so set it with register-with-taints or, better, in the kubelet's configuration by a " +
 		"patch. Reported where neither is there. Source: kubernetes-sigs/cluster-api-provider-azure pull 6293.",
-	Bad:   workers("v1.36.3", kubelet("cloud-provider: external")),
-	Good:  workers("v1.36.3", kubelet("cloud-provider: external", "register-with-taints: "+cloudTaint+"=true:NoSchedule")),
+	Bad:   workers(kuberelease.Default, kubelet("cloud-provider: external")),
+	Good:  workers(kuberelease.Default, kubelet("cloud-provider: external", "register-with-taints: "+cloudTaint+"=true:NoSchedule")),
 	Check: eachBootstrap(checkWIN813),
 }
 
@@ -343,8 +344,8 @@ var win814 = lint.Rule{
 	Doc: "cloudbase-init knows write_files, set_timezone, set_hostname, ntp, groups, users and runcmd; bootCommands, " +
 		"diskSetup and mounts are ignored. Ignition it cannot read at all, which is an error. Use preKubeadmCommands. " +
 		"Source: cloudbase/cloudbase-init, cloudconfigplugins/factory.py.",
-	Bad:   workers("v1.36.3", "mounts:\n- [LABEL=data, /data]\n"),
-	Good:  workers("v1.36.3", "preKubeadmCommands: [powershell C:/k/prepare.ps1]\n"),
+	Bad:   workers(kuberelease.Default, "mounts:\n- [LABEL=data, /data]\n"),
+	Good:  workers(kuberelease.Default, "preKubeadmCommands: [powershell C:/k/prepare.ps1]\n"),
 	Check: eachBootstrap(checkWIN814),
 }
 

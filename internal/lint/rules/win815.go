@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -18,8 +19,8 @@ var win815 = lint.Rule{
 	Oracle:   lint.Unit,
 	Doc: "preKubeadmCommands and postKubeadmCommands run in cmd.exe: bash, sed, systemctl and paths such as /etc fail " +
 		"there or do nothing. Write PowerShell. Source: cloudbase/cloudbase-init doc/source/userdata.rst.",
-	Bad:   workers("v1.36.3", "preKubeadmCommands:\n- systemctl restart containerd\n"),
-	Good:  workers("v1.36.3", "preKubeadmCommands:\n- powershell Restart-Service containerd\n"),
+	Bad:   workers(kuberelease.Default, "preKubeadmCommands:\n- systemctl restart containerd\n"),
+	Good:  workers(kuberelease.Default, "preKubeadmCommands:\n- powershell Restart-Service containerd\n"),
 	Check: eachBootstrap(checkWIN815),
 }
 
@@ -43,8 +44,8 @@ var win816 = lint.Rule{
 		"owners do not exist. kubeadm's own directories, such as that of its patches, are below C:\\etc there too and " +
 		"are left alone. Source: the Windows templates of kubernetes-sigs/cluster-api-provider-azure; cloudbase-init " +
 		"write_files.py.",
-	Bad:   workers("v1.36.3", "files:\n- path: /etc/kubernetes/azure.json\n  owner: root:root\n"),
-	Good:  workers("v1.36.3", "files:\n- path: c:/k/azure.json\n"),
+	Bad:   workers(kuberelease.Default, "files:\n- path: /etc/kubernetes/azure.json\n  owner: root:root\n"),
+	Good:  workers(kuberelease.Default, "files:\n- path: c:/k/azure.json\n"),
 	Check: eachBootstrap(checkWIN816),
 }
 
@@ -73,8 +74,8 @@ var win817 = lint.Rule{
 	Doc: "On Windows `passwd` is the password itself, in plain text: of a hash for Linux, the text of the hash " +
 		"becomes the password. shell, sudo and lockPassword are ignored. Source: cloudbase/cloudbase-init " +
 		"doc/source/userdata.rst.",
-	Bad:   workers("v1.36.3", "users:\n- name: capi\n  passwd: $6$salt$hash\n  groups: Administrators\n"),
-	Good:  workers("v1.36.3", "users:\n- name: capi\n  groups: Administrators\n"),
+	Bad:   workers(kuberelease.Default, "users:\n- name: capi\n  passwd: $6$salt$hash\n  groups: Administrators\n"),
+	Good:  workers(kuberelease.Default, "users:\n- name: capi\n  groups: Administrators\n"),
 	Check: eachBootstrap(checkWIN817),
 }
 
@@ -96,8 +97,8 @@ var win818 = lint.Rule{
 	Doc: "Busy pods starve the kubelet of processor time unless it has a higher priority class, and Windows pages to " +
 		"disk unless memory is reserved for the system: 2Gi or more. Either may be set by flags or in the kubelet's " +
 		"configuration. Source: kubernetes.io/docs/concepts/configuration/windows-resource-management.",
-	Bad:   workers("v1.36.3", kubelet("v: '2'")),
-	Good:  workers("v1.36.3", kubelet("windows-priorityclass: ABOVE_NORMAL_PRIORITY_CLASS", "system-reserved: memory=2Gi")),
+	Bad:   workers(kuberelease.Default, kubelet("v: '2'")),
+	Good:  workers(kuberelease.Default, kubelet("windows-priorityclass: ABOVE_NORMAL_PRIORITY_CLASS", "system-reserved: memory=2Gi")),
 	Check: eachBootstrap(checkWIN818),
 }
 
@@ -240,8 +241,8 @@ var win824 = lint.Rule{
 	Doc: "Windows has no networking of pods with IPv6 alone. With an overlay network dual-stack does not work either, " +
 		"and kube-proxy falls back to IPv4: a warning. Source: " +
 		"kubernetes.io/docs/concepts/services-networking/dual-stack; KEP-5100.",
-	Bad:   cluster(podCIDR+"'fd00::/48'"+serviceCIDR) + workers("v1.36.3", "users: []\n"),
-	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers("v1.36.3", "users: []\n"),
+	Bad:   cluster(podCIDR+"'fd00::/48'"+serviceCIDR) + workers(kuberelease.Default, "users: []\n"),
+	Good:  cluster(podCIDR+"10.0.0.0/16"+serviceCIDR) + workers(kuberelease.Default, "users: []\n"),
 	Check: eachCluster(checkWIN824),
 }
 
@@ -273,7 +274,7 @@ var win825 = lint.Rule{
 		"templates/addons/windows/calico/kube-proxy-windows.yaml of kubernetes-sigs/cluster-api-provider-azure; " +
 		"kubernetes pkg/proxy/apis/config/validation.",
 	Bad:   kubeProxy("v1.34.0", ""),
-	Good:  kubeProxy("v1.36.3", "    env:\n    - name: NODE_NAME\n      value: x\n"),
+	Good:  kubeProxy(kuberelease.Default, "    env:\n    - name: NODE_NAME\n      value: x\n"),
 	Pod:   eachContainer(kubeProxyContainer),
 	Check: checkWIN825,
 }
@@ -305,7 +306,7 @@ var win826 = lint.Rule{
 		"(CVE-2023-5528); 1.32.1, 1.31.5, 1.30.9, 1.29.13 (CVE-2024-9042). So does csi-proxy up to 1.1.2 " +
 		"(CVE-2023-3893). Source: kubernetes issues 119339, 119595, 121879, 129654, 119594.",
 	Bad:   workers("v1.28.0", "users: []\n"),
-	Good:  workers("v1.36.3", "users: []\n"),
+	Good:  workers(kuberelease.Default, "users: []\n"),
 	Pod:   eachContainer(checkWIN826),
 	Check: eachWindows(checkWIN826b),
 }
@@ -346,8 +347,8 @@ var win827 = lint.Rule{
 		"`nodeStartupTimeout` (v1beta2: `checks.nodeStartupTimeoutSeconds`; 10 minutes when unset) is shorter " +
 		"replaces it again and again. The bound is `windowsStartupMinutes` of the configuration, 20 by default. " +
 		"Source: templates/test/ci/prow-windows of kubernetes-sigs/cluster-api-provider-azure, and experience.",
-	Bad:   workers("v1.36.3", "users: []\n") + "---\n" + healthCheck("10m"),
-	Good:  workers("v1.36.3", "users: []\n") + "---\n" + healthCheck("30m"),
+	Bad:   workers(kuberelease.Default, "users: []\n") + "---\n" + healthCheck("10m"),
+	Good:  workers(kuberelease.Default, "users: []\n") + "---\n" + healthCheck("30m"),
 	Check: checkWIN827,
 }
 

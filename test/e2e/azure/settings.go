@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"casement.dev/casement/internal/kuberelease"
 )
 
 // settings are what the environment says.
@@ -44,8 +46,8 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 		endpoint:     cmp.Or(getenv("AZURE_RESOURCE_MANAGER_ENDPOINT"), "https://management.azure.com"),
 		authority:    cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
 		ca:           getenv("AZURE_CA_FILE"),
-		older:        cmp.Or(getenv("KUBERNETES_VERSION"), "v1.35.2"),
-		newer:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADED"), "v1.36.3"),
+		older:        cmp.Or(getenv("KUBERNETES_VERSION"), kuberelease.Previous),
+		newer:        cmp.Or(getenv("KUBERNETES_VERSION_UPGRADED"), kuberelease.Default),
 		name:         fmt.Sprintf("casement-e2e-%08x", rand.Uint32()),
 	}
 	s.audience = cmp.Or(getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), s.endpoint)

@@ -1,0 +1,26 @@
+// Package kuberelease says which release of Kubernetes casement is for where none is
+// named: in templates, addons, examples and messages. `make bump-k8s` moves it together
+// with go.mod, and a test of the root holds both together and finds other places.
+//
+// It is two constants. It refuses to know what a release can do (the rules of lint, the
+// tables of addons and images know that), and to be imported by the simulator, which has
+// a release of its own.
+package kuberelease
+
+import "strings"
+
+const (
+	// Default is the release that go.mod names, and of a cluster that names none.
+	Default = "v1.36.3"
+	// Previous is a release of the minor before, from which examples and tests upgrade.
+	Previous = "v1.35.2"
+)
+
+// Minor is the Default without its patch: 1.36.
+func Minor() string {
+	version := strings.TrimPrefix(Default, "v")
+	return version[:strings.LastIndex(version, ".")]
+}
+
+// Choice is how one may write a release in a flag or a file: "1.36 or 1.36.3".
+func Choice() string { return Minor() + " or " + strings.TrimPrefix(Default, "v") }
