@@ -99,7 +99,7 @@ func one(o options, arch string, content blobs) (ocispec.Descriptor, error) {
 	}
 	config, err := content.addJSON(ocispec.MediaTypeImageConfig, ocispec.Image{
 		Created: &o.time, Platform: ocispec.Platform{OS: "linux", Architecture: arch},
-		Config:  ocispec.ImageConfig{User: user, Entrypoint: []string{"/" + o.entry}, WorkingDir: "/", Labels: o.labels},
+		Config:  ocispec.ImageConfig{User: user, Entrypoint: append([]string{"/" + o.entry}, o.argument...), WorkingDir: "/", Labels: o.labels},
 		RootFS:  ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(plain)}},
 		History: []ocispec.History{{Created: &o.time, CreatedBy: "hack/image"}},
 	})

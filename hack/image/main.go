@@ -22,6 +22,7 @@ const user = "65532:65532"
 type options struct {
 	name     string            // of the image, with its tag
 	entry    string            // the program's name in the image
+	argument []string          // what the program is called with, before what the user says
 	programs map[string]string // files by architecture
 	time     time.Time
 	labels   map[string]string
@@ -34,6 +35,10 @@ func main() {
 	var source, revision, version string
 	flag.StringVar(&o.name, "name", "", "name of the image, with its tag")
 	flag.StringVar(&o.entry, "entry", "", "name of the program in the image")
+	flag.Func("argument", "first argument of the program, once for each", func(s string) error {
+		o.argument = append(o.argument, s)
+		return nil
+	})
 	flag.Func("program", "ARCH=FILE, once for each architecture", func(s string) error {
 		arch, file, ok := strings.Cut(s, "=")
 		if !ok {

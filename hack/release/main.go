@@ -1,8 +1,9 @@
 // Command release writes the files of a clusterctl provider (the components, the
 // metadata and the cluster templates) with what an operator needs beside them (addons,
-// dashboard, alerts, and as directories a Helm chart and the overlay for single namespaces), with --sbom the bill of materials of
-// a program, with --seal the checksums and provenance of a directory, signed if there is a
-// key, or with --verify checks all that. hack/release.sh runs it.
+// dashboard, alerts, and as directories a Helm chart and the overlay for single
+// namespaces), with --sbom the bill of materials of a program, with --krew the manifest of
+// the kubectl plugin, with --seal the checksums and provenance of a directory, signed if
+// there is a key, or with --verify checks all that. hack/release.sh runs it.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"casement.dev/casement/config"
 	"casement.dev/casement/internal/addons"
 	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/kuberelease"
 )
 
 // metadata says which Cluster API contract a release series is for; a new minor
@@ -32,6 +34,8 @@ func main() {
 	dir := flag.String("dir", "", "directory to write to")
 	image := flag.String("image", "", "image of casement-manager")
 	program := flag.String("sbom", "", "program whose bill of materials is printed; nothing else is done")
+	plugin := flag.Bool("krew", false, "print krew's manifest of the archives in --dir; nothing else is done")
+	downloads := flag.String("downloads", "", "URL of the folder that has a folder for each version, for --krew")
 	sealed := flag.Bool("seal", false, "write checksums and provenance of the files in --dir; nothing else is done")
 	checked := flag.Bool("verify", false, "check --dir against the public --key; nothing else is done")
 	keyFile := flag.String("key", "", "PEM file of the key that signs (PKCS#8, ed25519 or ECDSA), or of the public key that verifies")
@@ -40,6 +44,8 @@ func main() {
 	flag.Parse()
 	var err error
 	switch {
+	case *plugin:
+		err = printKrew(os.Stdout, *dir, *version, *downloads)
 	case *sealed:
 		err = sealWith(*dir, *keyFile, source{Version: *version, Repository: repository, Commit: *commit})
 	case *checked:
@@ -146,7 +152,7 @@ func write(dir, image, version string) error {
 
 // addonSets are the addons of our flavors for clusters of the namespace default.
 func addonSets() ([]byte, error) {
-	objects, err := addons.ClusterResourceSets("default", addons.Params{KubernetesVersion: addonsFor})
+	objects, err := addons.ClusterResourceSets("default", addons.Params{KubernetesVersion: kuberelease.Default})
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +166,3 @@ func addonSets() ([]byte, error) {
 	}
 	return out, nil
 }
-
-// addonsFor is the Kubernetes version that the published addons are chosen for.
-const addonsFor = "v1.36.3"

@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !linux || client
 
 package cli
 
@@ -8,9 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errLinuxOnly is what a command answers that needs processes of a local plane.
-var errLinuxOnly = errors.New("the local plane runs on Linux only: run this in a Linux virtual machine, in WSL or in a container; " +
-	"every command that takes --kubeconfig works here against any management cluster")
+// errLinuxOnly is what a command answers that needs processes of a local plane, in a
+// program that is the client alone.
+var errLinuxOnly = errors.New("the local plane runs on Linux only, and this casement is the client alone: run casement_linux_ARCH of the release " +
+	"on Linux, in WSL, in a virtual machine or in a container; every command that takes --kubeconfig works here against any management cluster")
 
 // linuxOnly is a command that exists on Linux alone, so that its name is known here too.
 func linuxOnly(use, short string) *cobra.Command {
