@@ -61,6 +61,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	$(MAKE) e2e-docs
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
+	$(MAKE) e2e-helm
 	go test -timeout 10m -count=1 -v ./test/emulator/lro -rounds 10
 	go test -timeout 15m -count=1 -v ./test/e2e/privilege -full
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger
@@ -84,6 +85,9 @@ e2e-faults: build ## Some 40 faults, and what casement why calls each
 
 e2e-images: build ## Node images on a local plane: three releases, 20 kills, failures, a pool that moves; KILLS= SEED= LATENCY=
 	go test -timeout 60m -count=1 -v ./test/e2e/images -full -kills $(or $(KILLS),20) -seed $(or $(SEED),20348) -latency $(or $(LATENCY),0.01)
+
+e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our chart on a bare plane
+	go test -timeout 10m -count=1 -v ./test/e2e/helm -full
 
 e2e-clusterctl: build programs ## The real clusterctl: init, generate, describe, upgrade (from an earlier manager too), move
 	go test -timeout 40m -count=1 -v ./test/e2e/clusterctl -full
@@ -145,4 +149,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client bench release lint generate verify bump-k8s FORCE
