@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,26 @@ func TestRenderParams(t *testing.T) {
 	}
 	if _, err := All()[0].Render(Params{ServiceCIDR: "nonsense"}); err == nil {
 		t.Error("a service CIDR that is none was accepted")
+	}
+}
+
+// TestNamedAddons: names choose addons, and one that is not there is an error.
+func TestNamedAddons(t *testing.T) {
+	objs, err := ClusterResourceSets("team", Params{}, "csi-proxy", "calico")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range objs {
+		if cm, ok := o.(*corev1.ConfigMap); ok {
+			got = append(got, cm.Name)
+		}
+	}
+	if want := []string{"addon-calico", "addon-csi-proxy"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := ClusterResourceSets("team", Params{}, "weave"); err == nil || !strings.Contains(err.Error(), `no addon is called "weave"`) {
+		t.Errorf("an addon that is not there: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package addons
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,13 +10,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ClusterResourceSets returns what makes Cluster API install the addons in the
-// Clusters of a namespace that ask for them by label: per addon one ConfigMap and
-// one ClusterResourceSet for each of its selectors. They are applied once per
-// cluster, so an addon changed there by hand stays as it is.
-func ClusterResourceSets(namespace string, p Params) ([]client.Object, error) {
+// ClusterResourceSets returns what makes Cluster API install the addons of some names, all
+// where none is named, in the Clusters of a namespace that ask for them by label: per addon
+// one ConfigMap and one ClusterResourceSet for each of its selectors. They are applied once
+// per cluster, so an addon changed there by hand stays as it is.
+func ClusterResourceSets(namespace string, p Params, names ...string) ([]client.Object, error) {
+	for _, name := range names {
+		if _, err := Find(name); err != nil {
+			return nil, err
+		}
+	}
 	var out []client.Object
 	for _, a := range All() {
+		if len(names) > 0 && !slices.Contains(names, a.Name) {
+			continue
+		}
 		objects, err := a.ResourceSets(namespace, p)
 		if err != nil {
 			return nil, err

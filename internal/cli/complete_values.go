@@ -48,17 +48,15 @@ func objects(kinds ...string) valuesOf {
 var argumentValues = map[string]valuesOf{
 	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
-	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine"), "ssh": objects("Machine"), "rdp": objects("Machine"), "cp": objects("Machine"),
+	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine", "Cluster"), "ssh": objects("Machine"), "rdp": objects("Machine"), "cp": objects("Machine"),
 	"logs": func(a *app, c *cobra.Command) []string {
 		if all, _ := c.Flags().GetBool("all"); all || c.Flags().NArg() > 0 {
 			return logNames()
 		}
 		return a.namesOf(c, []string{"Machine"})
 	},
-	"fetch": objects("Service"),
-	"addons install": func(*app, *cobra.Command) []string {
-		return names(addons.All(), func(x addons.Addon) string { return x.Name })
-	},
+	"fetch":          objects("Service"),
+	"addons install": addonNames, "generate addons": addonNames,
 	"azure faults add": func(*app, *cobra.Command) []string {
 		return names(fault.Kinds(), func(k [2]string) string { return k[0] })
 	},
@@ -68,11 +66,15 @@ var argumentValues = map[string]valuesOf{
 	"preflight explain":  func(*app, *cobra.Command) []string { return ruleIDs(preflight.All(nil, nil)) },
 }
 
+func addonNames(*app, *cobra.Command) []string {
+	return names(addons.All(), func(x addons.Addon) string { return x.Name })
+}
+
 // flagValues are what flags name, by the flag, or by the command's path and the flag where
 // a flag of the same name is another one elsewhere.
 var flagValues = map[string]valuesOf{
 	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
-	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
+	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"), "images pins azure": these("local", "env"),
 	"flavor": func(*app, *cobra.Command) []string { return flavors.List() },
 	"feature": func(*app, *cobra.Command) []string {
 		return names(permission.Features(), func(f permission.Feature) string { return f.Name })

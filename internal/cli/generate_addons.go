@@ -11,16 +11,18 @@ import (
 func newGenerateAddons(a *app) *cobra.Command {
 	var namespace, kubernetes string
 	c := &cobra.Command{
-		Use:   "addons",
+		Use:   "addons [NAME...]",
 		Short: "Print the addons of our flavors as ClusterResourceSets",
 		Long: `Print the addons that clusters of our flavors ask for by labels (network, cloud
 provider, storage), as ClusterResourceSets of one namespace with their ConfigMaps. A
-management cluster needs them once in each namespace that has clusters.`,
+management cluster needs them once in each namespace that has clusters. Names choose
+some of them; 'casement addons list' shows all.`,
 		Example: `  casement generate addons | kubectl apply --server-side -f -
-  casement generate addons --target-namespace team-a | kubectl apply --server-side -f -`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			objects, err := addons.ClusterResourceSets(namespace, addons.Params{KubernetesVersion: kubernetes})
+  casement generate addons --target-namespace team-a | kubectl apply --server-side -f -
+  casement generate addons csi-proxy`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, names []string) error {
+			objects, err := addons.ClusterResourceSets(namespace, addons.Params{KubernetesVersion: kubernetes}, names...)
 			if err != nil {
 				return err
 			}

@@ -76,8 +76,9 @@ Set-Content -Path C:\Windows\Temp\x -Value x`)
 		"kubelet --version":       "Kubernetes v1.35.2",
 		"(Get-Service sshd).Name": "sshd",
 		"(Get-ItemProperty 'HKLM:\\SYSTEM\\CurrentControlSet\\Control\\ComputerName\\ComputerName').ComputerName": "trial",
-		`Test-Path C:\Windows\Temp\x`:            "False",
-		"(Get-Service cloudbase-init).StartType": "Automatic",
+		`"windows $([Environment]::OSVersion.Version)"`:                                                           "windows 10.0.20348",
+		`Test-Path C:\Windows\Temp\x`:                                                                             "False",
+		"(Get-Service cloudbase-init).StartType":                                                                  "Automatic",
 	} {
 		if got := output(t, trial, script); !strings.Contains(got, want) {
 			t.Errorf("%s on a machine of the image prints %q, want %q", script, got, want)

@@ -247,13 +247,15 @@ func (n *node) kubeadmJoin(ctx context.Context, config string, out io.Writer) er
 
 // lacks is what of a node a Windows machine has not: an image of one's own may hold anything.
 func (n *node) lacks() []kubeadm.Lack {
-	out := n.lacksKubelet()
-	if m := n.body.Machine(); n.vm.OS == guest.Windows {
-		if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running {
-			out = append(out, kubeadm.Lack{Check: "CRI", Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
-		}
+	if n.vm.OS != guest.Windows {
+		return nil
 	}
-	return out
+	var out []kubeadm.Lack
+	m := n.body.Machine()
+	if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running { // kubeadm asks for it first
+		out = append(out, kubeadm.Lack{Check: "CRI", Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
+	}
+	return append(out, n.lacksKubelet()...)
 }
 
 // lacksKubelet says why kubelet cannot start on a Windows machine.

@@ -191,7 +191,7 @@ func TestImages(t *testing.T) {
 	}
 	for _, release := range releases {
 		out := b.build(build{release: release, version: "1.0.0"})
-		for _, want := range []string{"kubelet " + kubernetes, "kubeadm " + kubernetes, "kubectl " + kubernetes, "containerd v2.1.4", "/versions/1.0.0"} {
+		for _, want := range []string{"kubelet " + kubernetes, "kubeadm " + kubernetes, "kubectl " + kubernetes, "containerd v2.1.4", "windows 10.0.", "/versions/1.0.0"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in:\n%s", release, want, out)
 			}

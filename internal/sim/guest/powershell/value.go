@@ -276,6 +276,9 @@ func objectText(o *object, level int) string {
 			return textOf(v, level+1)
 		}
 	}
+	if v, ok := o.get("text"); ok && asText(o) {
+		return textOf(v, level+1)
+	}
 	return o.kind
 }
 
