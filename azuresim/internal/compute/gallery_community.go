@@ -65,7 +65,7 @@ type communityImage struct {
 // not ok if there is no such name.
 func communityImages(t *engine.Tx, name, location string) (out []communityImage, ok bool) {
 	if strings.EqualFold(name, CommunityGallery) {
-		for _, image := range galleryImages {
+		for _, image := range galleryImages() {
 			os := "Linux"
 			if strings.Contains(image, "-win-") {
 				os = "Windows"

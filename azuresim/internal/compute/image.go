@@ -19,8 +19,34 @@ const CommunityGallery = "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019"
 // gallery has images of.
 var galleryPatches = map[int]int{27: 16, 28: 15, 29: 15, 30: 14, 31: 14, 32: 13, 33: 12, 34: 8, 35: 5, 36: 3}
 
+// server is a release of Windows Server.
+type server struct {
+	// key is the part of an image's name that names the release.
+	key         string
+	name, build string
+	// reference says that the community gallery has an image of it.
+	reference bool
+}
+
+// servers are the releases of Windows Server. A new release is a row here, and its images
+// of the marketplace in catalogue/images.tsv.
+var servers = []server{
+	{"2019", "Windows Server 2019 Datacenter", "10.0.17763", true},
+	{"2022", "Windows Server 2022 Datacenter", "10.0.20348", true},
+	{"23h2", "Windows Server Datacenter", "10.0.25398", false},
+	{"2025", "Windows Server 2025 Datacenter", "10.0.26100", true},
+}
+
 // galleryImages are the image definitions of the community gallery.
-var galleryImages = []string{"capi-ubun2-2404", "capi-azurelinux-3", "capi-win-2019-containerd", "capi-win-2022-containerd", "capi-win-2025-containerd"}
+func galleryImages() []string {
+	out := []string{"capi-ubun2-2404", "capi-azurelinux-3"}
+	for _, r := range servers {
+		if r.reference {
+			out = append(out, "capi-win-"+r.key+"-containerd")
+		}
+	}
+	return out
+}
 
 var semver = regexp.MustCompile(`^1\.(\d+)\.(\d+)$`)
 
@@ -41,7 +67,7 @@ var (
 func inPublic(gallery, image, version string) bool {
 	switch {
 	case strings.EqualFold(gallery, CommunityGallery):
-		return built(version) && slices.ContainsFunc(galleryImages, func(i string) bool { return strings.EqualFold(i, image) })
+		return built(version) && slices.ContainsFunc(galleryImages(), func(i string) bool { return strings.EqualFold(i, image) })
 	case strings.EqualFold(gallery, flatcarGallery):
 		m := flatcarImage.FindStringSubmatch(strings.ToLower(image))
 		return m != nil && built(m[1]) && flatcarVersion.MatchString(version)

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
@@ -108,13 +109,6 @@ func defaultProfile(d *engine.Doc) {
 	value.SetDefault(value.Sub(l, "patchSettings"), "assessmentMode", "ImageDefault")
 }
 
-// servers are the releases of Windows Server by the part of an image's name that names
-// one: its name and build.
-var servers = map[string][2]string{
-	"2019": {"Windows Server 2019 Datacenter", "10.0.17763"}, "2022": {"Windows Server 2022 Datacenter", "10.0.20348"},
-	"23h2": {"Windows Server Datacenter", "10.0.25398"}, "2025": {"Windows Server 2025 Datacenter", "10.0.26100"},
-}
-
 // imageName is what an image is called: the SKU of a marketplace image, the definition of
 // one in a gallery, or the name of a managed image.
 func imageName(ref value.Object) string {
@@ -133,8 +127,8 @@ func systemOf(d *engine.Doc) (name, version string) {
 	sku := imageName(value.Sub(d.Body, "properties", "storageProfile", "imageReference"))
 	if isWindows(d.Body) {
 		for _, part := range strings.FieldsFunc(sku, func(r rune) bool { return r == '-' || r == '_' }) {
-			if system, ok := servers[part]; ok {
-				return system[0], system[1]
+			if i := slices.IndexFunc(servers, func(r server) bool { return r.key == part }); i >= 0 {
+				return servers[i].name, servers[i].build
 			}
 		}
 		return "Windows Server 2019 Datacenter", "10.0.17763"
