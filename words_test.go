@@ -15,7 +15,7 @@ import (
 
 // unclean are the folders whose words are not checked yet. The list only gets shorter.
 var unclean = []string{
-	"internal/cli", "internal/controlplane", "internal/plane", "internal/sim",
+	"internal/cli", "internal/sim",
 }
 
 // phrases are not used in comments and messages; each has what to say in its place.
@@ -50,7 +50,7 @@ var names = map[string]string{
 }
 
 // kept are literals that stay as they are: people have them in files and scripts.
-var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", `"ailment"`, `"ailments"`,
+var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`", "`json:\"standIns\"`", `"ailment"`, `"ailments"`,
 	`"- {path: /out/a, content: one, owner: 'nobody:there'}\n"`,
 }
 
@@ -102,6 +102,8 @@ func checkWords(t *testing.T, path string, banned *regexp.Regexp) error {
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
 		case *ast.BasicLit:
 			if n.Kind == token.STRING && !slices.Contains(kept, n.Value) {
 				text(n.Pos(), n.Value)

@@ -107,7 +107,7 @@ func (o options) etcdClient(ctx context.Context, endpoints []string) (*clientv3.
 }
 
 // addMember returns the new member's ID and all members by name. One that an
-// earlier run added is taken up.
+// earlier run added is used.
 func addMember(ctx context.Context, client *clientv3.Client, name, peer string) (uint64, []etcdutil.Member, error) {
 	var list *clientv3.MemberListResponse
 	err := untilDone(ctx, func(ctx context.Context) (err error) {

@@ -61,8 +61,8 @@ func (c *Client) ClearFaults(ctx context.Context, ids ...string) error {
 	return c.send(ctx, http.MethodDelete, "/azure/faults?"+url.Values{"id": ids}.Encode(), nil)
 }
 
-// Pins returns the SHA-256 of what stands for downloads in the machines of the local Azure, in
-// hex by address. An address that nothing stands for is not in it.
+// Pins returns the SHA-256 of what replaces downloads in the machines of the local Azure, in
+// hex by address. An address that nothing replaces is not in it.
 func (c *Client) Pins(ctx context.Context, addresses ...string) (map[string]string, error) {
 	var out map[string]string
 	return out, c.get(ctx, "/azure/pins?"+url.Values{"address": addresses}.Encode(), &out)
@@ -103,7 +103,7 @@ func (c *Client) send(ctx context.Context, method, path string, data []byte) err
 
 // CloudConfig is the file that describes the local Azure to
 // 'az cloud register --cloud-config'. The authority ends in /adfs, the form of
-// an authority for which az asks nobody but the authority itself.
+// an authority for which az asks the authority itself alone.
 func (a Azure) CloudConfig() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

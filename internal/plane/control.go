@@ -60,7 +60,7 @@ type Status struct {
 	Gateway   string     `json:"gateway,omitempty"`
 	Guests    []Guest    `json:"guests"`
 	Listeners []Listener `json:"listeners"`
-	// Stubs are the programs that small built-in ones stand in for.
+	// Stubs are the programs that small built-in ones replace.
 	Stubs []Stub `json:"standIns"`
 	// Simulated says in plain words what is not real here.
 	Simulated []string `json:"simulated"`
@@ -114,7 +114,7 @@ type Azure struct {
 	// ClientID is the application that may do everything; SecretFile holds its secret.
 	ClientID   string `json:"clientID"`
 	SecretFile string `json:"secretFile"`
-	// Proxy is the URL of the proxy that stands for Azure's public names, if any,
+	// Proxy is the URL of the proxy that answers for Azure's public names, if any,
 	// without its password, which is the application's secret.
 	Proxy string `json:"proxy,omitempty"`
 	// SSHPublicKey is the authorized_keys line for templates.
@@ -242,7 +242,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (io.R
 	return resp.Body, nil
 }
 
-// noAnswer says why a request was not answered. The lock tells whether there is a plane,
+// noAnswer says why a request was not answered. The lock says whether there is a plane,
 // not the socket: one that was killed may still have taken the connection.
 func (c *Client) noAnswer(path string, err error) error {
 	if errors.Is(err, os.ErrPermission) || errors.Is(err, context.Canceled) {

@@ -213,7 +213,7 @@ type DownReport struct {
 }
 
 // Down ends the plane, waits until its process is gone, and with purge deletes what it
-// has made. Who runs is told by the lock, never by the socket: a plane that does not
+// has made. The lock says who runs, never the socket: a plane that does not
 // answer is signalled, and in the end killed, when its process is certain.
 func Down(ctx context.Context, dir Dir, purge bool) (r DownReport, err error) {
 	if r.Ran, err = dir.held(); err != nil {
@@ -257,7 +257,7 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	cancel()
 	if asked != nil {
 		if unknown != nil {
-			return false, fmt.Errorf("a process holds %s and does not answer at its control socket, and which one it is cannot be told: %w; find it with: fuser %s", d, unknown, d.lockFile())
+			return false, fmt.Errorf("a process holds %s and does not answer at its control socket, and which one it is cannot be found: %w; find it with: fuser %s", d, unknown, d.lockFile())
 		}
 		if err := holder.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return false, fmt.Errorf("end process %d: %w", holder.PID, err)

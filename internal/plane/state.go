@@ -16,7 +16,7 @@ import (
 )
 
 // Dir is the state directory of one local plane. Everything the plane keeps
-// lies below it.
+// is below it.
 type Dir string
 
 // DefaultDir returns $CASEMENT_HOME, else casement below the user's state
@@ -183,7 +183,7 @@ func (d Dir) tooNew(version int) error {
 	return fmt.Errorf("%s is of state version %d, which a later casement made; this one knows up to %d: use that casement, or another directory with --state", d, version, stateVersion)
 }
 
-// purge deletes what a plane made. What else lies in the directory stays, and is
+// purge deletes what a plane made. What else is in the directory stays, and is
 // returned.
 func (d Dir) purge() (foreign []string, err error) {
 	names, err := d.entries()

@@ -37,7 +37,7 @@ type azure struct {
 	sshKey   string
 }
 
-// probeSettle stands for the load balancers' probe intervals.
+// probeSettle takes the place of the load balancers' probe intervals.
 const probeSettle = 500 * time.Millisecond
 
 // tunnel carries what goes through Bastion hosts over the fabric.
@@ -129,7 +129,7 @@ func (a *azure) follow() {
 	})
 }
 
-// close ends the guests, the server and the network, as far as they stand.
+// close ends the guests, the server and the network, as far as they were started.
 func (a *azure) close(log logr.Logger) {
 	a.machines.Close()
 	if a.server != nil {

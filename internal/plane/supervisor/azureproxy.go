@@ -56,7 +56,7 @@ func (a *azure) dialName(ctx context.Context, target string) (net.Conn, bool, er
 // metadataHost is Azure's instance metadata service.
 const metadataHost = "169.254.169.254"
 
-// isManagedIdentity tells whether a request asks the metadata service for a
+// isManagedIdentity says whether a request asks the metadata service for a
 // token, which SDKs do in plain HTTP.
 func isManagedIdentity(r *http.Request) bool {
 	return r.URL.Host == metadataHost && strings.HasPrefix(r.URL.Path, "/metadata/identity/")

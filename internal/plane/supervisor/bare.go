@@ -28,7 +28,7 @@ var bareSimulated = []string{
 }
 
 // settleKind makes a state directory that of a bare plane, or finds out that it is
-// one already. A plane of the other kind cannot be taken up as bare.
+// one already. A plane of the other kind cannot go on as bare.
 func (o *Options) settleKind() error {
 	mark := o.Dir.Path(plane.BareMark)
 	azureOf, err := os.ReadFile(mark)
@@ -138,10 +138,10 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	}, nil
 }
 
-// azureEnv is what tells a program where Azure is, as the environment of a machine
+// azureEnv says where Azure is to a program, as the environment of a machine
 // in a cloud of its own would, that of its managed identities included.
 //
-// With a proxy for Azure's public names it is told of that too, and trusts its names.
+// With a proxy for Azure's public names it has that too, and trusts its names.
 func azureEnv(a plane.Azure, secret string) []string {
 	env := []string{
 		"AZURE_AUTHORITY_HOST=" + a.Endpoint + "/", "AZURE_RESOURCE_MANAGER_ENDPOINT=" + a.Endpoint,
@@ -155,7 +155,7 @@ func azureEnv(a plane.Azure, secret string) []string {
 	return env
 }
 
-// programDirs are where programs are looked for that stand for images:
+// programDirs are where programs are looked for that run in place of images:
 // $CASEMENT_PROGRAMS, then programs beside this program, then beside it.
 func programDirs() ([]string, error) {
 	var dirs []string

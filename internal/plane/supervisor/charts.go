@@ -89,7 +89,7 @@ func (i *chartInstaller) start() error {
 // endCharts bounds how long the program may take to end.
 const endCharts = 5 * time.Second
 
-// stop ends the program where it runs. What it was at is taken up by the next start.
+// stop ends the program where it runs. The next start resumes its work.
 func (i *chartInstaller) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endCharts)
 	defer cancel()

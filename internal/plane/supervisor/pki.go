@@ -13,7 +13,7 @@ import (
 )
 
 // serveWith writes tls.crt and tls.key for host into dir, signed by the CA. They
-// are made anew at each start.
+// are made again at each start.
 func serveWith(dir, host string, caCert, caKey []byte) error {
 	ca, err := tls.X509KeyPair(caCert, caKey)
 	if err != nil {

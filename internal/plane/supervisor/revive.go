@@ -18,7 +18,7 @@ const (
 
 // revive runs a part of the supervisor and, when it ends by itself, starts it again with a
 // growing pause, until ctx ends. The status says how often and why. What a busy machine
-// ends is taken up so, and a lasting error stays in sight, while the rest of the plane
+// ends is resumed so, and a lasting error stays in sight, while the rest of the plane
 // goes on.
 func (c *supervisor) revive(ctx context.Context, name string, run func(context.Context) error) {
 	for pause := reviveFirst; ; pause = min(2*pause, reviveLast) {

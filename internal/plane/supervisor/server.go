@@ -15,7 +15,7 @@ import (
 // serveControl answers on the control socket, which only the owner may reach.
 func (c *supervisor) serveControl() (*http.Server, error) {
 	path := c.opts.Dir.Socket()
-	// The lock is ours, so a socket that lies here is left over.
+	// The lock is ours, so a socket that is here is left over.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type Options struct {
 	// Charts is a folder of Helm charts that HelmChartProxies get from there and not from
 	// their repositories, "" for none.
 	Charts string
-	// Proxy is the address of the proxy that stands for Azure's public names, ""
+	// Proxy is the address of the proxy that answers for Azure's public names, ""
 	// for none.
 	Proxy string
 	// Clients are the applications that may log in; nil lets every one.
@@ -74,7 +74,7 @@ type Options struct {
 	AzureOf plane.Dir
 	// Outside, when set, is the Azure that is used instead of a local one.
 	Outside *Outside
-	// OnStatus, when set, is told of each change of the status.
+	// OnStatus, when set, is called with each change of the status.
 	OnStatus func(plane.Status)
 }
 
