@@ -86,7 +86,7 @@ func newFaultsList(a *app) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the fault rules in force and how often they struck",
+		Short:   "List the fault rules in force and how often each matched",
 		Example: "  casement azure faults list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,7 +95,7 @@ func newFaultsList(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(output, rules, func(w io.Writer) {
-				fmt.Fprintln(w, "ID\tKIND\tFOR\tMATCHED\tSTRUCK\tLEFT")
+				fmt.Fprintln(w, "ID\tKIND\tFOR\tSEEN\tMATCHED\tLEFT")
 				for _, r := range rules {
 					left := "no end"
 					if r.Count > 0 {

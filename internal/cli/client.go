@@ -57,14 +57,14 @@ func (a *app) clientConfig(t target) clientcmd.ClientConfig {
 }
 
 func (a *app) restConfig(t target) (*rest.Config, error) {
+	if a.asksPlane(t.kubeconfig) {
+		if err := a.planeRuns(); err != nil {
+			return nil, fmt.Errorf("%w; or name another management cluster with --kubeconfig", err)
+		}
+	}
 	cfg, err := a.clientConfig(t).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; start the local plane with 'casement up' or give --kubeconfig", err)
-	}
-	if a.asksPlane(t.kubeconfig) {
-		if err := a.planeRuns(); err != nil {
-			return nil, err
-		}
 	}
 	facts.Tune(cfg)
 	return cfg, nil

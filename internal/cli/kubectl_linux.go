@@ -3,7 +3,10 @@
 package cli
 
 import (
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,6 +28,9 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 				return err
 			}
 			if os.Getenv("KUBECONFIG") == "" {
+				if err := a.planeRuns(); err != nil && !slices.ContainsFunc(args, namesServer) {
+					fmt.Fprintf(a.Err, "casement: %v\n", err)
+				}
 				if err := os.Setenv("KUBECONFIG", a.dir.Kubeconfig()); err != nil {
 					return err
 				}
@@ -32,4 +38,10 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 			return syscall.Exec(binary, append([]string{"kubectl"}, args...), os.Environ())
 		},
 	}
+}
+
+// namesServer says whether an argument tells kubectl whom to ask.
+func namesServer(arg string) bool {
+	flag, _, _ := strings.Cut(arg, "=")
+	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)
 }

@@ -191,7 +191,7 @@ func statusTable(w io.Writer, s plane.Status, wide bool) {
 	for _, what := range s.Simulated {
 		fmt.Fprintf(w, "%s\n", what)
 	}
-	fmt.Fprintln(w, "\nSTAND-IN\tDOES")
+	fmt.Fprintln(w, "\nSTUB\tDOES")
 	for _, p := range s.Stubs {
 		fmt.Fprintf(w, "%s\t%s\n", p.Name, p.Does)
 	}
