@@ -70,12 +70,17 @@ func (a *app) restConfig(t target) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// planeRuns returns the error of a plane that is not running, whose kubeconfig stays.
+// planeRuns returns the error of a plane that is not running, whose kubeconfig stays, and of
+// one that is still starting, whose API server has not all kinds yet.
 func (a *app) planeRuns() error {
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()
-	if _, err := plane.NewClient(a.dir).Status(ctx); errors.Is(err, plane.ErrNotRunning) {
+	status, err := plane.NewClient(a.dir).Status(ctx)
+	switch {
+	case errors.Is(err, plane.ErrNotRunning):
 		return err
+	case err == nil && status.Phase == plane.PhaseStarting:
+		return errors.New("the local plane is still starting; wait for it with: casement up")
 	}
 	return nil // another trouble shows when the API server is asked
 }
