@@ -9,9 +9,13 @@ import (
 )
 
 const (
-	// typicalNetwork is how long a write to a network resource is taken to last before one
-	// was seen to end: Azure announces those without Retry-After, and they take 2 to 10 s.
-	typicalNetwork = 4 * time.Second
+	// typicalNetwork and typicalMachine are how long the first write to a network resource or
+	// a virtual machine is taken to last: 2 to 10 s and about half a minute. Azure's
+	// Retry-After is the least to wait, and says 1 to 3 s and 10 s.
+	typicalNetwork = 5 * time.Second
+	typicalMachine = 31 * time.Second
+	// scaled is the Retry-After below which this is no Azure but one that runs faster.
+	scaled = time.Second
 	// longestExpected bounds the first wait, so that one slow operation does not make the
 	// next ones late.
 	longestExpected = time.Minute
@@ -35,10 +39,22 @@ func (d *durations) expected(id string, verb Verb, retryAfter time.Duration) tim
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.of[durationKey(id, verb)]
-	if !ok && retryAfter == 0 && strings.HasPrefix(strings.ToLower(arm.TypeOf(id)), "microsoft.network/") {
-		known = typicalNetwork
+	if !ok && (retryAfter == 0 || retryAfter >= scaled) {
+		known = typical(id, verb)
 	}
 	return max(retryAfter, min(known, longestExpected))
+}
+
+// typical returns how long a write is taken to last of whose type none has ended yet, or 0.
+func typical(id string, verb Verb) time.Duration {
+	kind := strings.ToLower(arm.TypeOf(id))
+	switch {
+	case verb == Put && strings.HasPrefix(kind, "microsoft.network/"):
+		return typicalNetwork
+	case verb == Put && kind == "microsoft.compute/virtualmachines":
+		return typicalMachine
+	}
+	return 0
 }
 
 // ended takes in that an operation has ended after at most elapsed; exact is what Azure

@@ -17,11 +17,13 @@ func TestDurations(t *testing.T) {
 		retryAfter time.Duration
 		want       time.Duration
 	}{
-		{"nothing is known", vm, func(*durations) {}, 0, 0},
-		{"Azure says when", vm, func(*durations) {}, retry, retry},
+		{"nothing is known", vms + "a/extensions/e", func(*durations) {}, 0, 0},
+		{"Azure says when", vms + "a/extensions/e", func(*durations) {}, retry, retry},
+		{"the first machine", vm, func(*durations) {}, retry, typicalMachine},
+		{"in an Azure that is faster", vm, func(*durations) {}, 5 * time.Millisecond, 5 * time.Millisecond},
 		{"a network resource without Retry-After", nets + "natGateways/n", func(*durations) {}, 0, typicalNetwork},
 		{"as Azure says the last one lasted", vm, func(d *durations) { d.ended(vms+"b", Put, 40*time.Second, 32*time.Second) }, retry, 32 * time.Second},
-		{"of another verb", vm, func(d *durations) { d.ended(vm, Delete, 0, 32*time.Second) }, retry, retry},
+		{"of another verb", vm, func(d *durations) { d.ended(vm, Delete, 0, 40*time.Second) }, retry, typicalMachine},
 		{"a little less than it was seen to last", vm, func(d *durations) { d.ended(vm, Put, 50*time.Second, 0) }, retry, 49 * time.Second},
 		{"shorter at once", vm, func(d *durations) { d.ended(vm, Put, 0, 32*time.Second); d.ended(vm, Put, 0, 16*time.Second) }, retry, 16 * time.Second},
 		{"longer by a quarter", vm, func(d *durations) { d.ended(vm, Put, 0, 16*time.Second); d.ended(vm, Put, 0, 32*time.Second) }, retry, 20 * time.Second},

@@ -111,9 +111,8 @@ type Planner struct {
 	durations durations
 
 	mu sync.Mutex
-	// underway are the tokens of operations that go on. An object that is read from a
-	// cache just after it was written may not have its token yet.
-	underway map[string]Token
+	// latest is by the resource's key.
+	latest map[string]latest
 }
 
 // Options of a Planner; the zero value is good.
@@ -132,7 +131,7 @@ func New(client Client, o Options) *Planner {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Planner{client: client, reader: newReader(client, o.TTL, o.Now), now: o.Now, underway: map[string]Token{}}
+	return &Planner{client: client, reader: newReader(client, o.TTL, o.Now), now: o.Now, latest: map[string]latest{}}
 }
 
 // Live reads one resource through the shared cache; nil without an error means
@@ -170,11 +169,12 @@ func (p *Planner) Delete(ctx context.Context, in Input) Outcome {
 // item is one resource in one pass.
 type item struct {
 	desired.Resource
-	owner  Owner
-	token  Token
-	live   json.RawMessage
-	status ResourceStatus
-	writes int
+	owner Owner
+	// token is what the next pass has to know, was what this one began with.
+	token, was Token
+	live       json.RawMessage
+	status     ResourceStatus
+	writes     int
 }
 
 // run does what one resource needs for all of them, each as soon as those it
@@ -184,7 +184,8 @@ func (p *Planner) run(ctx context.Context, in Input, after map[string][]string, 
 	items := make([]*item, len(in.Resources))
 	finished := map[string]bool{}
 	for i, r := range in.Resources {
-		items[i] = &item{Resource: r, owner: in.Owner, token: p.recall(r, tokens[arm.Key(r.ID)])}
+		token := p.recall(r, tokens[arm.Key(r.ID)])
+		items[i] = &item{Resource: r, owner: in.Owner, token: token, was: token}
 	}
 	for todo := slices.Clone(items); len(todo) > 0; {
 		ready, rest := split(todo, after, finished)

@@ -79,7 +79,7 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 		out := newPlanner(t, a).Apply(t.Context(), in)
 		expect(t, "begun", states(out), "a Waiting Creating, b Waiting Creating, lb Waiting WaitingForNeeds")
 		expect(t, "calls", a.took(), "GET publicIPAddresses, PUT a, PUT b")
-		if out.RequeueAfter != 3*time.Second || len(out.Tokens) != 2 {
+		if out.RequeueAfter != typicalNetwork || len(out.Tokens) != 2 {
 			t.Fatalf("requeue %v, %d tokens", out.RequeueAfter, len(out.Tokens))
 		}
 		// Another process takes over with the tokens alone.
@@ -102,6 +102,30 @@ func TestOperationsArePolledOnceAndResumed(t *testing.T) {
 		out = p.Apply(t.Context(), in)
 		expect(t, "second poll", states(out), "a Done, b Done, lb Waiting Creating")
 		expect(t, "calls at the end", a.took(), "GET a, GET b, GET loadBalancers, POLL, POLL, PUT lb")
+	})
+}
+
+// TestOldTokensAreNotPolled: an object that is read from a cache which is behind has tokens of
+// before the last pass, whose polls would be asked again.
+func TestOldTokensAreNotPolled(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		a := newAzure()
+		a.lasts = 2
+		p := newPlanner(t, a)
+		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"publicIPAddresses/a", nil)}}
+		begun := p.Apply(t.Context(), in)
+		later(begun.RequeueAfter)
+		a.took()
+		in.Tokens = begun.Tokens
+		p.Apply(t.Context(), in)
+		expect(t, "first poll", a.took(), "POLL")
+		out := p.Apply(t.Context(), in)
+		expect(t, "at once with the token of before", a.took(), "")
+		later(out.RequeueAfter)
+		p.Apply(t.Context(), in)
+		expect(t, "second poll", a.took(), "GET a, POLL")
+		out = p.Apply(t.Context(), in)
+		expect(t, "after the end with the token of before", states(out)+a.took(), "a Done")
 	})
 }
 
@@ -339,7 +363,7 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 			out = p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}, Tokens: out.Tokens})
 			return out.Resources[0]
 		}
-		if r := again(30 * time.Second); r.Reason != "AllocationFailed" || r.Terminal || r.RetryAfter == 0 {
+		if r := again(typicalMachine); r.Reason != "AllocationFailed" || r.Terminal || r.RetryAfter == 0 {
 			t.Fatalf("the operation has failed: %+v", r)
 		}
 		a.took()

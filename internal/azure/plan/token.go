@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"casement.dev/casement/internal/azure/arm"
@@ -89,29 +90,55 @@ func (p *Planner) sortTokens(in Input) (planned map[string]Token, foreign []Toke
 	return planned, foreign
 }
 
-// recall is the token of a resource: the object's own, unless that knows nothing of
-// an operation that was begun here.
+// recall is the token of a resource: the object's own, unless the planner knows better. The
+// object is read from a cache, which may be older than what was done with the resource last:
+// an operation may have been begun, polled or found ended since.
 func (p *Planner) recall(r desired.Resource, own Token) Token {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t, ok := p.underway[arm.Key(r.ID)]; ok && own.Resume == "" && t.Begun.After(own.Begun) {
-		return t
+	last, ok := p.latest[arm.Key(r.ID)]
+	switch {
+	case !ok:
+		return own
+	case own.Resume == "" && last.token.Resume != "" && last.token.Begun.After(own.Begun):
+		return last.token
+	case own.Resume != "" && !last.begun.Before(own.Begun):
+		return last.token
 	}
 	return own
 }
 
-// remember keeps what is open after a pass, and nothing else.
+// latest is what became of the operation that a resource had last.
+type latest struct {
+	// begun is when the operation began, token what the pass left that saw it last.
+	begun time.Time
+	token Token
+}
+
+// remember keeps what a pass left of operations.
 func (p *Planner) remember(items []*item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range items {
-		if it.token.Resume != "" {
-			p.underway[arm.Key(it.ID)] = it.token
-		} else {
-			delete(p.underway, arm.Key(it.ID))
+		key := arm.Key(it.ID)
+		switch {
+		case it.token.Resume != "":
+			p.latest[key] = latest{it.token.Begun, it.token}
+		case it.was.Resume != "":
+			p.latest[key] = latest{it.was.Begun, it.token}
 		}
 	}
+	if len(p.latest) > manyOperations {
+		maps.DeleteFunc(p.latest, func(_ string, l latest) bool { return l.token.Resume == "" && p.now().Sub(l.begun) > operationAge })
+	}
 }
+
+// manyOperations is from how many resources on those are forgotten whose operation ended and
+// began longer than operationAge ago: no cache is that old.
+const (
+	manyOperations = 1024
+	operationAge   = time.Hour
+)
 
 // hashOf is of a body without what is new in every pass.
 func hashOf(body any) string {
