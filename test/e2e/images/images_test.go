@@ -44,9 +44,6 @@ type build struct {
 	after string
 }
 
-// name is the build's: that of its release.
-func (b build) name() string { return "win-" + b.release }
-
 func (b build) file() string {
 	gallery, containerd, scripts := b.gallery, b.containerd, ""
 	if gallery == "" {
