@@ -117,7 +117,7 @@ func newAzureRestore(a *app) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Replace the state of the local Azure by a snapshot",
 		Long: `Replace everything in the local Azure by what a snapshot holds (- for standard
-input). VMs that ran boot anew from their custom data.`,
+input). VMs that ran boot again from their custom data.`,
 		Example: "  casement azure restore before.json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -64,7 +64,7 @@ func newFaultsAdd(a *app) *cobra.Command {
 	f.StringVar(&r.Group, "resource-group", "", "pattern of resource groups")
 	f.StringVar(&r.Name, "name", "", "pattern of resource names")
 	f.IntVar(&r.After, "after", 0, "let this many calls pass first")
-	f.IntVar(&r.Count, "count", 0, "strike this often and no more (0: without end)")
+	f.IntVar(&r.Count, "count", 0, "apply this often and no more (0: without end)")
 	f.Float64Var(&r.Probability, "probability", 0, "chance of each call, from 0 to 1 (0: always)")
 	f.Uint64Var(&r.Seed, "seed", 0, "makes the chances repeatable")
 	f.IntVar(&r.Status, "status", 0, "HTTP status in the place of the kind's")

@@ -13,7 +13,7 @@ import (
 	"casement.dev/casement/internal/plane/supervisor"
 )
 
-// azurePublic are the flags by which the local Azure stands for the public one.
+// azurePublic are the flags by which the local Azure answers for the public one.
 type azurePublic struct {
 	proxy, clients string
 }
@@ -45,7 +45,7 @@ func (p *azurePublic) apply(opts *supervisor.Options) error {
 		}
 	}
 	if len(file.Clients) == 0 {
-		return fmt.Errorf("%s: it lists no clients, so that nobody could log in", p.clients)
+		return fmt.Errorf("%s: it lists no clients, so that no client could log in", p.clients)
 	}
 	opts.Clients = file.Clients
 	return nil

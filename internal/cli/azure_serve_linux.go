@@ -25,7 +25,7 @@ func newAzureServe(a *app) *cobra.Command {
 		Long: `Run the local Azure without Kubernetes until it is interrupted: HTTPS with a CA of
 its own, state below --state, and virtual machines that boot. Whoever has the secret
 of its application, a file in the state directory that 'casement azure env' reads, may
-do anything in it; it listens on 127.0.0.1 unless told otherwise.
+do anything in it; it listens on 127.0.0.1 unless a flag says otherwise.
 
 With --proxy it also answers for the names that clients have built in:
 management.azure.com, login.microsoftonline.com, those of the other clouds, key

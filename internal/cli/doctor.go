@@ -28,7 +28,7 @@ func newDoctor(a *app) *cobra.Command {
 nodes: symptom, evidence, cause and fix. Windows nodes are looked into over SSH, the
 one that is named or at most 10 of a cluster, those that are not Ready first. A check
 whose evidence was not seen is listed as NotExamined, with the command to run on the
-node. --fix runs on the nodes what mends them and does no other harm, such as to start
+node. --fix runs on the nodes what repairs them and does no other harm, such as to start
 a service or to give an adapter its MTU, says so, and looks again; without it nothing
 is changed. Of one machine, names that are taken twice are not seen. Without a name,
 the only cluster of the namespace is looked at. The exit code is 1 when a check fails.
@@ -64,7 +64,7 @@ Output wide shows the checks that passed too.`,
 	}
 	t.addFlags(c)
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, name, json or yaml")
-	c.Flags().BoolVar(&fix, "fix", false, "run on the nodes what mends them and does no other harm")
+	c.Flags().BoolVar(&fix, "fix", false, "run on the nodes what repairs them and does no other harm")
 	return c
 }
 

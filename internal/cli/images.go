@@ -111,7 +111,7 @@ func imageTable(w io.Writer, list []catalog.Listed, wide bool) {
 
 func onImageHeads() []string { return []string{"Kubernetes", "Runtime", "Kernel", "SupportEnds"} }
 
-// onImage is what an image's name tells of it.
+// onImage is what an image's name says of it.
 func onImage(reference string) []string {
 	on, ok := windows.ParseImage(reference)
 	if !ok {

@@ -111,7 +111,7 @@ func newImagesPins(a *app) *cobra.Command {
 A download without a published checksum is a comment: pin it by hand. Keep the list with
 the file; a build itself takes no checksum from the network.
 
-The machines of the local Azure download stand-ins, which have checksums of their own:
+The machines of the local Azure download stubs, which have checksums of their own:
 --azure local lists those. Such a list is of no use in Azure.`,
 		Example: `  casement images pins windows-2022.yaml > windows-2022.sha256
   casement images pins windows-2022.yaml --azure local > local.sha256`,
@@ -126,12 +126,12 @@ The machines of the local Azure download stand-ins, which have checksums of thei
 			}
 			sums := publishedSums
 			if from == "local" {
-				sums = a.standinSums
+				sums = a.stubSums
 			}
 			return a.printPins(cmd.Context(), b.Downloads(), sums)
 		},
 	}
-	c.Flags().StringVar(&from, "azure", "env", "whose downloads: env (the publishers') or local (the stand-ins of the local plane's Azure)")
+	c.Flags().StringVar(&from, "azure", "env", "whose downloads: env (the publishers') or local (the stubs of the local plane's Azure)")
 	return c
 }
 
@@ -153,12 +153,12 @@ func (a *app) printPins(ctx context.Context, urls []string, of sums) error {
 	return nil
 }
 
-// standinSums asks the local plane.
-func (a *app) standinSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
+// stubSums asks the local plane.
+func (a *app) stubSums(ctx context.Context, urls []string) (map[string]string, map[string]error, error) {
 	found, err := plane.NewClient(a.dir).Pins(ctx, urls...)
 	missing := map[string]error{}
 	for _, url := range urls {
-		missing[url] = errors.New("nothing stands for it on the local Azure")
+		missing[url] = errors.New("the local Azure has no stub for it")
 	}
 	return found, missing, err
 }

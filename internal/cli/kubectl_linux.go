@@ -40,7 +40,7 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 	}
 }
 
-// namesServer says whether an argument tells kubectl whom to ask.
+// namesServer says whether an argument says which server kubectl asks.
 func namesServer(arg string) bool {
 	flag, _, _ := strings.Cut(arg, "=")
 	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)

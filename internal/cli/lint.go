@@ -34,8 +34,8 @@ func newLint(a *app) *cobra.Command {
 	var o lintOptions
 	c := &cobra.Command{
 		Use:   "lint [FILE|DIR|GLOB|-]...",
-		Short: "Tell what Windows refuses or ignores in Kubernetes manifests",
-		Long: `Read manifests and tell what of the pods that are meant for Windows is refused,
+		Short: "Report what Windows refuses or ignores in Kubernetes manifests",
+		Long: `Read manifests and report what of the pods that are meant for Windows is refused,
 ignored or read otherwise there. Pods for Linux are left alone.
 
 With --kubeconfig, --context, --namespace or --all-namespaces it reads a running
@@ -67,7 +67,7 @@ could not be read.`,
 	f.StringSliceVar(&o.windows, "windows-release", nil, "Windows Server release of the nodes: "+windows.ServerChoice("")+"; may be repeated")
 	f.StringVar(&o.config, "config", "", "configuration file (default "+lint.ConfigFile+" here or in a directory above)")
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
-	f.BoolVar(&o.fix, "fix", false, "mend what is safe to mend, in place")
+	f.BoolVar(&o.fix, "fix", false, "repair what is safe to repair, in place")
 	f.BoolVar(&o.diff, "diff", false, "print the fixed files instead of findings, and change nothing")
 	f.BoolVar(&o.checkImages, "check-images", false, "ask the registries of other images for which Windows builds they are")
 	f.StringVar(&o.baseline, "baseline", "", "JSON of findings that are known")
@@ -178,7 +178,7 @@ func (a *app) lint(ctx context.Context, args []string, o lintOptions) error {
 	}
 	findings, silent := lintRun(set, config, target)
 	if o.fix || o.diff {
-		if err := a.mend(findings, o.diff); err != nil || o.diff {
+		if err := a.repair(findings, o.diff); err != nil || o.diff {
 			return err
 		}
 		set, unread = lint.Read(args, input)
@@ -238,8 +238,8 @@ func lintRun(set *lint.Set, config lint.Config, target lint.Target) (shown, sile
 	return shown, append(silent, more...)
 }
 
-// mend changes the files of findings, or prints what they would be.
-func (a *app) mend(findings []lint.Finding, show bool) error {
+// repair changes the files of findings, or prints what they would be.
+func (a *app) repair(findings []lint.Finding, show bool) error {
 	var files []string
 	for _, f := range findings {
 		if f.Fixable() && !slices.Contains(files, f.File) {
@@ -271,7 +271,7 @@ func (a *app) mend(findings []lint.Finding, show bool) error {
 	return nil
 }
 
-// known takes out what the baseline holds, or writes it anew.
+// known takes out what the baseline holds, or writes it again.
 func (a *app) known(findings []lint.Finding, o lintOptions) ([]lint.Finding, error) {
 	if o.baseline == "" {
 		return findings, nil

@@ -78,10 +78,10 @@ func TestLintExitCodes(t *testing.T) {
 		"a configuration that is bad":  {[]string{"--config", "odd.config", "tidy.yaml"}, ExitUsage, "windowsReleases"},
 		"a configuration not there":    {[]string{"--config", "none.yaml", "tidy.yaml"}, ExitUsage, "none.yaml"},
 		"a baseline without its file":  {[]string{"--update-baseline", "tidy.yaml"}, ExitUsage, "--baseline"},
-		"mending standard input":       {[]string{"--fix", "-"}, ExitUsage, "standard input"},
+		"repair of standard input":     {[]string{"--fix", "-"}, ExitUsage, "standard input"},
 		"a rule that is not there":     {[]string{"explain", "WIN999"}, ExitUsage, "WIN999"},
 		"files and a cluster":          {[]string{"-A", "tidy.yaml"}, ExitUsage, "tidy.yaml"},
-		"mending a cluster":            {[]string{"-A", "--fix"}, ExitUsage, "--fix"},
+		"repair of a cluster":          {[]string{"-A", "--fix"}, ExitUsage, "--fix"},
 		"one and all namespaces":       {[]string{"-A", "-n", "x"}, ExitUsage, "not both"},
 		"a file that is not there":     {[]string{"missing.yaml"}, ExitUnreadable, "missing.yaml"},
 		"a document that is torn":      {[]string{"torn.yaml"}, ExitUnreadable, "torn.yaml:"},
@@ -99,7 +99,7 @@ func TestLintExitCodes(t *testing.T) {
 	}
 }
 
-// TestLintFixExitCode: after mending it is what is left that counts.
+// TestLintFixExitCode: after a repair it is what is left that counts.
 func TestLintFixExitCode(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n    image: contoso.example/a:1\n    resources:\n      limits:\n        memory: 800m\n"
 	code, _, errs := runLint(t, map[string]string{"p.yaml": text}, "", "--fix", "--fail-on", "error", "p.yaml")
@@ -130,7 +130,7 @@ func findings(t *testing.T, out string) []finding {
 }
 
 // TestLintRegistry: with --check-images the registry's manifest list decides, without it
-// nobody is called, and a registry that does not answer changes no exit code.
+// none is called, and a registry that does not answer changes no exit code.
 func TestLintRegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)

@@ -44,7 +44,7 @@ plane etcd, kube-apiserver, kube-controller-manager and kube-scheduler; all with
 NODE|MACHINE is the name of a Machine, of its node, or of its AzureMachine.
 
 They are read over SSH, as casement ssh goes; where that fails through the kubelet's
-log endpoint, which has what lies below /var/log; and where the machine has not joined
+log endpoint, which has what is below /var/log; and where the machine has not joined
 from Azure: the last of each log by Run Command, and the serial console of boot
 diagnostics. --from takes one of the ways: ssh, kubelet, agent or console. Secrets are
 taken out. On the local plane the machines are simulated, and so is what they log.`,

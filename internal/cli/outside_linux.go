@@ -19,7 +19,7 @@ func (k planeKind) outside() (*supervisor.Outside, error) {
 	case k.azure != "env":
 		return nil, usagef("--azure is local or env, not %q", k.azure)
 	case k.bare || k.azureOf != "" || k.public.proxy != "" || k.public.clients != "":
-		return nil, usagef("--azure env goes with none of --bare, --azure-of, --proxy and --clients, which are about a local Azure")
+		return nil, usagef("--azure env excludes each of --bare, --azure-of, --proxy and --clients, which are about a local Azure")
 	}
 	o := &supervisor.Outside{
 		SubscriptionID: os.Getenv("AZURE_SUBSCRIPTION_ID"), TenantID: os.Getenv("AZURE_TENANT_ID"), ClientID: os.Getenv("AZURE_CLIENT_ID"), ClientSecret: os.Getenv("AZURE_CLIENT_SECRET"),

@@ -27,7 +27,7 @@ func newPreflight(a *app) *cobra.Command {
 	var o preflightOptions
 	c := &cobra.Command{
 		Use:   "preflight FILE|DIR|-...",
-		Short: "Tell what Azure, Kubernetes or Windows will refuse of a cluster's manifests",
+		Short: "Report what Azure, Kubernetes or Windows will refuse of a cluster's manifests",
 		Long: `Read the manifests of a cluster and check them before anything is created: the
 subscription, quota per VM family, sizes and zones, images, ranges of addresses, names,
 versions, what admission refuses, bootstrap data, and the rules of casement lint. A
@@ -90,7 +90,7 @@ func newPreflightRules(a *app) *cobra.Command {
 
 // preflightResult is what -o json prints.
 type preflightResult struct {
-	// Azure is who was asked; empty when nobody was, which NotAsked explains.
+	// Azure is who was asked; empty when none was, which NotAsked explains.
 	Azure    string `json:"azure,omitempty"`
 	NotAsked string `json:"notAsked,omitempty"`
 	// NotRendered are the clusters of which it is not known what their ClusterClass makes, and why.
@@ -197,7 +197,7 @@ func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule
 	}
 	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"), counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
 	for _, one := range r.NotRendered {
-		fmt.Fprintf(&out, "not rendered: %s\nits class's templates are checked as they stand, and its machines are not counted\n", one)
+		fmt.Fprintf(&out, "not rendered: %s\nits class's templates are checked as they are, and its machines are not counted\n", one)
 	}
 	if r.Azure != "" {
 		fmt.Fprintf(&out, "asked: %s\n", r.Azure)

@@ -32,9 +32,9 @@ func newRDP(a *app) *cobra.Command {
 		Use:   "rdp NODE|MACHINE",
 		Short: "Open a tunnel to a Windows machine's Remote Desktop on a local port",
 		Long: `Listen on a local port and carry each connection over the control plane endpoint to
-port 3389 of a Windows machine, until interrupted. The address is printed and stands
+port 3389 of a Windows machine, until interrupted. The address is printed and is
 in a Remote Desktop file; --open starts an installed client with it and ends with it.
-Nobody knows the password that cloudbase-init gave the administrator: --reset-password
+The password that cloudbase-init gave the administrator is not known: --reset-password
 sets a new one through Azure's VMAccess extension and shows it, once; it is stored
 nowhere. An account that is not there is made, as an administrator.
 On the local plane the machine is simulated: it shows one picture that says so, to any

@@ -23,7 +23,7 @@ func newSupport(a *app) *cobra.Command {
 		Short: "Write one archive about a cluster for somebody else to read, redacted",
 		Long: `Write objects, events, boot logs, the local Azure's calls and doctor's result into
 a gzipped tar. Secrets are not read. What has the shape of a token, key or password, or
-stands where one is expected, is replaced by [redacted] in everything else, and so is
+is where one is expected, is replaced by [redacted] in everything else, and so is
 bootstrap data. A secret that looks like an ordinary word under an ordinary name is not
 recognised: look through the archive before you send it. Names, addresses and
 subscription IDs stay. An existing file is not overwritten.`,

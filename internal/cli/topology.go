@@ -17,7 +17,7 @@ import (
 	"casement.dev/casement/internal/lint"
 )
 
-// topologies is a set of manifests in which what Cluster API makes of them stands in the
+// topologies is a set of manifests in which what Cluster API makes of them is in the
 // place of Clusters with a ClusterClass.
 type topologies struct {
 	// created is all that is to be created; set is without the class's templates that are
@@ -41,7 +41,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 		u := &unstructured.Unstructured{}
 		raw, err := o.Root.JSON()
 		if err != nil || u.UnmarshalJSON(raw) != nil {
-			continue // the checks of its fields tell
+			continue // the checks of its fields report it
 		}
 		all = append(all, u)
 		if o.Kind == "Cluster" && topology.Defined(u) {
@@ -90,7 +90,7 @@ func renderTopologies(ctx context.Context, in *lint.Set) (topologies, error) {
 	return out, nil
 }
 
-// asManifests reads objects as if they stood in a file of some name, so that findings
+// asManifests reads objects as if they were in a file of some name, so that findings
 // show their lines.
 func asManifests(name string, objects []*unstructured.Unstructured) ([]*lint.Object, error) {
 	var text bytes.Buffer

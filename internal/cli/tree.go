@@ -134,7 +134,7 @@ func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, 
 }
 
 // poolBranch is a machine pool over its scale set and machines. A MachinePool has no
-// one condition that sums it up; its scale set's Ready stands for it.
+// one condition that sums it up; its scale set's Ready is taken for it.
 func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool, machines []clusterv1.Machine, infra map[string]branch) branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
 	if a := azurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {

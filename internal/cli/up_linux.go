@@ -29,7 +29,7 @@ func newUp(a *app) *cobra.Command {
 		Short: "Start the local plane and leave it in the background",
 		Long: `Start the local plane: a management API server with Cluster API and casement's
 controllers, and a local Azure whose VMs boot. It needs neither root nor Docker.
-State from an earlier run, clusters included, is taken up again.
+State from an earlier run, clusters included, is resumed.
 
 A second up joins a start that goes on already, and waits for the end of a plane that
 is being ended. Ctrl-C and --timeout end the wait and not the plane, which goes on
@@ -152,7 +152,7 @@ func (k planeKind) args() ([]string, error) {
 		return args, nil
 	}
 	if !k.bare {
-		return nil, usagef("--azure-of goes with --bare")
+		return nil, usagef("--azure-of needs --bare")
 	}
 	abs, err := filepath.Abs(k.azureOf)
 	return append(args, "--azure-of", abs), err

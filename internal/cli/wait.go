@@ -70,8 +70,8 @@ type waited struct {
 	cause  string
 }
 
-// stands is how long nothing changes before why is asked.
-const stands = 10 * time.Second
+// stalled is how long nothing changes before why is asked.
+const stalled = 10 * time.Second
 
 func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, deleted bool) error {
 	w := &waited{key: key, deleted: deleted, start: time.Now(), changed: time.Now(), causes: make(chan string, 1)}
@@ -138,7 +138,7 @@ func (w *waited) note(view terminal.View, missing string) {
 // explain asks for the first cause where nothing has changed for a while, at most as
 // often, and does not wait for the answer.
 func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
-	if time.Since(w.changed) < stands || time.Since(w.asked) < stands {
+	if time.Since(w.changed) < stalled || time.Since(w.asked) < stalled {
 		return
 	}
 	w.asked = time.Now()
