@@ -12,8 +12,8 @@ import (
 
 	"casement.dev/casement/azuresim/fault"
 
+	"casement.dev/casement/internal/sim/artifact"
 	"casement.dev/casement/internal/sim/host"
-	"casement.dev/casement/internal/sim/standin"
 )
 
 // maxSnapshot bounds what restore reads, 1 GiB.
@@ -58,7 +58,7 @@ func (c *supervisor) controlAzure(mux *http.ServeMux) {
 	handle("GET /azure/pins", func(_ *azure, w http.ResponseWriter, r *http.Request) error {
 		out := map[string]string{}
 		for _, address := range r.URL.Query()["address"] {
-			if data, ok := standin.Download(address); ok {
+			if data, ok := artifact.Download(address); ok {
 				sum := sha256.Sum256(data)
 				out[address] = hex.EncodeToString(sum[:])
 			}

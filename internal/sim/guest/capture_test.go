@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"casement.dev/casement/internal/sim/artifact"
 	"casement.dev/casement/internal/sim/guest/machine"
-	"casement.dev/casement/internal/sim/standin"
 )
 
 // plain boots a Windows machine without the programs of a node, or one of a captured disk.
@@ -51,7 +51,7 @@ func TestCapture(t *testing.T) {
 		}
 	}
 	m := builder.Machine()
-	for file, p := range map[string]standin.Program{`C:\k\kubelet.exe`: {Name: "kubelet", Version: "v1.35.2"}, `C:\Program Files\containerd\containerd.exe`: {Name: "containerd", Version: "v2.0.5"}, `C:\setup.msi`: {Name: standin.CloudbaseSetup, Version: "1.1.6"}} {
+	for file, p := range map[string]artifact.Program{`C:\k\kubelet.exe`: {Name: "kubelet", Version: "v1.35.2"}, `C:\Program Files\containerd\containerd.exe`: {Name: "containerd", Version: "v2.0.5"}, `C:\setup.msi`: {Name: artifact.CloudbaseSetup, Version: "1.1.6"}} {
 		if err := m.Root.MkdirAll(file[:strings.LastIndex(file, `\`)]); err != nil {
 			t.Fatal(err)
 		}

@@ -5,16 +5,16 @@ import (
 	"io"
 	"net/http"
 
-	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/artifact"
 )
 
-// standinFor is the answer to a guest that downloads what a stand-in exists of, nil for all
+// artifactFor is the answer to a guest that downloads a simulated artifact, nil for all
 // else. No connection is made.
-func standinFor(r *http.Request) *http.Response {
+func artifactFor(r *http.Request) *http.Response {
 	if r.Method != http.MethodGet {
 		return nil
 	}
-	data, ok := standin.Download(r.URL.String())
+	data, ok := artifact.Download(r.URL.String())
 	if !ok {
 		return nil
 	}
@@ -22,12 +22,12 @@ func standinFor(r *http.Request) *http.Response {
 		Header: http.Header{"Content-Type": {"application/octet-stream"}, "Server": {"casement (simulated)"}}, Body: io.NopCloser(bytes.NewReader(data))}
 }
 
-// depot answers the downloads that a stand-in exists of, and lets all else pass.
+// depot answers the downloads of simulated artifacts, and lets all else pass.
 type depot struct{ corrupting }
 
 // RoundTrip implements http.RoundTripper.
 func (d depot) RoundTrip(r *http.Request) (*http.Response, error) {
-	if resp := standinFor(r); resp != nil {
+	if resp := artifactFor(r); resp != nil {
 		return resp, nil
 	}
 	return d.corrupting.RoundTrip(r)

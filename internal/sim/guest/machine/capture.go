@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/artifact"
 )
 
 // maxCaptured bounds a captured disk, in bytes after compression: it is kept with the image and
@@ -192,13 +192,13 @@ func (m *Machine) inspect() {
 	}
 }
 
-// Program says which program a file stands for; ok is false where there is none.
-func (m *Machine) Program(file string) (p standin.Program, ok bool) {
+// Program says which program a file is for; ok is false where there is none.
+func (m *Machine) Program(file string) (p artifact.Program, ok bool) {
 	data, err := m.Root.ReadFile(file)
 	if err != nil {
 		return p, false
 	}
-	return standin.Read(data)
+	return artifact.Read(data)
 }
 
 // imagePath is the search path of programs that a Windows image has.

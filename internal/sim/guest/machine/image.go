@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"strings"
 
-	"casement.dev/casement/internal/sim/standin"
+	"casement.dev/casement/internal/sim/artifact"
 )
 
-// program is the stand-in of a program of the image.
+// program is the file for a program of the image.
 func program(name, version string) string {
-	return string(standin.Program{Name: name, Version: version}.File())
+	return string(artifact.Program{Name: name, Version: version}.File())
 }
 
 // layImage makes the directories and marker files that the image has, where they

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/sim/artifact"
 	"casement.dev/casement/internal/sim/guest/machine"
-	"casement.dev/casement/internal/sim/standin"
 )
 
 // nodeProgram is the folder of a program that a node's image has beside Windows, "" for others.
@@ -95,7 +95,7 @@ func ctrWindows(ctx context.Context, p *Process) int {
 // cloudbaseFolder is where cloudbase-init installs itself.
 const cloudbaseFolder = `C:\Program Files\Cloudbase Solutions\Cloudbase-Init`
 
-// msiexec installs the packages that stand-ins stand for: /i FILE and switches.
+// msiexec installs the packages of simulated artifacts: /i FILE and switches.
 func msiexec(_ context.Context, p *Process) int {
 	const noPackage = 1619 // ERROR_INSTALL_PACKAGE_OPEN_FAILED
 	file := ""
@@ -111,7 +111,7 @@ func msiexec(_ context.Context, p *Process) int {
 		return p.Fail(noPackage, "This installation package could not be opened. Verify that the package exists and that you can access it.\r")
 	}
 	setup, ok := p.Guest.Program(p.Abs(file))
-	if !ok || setup.Name != standin.CloudbaseSetup {
+	if !ok || setup.Name != artifact.CloudbaseSetup {
 		return p.Refuse("msiexec /i of a package other than cloudbase-init's")
 	}
 	for _, folder := range []string{"conf", "log", "LocalScripts"} {

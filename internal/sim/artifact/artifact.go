@@ -1,11 +1,11 @@
-// Package standin makes the files that stand for programs in simulated machines, and the
+// Package artifact makes the files that take the place of programs in simulated machines, and the
 // downloads that those programs come in. Such a file is text: it says that it is simulated,
-// and which program of which version it stands for.
+// and which program of which version it is instead of.
 //
-// It refuses to hold a program, to stand for a download that is in no row of its table, and to
-// pretend: the checksum of a stand-in is its own and not its publisher's. Only packages of the
+// It refuses to hold a program, to answer a download that is in no row of its table, and to
+// pretend: the checksum of such a file is its own and not its publisher's. Only packages of the
 // simulator and of the plane may import it.
-package standin
+package artifact
 
 import (
 	"archive/tar"
@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// Program is what a file stands for.
+// Program is what a file takes the place of.
 type Program struct {
 	// Name is the program's, without .exe; Version as its publisher writes it, such as v1.36.3.
 	Name, Version string
 }
 
 const (
-	first       = "simulated by casement: this file stands for a program\n"
+	first       = "simulated by casement: this file takes the place of a program\n"
 	nameLine    = "program: "
 	versionLine = "version: "
 )
 
-// File is the contents of a program's stand-in.
+// File is the contents of the file for a program.
 func (p Program) File() []byte {
 	return []byte(first + nameLine + p.Name + "\n" + versionLine + p.Version + "\n")
 }
 
-// Read finds out what a file stands for; ok is false for any other file.
+// Read finds out which program a file is for; ok is false for any other file.
 func Read(data []byte) (p Program, ok bool) {
 	text, ok := strings.CutPrefix(string(data[:min(len(data), 4096)]), first)
 	if !ok {
@@ -76,10 +76,10 @@ var downloads = []download{
 		func(g []string) []byte { return Program{CloudbaseSetup, g[1]}.File() }},
 }
 
-// CloudbaseSetup is the program that the installer of cloudbase-init stands for.
+// CloudbaseSetup is the program that the installer of cloudbase-init is for.
 const CloudbaseSetup = "cloudbase-init-setup"
 
-// Download is what stands for the file at an address; ok is false for what is in no row.
+// Download is the simulated file at an address; ok is false for what is in no row.
 func Download(address string) (contents []byte, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.RawQuery != "" {
