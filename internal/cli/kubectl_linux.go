@@ -28,8 +28,10 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 				return err
 			}
 			if os.Getenv("KUBECONFIG") == "" {
-				if err := a.planeRuns(); err != nil && !slices.ContainsFunc(args, namesServer) {
-					fmt.Fprintf(a.Err, "casement: %v\n", err)
+				if !slices.ContainsFunc(args, asksNoPlane) {
+					if err := a.planeRuns(); err != nil {
+						fmt.Fprintf(a.Err, "casement: %v\n", err)
+					}
 				}
 				if err := os.Setenv("KUBECONFIG", a.dir.Kubeconfig()); err != nil {
 					return err
@@ -40,8 +42,8 @@ one. Without KUBECONFIG or --kubeconfig it talks to the local management cluster
 	}
 }
 
-// namesServer says whether an argument says which server kubectl asks.
-func namesServer(arg string) bool {
+// asksNoPlane says whether an argument makes kubectl ask another server, or none.
+func asksNoPlane(arg string) bool {
 	flag, _, _ := strings.Cut(arg, "=")
 	return slices.Contains([]string{"--kubeconfig", "--server", "-s", "--client", "--help", "-h"}, flag)
 }

@@ -125,14 +125,11 @@ func (r *reader) confirmed(ctx context.Context, l *listing, collection string) b
 	return true
 }
 
-// confirmedGroup returns what is known of a resource group whose overview can still be had.
-// Its tags are as they were read.
-func (r *reader) confirmedGroup(ctx context.Context, id string) (entry, bool) {
-	r.mu.Lock()
-	own := r.own[arm.Key(id)]
-	r.mu.Unlock()
+// confirmedGroup returns what is known of a resource group, own, whose overview can still be
+// had. Its tags are as they were read.
+func (r *reader) confirmedGroup(ctx context.Context, id string, own entry) (entry, bool) {
 	age := r.now().Sub(own.at)
-	if own.body == nil || own.stale || arm.Key(arm.GroupOf(id)) != arm.Key(id) || age < resting*r.ttl || age > trusted {
+	if own.body == nil || own.stale || !isGroup(id) || age < resting*r.ttl || age > trusted {
 		return entry{}, false
 	}
 	o := r.overview(ctx, id)
@@ -211,8 +208,7 @@ func older(marks map[string]mark, as ages) bool {
 // inOverview says whether overviews show the resources of a collection: those that are in
 // a group and in no other resource.
 func inOverview(collection string) bool {
-	group := arm.GroupOf(collection)
-	return group != "" && arm.Key(group) != arm.Key(collection) && arm.ParentOf(collection+"/x") == ""
+	return arm.GroupOf(collection) != "" && !isGroup(collection) && arm.ParentOf(collection+"/x") == ""
 }
 
 // complete says whether an overview names exactly the resources of a list, each with the

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -70,10 +71,10 @@ func (r *reader) find(ctx context.Context, id, apiVersion string) (entry, error)
 	if ok && !own.stale {
 		return own, nil
 	}
-	if group, confirmed := r.confirmedGroup(ctx, id); confirmed {
-		return group, nil
-	}
 	if ok || alone(id) {
+		if group, confirmed := r.confirmedGroup(ctx, id, own); confirmed {
+			return group, nil
+		}
 		return r.get(ctx, id, apiVersion)
 	}
 	if parent := arm.ParentOf(id); parent != "" && inline(id) {
@@ -243,7 +244,7 @@ func (r *reader) unanswered(id string) {
 func (r *reader) created(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if group := arm.GroupOf(id); group != "" && arm.Key(group) == arm.Key(id) {
+	if isGroup(id) {
 		r.groups[arm.Key(id)] = r.now()
 	}
 }
@@ -279,21 +280,14 @@ func (r *reader) last(id string) json.RawMessage {
 // dropGroup forgets all that is known of a resource group that is gone.
 func (r *reader) dropGroup(group string) {
 	delete(r.overviews, group)
-	for key := range r.lists {
-		if strings.HasPrefix(key, group+"/") {
-			delete(r.lists, key)
-		}
-	}
-	for key := range r.own {
-		if strings.HasPrefix(key, group+"/") {
-			delete(r.own, key)
-		}
-	}
-	for key := range r.children {
-		if strings.HasPrefix(key, group+"/") {
-			delete(r.children, key)
-		}
-	}
+	dropUnder(r.lists, group)
+	dropUnder(r.own, group)
+	dropUnder(r.children, group)
+}
+
+// dropUnder deletes what belongs to the resources of a group.
+func dropUnder[V any](m map[string]V, group string) {
+	maps.DeleteFunc(m, func(key string, _ V) bool { return strings.HasPrefix(key, group+"/") })
 }
 
 // prune drops old entries now and then, so that the cache does not grow with
@@ -310,11 +304,16 @@ func (r *reader) prune() {
 	}
 }
 
+// isGroup says whether a resource is a resource group.
+func isGroup(id string) bool {
+	group := arm.GroupOf(id)
+	return group != "" && arm.Key(group) == arm.Key(id)
+}
+
 // alone says that a resource is read by itself: groups, and what is assigned to a
 // scope, whose lists cover far more than casement's own.
 func alone(id string) bool {
-	group := arm.GroupOf(id)
-	if group == "" || arm.Key(group) == arm.Key(id) {
+	if arm.GroupOf(id) == "" || isGroup(id) {
 		return true
 	}
 	return strings.HasPrefix(strings.ToLower(arm.TypeOf(id)), "microsoft.authorization/")

@@ -26,13 +26,9 @@ func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degra
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range all {
-			for _, s := range statesOf(o) {
-				if s.status != "True" && slices.Contains(chartFailures, s.reason) && s.kind != "Ready" {
-					out = append(out, Degraded{Name: kind + "/" + o.GetName(), Reason: s.reason, Message: s.message})
-				}
-			}
-		}
+		out = append(out, degradedOf(all, kind+"/", func(s state) bool {
+			return s.status != "True" && slices.Contains(chartFailures, s.reason) && s.kind != "Ready"
+		})...)
 	}
 	slices.SortFunc(out, func(a, b Degraded) int { return strings.Compare(b.Name, a.Name) }) // releases first
 	return out, nil
@@ -42,15 +38,21 @@ func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degra
 // operator.
 func degraded(ctx context.Context, w client.Client) ([]Degraded, error) {
 	all, err := foreign(ctx, w, "operator.tigera.io/v1", "TigeraStatus")
+	return degradedOf(all, "", func(s state) bool { return s.kind == "Degraded" && s.status == "True" }), err
+}
+
+// degradedOf returns the conditions of objects that say that something does not work, by the
+// object's name after a prefix.
+func degradedOf(objects []unstructured.Unstructured, prefix string, wrong func(state) bool) []Degraded {
 	var out []Degraded
-	for _, o := range all {
+	for _, o := range objects {
 		for _, s := range statesOf(o) {
-			if s.kind == "Degraded" && s.status == "True" {
-				out = append(out, Degraded{Name: o.GetName(), Reason: s.reason, Message: s.message})
+			if wrong(s) {
+				out = append(out, Degraded{Name: prefix + o.GetName(), Reason: s.reason, Message: s.message})
 			}
 		}
 	}
-	return out, err
+	return out
 }
 
 // foreign lists objects of a kind that is not casement's and that the API server may not
