@@ -31,18 +31,24 @@ type fence struct {
 	why   string
 }
 
-var provider = []string{"api", "internal/azure", "internal/controller", "internal/grant", "internal/webhook", "internal/metric", "internal/manager", "cmd/casement-manager"}
+var provider = []string{"api", "internal/azure", "internal/controller", "internal/grant", "internal/webhook",
+	"internal/metric", "internal/manager", "cmd/casement-manager"}
 var simulator = []string{"internal/sim", "azuresim"}
 
 var fences = []fence{
 	{
 		name: "the provider does not know the simulator",
-		from: provider, deny: []string{"azuresim", "internal/sim", "internal/plane", "internal/capi", "internal/cli", "internal/controlplane"},
+		from: provider, deny: []string{
+			"azuresim", "internal/sim", "internal/plane", "internal/capi", "internal/cli", "internal/controlplane",
+		},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
 		name: "the simulator does not know the provider",
-		from: simulator, deny: []string{"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric", "internal/manager", "internal/plane", "internal/capi", "internal/cli", "internal/kuberelease"},
+		from: simulator, deny: []string{
+			"api", "internal/azure", "internal/controller", "internal/webhook", "internal/metric",
+			"internal/manager", "internal/plane", "internal/capi", "internal/cli", "internal/kuberelease",
+		},
 		why: "provider and simulator meet only on the wire, so that each is a second opinion on the other",
 	},
 	{
@@ -63,15 +69,17 @@ var fences = []fence{
 		why: "Helm takes forty megabytes; what installs charts is a process of its own, and only while templates bring charts",
 	},
 	{
-		name: "only the command line reads clusters and registries for lint",
-		from: []string{"api", "internal", "cmd/casement-manager"}, except: []string{"internal/cli", "internal/lint/cluster", "internal/lint/registry"},
-		deny: []string{"internal/lint/cluster", "internal/lint/registry", "github.com/google/go-containerregistry"},
-		why:  "the webhook lints what it is sent, and the manager stays small",
+		name:   "only the command line reads clusters and registries for lint",
+		from:   []string{"api", "internal", "cmd/casement-manager"},
+		except: []string{"internal/cli", "internal/lint/cluster", "internal/lint/registry"},
+		deny:   []string{"internal/lint/cluster", "internal/lint/registry", "github.com/google/go-containerregistry"},
+		why:    "the webhook lints what it is sent, and the manager stays small",
 	},
 	{
 		name: "azuresim imports nothing of casement",
 		from: []string{"azuresim"}, deny: []string{"api", "cmd", "internal", "test"}, allow: []string{"internal/pki", "internal/sim/limit"},
-		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates and for bounds of servers, serve both",
+		why: "it is a product of its own, to be started by others; only leaves without domain, for certificates " +
+			"and for bounds of servers, serve both",
 	},
 	{
 		name: "the engine knows no resource provider",
@@ -80,13 +88,15 @@ var fences = []fence{
 	},
 	{
 		name: "desired is pure",
-		from: []string{"internal/azure/desired"}, deny: []string{"internal/azure/arm", "internal/azure/plan", "sigs.k8s.io/controller-runtime/pkg/manager"},
-		why: "what a spec asks for must not depend on what Azure answers",
+		from: []string{"internal/azure/desired"},
+		deny: []string{"internal/azure/arm", "internal/azure/plan", "sigs.k8s.io/controller-runtime/pkg/manager"},
+		why:  "what a spec asks for must not depend on what Azure answers",
 	},
 	{
 		name: "facts about Windows and Kubernetes are plain facts",
-		from: []string{"internal/windows", "internal/kuberelease"}, deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
-		why: "both sides read them, so they may depend on neither",
+		from: []string{"internal/windows", "internal/kuberelease"},
+		deny: []string{"k8s.io", "sigs.k8s.io", "github.com/Azure", "internal/azure", "internal/sim"},
+		why:  "both sides read them, so they may depend on neither",
 	},
 	{
 		name: "the API is types and constants",
@@ -106,7 +116,9 @@ var fences = []fence{
 	},
 	{
 		name: "a plane's client simulates nothing",
-		from: []string{"internal/plane"}, except: []string{"internal/plane/supervisor"}, deny: []string{"azuresim/internal", "internal/sim", "internal/plane/supervisor", "internal/manager", "internal/capi"},
+		from: []string{"internal/plane"}, except: []string{"internal/plane/supervisor"}, deny: []string{
+			"azuresim/internal", "internal/sim", "internal/plane/supervisor", "internal/manager", "internal/capi",
+		},
 		why: "casement builds for systems without a local plane",
 	},
 	{
@@ -118,7 +130,9 @@ var fences = []fence{
 }
 
 // azureProviders are the resource providers of the local Azure.
-var azureProviders = []string{"azuresim/internal/authorization", "azuresim/internal/compute", "azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/keyvault", "azuresim/internal/network", "azuresim/internal/resources", "azuresim/internal/storage"}
+var azureProviders = []string{"azuresim/internal/authorization", "azuresim/internal/compute",
+	"azuresim/internal/entra", "azuresim/internal/identity", "azuresim/internal/keyvault",
+	"azuresim/internal/network", "azuresim/internal/resources", "azuresim/internal/storage"}
 
 // azureFences keep each resource provider from all others.
 func azureFences() []fence {
@@ -148,7 +162,8 @@ func TestFloors(t *testing.T) {
 				guarded++
 				for _, dep := range p.Deps {
 					if within(dep, f.deny) && !within(dep, f.allow) && dep != p.ImportPath {
-						t.Errorf("%s imports %s, directly or through another: %s", strings.TrimPrefix(p.ImportPath, module), strings.TrimPrefix(dep, module), f.why)
+						t.Errorf("%s imports %s, directly or through another: %s",
+							strings.TrimPrefix(p.ImportPath, module), strings.TrimPrefix(dep, module), f.why)
 					}
 				}
 			}
@@ -195,7 +210,8 @@ func list(t *testing.T) []pkg {
 // TestLayout holds the tree to the agreed top level, so that one knows where a
 // thing lives.
 func TestLayout(t *testing.T) {
-	want := map[string]bool{"api": true, "azuresim": true, "cmd": true, "config": true, "docs": true, "examples": true, "hack": true, "internal": true, "test": true}
+	want := map[string]bool{"api": true, "azuresim": true, "cmd": true, "config": true, "docs": true,
+		"examples": true, "hack": true, "internal": true, "test": true}
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +263,8 @@ func TestModule(t *testing.T) {
 	}
 	kubernetes := versions["k8s.io/kubernetes"]
 	staging := "v0." + strings.TrimPrefix(kubernetes, "v1.")
-	for _, path := range []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go", "k8s.io/component-base", "k8s.io/kubectl", "k8s.io/cri-streaming", "k8s.io/sample-apiserver"} {
+	for _, path := range []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/apiserver", "k8s.io/client-go",
+		"k8s.io/component-base", "k8s.io/kubectl", "k8s.io/cri-streaming", "k8s.io/sample-apiserver"} {
 		if versions[path] != staging {
 			t.Errorf("%s is %s, but Kubernetes %s is of one release with %s: use make bump-k8s", path, versions[path], kubernetes, staging)
 		}

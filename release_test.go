@@ -21,7 +21,8 @@ import (
 // compares.
 func TestNewWindowsRelease(t *testing.T) {
 	defer windows.AddForTest(windows.Release{
-		Name: "2028", Build: "10.0.29000", UBR: 1, OSImage: "Windows Server 2028 Datacenter", Tags: []string{"ltsc2028"}, Node: true, Pause: "3.11.0",
+		Name: "2028", Build: "10.0.29000", UBR: 1, OSImage: "Windows Server 2028 Datacenter",
+		Tags: []string{"ltsc2028"}, Node: true, Pause: "3.11.0",
 		Released: time.Date(2027, 10, 1, 0, 0, 0, 0, time.UTC), EndOfSupport: time.Date(2037, 10, 1, 0, 0, 0, 0, time.UTC),
 		Publisher: "MicrosoftWindowsServer", Offer: "WindowsServer", SKU: "2028-Datacenter-Core-smalldisk",
 	})()
@@ -38,14 +39,16 @@ func TestNewWindowsRelease(t *testing.T) {
 		}
 	})
 	t.Run("images", func(t *testing.T) {
-		chosen, err := windows.DefaultImage("v1.36.3", windows.OSWindows, map[string]string{windows.WindowsServerVersionAnnotation: "windows-2028"})
+		chosen, err := windows.DefaultImage("v1.36.3", windows.OSWindows,
+			map[string]string{windows.WindowsServerVersionAnnotation: "windows-2028"})
 		if err != nil || chosen.Name != "capi-win-2028-containerd" {
 			t.Errorf("the annotation chooses %+v, %v", chosen, err)
 		}
 		if has, ok := windows.ParseImage(chosen.Reference()); !ok || has.Release.Name != "2028" {
 			t.Errorf("%s has %+v, %v", chosen.Reference(), has, ok)
 		}
-		_, err = image.Parse([]byte("apiVersion: image.casement.dev/v1alpha1\nkind: ImageBuild\nmetadata: {name: x}\nspec: {source: {release: \"2028\"}}\n"))
+		_, err = image.Parse([]byte("apiVersion: image.casement.dev/v1alpha1\nkind: ImageBuild\n" +
+			"metadata: {name: x}\nspec: {source: {release: \"2028\"}}\n"))
 		if err != nil && strings.Contains(err.Error(), "spec.source.release") {
 			t.Errorf("an image of it cannot be built: %v", err)
 		}
@@ -54,14 +57,21 @@ func TestNewWindowsRelease(t *testing.T) {
 		}
 	})
 	pod := func(selector, image string) string {
-		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  nodeSelector:\n    kubernetes.io/os: windows\n" + selector +
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: b}\nspec:\n  nodeSelector:\n" +
+			"    kubernetes.io/os: windows\n" + selector +
 			"  containers:\n  - name: c\n    image: " + image + "\n"
 	}
 	for name, test := range map[string]struct{ manifest, rule, message string }{
-		"build by tag":  {pod("    node.kubernetes.io/windows-build: ltsc2028\n", "mcr.microsoft.com/windows/nanoserver:ltsc2028"), "WIN008", "10.0.29000"},
-		"build by year": {pod("    node.kubernetes.io/windows-build: \"2028\"\n", "mcr.microsoft.com/windows/nanoserver:ltsc2028"), "WIN008", "10.0.29000"},
-		"older image":   {pod("", "mcr.microsoft.com/windows/nanoserver:ltsc2022"), "WIN702", "2028"},
-		"its image":     {pod("", "mcr.microsoft.com/windows/nanoserver:ltsc2028"), "", ""},
+		"build by tag": {
+			pod("    node.kubernetes.io/windows-build: ltsc2028\n", "mcr.microsoft.com/windows/nanoserver:ltsc2028"),
+			"WIN008", "10.0.29000",
+		},
+		"build by year": {
+			pod("    node.kubernetes.io/windows-build: \"2028\"\n", "mcr.microsoft.com/windows/nanoserver:ltsc2028"),
+			"WIN008", "10.0.29000",
+		},
+		"older image": {pod("", "mcr.microsoft.com/windows/nanoserver:ltsc2022"), "WIN702", "2028"},
+		"its image":   {pod("", "mcr.microsoft.com/windows/nanoserver:ltsc2028"), "", ""},
 	} {
 		t.Run("lint/"+name, func(t *testing.T) {
 			target, err := lint.Config{Target: lint.Target{Windows: []string{"2028"}}}.Resolve()
@@ -110,7 +120,8 @@ func TestReleasesInAzure(t *testing.T) {
 		if err != nil || len(versions.VirtualMachineImageResourceArray) == 0 {
 			t.Errorf("%s:%s:%s: %v", r.Publisher, r.Offer, r.SKU, err)
 		}
-		reference, err := windows.DefaultImage("v1.36.3", windows.OSWindows, map[string]string{windows.WindowsServerVersionAnnotation: "windows-" + name})
+		reference, err := windows.DefaultImage("v1.36.3", windows.OSWindows,
+			map[string]string{windows.WindowsServerVersionAnnotation: "windows-" + name})
 		if err != nil {
 			t.Fatal(err)
 		}

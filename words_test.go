@@ -45,8 +45,10 @@ var phrases = map[string]string{
 
 // names are words that no identifier has in it.
 var names = map[string]string{
-	"mend": "fix, repair", "mended": "fixed", "told": "shown, reported", "gist": "summary", "doomed": "toDelete", "afflict": "inject", "ailment": "GuestFault",
-	"stir": "broadcast", "conductor": "supervisor", "posh": "powershell", "dig": "lookup", "strike": "match", "spoil": "fail", "forever": "unbounded", "anew": "again",
+	"mend": "fix, repair", "mended": "fixed", "told": "shown, reported", "gist": "summary", "doomed": "toDelete",
+	"afflict": "inject", "ailment": "GuestFault",
+	"stir": "broadcast", "conductor": "supervisor", "posh": "powershell", "dig": "lookup", "strike": "match",
+	"spoil": "fail", "forever": "unbounded", "anew": "again",
 }
 
 // kept are literals that stay as they are: people have them in files and scripts.
@@ -56,7 +58,8 @@ var kept = []string{"`json:\"ailment,omitempty\"`", "`json:\"struck,omitempty\"`
 
 // exactNames are identifiers that say too little as a whole.
 var exactNames = map[string]string{
-	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed", "act": "invoke", "underWay": "inProgress",
+	"standIn": "stub", "heldBack": "blocked", "takesAlong": "cascadesDelete", "atRest": "storedAsServed",
+	"act": "invoke", "underWay": "inProgress",
 }
 
 var camel = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z]+`)

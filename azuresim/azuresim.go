@@ -164,7 +164,8 @@ func open(cfg Config) (*engine.Server, error) {
 		}
 	}
 	return engine.Open(engine.Options{
-		Dir: cfg.Dir, Log: cfg.Log, Clock: cfg.Clock, Latency: cfg.Latency, Throttle: cfg.Throttle, TenantID: cfg.TenantID, Subscriptions: cfg.Subscriptions, Faults: cfg.Faults,
+		Dir: cfg.Dir, Log: cfg.Log, Clock: cfg.Clock, Latency: cfg.Latency, Throttle: cfg.Throttle,
+		TenantID: cfg.TenantID, Subscriptions: cfg.Subscriptions, Faults: cfg.Faults,
 	}, providers(cfg)...)
 }
 

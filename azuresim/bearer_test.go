@@ -26,7 +26,8 @@ import (
 func (a *azure) minted(key any, method jwt.SigningMethod, change jwt.MapClaims) string {
 	a.t.Helper()
 	now := a.Clock.Now()
-	claims := jwt.MapClaims{"aud": "https://management.azure.com/", "iss": engine.Issuer(a.Options.TenantID), "tid": a.Options.TenantID, "sub": "s", "exp": now.Add(time.Hour).Unix()}
+	claims := jwt.MapClaims{"aud": "https://management.azure.com/", "iss": engine.Issuer(a.Options.TenantID),
+		"tid": a.Options.TenantID, "sub": "s", "exp": now.Add(time.Hour).Unix()}
 	for k, v := range change {
 		claims[k] = v
 		if v == nil {
@@ -46,7 +47,8 @@ func TestForeignTokens(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	a.group()
-	a.carried("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv1", `{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`"}}`)
+	a.carried("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv1",
+		`{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`"}}`)
 	other := start(t, Config{})
 	defer other.Close()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,15 +68,19 @@ func TestForeignTokens(t *testing.T) {
 		{"empty", "", "InvalidAuthenticationToken"},
 		{"no JWT", "x", "InvalidAuthenticationToken"},
 		{"unsigned", unsigned(good), "InvalidAuthenticationToken"},
-		{"unsigned with a signature", base64.RawURLEncoding.EncodeToString(none) + "." + parts[1] + "." + parts[2], "InvalidAuthenticationToken"},
+		{"unsigned with a signature", base64.RawURLEncoding.EncodeToString(none) + "." + parts[1] + "." + parts[2],
+			"InvalidAuthenticationToken"},
 		{"another key", a.minted(key, es, nil), "InvalidAuthenticationToken"},
-		{"the public key as a shared one", a.minted([]byte(public["x"].(string)), jwt.SigningMethodHS256, nil), "InvalidAuthenticationToken"},
+		{"the public key as a shared one", a.minted([]byte(public["x"].(string)), jwt.SigningMethodHS256, nil),
+			"InvalidAuthenticationToken"},
 		{"another local Azure", other.Token("s", "s", "https://management.azure.com/"), "InvalidAuthenticationToken"},
-		{"changed", parts[0] + "." + strings.Split(a.Token("t", "t", "https://management.azure.com/"), ".")[1] + "." + parts[2], "InvalidAuthenticationToken"},
+		{"changed", parts[0] + "." + strings.Split(a.Token("t", "t", "https://management.azure.com/"), ".")[1] +
+			"." + parts[2], "InvalidAuthenticationToken"},
 		{"expired", a.minted(own, es, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), "ExpiredAuthenticationToken"},
 		{"without an end", a.minted(own, es, jwt.MapClaims{"exp": nil}), "InvalidAuthenticationToken"},
 		{"of tomorrow", a.minted(own, es, jwt.MapClaims{"nbf": time.Now().Add(24 * time.Hour).Unix()}), "InvalidAuthenticationToken"},
-		{"another tenant", a.minted(own, es, jwt.MapClaims{"tid": "00000000-0000-0000-0000-000000000bad"}), "InvalidAuthenticationTokenTenant"},
+		{"another tenant", a.minted(own, es, jwt.MapClaims{"tid": "00000000-0000-0000-0000-000000000bad"}),
+			"InvalidAuthenticationTokenTenant"},
 		{"another issuer", a.minted(own, es, jwt.MapClaims{"iss": "https://issuer.test/"}), "InvalidAuthenticationTokenTenant"},
 		{"another audience", a.minted(own, es, jwt.MapClaims{"aud": "https://graph.microsoft.com/"}), "InvalidAuthenticationTokenAudience"},
 		{"a vault's audience", a.minted(own, es, jwt.MapClaims{"aud": "https://vault.azure.net"}), "InvalidAuthenticationTokenAudience"},
@@ -91,7 +97,8 @@ func TestForeignTokens(t *testing.T) {
 			if status := a.vaultStatus(tc.token); status != http.StatusUnauthorized && tc.name != "a vault's audience" {
 				t.Errorf("the vault answers %d", status)
 			}
-			if status := a.bastionStatus(tc.token); (status == http.StatusUnauthorized) != (tc.code != "") && !strings.Contains(tc.name, "address asked") {
+			if status := a.bastionStatus(tc.token); (status == http.StatusUnauthorized) != (tc.code != "") &&
+				!strings.Contains(tc.name, "address asked") {
 				t.Errorf("the Bastion host answers %d", status)
 			}
 		})
@@ -137,7 +144,8 @@ func (a *azure) vaultStatus(token string) int {
 // bastionStatus asks a Bastion host, one that is not there, for a tunnel.
 func (a *azure) bastionStatus(token string) int {
 	a.t.Helper()
-	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, "https://bst-x.bastion.azure.com/api/tokens", strings.NewReader("workloadHostPort=22&aztoken="+token))
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost,
+		"https://bst-x.bastion.azure.com/api/tokens", strings.NewReader("workloadHostPort=22&aztoken="+token))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -188,7 +196,8 @@ func TestKeptSecrets(t *testing.T) {
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "delete the file") {
+			if _, err := open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "delete the file") {
 				t.Errorf("%s with %q: %v", name, content, err)
 			}
 			if err := os.WriteFile(path, kept, 0o600); err != nil {

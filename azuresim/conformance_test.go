@@ -34,7 +34,8 @@ func TestConformanceTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := before + "<!-- conformance -->\n" + conformanceTable(engine.NewRegistry(providers(Config{})).Types, proved) + "<!-- end -->" + after
+	want := before + "<!-- conformance -->\n" +
+		conformanceTable(engine.NewRegistry(providers(Config{})).Types, proved) + "<!-- end -->" + after
 	golden.Compare(t, conformancePage, []byte(want))
 }
 
@@ -91,5 +92,7 @@ func conformanceTable(all map[string]*engine.Type, proved map[string]bool) strin
 
 // readOnly says whether a kind refuses a verb always.
 func readOnly(k *engine.Type, verb string) bool {
-	return k.Name == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces" && verb != http.MethodGet || k.Name == "Microsoft.Resources/deployments" && verb == http.MethodPatch || k.Name == "Microsoft.Network/privateDnsZones/SOA" && verb == http.MethodDelete
+	return k.Name == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces" && verb != http.MethodGet ||
+		k.Name == "Microsoft.Resources/deployments" && verb == http.MethodPatch ||
+		k.Name == "Microsoft.Network/privateDnsZones/SOA" && verb == http.MethodDelete
 }

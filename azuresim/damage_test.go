@@ -40,7 +40,8 @@ func damaged(t *testing.T, data []byte) ([]string, error) {
 	s, first := open(Config{Dir: dir, Host: newRack()})
 	if first != nil {
 		aside, err := os.ReadFile(path + ".damaged-1")
-		if err != nil || !bytes.Equal(aside, data) || !strings.Contains(first.Error(), path) || !strings.Contains(first.Error(), "azure.db.damaged-1") {
+		if err != nil || !bytes.Equal(aside, data) || !strings.Contains(first.Error(), path) ||
+			!strings.Contains(first.Error(), "azure.db.damaged-1") {
 			t.Fatalf("%v; the damaged file: %v", first, err)
 		}
 		if s, err = open(Config{Dir: dir, Host: newRack()}); err != nil {

@@ -47,7 +47,8 @@ func ExampleAzure_Faults() {
 	}
 	client := azure.ClientOptions()
 	client.Retry = policy.RetryOptions{MaxRetries: -1}
-	vnets, err := armnetwork.NewVirtualNetworksClient(azuresim.DefaultSubscription, azure.Credential(), &arm.ClientOptions{ClientOptions: client, DisableRPRegistration: true})
+	vnets, err := armnetwork.NewVirtualNetworksClient(azuresim.DefaultSubscription, azure.Credential(),
+		&arm.ClientOptions{ClientOptions: client, DisableRPRegistration: true})
 	if err != nil {
 		panic(err)
 	}

@@ -84,7 +84,8 @@ func TestAddressAfterFailure(t *testing.T) {
 	a.network()
 	a.addFault(fault.Rule{Kind: fault.Operation, Type: "Microsoft.Network/publicIPAddresses", Count: 1})
 	ips, _ := armnetwork.NewPublicIPAddressesClient(engine.DefaultSubscription, a.credential, a.options)
-	body := armnetwork.PublicIPAddress{Location: new("westeurope"), SKU: &armnetwork.PublicIPAddressSKU{Name: new(armnetwork.PublicIPAddressSKUNameStandard)},
+	body := armnetwork.PublicIPAddress{Location: new("westeurope"),
+		SKU:        &armnetwork.PublicIPAddressSKU{Name: new(armnetwork.PublicIPAddressSKUNameStandard)},
 		Properties: &armnetwork.PublicIPAddressPropertiesFormat{PublicIPAllocationMethod: new(armnetwork.IPAllocationMethodStatic)}}
 	p, err := ips.BeginCreateOrUpdate(t.Context(), "g", "late", body, nil)
 	if err == nil {

@@ -23,62 +23,132 @@ type sample struct{ method, path, body string }
 func samples() []sample {
 	in := []sample{
 		{"PUT", "G", `{"location":"westeurope","tags":{"a":"b"}}`},
-		{"PUT", "N/virtualNetworks/v", `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s","properties":{"addressPrefix":"10.1.0.0/16"}},{"name":"AzureBastionSubnet","properties":{"addressPrefixes":["10.2.0.0/24"]}}]}}`},
-		{"PUT", "N/virtualNetworks/v/subnets/t", `{"properties":{"addressPrefix":"10.3.0.0/16","networkSecurityGroup":null,"delegations":[{"name":"d","properties":{"serviceName":"x"}}]}}`},
-		{"PUT", "N/virtualNetworks/v/virtualNetworkPeerings/p", `{"properties":{"remoteVirtualNetwork":{"id":"N/virtualNetworks/v"},"allowForwardedTraffic":true}}`},
-		{"PUT", "N/networkSecurityGroups/n", `{"location":"westeurope","properties":{"securityRules":[{"name":"r","properties":{"protocol":"Tcp","access":"Allow","direction":"Inbound","priority":100,"sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRanges":["80","90-99"]}}]}}`},
-		{"PUT", "N/networkSecurityGroups/n/securityRules/q", `{"properties":{"protocol":"*","access":"Deny","direction":"Outbound","priority":200,"sourceAddressPrefix":"*","sourcePortRange":"*","destinationAddressPrefix":"*","destinationPortRange":"*"}}`},
-		{"PUT", "N/routeTables/r", `{"location":"westeurope","properties":{"routes":[{"name":"x","properties":{"addressPrefix":"10.5.0.0/16","nextHopType":"VirtualAppliance","nextHopIpAddress":"10.1.0.9"}}]}}`},
-		{"PUT", "N/publicIPAddresses/i", `{"location":"westeurope","sku":{"name":"Standard"},"zones":["1"],"properties":{"publicIPAllocationMethod":"Static","dnsSettings":{"domainNameLabel":"x"}}}`},
+		{"PUT", "N/virtualNetworks/v", `{"location":"westeurope",` +
+			`"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s",` +
+			`"properties":{"addressPrefix":"10.1.0.0/16"}},{"name":"AzureBastionSubnet",` +
+			`"properties":{"addressPrefixes":["10.2.0.0/24"]}}]}}`},
+		{"PUT", "N/virtualNetworks/v/subnets/t", `{"properties":{"addressPrefix":"10.3.0.0/16",` +
+			`"networkSecurityGroup":null,"delegations":[{"name":"d","properties":{"serviceName":"x"}}]}}`},
+		{"PUT", "N/virtualNetworks/v/virtualNetworkPeerings/p",
+			`{"properties":{"remoteVirtualNetwork":{"id":"N/virtualNetworks/v"},"allowForwardedTraffic":true}}`},
+		{"PUT", "N/networkSecurityGroups/n", `{"location":"westeurope",` +
+			`"properties":{"securityRules":[{"name":"r","properties":{"protocol":"Tcp","access":"Allow",` +
+			`"direction":"Inbound","priority":100,"sourceAddressPrefix":"*","sourcePortRange":"*",` +
+			`"destinationAddressPrefix":"*","destinationPortRanges":["80","90-99"]}}]}}`},
+		{"PUT", "N/networkSecurityGroups/n/securityRules/q", `{"properties":{"protocol":"*","access":"Deny",` +
+			`"direction":"Outbound","priority":200,"sourceAddressPrefix":"*","sourcePortRange":"*",` +
+			`"destinationAddressPrefix":"*","destinationPortRange":"*"}}`},
+		{"PUT", "N/routeTables/r", `{"location":"westeurope","properties":{"routes":[{"name":"x",` +
+			`"properties":{"addressPrefix":"10.5.0.0/16","nextHopType":"VirtualAppliance",` +
+			`"nextHopIpAddress":"10.1.0.9"}}]}}`},
+		{"PUT", "N/publicIPAddresses/i", `{"location":"westeurope","sku":{"name":"Standard"},"zones":["1"],` +
+			`"properties":{"publicIPAllocationMethod":"Static","dnsSettings":{"domainNameLabel":"x"}}}`},
 		{"PUT", "N/publicIPPrefixes/i", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"prefixLength":30}}`},
 		{"PUT", "N/natGateways/g", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIpAddresses":[]}}`},
-		{"PUT", "N/loadBalancers/l", `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"frontendIPConfigurations":[{"name":"f","properties":{"publicIPAddress":{"id":"N/publicIPAddresses/i"}}}],"backendAddressPools":[{"name":"b"}],"probes":[{"name":"p","properties":{"protocol":"Tcp","port":6443}}],"loadBalancingRules":[{"name":"r","properties":{"frontendIPConfiguration":{"id":"N/loadBalancers/l/frontendIPConfigurations/f"},"backendAddressPool":{"id":"N/loadBalancers/l/backendAddressPools/b"},"probe":{"id":"N/loadBalancers/l/probes/p"},"protocol":"Tcp","frontendPort":6443,"backendPort":6443}}],"outboundRules":[],"inboundNatRules":[]}}`},
-		{"PUT", "N/networkInterfaces/c", `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c","properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/s"},"loadBalancerBackendAddressPools":[{"id":"N/loadBalancers/l/backendAddressPools/b"}]}}]}}`},
-		{"PUT", "N/bastionHosts/b", `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c","properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/AzureBastionSubnet"},"publicIPAddress":{"id":"N/publicIPAddresses/i"}}}]}}`},
+		{"PUT", "N/loadBalancers/l", `{"location":"westeurope","sku":{"name":"Standard"},` +
+			`"properties":{"frontendIPConfigurations":[{"name":"f",` +
+			`"properties":{"publicIPAddress":{"id":"N/publicIPAddresses/i"}}}],` +
+			`"backendAddressPools":[{"name":"b"}],"probes":[{"name":"p","properties":{"protocol":"Tcp",` +
+			`"port":6443}}],"loadBalancingRules":[{"name":"r",` +
+			`"properties":{"frontendIPConfiguration":{"id":"N/loadBalancers/l/frontendIPConfigurations/f"},` +
+			`"backendAddressPool":{"id":"N/loadBalancers/l/backendAddressPools/b"},` +
+			`"probe":{"id":"N/loadBalancers/l/probes/p"},"protocol":"Tcp","frontendPort":6443,` +
+			`"backendPort":6443}}],"outboundRules":[],"inboundNatRules":[]}}`},
+		{"PUT", "N/networkInterfaces/c", `{"location":"westeurope",` +
+			`"properties":{"ipConfigurations":[{"name":"c",` +
+			`"properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/s"},` +
+			`"loadBalancerBackendAddressPools":[{"id":"N/loadBalancers/l/backendAddressPools/b"}]}}]}}`},
+		{"PUT", "N/bastionHosts/b", `{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c",` +
+			`"properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/AzureBastionSubnet"},` +
+			`"publicIPAddress":{"id":"N/publicIPAddresses/i"}}}]}}`},
 		{"PUT", "N/privateDnsZones/z", `{"location":"global"}`},
 		{"PUT", "N/privateDnsZones/z/A/a", `{"properties":{"ttl":60,"aRecords":[{"ipv4Address":"10.0.0.4"}]}}`},
-		{"PUT", "N/privateDnsZones/z/virtualNetworkLinks/l", `{"location":"global","properties":{"virtualNetwork":{"id":"N/virtualNetworks/v"},"registrationEnabled":false}}`},
-		{"PUT", "C/disks/d", `{"location":"westeurope","sku":{"name":"Premium_LRS"},"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":10}}`},
+		{"PUT", "N/privateDnsZones/z/virtualNetworkLinks/l", `{"location":"global",` +
+			`"properties":{"virtualNetwork":{"id":"N/virtualNetworks/v"},"registrationEnabled":false}}`},
+		{"PUT", "C/disks/d", `{"location":"westeurope","sku":{"name":"Premium_LRS"},` +
+			`"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":10}}`},
 		{"PUT", "C/availabilitySets/a", `{"location":"westeurope","sku":{"name":"Aligned"},"properties":{"platformFaultDomainCount":2}}`},
-		{"PUT", "C/virtualMachines/m", `{"location":"westeurope","properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},"osDisk":{"createOption":"FromImage","diskSizeGB":128,"managedDisk":{"storageAccountType":"Premium_LRS"}},"dataDisks":[{"lun":0,"createOption":"Empty","diskSizeGB":4}]},"osProfile":{"computerName":"w","adminUsername":"capi","adminPassword":"Correct-Horse-1","customData":"e30=","windowsConfiguration":{"provisionVMAgent":true}},"networkProfile":{"networkInterfaces":[{"id":"N/networkInterfaces/c","properties":{"primary":true,"deleteOption":"Delete"}}]},"priority":"Regular"}}`},
-		{"PUT", "C/virtualMachines/m/extensions/e", `{"location":"westeurope","properties":{"publisher":"Microsoft.Azure.ContainerUpstream","type":"CAPZ.Windows.Bootstrapping","typeHandlerVersion":"1.0","settings":{},"protectedSettings":{"commandToExecute":"exit 0"}}}`},
-		{"PUT", "C/virtualMachineScaleSets/s", `{"location":"westeurope","zones":["1","2"],"sku":{"name":"Standard_D2s_v3","capacity":2},"properties":{"orchestrationMode":"Uniform","overprovision":false,"upgradePolicy":{"mode":"Rolling","rollingUpgradePolicy":{"maxBatchInstancePercent":50}},"virtualMachineProfile":{"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},"osDisk":{"createOption":"FromImage"}},"osProfile":{"computerNamePrefix":"w","adminUsername":"capi","adminPassword":"Correct-Horse-1"},"networkProfile":{"networkInterfaceConfigurations":[{"name":"n","properties":{"primary":true,"ipConfigurations":[{"name":"c","properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/s"}}}]}}]}}}}`},
+		{"PUT", "C/virtualMachines/m", `{"location":"westeurope",` +
+			`"properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},` +
+			`"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer",` +
+			`"sku":"2019-Datacenter","version":"latest"},"osDisk":{"createOption":"FromImage","diskSizeGB":128,` +
+			`"managedDisk":{"storageAccountType":"Premium_LRS"}},"dataDisks":[{"lun":0,"createOption":"Empty",` +
+			`"diskSizeGB":4}]},"osProfile":{"computerName":"w","adminUsername":"capi",` +
+			`"adminPassword":"Correct-Horse-1","customData":"e30=",` +
+			`"windowsConfiguration":{"provisionVMAgent":true}},` +
+			`"networkProfile":{"networkInterfaces":[{"id":"N/networkInterfaces/c","properties":{"primary":true,` +
+			`"deleteOption":"Delete"}}]},"priority":"Regular"}}`},
+		{"PUT", "C/virtualMachines/m/extensions/e", `{"location":"westeurope",` +
+			`"properties":{"publisher":"Microsoft.Azure.ContainerUpstream","type":"CAPZ.Windows.Bootstrapping",` +
+			`"typeHandlerVersion":"1.0","settings":{},"protectedSettings":{"commandToExecute":"exit 0"}}}`},
+		{"PUT", "C/virtualMachineScaleSets/s", `{"location":"westeurope","zones":["1","2"],` +
+			`"sku":{"name":"Standard_D2s_v3","capacity":2},"properties":{"orchestrationMode":"Uniform",` +
+			`"overprovision":false,"upgradePolicy":{"mode":"Rolling",` +
+			`"rollingUpgradePolicy":{"maxBatchInstancePercent":50}},` +
+			`"virtualMachineProfile":{"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer",` +
+			`"offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},` +
+			`"osDisk":{"createOption":"FromImage"}},"osProfile":{"computerNamePrefix":"w",` +
+			`"adminUsername":"capi","adminPassword":"Correct-Horse-1"},` +
+			`"networkProfile":{"networkInterfaceConfigurations":[{"name":"n","properties":{"primary":true,` +
+			`"ipConfigurations":[{"name":"c",` +
+			`"properties":{"subnet":{"id":"N/virtualNetworks/v/subnets/s"}}}]}}]}}}}`},
 		{"PUT", "C/galleries/g", `{"location":"westeurope","properties":{"sharingProfile":{"permissions":"Private"}}}`},
-		{"PUT", "C/galleries/g/images/i", `{"location":"westeurope","properties":{"osType":"Windows","osState":"Generalized","hyperVGeneration":"V2","identifier":{"publisher":"p","offer":"o","sku":"s"}}}`},
-		{"PUT", "C/images/i", `{"location":"westeurope","properties":{"hyperVGeneration":"V2","storageProfile":{"osDisk":{"osType":"Windows","osState":"Generalized","managedDisk":{"id":"C/disks/d"}}}}}`},
-		{"PUT", "C/galleries/g/images/i/versions/1.0.0", `{"location":"westeurope","properties":{"publishingProfile":{"targetRegions":[{"name":"westeurope"}]},"storageProfile":{"source":{"id":"C/images/i"}}}}`},
+		{"PUT", "C/galleries/g/images/i", `{"location":"westeurope","properties":{"osType":"Windows",` +
+			`"osState":"Generalized","hyperVGeneration":"V2","identifier":{"publisher":"p","offer":"o",` +
+			`"sku":"s"}}}`},
+		{"PUT", "C/images/i", `{"location":"westeurope","properties":{"hyperVGeneration":"V2",` +
+			`"storageProfile":{"osDisk":{"osType":"Windows","osState":"Generalized",` +
+			`"managedDisk":{"id":"C/disks/d"}}}}}`},
+		{"PUT", "C/galleries/g/images/i/versions/1.0.0", `{"location":"westeurope",` +
+			`"properties":{"publishingProfile":{"targetRegions":[{"name":"westeurope"}]},` +
+			`"storageProfile":{"source":{"id":"C/images/i"}}}}`},
 		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u", `{"location":"westeurope"}`},
-		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/f", `{"properties":{"issuer":"https://i/","subject":"s","audiences":["a"]}}`},
-		{"PUT", "G/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001", `{"properties":{"roleDefinitionId":"S/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c","principalId":"00000000-0000-0000-0000-000000000002","principalType":"ServicePrincipal"}}`},
+		{"PUT", "G/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u/federatedIdentityCredentials/f",
+			`{"properties":{"issuer":"https://i/","subject":"s","audiences":["a"]}}`},
+		{"PUT", "G/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-000000000001",
+			`{"properties":{"roleDefinitionId":"S/` +
+				`providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c",` +
+				`"principalId":"00000000-0000-0000-0000-000000000002","principalType":"ServicePrincipal"}}`},
 		{"PUT", "G/providers/Microsoft.Authorization/locks/l", `{"properties":{"level":"ReadOnly"}}`},
 		{"DELETE", "G/providers/Microsoft.Authorization/locks/l", ``},
-		{"PUT", "G/providers/Microsoft.KeyVault/vaults/vlt", `{"location":"westeurope","properties":{"tenantId":"` + engine.DefaultTenant + `","sku":{"family":"A","name":"standard"},"accessPolicies":[]}}`},
-		{"PUT", "G/providers/Microsoft.Resources/deployments/d", `{"properties":{"mode":"Incremental","template":{"$schema":"x","contentVersion":"1.0.0.0","parameters":{"n":{"type":"string","defaultValue":"t"}},"variables":{"v":"[concat(parameters('n'),'x')]"},"resources":[{"type":"Microsoft.Network/publicIPAddresses","apiVersion":"2024-01-01","name":"[variables('v')]","location":"westeurope","sku":{"name":"Standard"},"copy":{"name":"c","count":2},"properties":{"publicIPAllocationMethod":"Static"}}]},"parameters":{"n":{"value":"u"}}}}`},
+		{"PUT", "G/providers/Microsoft.KeyVault/vaults/vlt", `{"location":"westeurope","properties":{"tenantId":"` +
+			engine.DefaultTenant + `","sku":{"family":"A","name":"standard"},"accessPolicies":[]}}`},
+		{"PUT", "G/providers/Microsoft.Resources/deployments/d", `{"properties":{"mode":"Incremental",` +
+			`"template":{"$schema":"x","contentVersion":"1.0.0.0","parameters":{"n":{"type":"string",` +
+			`"defaultValue":"t"}},"variables":{"v":"[concat(parameters('n'),'x')]"},` +
+			`"resources":[{"type":"Microsoft.Network/publicIPAddresses","apiVersion":"2024-01-01",` +
+			`"name":"[variables('v')]","location":"westeurope","sku":{"name":"Standard"},"copy":{"name":"c",` +
+			`"count":2},"properties":{"publicIPAllocationMethod":"Static"}}]},` +
+			`"parameters":{"n":{"value":"u"}}}}`},
 		{"PATCH", "G/providers/Microsoft.Resources/tags/default", `{"operation":"Merge","properties":{"tags":{"x":"y"}}}`},
 		{"PATCH", "C/virtualMachines/m", `{"tags":{"x":"y"},"properties":{"storageProfile":{"dataDisks":[]}}}`},
 		{"PATCH", "C/virtualMachineScaleSets/s", `{"sku":{"capacity":3}}`},
 		{"POST", "C/virtualMachines/m/powerOff", ``},
 		{"POST", "C/virtualMachines/m/start", ``},
-		{"POST", "C/virtualMachines/m/runCommand", `{"commandId":"RunPowerShellScript","script":["hostname"],"parameters":[{"name":"a","value":"b"}]}`},
+		{"POST", "C/virtualMachines/m/runCommand",
+			`{"commandId":"RunPowerShellScript","script":["hostname"],"parameters":[{"name":"a","value":"b"}]}`},
 		{"POST", "C/virtualMachineScaleSets/s/delete", `{"instanceIds":["0"]}`},
 		{"POST", "C/virtualMachineScaleSets/s/manualupgrade", `{"instanceIds":["*"]}`},
 		{"POST", "C/disks/d/beginGetAccess", `{"access":"Read","durationInSeconds":60}`},
 		{"POST", "G/exportTemplate", `{"resources":["*"]}`},
 		{"POST", "S/providers/Microsoft.Network/register", ``},
 		{"POST", "S/resourcegroups/g/validateMoveResources", `{"resources":[],"targetResourceGroup":"G"}`},
-		{"GET", "S/resources", ""}, {"GET", "G/resources", ""}, {"GET", "S/providers", ""}, {"GET", "S/locations", ""}, {"GET", "/tenants", ""},
+		{"GET", "S/resources", ""}, {"GET", "G/resources", ""}, {"GET", "S/providers", ""},
+		{"GET", "S/locations", ""}, {"GET", "/tenants", ""},
 		{"GET", "S/providers/Microsoft.Compute/skus", ""}, {"GET", "S/providers/Microsoft.Compute/locations/westeurope/usages", ""},
 		{"GET", "S/providers/Microsoft.Compute/locations/westeurope/publishers/cncf-upstream/artifacttypes/vmimage/offers/capi/skus", ""},
 		{"GET", "S/providers/Microsoft.Compute/virtualMachines", ""}, {"GET", "C/virtualMachines/m/instanceView", ""},
 		{"GET", "C/virtualMachineScaleSets/s/virtualMachines/1/instanceView", ""}, {"HEAD", "S/resourcegroups/g", ""},
-		{"POST", "/" + engine.DefaultTenant + "/oauth2/v2.0/token", "grant_type=client_credentials&client_id=c&client_secret=s&scope=x/.default"},
+		{"POST", "/" + engine.DefaultTenant + "/oauth2/v2.0/token",
+			"grant_type=client_credentials&client_id=c&client_secret=s&scope=x/.default"},
 		{"GET", "/metadata/identity/oauth2/token", ""}, {"GET", "/common/discovery/instance", ""},
 		{"DELETE", "C/virtualMachines/m", ""}, {"DELETE", "N/loadBalancers/l", ""}, {"DELETE", "N/virtualNetworks/v", ""},
 	}
 	subscription := "/subscriptions/" + engine.DefaultSubscription
 	group := subscription + "/resourceGroups/g"
 	place := func(s string) string {
-		return strings.NewReplacer(`"N/`, `"`+group+"/providers/Microsoft.Network/", `"C/`, `"`+group+"/providers/Microsoft.Compute/", `"G"`, `"`+group+`"`, `"S/`, `"`+subscription+"/").Replace(s)
+		return strings.NewReplacer(`"N/`, `"`+group+"/providers/Microsoft.Network/", `"C/`,
+			`"`+group+"/providers/Microsoft.Compute/", `"G"`, `"`+group+`"`, `"S/`, `"`+subscription+"/").Replace(s)
 	}
 	for i := range in {
 		in[i].path = strings.Trim(place(`"`+in[i].path+`"`), `"`)
@@ -94,7 +164,9 @@ func (a *azure) ask(method, target, header, value, body string) (status int, pro
 	if err != nil {
 		return 0, "" // no client can send it
 	}
-	r := &http.Request{Method: method, URL: u, Host: "azure.test", Header: http.Header{"Authorization": {"Bearer " + a.Token("f", "f", "https://azure.test")}}, Body: io.NopCloser(strings.NewReader(body))}
+	r := &http.Request{Method: method, URL: u, Host: "azure.test",
+		Header: http.Header{"Authorization": {"Bearer " + a.Token("f", "f", "https://azure.test")}},
+		Body:   io.NopCloser(strings.NewReader(body))}
 	r.Header.Set("Content-Type", "application/json")
 	if strings.Contains(target, "/oauth2/") {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -162,8 +234,11 @@ func FuzzRequests(f *testing.F) {
 
 // odd are values that a property may be replaced by.
 func odd(random *rand.Rand) any {
-	values := []any{nil, true, -1.0, 1e300, 0.5, "", "*", "a", "10.0.0.0/33", "::/0", "/subscriptions/x", "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v", strings.Repeat("x", 3000), "[concat(", "[parameters('n')]", "ü\u0000",
-		[]any{}, []any{nil}, []any{map[string]any{}}, []any{"a", 1.0}, map[string]any{}, map[string]any{"id": "x"}, map[string]any{"name": 5.0, "properties": nil}}
+	values := []any{nil, true, -1.0, 1e300, 0.5, "", "*", "a", "10.0.0.0/33", "::/0", "/subscriptions/x",
+		"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v",
+		strings.Repeat("x", 3000), "[concat(", "[parameters('n')]", "ü\u0000",
+		[]any{}, []any{nil}, []any{map[string]any{}}, []any{"a", 1.0}, map[string]any{}, map[string]any{"id": "x"},
+		map[string]any{"name": 5.0, "properties": nil}}
 	return values[random.IntN(len(values))]
 }
 
@@ -211,7 +286,9 @@ func twist(random *rand.Rand, path string) string {
 	case 2:
 		segments = append(segments[:i], segments[min(i+1, len(segments)):]...)
 	case 3:
-		segments = append(segments, []string{"subnets", "providers", "instanceView", "x", "..", "%2e%2e", "%25", "%zz", "operations"}[random.IntN(9)])
+		segments = append(segments, []string{
+			"subnets", "providers", "instanceView", "x", "..", "%2e%2e", "%25", "%zz", "operations",
+		}[random.IntN(9)])
 	case 4:
 		segments[i] = "%C3%BC%00"
 	case 5:
@@ -227,8 +304,10 @@ func TestBentRequests(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	methods := []string{"GET", "PUT", "PATCH", "POST", "DELETE", "HEAD", "OPTIONS", "TRACE", "get"}
-	queries := []string{"", "$filter=", "$filter=" + url.QueryEscape("tagName eq 'a"), "$top=0", "$top=x", "$skiptoken=zz", "$expand=instanceView", "forceDeletion=maybe", "monitor=true"}
-	headers := [][2]string{{"", ""}, {"If-Match", `W/"x"`}, {"If-None-Match", "*"}, {"x-ms-correlation-request-id", "\u00ff"}, {"Authorization", "Bearer x"}, {"Accept", "text/plain"}}
+	queries := []string{"", "$filter=", "$filter=" + url.QueryEscape("tagName eq 'a"), "$top=0", "$top=x",
+		"$skiptoken=zz", "$expand=instanceView", "forceDeletion=maybe", "monitor=true"}
+	headers := [][2]string{{"", ""}, {"If-Match", `W/"x"`}, {"If-None-Match", "*"},
+		{"x-ms-correlation-request-id", "\u00ff"}, {"Authorization", "Bearer x"}, {"Accept", "text/plain"}}
 	statuses := map[int]int{}
 	for round := range 120 {
 		if round%6 == 0 { // a group that is being deleted or locked takes nothing more
@@ -276,10 +355,11 @@ func TestBentRequests(t *testing.T) {
 }
 
 func TestMistakeCostsOneRequest(t *testing.T) {
-	bad := engine.Provider{Namespace: "Microsoft.Test", Types: []engine.Type{{Name: "Microsoft.Test/bad", Sync: true, Prepare: func(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
-		t.Put(d)
-		panic("a mistake")
-	}}}}
+	bad := engine.Provider{Namespace: "Microsoft.Test", Types: []engine.Type{{Name: "Microsoft.Test/bad",
+		Sync: true, Prepare: func(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
+			t.Put(d)
+			panic("a mistake")
+		}}}}
 	s, err := engine.Open(engine.Options{}, append(providers(Config{}), bad)...)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +369,8 @@ func TestMistakeCostsOneRequest(t *testing.T) {
 	group := "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g"
 	a.put(group, `{"location":"westeurope"}`)
 	path := group + "/providers/Microsoft.Test/bad/x"
-	if status, problem := a.ask("PUT", path+"?api-version=2024-01-01", "", "", `{"location":"westeurope"}`); status != 500 || !strings.Contains(problem, "InternalServerError") {
+	if status, problem := a.ask("PUT", path+"?api-version=2024-01-01", "", "",
+		`{"location":"westeurope"}`); status != 500 || !strings.Contains(problem, "InternalServerError") {
 		t.Errorf("answered %d %s", status, problem)
 	}
 	if status, _ := a.ask("GET", path+"?api-version=2024-01-01", "", "", ""); status != 404 {

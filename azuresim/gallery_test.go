@@ -32,12 +32,19 @@ func (a *azure) captured() string {
 		t.Errorf("start of a generalized VM: %v", err)
 	}
 	galleries, _ := armcompute.NewGalleriesClient(engine.DefaultSubscription, a.credential, a.options)
-	g, err := galleries.BeginCreateOrUpdate(ctx, "g", "images", armcompute.Gallery{Location: new("westeurope"), Properties: &armcompute.GalleryProperties{SharingProfile: &armcompute.SharingProfile{
-		Permissions: new(armcompute.GallerySharingPermissionTypesCommunity), CommunityGalleryInfo: &armcompute.CommunityGalleryInfo{PublicNamePrefix: new("ours1"), PublisherURI: new("https://example.com"), PublisherContact: new("a@example.com"), Eula: new("none")}}}}, nil)
+	g, err := galleries.BeginCreateOrUpdate(ctx, "g", "images", armcompute.Gallery{Location: new("westeurope"),
+		Properties: &armcompute.GalleryProperties{SharingProfile: &armcompute.SharingProfile{
+			Permissions: new(armcompute.GallerySharingPermissionTypesCommunity), CommunityGalleryInfo: &armcompute.CommunityGalleryInfo{
+				PublicNamePrefix: new("ours1"), PublisherURI: new("https://example.com"),
+				PublisherContact: new("a@example.com"), Eula: new("none"),
+			}}}}, nil)
 	must(t, g, err)
 	definitions, _ := armcompute.NewGalleryImagesClient(engine.DefaultSubscription, a.credential, a.options)
-	i, err := definitions.BeginCreateOrUpdate(ctx, "g", "images", "nodes", armcompute.GalleryImage{Location: new("westeurope"), Properties: &armcompute.GalleryImageProperties{
-		OSType: new(armcompute.OperatingSystemTypesWindows), OSState: new(armcompute.OperatingSystemStateTypesGeneralized), Identifier: &armcompute.GalleryImageIdentifier{Publisher: new("p"), Offer: new("o"), SKU: new("s")}}}, nil)
+	i, err := definitions.BeginCreateOrUpdate(ctx, "g", "images", "nodes",
+		armcompute.GalleryImage{Location: new("westeurope"), Properties: &armcompute.GalleryImageProperties{
+			OSType:     new(armcompute.OperatingSystemTypesWindows),
+			OSState:    new(armcompute.OperatingSystemStateTypesGeneralized),
+			Identifier: &armcompute.GalleryImageIdentifier{Publisher: new("p"), Offer: new("o"), SKU: new("s")}}}, nil)
 	must(t, i, err)
 	return *vm.ID
 }
@@ -46,7 +53,10 @@ func (a *azure) putVersion(name, vm string, change func(*armcompute.GalleryImage
 	a.t.Helper()
 	versions, _ := armcompute.NewGalleryImageVersionsClient(engine.DefaultSubscription, a.credential, a.options)
 	v := armcompute.GalleryImageVersion{Location: new("westeurope"), Properties: &armcompute.GalleryImageVersionProperties{
-		PublishingProfile: &armcompute.GalleryImageVersionPublishingProfile{}, StorageProfile: &armcompute.GalleryImageVersionStorageProfile{Source: &armcompute.GalleryArtifactVersionFullSource{VirtualMachineID: &vm}}}}
+		PublishingProfile: &armcompute.GalleryImageVersionPublishingProfile{},
+		StorageProfile: &armcompute.GalleryImageVersionStorageProfile{
+			Source: &armcompute.GalleryArtifactVersionFullSource{VirtualMachineID: &vm},
+		}}}
 	if change != nil {
 		change(v.Properties)
 	}
@@ -58,7 +68,8 @@ func (a *azure) putVersion(name, vm string, change func(*armcompute.GalleryImage
 	return err
 }
 
-const definitionID = "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/galleries/images/images/nodes"
+const definitionID = "/subscriptions/" + engine.DefaultSubscription +
+	"/resourceGroups/g/providers/Microsoft.Compute/galleries/images/images/nodes"
 
 // boot makes a scale set of one from an image and says what its guest was booted
 // from; the set is deleted again.
@@ -91,15 +102,20 @@ func TestGallery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.putVersion("2.0.0", vm, func(p *armcompute.GalleryImageVersionProperties) { p.PublishingProfile.ExcludeFromLatest = new(true) }); err != nil {
+	if err := a.putVersion("2.0.0", vm, func(p *armcompute.GalleryImageVersionProperties) {
+		p.PublishingProfile.ExcludeFromLatest = new(true)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ id, version, code string }{
-		"version":      {definitionID + "/versions/1.2.0", "1.2.0", ""},
-		"latest":       {definitionID, "1.10.0", ""},
-		"excluded":     {definitionID + "/versions/2.0.0", "2.0.0", ""},
-		"no such":      {definitionID + "/versions/3.0.0", "", "GalleryImageNotFound"},
-		"no image":     {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/images/i", "", "ImageNotFound"},
+		"version":  {definitionID + "/versions/1.2.0", "1.2.0", ""},
+		"latest":   {definitionID, "1.10.0", ""},
+		"excluded": {definitionID + "/versions/2.0.0", "2.0.0", ""},
+		"no such":  {definitionID + "/versions/3.0.0", "", "GalleryImageNotFound"},
+		"no image": {
+			"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/images/i",
+			"", "ImageNotFound",
+		},
 		"not an image": {vm, "", "InvalidParameter"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +129,11 @@ func TestGallery(t *testing.T) {
 		})
 	}
 	versions, _ := armcompute.NewGalleryImageVersionsClient(engine.DefaultSubscription, a.credential, a.options)
-	v, err := versions.Get(t.Context(), "g", "images", "nodes", "1.2.0", &armcompute.GalleryImageVersionsClientGetOptions{Expand: new(armcompute.ReplicationStatusTypesReplicationStatus)})
-	if err != nil || *v.Properties.ReplicationStatus.AggregatedState != armcompute.AggregatedReplicationStateCompleted || v.Properties.PublishingProfile.PublishedDate == nil {
+	v, err := versions.Get(t.Context(), "g", "images", "nodes", "1.2.0",
+		&armcompute.GalleryImageVersionsClientGetOptions{Expand: new(armcompute.ReplicationStatusTypesReplicationStatus)})
+	if err != nil ||
+		*v.Properties.ReplicationStatus.AggregatedState != armcompute.AggregatedReplicationStateCompleted ||
+		v.Properties.PublishingProfile.PublishedDate == nil {
 		t.Errorf("replication %+v (%v)", v.Properties, err)
 	}
 	definitions, _ := armcompute.NewGalleryImagesClient(engine.DefaultSubscription, a.credential, a.options)
@@ -142,7 +161,8 @@ func TestCommunityGallery(t *testing.T) {
 		t.Errorf("image of a gallery that is not shared: %v", err)
 	}
 	sharing, _ := armcompute.NewGallerySharingProfileClient(engine.DefaultSubscription, a.credential, a.options)
-	share, err := sharing.BeginUpdate(t.Context(), "g", "images", armcompute.SharingUpdate{OperationType: new(armcompute.SharingUpdateOperationTypesEnableCommunity)}, nil)
+	share, err := sharing.BeginUpdate(t.Context(), "g", "images",
+		armcompute.SharingUpdate{OperationType: new(armcompute.SharingUpdateOperationTypesEnableCommunity)}, nil)
 	must(t, share, err)
 	image, err := a.boot(h, ref)
 	if err != nil || image.Source != *imageID("2022", "1.36.3") {
@@ -167,7 +187,9 @@ func TestCommunityGallery(t *testing.T) {
 			t.Errorf("%d versions of %s, want %d (%v)", len(list.Value), want.image, want.versions, err)
 		}
 	}
-	if image, err = a.boot(h, armcompute.ImageReference{CommunityGalleryImageID: new(strings.Replace(*imageID("2025", "x"), "x", "latest", 1))}); err != nil || image.Source != *imageID("2025", "1.36.3") {
+	if image, err = a.boot(h, armcompute.ImageReference{
+		CommunityGalleryImageID: new(strings.Replace(*imageID("2025", "x"), "x", "latest", 1)),
+	}); err != nil || image.Source != *imageID("2025", "1.36.3") {
 		t.Errorf("latest reference image %+v (%v)", image, err)
 	}
 }
@@ -178,10 +200,13 @@ func TestManagedImage(t *testing.T) {
 	defer a.Close()
 	vm := a.captured()
 	images, _ := armcompute.NewImagesClient(engine.DefaultSubscription, a.credential, a.options)
-	if _, err := images.BeginCreateOrUpdate(t.Context(), "g", "i", armcompute.Image{Location: new("westeurope"), Properties: &armcompute.ImageProperties{}}, nil); code(err) != "InvalidParameter" {
+	if _, err := images.BeginCreateOrUpdate(t.Context(), "g", "i",
+		armcompute.Image{Location: new("westeurope"), Properties: &armcompute.ImageProperties{}},
+		nil); code(err) != "InvalidParameter" {
 		t.Errorf("an image of nothing: %v", err)
 	}
-	p, err := images.BeginCreateOrUpdate(t.Context(), "g", "i", armcompute.Image{Location: new("westeurope"), Properties: &armcompute.ImageProperties{SourceVirtualMachine: &armcompute.SubResource{ID: &vm}}}, nil)
+	p, err := images.BeginCreateOrUpdate(t.Context(), "g", "i", armcompute.Image{Location: new("westeurope"),
+		Properties: &armcompute.ImageProperties{SourceVirtualMachine: &armcompute.SubResource{ID: &vm}}}, nil)
 	made := must(t, p, err)
 	if *made.Properties.StorageProfile.OSDisk.OSType != armcompute.OperatingSystemTypesWindows {
 		t.Errorf("image %+v", made.Properties.StorageProfile)

@@ -30,12 +30,16 @@ func TestPrivateDNS(t *testing.T) {
 	a.carried("PUT", vnetPath("v"), vnetBody)
 	zone := "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/casement.test"
 	a.carried("PUT", zone, `{"location": "global"}`)
-	a.carried("PUT", zone+"/virtualNetworkLinks/l", `{"location": "global", "properties": {"registrationEnabled": true, "virtualNetwork": {"id": "/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath("v")+`"}}}`)
-	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"aRecords": [{"ipv4Address": "10.0.0.4"}]}}`); value.Str(r, "properties", "fqdn") != "api.casement.test." {
+	a.carried("PUT", zone+"/virtualNetworkLinks/l", `{"location": "global", "properties": `+
+		`{"registrationEnabled": true, "virtualNetwork": {"id": `+
+		`"/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath("v")+`"}}}`)
+	if r := a.carried("PUT", zone+"/A/api", `{"properties": {"aRecords": [{"ipv4Address": `+
+		`"10.0.0.4"}]}}`); value.Str(r, "properties", "fqdn") != "api.casement.test." {
 		t.Errorf("record set %v", r)
 	}
 	p := value.Sub(a.carried("GET", zone, ""), "properties")
-	if got := fmt.Sprint(p["numberOfRecordSets"], p["numberOfVirtualNetworkLinks"], p["numberOfVirtualNetworkLinksWithRegistration"]); got != "2 1 1" {
+	if got := fmt.Sprint(p["numberOfRecordSets"], p["numberOfVirtualNetworkLinks"],
+		p["numberOfVirtualNetworkLinksWithRegistration"]); got != "2 1 1" {
 		t.Errorf("record sets, links and registering links: %s, want 2 1 1", got)
 	}
 	var types []string
@@ -60,7 +64,9 @@ func TestPeering(t *testing.T) {
 	defer a.Close()
 	a.group()
 	peer := func(from, to string) string {
-		return value.Str(a.carried("PUT", vnetPath(from)+"/virtualNetworkPeerings/p", `{"properties": {"remoteVirtualNetwork": {"id": "/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath(to)+`"}}}`), "properties", "peeringState")
+		return value.Str(a.carried("PUT", vnetPath(from)+"/virtualNetworkPeerings/p", `{"properties": `+
+			`{"remoteVirtualNetwork": {"id": `+
+			`"/subscriptions/`+engine.DefaultSubscription+"/"+vnetPath(to)+`"}}}`), "properties", "peeringState")
 	}
 	a.carried("PUT", vnetPath("v"), vnetBody)
 	a.carried("PUT", vnetPath("w"), strings.ReplaceAll(vnetBody, "10.0", "10.9"))
@@ -71,11 +77,13 @@ func TestPeering(t *testing.T) {
 		t.Errorf("both sides: %s", got)
 	}
 	got := a.carried("GET", vnetPath("v")+"/virtualNetworkPeerings/p", "")
-	if s := fmt.Sprintf("%s %v", value.Str(got, "properties", "peeringState"), value.At(got, "properties", "remoteAddressSpace", "addressPrefixes")); s != "Connected [10.9.0.0/16]" {
+	if s := fmt.Sprintf("%s %v", value.Str(got, "properties", "peeringState"),
+		value.At(got, "properties", "remoteAddressSpace", "addressPrefixes")); s != "Connected [10.9.0.0/16]" {
 		t.Errorf("the first side then: %s", s)
 	}
 	a.carried("DELETE", vnetPath("w"), "")
-	if got := value.Str(a.carried("GET", vnetPath("v")+"/virtualNetworkPeerings/p", ""), "properties", "peeringState"); got != "Disconnected" {
+	if got := value.Str(a.carried("GET", vnetPath("v")+"/virtualNetworkPeerings/p", ""), "properties",
+		"peeringState"); got != "Disconnected" {
 		t.Errorf("without the other: %s", got)
 	}
 }
@@ -90,7 +98,8 @@ func TestBastion(t *testing.T) {
 	a.carried("PUT", vnetPath("v"), vnetBody)
 	path := "resourceGroups/g/providers/Microsoft.Network/bastionHosts/b"
 	body := func(subnet string) string {
-		return `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": "` + subnet + `"}}}]}}`
+		return `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": ` +
+			`{"subnet": {"id": "` + subnet + `"}}}]}}`
 	}
 	if code := a.refusal("PUT", path, body(subnet("nodes", "10.0.1.0/24"))); code != "BastionHostSubnetNameInvalid" {
 		t.Errorf("a subnet of another name: %q", code)
@@ -115,18 +124,25 @@ func TestDisksOfAVM(t *testing.T) {
 	defer a.Close()
 	nic := a.network()
 	vm, disk := "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/w", "resourceGroups/g/providers/Microsoft.Compute/disks/d"
-	image := `{"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core-smalldisk", "version": "latest"}`
-	a.carried("PUT", vm, `{"location": "westeurope", "identity": {"type": "SystemAssigned"}, "properties": {"hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "storageProfile": {"imageReference": `+image+`, "osDisk": {"createOption": "fromImage"}},
-		"osProfile": {"computerName": "w", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+nic+`"}]}}}`)
+	image := `{"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": ` +
+		`"2022-datacenter-core-smalldisk", "version": "latest"}`
+	a.carried("PUT", vm, `{"location": "westeurope", "identity": {"type": "SystemAssigned"}, "properties": `+
+		`{"hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "storageProfile": `+
+		`{"imageReference": `+image+`, "osDisk": {"createOption": "fromImage"}},
+		"osProfile": {"computerName": "w", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+
+		nic+`"}]}}}`)
 	made := a.carried("GET", vm, "")
-	if got := value.Str(made, "properties", "storageProfile", "osDisk", "osType"); got != "Windows" || value.At(made, "properties", "osProfile", "windowsConfiguration") == nil {
+	if got := value.Str(made, "properties", "storageProfile", "osDisk", "osType"); got != "Windows" ||
+		value.At(made, "properties", "osProfile", "windowsConfiguration") == nil {
 		t.Errorf("the system is %q: that of the image was not taken over", got)
 	}
 	if value.Str(made, "identity", "principalId") == "" {
 		t.Error("a system-assigned identity has no principal")
 	}
-	id := value.Str(a.carried("PUT", disk, `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": 32}}`), "id")
-	a.carried("PATCH", vm, `{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, "createOption": "Attach", "managedDisk": {"id": "`+id+`"}}]}}}`)
+	id := value.Str(a.carried("PUT", disk, `{"location": "westeurope", "properties": {"creationData": `+
+		`{"createOption": "Empty"}, "diskSizeGB": 32}}`), "id")
+	a.carried("PATCH", vm, `{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, "createOption": `+
+		`"Attach", "managedDisk": {"id": "`+id+`"}}]}}}`)
 	if d := a.carried("GET", disk, ""); value.Str(d, "properties", "diskState") != "Attached" || value.Str(d, "managedBy") == "" {
 		t.Errorf("the disk after its attachment: %v", d)
 	}
@@ -137,7 +153,8 @@ func TestDisksOfAVM(t *testing.T) {
 		t.Errorf("a size there is not: %q", code)
 	}
 	a.carried("PATCH", vm, `{"properties": {"hardwareProfile": {"vmSize": "Standard_D4s_v3"}, "storageProfile": {"dataDisks": []}}}`)
-	if got := value.Str(a.carried("GET", vm, ""), "properties", "storageProfile", "osDisk", "managedDisk", "id"); got != value.Str(made, "properties", "storageProfile", "osDisk", "managedDisk", "id") {
+	if got := value.Str(a.carried("GET", vm, ""), "properties", "storageProfile", "osDisk", "managedDisk",
+		"id"); got != value.Str(made, "properties", "storageProfile", "osDisk", "managedDisk", "id") {
 		t.Errorf("the system disk became %q", got)
 	}
 	a.carried("DELETE", disk, "")
@@ -152,9 +169,11 @@ func TestVault(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	a.group()
-	a.carried("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv1", `{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`"}}`)
+	a.carried("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv1",
+		`{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`"}}`)
 	do := func(method, path, body, token string) *http.Response {
-		req, err := http.NewRequestWithContext(t.Context(), method, "https://kv1."+keyvault.VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method,
+			"https://kv1."+keyvault.VaultDomain+path+"?api-version=7.4", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,14 +188,17 @@ func TestVault(t *testing.T) {
 		return resp
 	}
 	resp := do("GET", "/secrets/s", "", "")
-	if c := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 401 || !strings.Contains(c, `resource="https://`+keyvault.VaultDomain+`"`) {
+	if c := resp.Header.Get("WWW-Authenticate"); resp.StatusCode != 401 ||
+		!strings.Contains(c, `resource="https://`+keyvault.VaultDomain+`"`) {
 		t.Errorf("without a token: %d, challenge %q", resp.StatusCode, c)
 	}
 	token := a.Token("c", "c", "https://"+keyvault.VaultDomain)
 	for _, step := range []struct {
 		method, path, body string
 		status             int
-	}{{"GET", "/secrets/s", "", 404}, {"PUT", "/secrets/s", `{"value": "v"}`, 200}, {"PUT", "/secrets/s", `{}`, 400}, {"GET", "/secrets/s", "", 200}, {"GET", "/secrets/s/none", "", 404}, {"GET", "/secrets", "", 200},
+	}{{"GET", "/secrets/s", "", 404}, {"PUT", "/secrets/s", `{"value": "v"}`, 200}, {
+		"PUT", "/secrets/s", `{}`, 400,
+	}, {"GET", "/secrets/s", "", 200}, {"GET", "/secrets/s/none", "", 404}, {"GET", "/secrets", "", 200},
 		{"GET", "/keys", "", 501}, {"DELETE", "/secrets/s", "", 200}, {"GET", "/secrets/s", "", 404}} {
 		if resp := do(step.method, step.path, step.body, token); resp.StatusCode != step.status {
 			t.Errorf("%s %s: %d, want %d", step.method, step.path, resp.StatusCode, step.status)
@@ -188,7 +210,8 @@ func TestCheckResourceName(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	for name, want := range map[string]string{"demo": "Allowed", "MyWindowsVault": "Reserved"} {
-		if got := value.Str(a.carried("POST", "/providers/Microsoft.Resources/checkResourceName", `{"name": "`+name+`", "type": "Microsoft.KeyVault/vaults"}`), "status"); got != want {
+		if got := value.Str(a.carried("POST", "/providers/Microsoft.Resources/checkResourceName",
+			`{"name": "`+name+`", "type": "Microsoft.KeyVault/vaults"}`), "status"); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
@@ -202,15 +225,19 @@ func TestDeletedBalancer(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	for _, s := range samples() {
-		if strings.Contains(s.path, "Network/virtualNetworks/v") || strings.HasSuffix(s.path, "/publicIPAddresses/i") || strings.HasSuffix(s.path, "/loadBalancers/l") || strings.HasSuffix(s.path, "/networkInterfaces/c") || strings.HasSuffix(s.path, "resourceGroups/g") {
+		if strings.Contains(s.path, "Network/virtualNetworks/v") ||
+			strings.HasSuffix(s.path, "/publicIPAddresses/i") || strings.HasSuffix(s.path, "/loadBalancers/l") ||
+			strings.HasSuffix(s.path, "/networkInterfaces/c") || strings.HasSuffix(s.path, "resourceGroups/g") {
 			if s.method == "PUT" && !strings.Contains(s.path, "/subnets/") && !strings.Contains(s.path, "Peerings") {
 				a.carried(s.method, s.path, s.body)
 			}
 		}
 	}
-	nic, balancer := "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/c", "resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
+	nic, balancer := "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/c",
+		"resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
 	pools := func() int {
-		return len(value.Items(value.Items(a.carried("GET", nic, ""), "properties", "ipConfigurations")[0], "properties", "loadBalancerBackendAddressPools"))
+		return len(value.Items(value.Items(a.carried("GET", nic, ""), "properties", "ipConfigurations")[0],
+			"properties", "loadBalancerBackendAddressPools"))
 	}
 	if n := pools(); n != 1 {
 		t.Fatalf("the interface is in %d pools, want 1", n)
@@ -231,13 +258,15 @@ func TestTwoConfigurations(t *testing.T) {
 	defer a.Close()
 	a.group()
 	subnet := "/subscriptions/" + engine.DefaultSubscription + "/" + vnetPath("v") + "/subnets/s"
-	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`, `"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/28"}}], "addressSpace"`, 1))
+	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`,
+		`"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/28"}}], "addressSpace"`, 1))
 	nic := func(name string, configs int) []string {
 		var in []string
 		for i := range configs {
 			in = append(in, fmt.Sprintf(`{"name": "c%d", "properties": {"subnet": {"id": %q}}}`, i, subnet))
 		}
-		r := a.carried("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/"+name, `{"location": "westeurope", "properties": {"ipConfigurations": [`+strings.Join(in, ",")+`]}}`)
+		r := a.carried("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/"+name,
+			`{"location": "westeurope", "properties": {"ipConfigurations": [`+strings.Join(in, ",")+`]}}`)
 		var out []string
 		for _, c := range value.Items(r, "properties", "ipConfigurations") {
 			out = append(out, value.Str(c, "properties", "privateIPAddress"))
@@ -252,7 +281,9 @@ func TestTwoConfigurations(t *testing.T) {
 		t.Errorf("addresses %s, want the two given back and the next", got)
 	}
 	nic("e", 7)
-	if code := a.refusal("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/f", fmt.Sprintf(`{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": %q}}}]}}`, subnet)); code != "SubnetIsFull" {
+	if code := a.refusal("PUT", "resourceGroups/g/providers/Microsoft.Network/networkInterfaces/f", fmt.Sprintf(`{"location": `+
+		`"westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": `+
+		`%q}}}]}}`, subnet)); code != "SubnetIsFull" {
 		t.Errorf("an address of a full subnet: %q", code)
 	}
 	a.consistent()

@@ -43,7 +43,8 @@ func (a *azure) client(random *rand.Rand, number int) {
 	group := fmt.Sprintf("/resourceGroups/%c", 'g'+rune(number%3))
 	for range 3 {
 		for _, s := range samples() {
-			path, body := strings.Replace(s.path, "/resourceGroups/g", group, 1), strings.ReplaceAll(s.body, "/resourceGroups/g/", group+"/")
+			path, body := strings.Replace(s.path, "/resourceGroups/g", group, 1),
+				strings.ReplaceAll(s.body, "/resourceGroups/g/", group+"/")
 			switch random.IntN(6) {
 			case 0:
 				path = twist(random, path)
@@ -101,7 +102,8 @@ func (a *azure) whole() {
 				a.t.Errorf("%s is %s though nothing is under way", r.ID, r.State)
 			}
 			for _, id := range r.Refs {
-				if strings.Contains(id, "/providers/microsoft.network/") && !t.Exists(id) && r.Type == "Microsoft.Network/networkInterfaces" {
+				if strings.Contains(id, "/providers/microsoft.network/") && !t.Exists(id) &&
+					r.Type == "Microsoft.Network/networkInterfaces" {
 					a.t.Errorf("%s points at %s, which is not there", r.ID, id)
 				}
 			}

@@ -56,14 +56,18 @@ func (c credential) GetToken(_ context.Context, options policy.TokenRequestOptio
 	for _, scope := range options.Scopes {
 		audience = strings.TrimSuffix(scope, "/.default")
 	}
-	return azcore.AccessToken{Token: c.server.Token(DefaultClient, DefaultClient, audience), ExpiresOn: time.Now().Add(engine.TokenLife)}, nil
+	return azcore.AccessToken{
+		Token: c.server.Token(DefaultClient, DefaultClient, audience), ExpiresOn: time.Now().Add(engine.TokenLife),
+	}, nil
 }
 
 // ClientOptions lead a client of the Azure SDK here: endpoint, authority and trust.
 func (a *Azure) ClientOptions() policy.ClientOptions {
 	options := policy.ClientOptions{Cloud: cloud.Configuration{
 		ActiveDirectoryAuthorityHost: a.endpoint + "/",
-		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: a.endpoint, Audience: a.endpoint}},
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: a.endpoint, Audience: a.endpoint},
+		},
 	}}
 	if a.stop == nil {
 		options.Transport = a.server

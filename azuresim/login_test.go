@@ -50,7 +50,9 @@ func keyPair(t *testing.T) (*x509.Certificate, string, *rsa.PrivateKey) {
 
 // federatedToken is a token as a Kubernetes API server issues it.
 func federatedToken(key *rsa.PrivateKey, subject, audience string, life time.Duration) string {
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix()}).SignedString(key)
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
+		"iss": "https://issuer.test/", "sub": subject, "aud": []string{audience}, "exp": time.Now().Add(life).Unix(),
+	}).SignedString(key)
 	if err != nil {
 		panic(err) // an RSA key signs everything
 	}
@@ -64,7 +66,9 @@ func TestLogins(t *testing.T) {
 	s, err := open(Config{Clients: []entra.Client{
 		{ID: "secret-app", Secret: "right"},
 		{ID: "cert-app", Certificate: certPEM},
-		{ID: "pod-app", Federated: []engine.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa", Keys: issuerPEM}}},
+		{ID: "pod-app", Federated: []engine.Federated{
+			{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa", Keys: issuerPEM},
+		}},
 		{ID: "keyless-app", Federated: []engine.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:ns:sa"}}},
 	}})
 	if err != nil {
@@ -81,7 +85,8 @@ func TestLogins(t *testing.T) {
 	}
 	certificate := func(id string, key *rsa.PrivateKey, chain bool) func(policy.ClientOptions) (azcore.TokenCredential, error) {
 		return func(o policy.ClientOptions) (azcore.TokenCredential, error) {
-			return azidentity.NewClientCertificateCredential(engine.DefaultTenant, id, []*x509.Certificate{cert}, key, &azidentity.ClientCertificateCredentialOptions{ClientOptions: o, SendCertificateChain: chain})
+			return azidentity.NewClientCertificateCredential(engine.DefaultTenant, id, []*x509.Certificate{cert},
+				key, &azidentity.ClientCertificateCredentialOptions{ClientOptions: o, SendCertificateChain: chain})
 		}
 	}
 	workload := func(id, token string) func(policy.ClientOptions) (azcore.TokenCredential, error) {
@@ -90,7 +95,9 @@ func TestLogins(t *testing.T) {
 			if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 				return nil, err
 			}
-			return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: o, TenantID: engine.DefaultTenant, ClientID: id, TokenFilePath: file})
+			return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+				ClientOptions: o, TenantID: engine.DefaultTenant, ClientID: id, TokenFilePath: file,
+			})
 		}
 	}
 	const sa = "system:serviceaccount:ns:sa"
@@ -112,22 +119,34 @@ func TestLogins(t *testing.T) {
 		{name: "another key", make: certificate("secret-app", otherKey, false), want: "certificate"},
 		{name: "certificate of an application without one", make: certificate("secret-app", key, false), want: "AADSTS700027"},
 		{name: "workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))},
-		{name: "workload identity of another account", make: workload("pod-app", federatedToken(issuerKey, "system:serviceaccount:ns:other", "api://AzureADTokenExchange", time.Hour)), want: "AADSTS700213"},
-		{name: "workload identity for another audience", make: workload("pod-app", federatedToken(issuerKey, sa, "sts", time.Hour)), want: "AADSTS700212"},
-		{name: "expired workload identity", make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", -time.Hour)), want: "AADSTS700024"},
-		{name: "workload identity that another key signed", make: workload("pod-app", federatedToken(otherKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS50013"},
-		{name: "workload identity without a signature", make: workload("pod-app", unsigned(federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))), want: "AADSTS50013"},
-		{name: "workload identity of an issuer without keys", make: workload("keyless-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS90061"},
+		{name: "workload identity of another account", make: workload("pod-app", federatedToken(issuerKey,
+			"system:serviceaccount:ns:other", "api://AzureADTokenExchange", time.Hour)), want: "AADSTS700213"},
+		{name: "workload identity for another audience",
+			make: workload("pod-app", federatedToken(issuerKey, sa, "sts", time.Hour)), want: "AADSTS700212"},
+		{name: "expired workload identity",
+			make: workload("pod-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", -time.Hour)),
+			want: "AADSTS700024"},
+		{name: "workload identity that another key signed",
+			make: workload("pod-app", federatedToken(otherKey, sa, "api://AzureADTokenExchange", time.Hour)),
+			want: "AADSTS50013"},
+		{name: "workload identity without a signature", make: workload("pod-app",
+			unsigned(federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour))), want: "AADSTS50013"},
+		{name: "workload identity of an issuer without keys",
+			make: workload("keyless-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)),
+			want: "AADSTS90061"},
 		{name: "secret of the owner", make: secret(engine.DefaultTenant, entra.DefaultClient, entra.Owner(s).Secret)},
 		{name: "another secret for the owner", make: secret(engine.DefaultTenant, entra.DefaultClient, "local"), want: "AADSTS7000215"},
-		{name: "workload identity of an application without one", make: workload("secret-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)), want: "AADSTS700211"},
+		{name: "workload identity of an application without one",
+			make: workload("secret-app", federatedToken(issuerKey, sa, "api://AzureADTokenExchange", time.Hour)),
+			want: "AADSTS700211"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := options
 			o.Cloud = tc.cloud
 			credential, err := tc.make(o)
 			if err == nil {
-				_, err = credential.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
+				_, err = credential.GetToken(t.Context(),
+					policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
 			}
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
@@ -156,7 +175,8 @@ func TestWorkloadIdentityOfAnIdentity(t *testing.T) {
 	id := base + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
 	made := a.put(id, `{"location":"westeurope"}`)
 	client := made["properties"].(map[string]any)["clientId"].(string)
-	a.put(id+"/federatedIdentityCredentials/f", `{"properties":{"issuer":"https://issuer.test/","subject":"sub","audiences":["api://AzureADTokenExchange"]}}`)
+	a.put(id+"/federatedIdentityCredentials/f",
+		`{"properties":{"issuer":"https://issuer.test/","subject":"sub","audiences":["api://AzureADTokenExchange"]}}`)
 	for subject, want := range map[string]bool{"sub": true, "other": false} {
 		credential, err := azidentity.NewClientAssertionCredential(engine.DefaultTenant, client, func(context.Context) (string, error) {
 			return federatedToken(issuerKey, subject, "api://AzureADTokenExchange", time.Hour), nil
@@ -189,12 +209,18 @@ func TestManagedIdentity(t *testing.T) {
 		for _, tc := range []struct {
 			id   azidentity.ManagedIDKind
 			want string
-		}{{nil, "00000000-0000-0000-0000-0000000000c2"}, {azidentity.ClientID(client), client}, {azidentity.ResourceID(id), client}, {azidentity.ClientID(entra.DefaultClient), entra.DefaultClient}, {azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
-			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: policy.ClientOptions{Transport: metadata{a.Server}, Retry: policy.RetryOptions{MaxRetries: -1}}, ID: tc.id})
+		}{{nil, "00000000-0000-0000-0000-0000000000c2"}, {azidentity.ClientID(client), client},
+			{azidentity.ResourceID(id), client}, {azidentity.ClientID(entra.DefaultClient), entra.DefaultClient},
+			{azidentity.ClientID("00000000-0000-0000-0000-000000000bad"), ""}} {
+			credential, err := azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{
+				ClientOptions: policy.ClientOptions{Transport: metadata{a.Server}, Retry: policy.RetryOptions{MaxRetries: -1}},
+				ID:            tc.id,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := credential.GetToken(t.Context(), policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
+			token, err := credential.GetToken(t.Context(),
+				policy.TokenRequestOptions{Scopes: []string{"https://management.azure.com/.default"}})
 			if (err == nil) != (tc.want != "") {
 				t.Errorf("endpoint %q, identity %v: %v", endpoint, tc.id, err)
 			}
@@ -211,7 +237,9 @@ type metadata struct{ *engine.Server }
 
 func (m metadata) Do(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == "169.254.169.254" {
-		return engine.RoundTrip(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { entra.ServeAnyIdentity(m.Server, w, r) }), r)
+		return engine.RoundTrip(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			entra.ServeAnyIdentity(m.Server, w, r)
+		}), r)
 	}
 	return m.Server.Do(r)
 }
@@ -222,9 +250,11 @@ func TestManagedIdentityOfAnother(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	for name, header := range map[string][2]string{
-		"nothing": {"X-Other", "x"}, "metadata service": {"Metadata", "true"}, "wrong secret": {"X-IDENTITY-HEADER", "local"}, "empty secret": {"X-IDENTITY-HEADER", ""},
+		"nothing": {"X-Other", "x"}, "metadata service": {"Metadata", "true"},
+		"wrong secret": {"X-IDENTITY-HEADER", "local"}, "empty secret": {"X-IDENTITY-HEADER", ""},
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://azure.test/metadata/identity/oauth2/token?api-version=2019-08-01&resource=https://management.azure.com/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://azure.test/metadata/identity/"+
+			"oauth2/token?api-version=2019-08-01&resource=https://management.azure.com/", nil)
 		r.Header.Set(header[0], header[1])
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)

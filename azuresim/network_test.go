@@ -55,23 +55,29 @@ func writesAtOnce(t *testing.T) {
 	a := start(t, Config{Latency: RealTime})
 	defer a.Close()
 	a.group()
-	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`, `"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}], "addressSpace"`, 1))
+	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`,
+		`"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}], "addressSpace"`, 1))
 	tagged := strings.Replace(vnetBody, "{", `{"tags": {"a": "b"}, `, 1)
 	for _, tc := range []struct{ name, path, body, state, retryAfter string }{
 		{"tags alone", vnetPath("v"), tagged, "Succeeded", ""},
-		{"another address space", vnetPath("v"), strings.Replace(tagged, `"10.0.0.0/16"`, `"10.0.0.0/16", "10.1.0.0/16"`, 1), "Updating", "3"},
+		{"another address space", vnetPath("v"),
+			strings.Replace(tagged, `"10.0.0.0/16"`, `"10.0.0.0/16", "10.1.0.0/16"`, 1), "Updating", "3"},
 		{"a part as it is", vnetPath("v") + "/subnets/s", `{"properties": {"addressPrefix": "10.0.0.0/24"}}`, "Succeeded", ""},
 	} {
 		status, answer, h := a.speak("PUT", tc.path, tc.body)
-		if got := value.Str(answer, "properties", "provisioningState"); status != 200 || got != tc.state || h.Get("Retry-After") != tc.retryAfter || h.Get("Azure-AsyncOperation") == "" {
+		if got := value.Str(answer, "properties", "provisioningState"); status != 200 || got != tc.state ||
+			h.Get("Retry-After") != tc.retryAfter || h.Get("Azure-AsyncOperation") == "" {
 			t.Errorf("%s: %d, state %q, %v", tc.name, status, got, h)
 		}
 		if err := a.Server.AwaitIdle(idOf(vnetPath("v"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	status, answer, h := a.speak("PUT", networkPath("networkInterfaces/n"), `{"location": "westeurope", "properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": "`+idOf(vnetPath("v")+"/subnets/s")+`"}}}]}}`)
-	if got := value.Str(answer, "properties", "provisioningState"); status != 201 || got != "Succeeded" || h.Get("Azure-AsyncOperation") != "" {
+	status, answer, h := a.speak("PUT", networkPath("networkInterfaces/n"), `{"location": "westeurope", `+
+		`"properties": {"ipConfigurations": [{"name": "c", "properties": {"subnet": {"id": `+
+		`"`+idOf(vnetPath("v")+"/subnets/s")+`"}}}]}}`)
+	if got := value.Str(answer, "properties", "provisioningState"); status != 201 || got != "Succeeded" ||
+		h.Get("Azure-AsyncOperation") != "" {
 		t.Errorf("an interface without a machine: %d, state %q, %v", status, got, h)
 	}
 }
@@ -89,7 +95,8 @@ func concurrentParts(t *testing.T) {
 	a.speak("PUT", networkPath("routeTables/r/routes/one"), route)
 	status, answer, h := a.speak("PUT", networkPath("routeTables/r/routes/two"), route)
 	details := value.Items(answer, "error", "details")
-	if status != 429 || value.Str(answer, "error", "code") != "RetryableError" || h.Get("Retry-After") == "" || len(details) != 1 || !strings.HasPrefix(value.Str(details[0], "message"), "Operation PutRouteOperation (") {
+	if status != 429 || value.Str(answer, "error", "code") != "RetryableError" || h.Get("Retry-After") == "" ||
+		len(details) != 1 || !strings.HasPrefix(value.Str(details[0], "message"), "Operation PutRouteOperation (") {
 		t.Errorf("a second route: %d %v %v", status, answer, h)
 	}
 	for i, name := range []string{"one", "two"} {
@@ -98,7 +105,8 @@ func concurrentParts(t *testing.T) {
 			t.Errorf("rule %s: %d %v", name, status, answer)
 		}
 	}
-	if status, _, _ := a.speak("PUT", networkPath("networkSecurityGroups/n/securityRules/two"), `{"properties": {"priority": 200, "direction": "Inbound"}}`); status == 200 {
+	if status, _, _ := a.speak("PUT", networkPath("networkSecurityGroups/n/securityRules/two"),
+		`{"properties": {"priority": 200, "direction": "Inbound"}}`); status == 200 {
 		t.Error("a rule is written twice at a time")
 	}
 }
@@ -109,14 +117,18 @@ func TestPrivateEndpoint(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	a.group()
-	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`, `"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}], "addressSpace"`, 1))
+	a.carried("PUT", vnetPath("v"), strings.Replace(vnetBody, `"addressSpace"`,
+		`"subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}], "addressSpace"`, 1))
 	zone := networkPath("privateDnsZones/privatelink.vaultcore.azure.net")
 	a.carried("PUT", zone, `{"location": "global"}`)
 	path := networkPath("privateEndpoints/e")
 	a.carried("PUT", path, `{"location": "westeurope", "properties": {"subnet": {"id": "`+idOf(vnetPath("v")+"/subnets/s")+`"},
-		"privateLinkServiceConnections": [{"name": "c", "properties": {"groupIds": ["vault"], "privateLinkServiceId": "`+idOf("resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv")+`"}}]}}`)
-	a.carried("PUT", path+"/privateDnsZoneGroups/z", `{"properties": {"privateDnsZoneConfigs": [{"name": "c", "properties": {"privateDnsZoneId": "`+idOf(zone)+`"}}]}}`)
-	if got := value.Items(a.carried("GET", zone+"/A/kv", ""), "properties", "aRecords"); len(got) != 1 || value.Str(got[0], "ipv4Address") != "10.0.0.4" {
+		"privateLinkServiceConnections": [{"name": "c", "properties": {"groupIds": ["vault"], "privateLinkServiceId": "`+
+		idOf("resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv")+`"}}]}}`)
+	a.carried("PUT", path+"/privateDnsZoneGroups/z",
+		`{"properties": {"privateDnsZoneConfigs": [{"name": "c", "properties": {"privateDnsZoneId": "`+idOf(zone)+`"}}]}}`)
+	if got := value.Items(a.carried("GET", zone+"/A/kv", ""), "properties", "aRecords"); len(got) != 1 ||
+		value.Str(got[0], "ipv4Address") != "10.0.0.4" {
 		t.Errorf("the record in the zone: %v", got)
 	}
 	var nics []string

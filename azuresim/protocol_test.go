@@ -25,7 +25,8 @@ func (a *azure) speak(method, path, body string, headers ...string) (status int,
 	if !strings.HasPrefix(path, "/") {
 		path = "/subscriptions/" + engine.DefaultSubscription + "/" + path
 	}
-	req, err := http.NewRequestWithContext(a.t.Context(), method, "https://azure.test"+strings.ReplaceAll(path, " ", "%20"), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(a.t.Context(), method,
+		"https://azure.test"+strings.ReplaceAll(path, " ", "%20"), strings.NewReader(body))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -86,15 +87,18 @@ func TestRefusedRequests(t *testing.T) {
 		status             int
 		code               string
 	}{
-		"no api-version":           {"GET", "resourcegroups/g?api-version=", "", nil, 400, "MissingApiVersionParameter"},
-		"malformed api-version":    {"GET", "resourcegroups/g?api-version=1", "", nil, 400, "InvalidApiVersionParameter"},
-		"api-version of no type":   {"GET", vnetPath("v") + "?api-version=2999-01-01", "", nil, 400, "NoRegisteredProviderFound"},
-		"no date":                  {"GET", vnetPath("v") + "?api-version=2024-13-01", "", nil, 400, "NoRegisteredProviderFound"},
-		"another subscription":     {"GET", "/subscriptions/00000000-0000-0000-0000-000000000bad/resourcegroups", "", nil, 404, "SubscriptionNotFound"},
-		"a zone in a region":       {"PUT", "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z.test", `{"location": "westeurope"}`, nil, 400, "LocationNotAvailableForResourceType"},
-		"not modelled":             {"PUT", "resourceGroups/g/providers/Microsoft.Web/sites/s", "{}", nil, 501, "NotSupportedByLocalAzure"},
-		"a look at no such type":   {"GET", "resourceGroups/g/providers/Microsoft.Web/sites/s", "", nil, 404, "ResourceNotFound"},
-		"a delete in no group":     {"DELETE", "resourceGroups/nope/providers/Microsoft.Network/virtualNetworks/v", "", nil, 404, "ResourceGroupNotFound"},
+		"no api-version":         {"GET", "resourcegroups/g?api-version=", "", nil, 400, "MissingApiVersionParameter"},
+		"malformed api-version":  {"GET", "resourcegroups/g?api-version=1", "", nil, 400, "InvalidApiVersionParameter"},
+		"api-version of no type": {"GET", vnetPath("v") + "?api-version=2999-01-01", "", nil, 400, "NoRegisteredProviderFound"},
+		"no date":                {"GET", vnetPath("v") + "?api-version=2024-13-01", "", nil, 400, "NoRegisteredProviderFound"},
+		"another subscription": {"GET", "/subscriptions/00000000-0000-0000-0000-000000000bad/resourcegroups",
+			"", nil, 404, "SubscriptionNotFound"},
+		"a zone in a region": {"PUT", "resourceGroups/g/providers/Microsoft.Network/privateDnsZones/z.test",
+			`{"location": "westeurope"}`, nil, 400, "LocationNotAvailableForResourceType"},
+		"not modelled":           {"PUT", "resourceGroups/g/providers/Microsoft.Web/sites/s", "{}", nil, 501, "NotSupportedByLocalAzure"},
+		"a look at no such type": {"GET", "resourceGroups/g/providers/Microsoft.Web/sites/s", "", nil, 404, "ResourceNotFound"},
+		"a delete in no group": {"DELETE", "resourceGroups/nope/providers/Microsoft.Network/virtualNetworks/v",
+			"", nil, 404, "ResourceGroupNotFound"},
 		"a delete below nothing":   {"DELETE", vnetPath("x") + "/subnets/s", "", nil, 404, "ResourceNotFound"},
 		"no object":                {"PUT", vnetPath("x"), "[1]", nil, 400, "InvalidRequestContent"},
 		"absent, to be changed":    {"PATCH", vnetPath("x"), "{}", nil, 404, "ResourceNotFound"},
@@ -105,15 +109,24 @@ func TestRefusedRequests(t *testing.T) {
 		"an unknown filter":        {"GET", "resources?$filter=color eq 'red'", "", nil, 400, "InvalidFilterInQueryString"},
 		"a page of less than none": {"GET", "resources?$top=-1", "", nil, 400, "InvalidTopInQueryString"},
 		"a token of no page":       {"GET", "resources?$skiptoken=!", "", nil, 400, "InvalidSkipToken"},
-		"a lock of no level":       {"PUT", "resourceGroups/g/providers/Microsoft.Authorization/locks/l", `{"properties": {"level": "Soft"}}`, nil, 400, "InvalidLockLevel"},
-		"a role there is not":      {"PUT", "providers/Microsoft.Authorization/roleAssignments/r", `{"properties": {"principalId": "p", "roleDefinitionId": "/subscriptions/s/providers/Microsoft.Authorization/roleDefinitions/x"}}`, nil, 400, "RoleDefinitionDoesNotExist"},
-		"a template with a hole":   {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"mode": "Incremental", "template": {"resources": [{"type": "[nope()]"}]}}}`, nil, 400, "InvalidTemplate"},
-		"a group's odd name":       {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
-		"a network's odd name":     {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
-		"a network's last dash":    {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
-		"a subnet's odd name":      {"PUT", vnetPath("v") + "/subnets/a+b", `{"properties": {"addressPrefix": "10.0.1.0/24"}}`, nil, 400, "InvalidResourceName"},
-		"a disk's odd name":        {"PUT", "resourceGroups/g/providers/Microsoft.Compute/disks/_d", `{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}}}`, nil, 400, "InvalidParameter"},
-		"a template by link":       {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"templateLink": {"uri": "https://x"}}}`, nil, 501, "NotSupportedByLocalAzure"},
+		"a lock of no level": {"PUT", "resourceGroups/g/providers/Microsoft.Authorization/locks/l",
+			`{"properties": {"level": "Soft"}}`, nil, 400, "InvalidLockLevel"},
+		"a role there is not": {"PUT", "providers/Microsoft.Authorization/roleAssignments/r", `{"properties": ` +
+			`{"principalId": "p", "roleDefinitionId": "/subscriptions/s/providers/Microsoft.Authorization/` +
+			`roleDefinitions/x"}}`, nil, 400, "RoleDefinitionDoesNotExist"},
+		"a template with a hole": {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
+			`{"properties": {"mode": "Incremental", "template": {"resources": [{"type": "[nope()]"}]}}}`, nil, 400,
+			"InvalidTemplate"},
+		"a group's odd name":    {"PUT", "resourceGroups/a!b", `{"location": "westeurope"}`, nil, 400, "InvalidResourceGroup"},
+		"a network's odd name":  {"PUT", vnetPath("%22%22"), vnetBody, nil, 400, "InvalidResourceName"},
+		"a network's last dash": {"PUT", vnetPath("v-"), vnetBody, nil, 400, "InvalidResourceName"},
+		"a subnet's odd name": {"PUT", vnetPath("v") + "/subnets/a+b",
+			`{"properties": {"addressPrefix": "10.0.1.0/24"}}`, nil, 400, "InvalidResourceName"},
+		"a disk's odd name": {"PUT", "resourceGroups/g/providers/Microsoft.Compute/disks/_d",
+			`{"location": "westeurope", "properties": {"creationData": {"createOption": "Empty"}}}`, nil, 400,
+			"InvalidParameter"},
+		"a template by link": {"PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
+			`{"properties": {"templateLink": {"uri": "https://x"}}}`, nil, 501, "NotSupportedByLocalAzure"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer, h := a.speak(tc.method, tc.path, tc.body, tc.headers...)
@@ -226,7 +239,8 @@ func TestDeployment(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	a.carried("PUT", "resourcegroups/g", `{"location": "westeurope"}`)
-	a.carried("PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"mode": "Incremental", "parameters": {"secret": {"value": "hidden"}}, template: {
+	a.carried("PUT", "resourcegroups/g/providers/Microsoft.Resources/deployments/d",
+		`{"properties": {"mode": "Incremental", "parameters": {"secret": {"value": "hidden"}}, template: {
 		"parameters": {"secret": {"type": "secureString"}}, // never shown
 		"resources": [
 			{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "v", "location": "[resourceGroup().location]", "dependsOn": ["n"],
@@ -238,7 +252,8 @@ func TestDeployment(t *testing.T) {
 	if state := value.Str(d, "properties", "provisioningState"); state != "Succeeded" {
 		t.Fatalf("the deployment is %s: %v", state, d)
 	}
-	if got, want := value.Str(d, "properties", "outputs", "guid", "value"), value.Str(v, "properties", "resourceGuid"); got == "" || got != want {
+	if got, want := value.Str(d, "properties", "outputs", "guid", "value"),
+		value.Str(v, "properties", "resourceGuid"); got == "" || got != want {
 		t.Errorf("output %q, want %q", got, want)
 	}
 	if text := fmt.Sprint(d); strings.Contains(text, "hidden") {
@@ -260,7 +275,8 @@ func TestThrottle(t *testing.T) {
 			t.Fatalf("read %d: %d %v, want %d", i+1, status, answer, want)
 		}
 		if want == 429 && (value.Str(answer, "error", "code") != "SubscriptionRequestsThrottled" || h.Get("Retry-After") != "4") {
-			t.Errorf("refused with %v after %s s, want SubscriptionRequestsThrottled and 4 s at a quarter of a read a second", answer, h.Get("Retry-After"))
+			t.Errorf("refused with %v after %s s, want SubscriptionRequestsThrottled and 4 s at a quarter of a "+
+				"read a second", answer, h.Get("Retry-After"))
 		}
 		if left := h.Get("x-ms-ratelimit-remaining-subscription-reads"); left != []string{"1", "0", "0"}[i] {
 			t.Errorf("read %d leaves %q", i+1, left)
@@ -280,7 +296,9 @@ func TestThrottle(t *testing.T) {
 	for range 7 { // PutVM: 12 at once for one VM, half of it here
 		_, last, _ = b.speak("PUT", path, "{}")
 	}
-	if value.Str(last, "error", "code") != "OperationNotAllowed" || len(value.Items(last, "error", "details")) != 1 || value.Str(value.Items(last, "error", "details")[0], "target") != "PutVM" {
+	if value.Str(last, "error", "code") != "OperationNotAllowed" ||
+		len(value.Items(last, "error", "details")) != 1 ||
+		value.Str(value.Items(last, "error", "details")[0], "target") != "PutVM" {
 		t.Errorf("the seventh write of a VM: %v", last)
 	}
 }

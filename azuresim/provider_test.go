@@ -42,7 +42,8 @@ func TestRows(t *testing.T) {
 	r := engine.NewRegistry(providers(Config{}))
 	for _, k := range r.Types {
 		for _, ref := range k.Refs {
-			id, err := engine.ParseID("/subscriptions/s/resourceGroups/g/providers/" + strings.Replace(strings.ReplaceAll(ref.To, "/", "/x/"), "/x/", "/", 1) + "/x")
+			id, err := engine.ParseID("/subscriptions/s/resourceGroups/g/providers/" +
+				strings.Replace(strings.ReplaceAll(ref.To, "/", "/x/"), "/x/", "/", 1) + "/x")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,8 @@ type rack struct {
 }
 
 func newRack() *rack {
-	return &rack{vms: map[string]host.VM{}, on: map[string]bool{}, boots: map[string]int{}, fails: map[string]bool{}, held: map[string]bool{}, changed: func(string) {}}
+	return &rack{vms: map[string]host.VM{}, on: map[string]bool{}, boots: map[string]int{},
+		fails: map[string]bool{}, held: map[string]bool{}, changed: func(string) {}}
 }
 
 func (h *rack) Start(vm host.VM) {
@@ -150,19 +151,34 @@ func imageID(release, version string) *string {
 }
 
 func windowsSet(capacity int64) armcompute.VirtualMachineScaleSet {
-	return armcompute.VirtualMachineScaleSet{Location: new("westeurope"), SKU: &armcompute.SKU{Name: new("Standard_D2s_v3"), Tier: new("Standard"), Capacity: &capacity},
+	return armcompute.VirtualMachineScaleSet{Location: new("westeurope"),
+		SKU: &armcompute.SKU{Name: new("Standard_D2s_v3"), Tier: new("Standard"), Capacity: &capacity},
 		Properties: &armcompute.VirtualMachineScaleSetProperties{
-			SinglePlacementGroup: new(false), Overprovision: new(false), UpgradePolicy: &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)},
+			SinglePlacementGroup: new(false), Overprovision: new(false),
+			UpgradePolicy: &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeManual)},
 			VirtualMachineProfile: &armcompute.VirtualMachineScaleSetVMProfile{
-				OSProfile: &armcompute.VirtualMachineScaleSetOSProfile{ComputerNamePrefix: new("win"), AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"), CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data")))},
+				OSProfile: &armcompute.VirtualMachineScaleSetOSProfile{ComputerNamePrefix: new("win"),
+					AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"),
+					CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data")))},
 				StorageProfile: &armcompute.VirtualMachineScaleSetStorageProfile{
 					ImageReference: &armcompute.ImageReference{CommunityGalleryImageID: imageID("2022", "1.36.3")},
-					OSDisk:         &armcompute.VirtualMachineScaleSetOSDisk{OSType: new(armcompute.OperatingSystemTypesWindows), CreateOption: new(armcompute.DiskCreateOptionTypesFromImage)},
-					DataDisks:      []*armcompute.VirtualMachineScaleSetDataDisk{{Lun: new(int32(0)), DiskSizeGB: new(int32(8)), CreateOption: new(armcompute.DiskCreateOptionTypesEmpty)}},
+					OSDisk: &armcompute.VirtualMachineScaleSetOSDisk{
+						OSType:       new(armcompute.OperatingSystemTypesWindows),
+						CreateOption: new(armcompute.DiskCreateOptionTypesFromImage),
+					},
+					DataDisks: []*armcompute.VirtualMachineScaleSetDataDisk{{Lun: new(int32(0)),
+						DiskSizeGB: new(int32(8)), CreateOption: new(armcompute.DiskCreateOptionTypesEmpty)}},
 				},
 				NetworkProfile: &armcompute.VirtualMachineScaleSetNetworkProfile{NetworkInterfaceConfigurations: []*armcompute.VirtualMachineScaleSetNetworkConfiguration{{
-					Name: new("win-nic-0"), Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true), EnableIPForwarding: new(true),
-						IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{Name: new("ipConfig0"), Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)}}}}},
+					Name: new("win-nic-0"),
+					Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true),
+						EnableIPForwarding: new(true),
+						IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{
+							Name: new("ipConfig0"),
+							Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{
+								Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)},
+							},
+						}}},
 				}}},
 			},
 		}}
@@ -178,7 +194,8 @@ func (a *azure) putSet(set armcompute.VirtualMachineScaleSet) armcompute.Virtual
 func (a *azure) listed() map[string]*armcompute.VirtualMachineScaleSetVM {
 	a.t.Helper()
 	out := map[string]*armcompute.VirtualMachineScaleSetVM{}
-	for p := a.instanceClient().NewListPager("g", "win", &armcompute.VirtualMachineScaleSetVMsClientListOptions{Expand: new("instanceView")}); p.More(); {
+	for p := a.instanceClient().NewListPager("g", "win",
+		&armcompute.VirtualMachineScaleSetVMsClientListOptions{Expand: new("instanceView")}); p.More(); {
 		page, err := p.NextPage(a.t.Context())
 		if err != nil {
 			a.t.Fatal(err)

@@ -17,7 +17,8 @@ func TestInstanceDisks(t *testing.T) {
 	thief := "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/thief"
 	a.carried("PUT", thief, `{"location": "westeurope", "properties": {"hardwareProfile": {"vmSize": "Standard_D2s_v3"},
 		"storageProfile": {"imageReference": {"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core-smalldisk", "version": "latest"}, "osDisk": {"createOption": "fromImage"}},
-		"osProfile": {"computerName": "thief", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+nic+`"}]}}}`)
+		"osProfile": {"computerName": "thief", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+
+		nic+`"}]}}}`)
 	a.putSet(windowsSet(1))
 	instance := *a.listed()["0"].ID
 	var disks []string
@@ -32,13 +33,17 @@ func TestInstanceDisks(t *testing.T) {
 	for _, id := range disks {
 		_, disk, _ := a.speak(http.MethodGet, id, "")
 		if value.Str(disk, "managedBy") != instance || value.Str(disk, "properties", "diskState") != "Attached" {
-			t.Errorf("%s is %s, managed by %q; want %s", id, value.Str(disk, "properties", "diskState"), value.Str(disk, "managedBy"), instance)
+			t.Errorf("%s is %s, managed by %q; want %s", id, value.Str(disk, "properties", "diskState"),
+				value.Str(disk, "managedBy"), instance)
 		}
 		status, answer, _ := a.speak(http.MethodDelete, id, "")
-		if status != http.StatusConflict || value.Str(answer, "error", "code") != "OperationNotAllowed" || !strings.Contains(value.Str(answer, "error", "message"), "is attached to VM "+instance) {
+		if status != http.StatusConflict || value.Str(answer, "error", "code") != "OperationNotAllowed" ||
+			!strings.Contains(value.Str(answer, "error", "message"), "is attached to VM "+instance) {
 			t.Errorf("delete of %s: %d %v", id, status, answer)
 		}
-		if code := a.refusal("PATCH", thief, `{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, "createOption": "Attach", "managedDisk": {"id": "`+id+`"}}]}}}`); code != "AttachDiskWhileBeingDetached" {
+		if code := a.refusal("PATCH", thief, `{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, `+
+			`"createOption": "Attach", "managedDisk": {"id": `+
+			`"`+id+`"}}]}}}`); code != "AttachDiskWhileBeingDetached" {
 			t.Errorf("attach of %s to another machine: %q", id, code)
 		}
 	}

@@ -32,7 +32,8 @@ func (a *azure) vms() *armcompute.VirtualMachinesClient {
 // inSet lists the VMs of the set by the filter that Azure has for it.
 func (a *azure) inSet() []*armcompute.VirtualMachine {
 	a.t.Helper()
-	filter := "'virtualMachineScaleSet/id' eq '/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win'"
+	filter := "'virtualMachineScaleSet/id' eq '/subscriptions/" + engine.DefaultSubscription +
+		"/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win'"
 	page, err := a.vms().NewListPager("g", &armcompute.VirtualMachinesClientListOptions{Filter: &filter}).NextPage(a.t.Context())
 	if err != nil {
 		a.t.Fatal(err)
@@ -62,7 +63,10 @@ func TestFlexibleSet(t *testing.T) {
 	form := regexp.MustCompile(`^win_[0-9a-f]{8}$`)
 	for _, vm := range vms {
 		guest := h.vms[value.Lower(*vm.ID)]
-		if !form.MatchString(*vm.Name) || *vm.Properties.ProvisioningState != "Succeeded" || vm.Properties.OSProfile.CustomData != nil || !strings.HasPrefix(*vm.Properties.OSProfile.ComputerName, "win") || len(*vm.Properties.OSProfile.ComputerName) != 9 {
+		if !form.MatchString(*vm.Name) || *vm.Properties.ProvisioningState != "Succeeded" ||
+			vm.Properties.OSProfile.CustomData != nil ||
+			!strings.HasPrefix(*vm.Properties.OSProfile.ComputerName, "win") ||
+			len(*vm.Properties.OSProfile.ComputerName) != 9 {
 			t.Errorf("VM %s is %s, computer name %s", *vm.Name, *vm.Properties.ProvisioningState, *vm.Properties.OSProfile.ComputerName)
 		}
 		if string(guest.CustomData) != "secret data" || guest.ScaleSet != "win" || len(guest.NICs) != 1 {
@@ -91,7 +95,8 @@ func TestFlexibleSet(t *testing.T) {
 
 	// A VM of one's own is attached by its PUT.
 	vm := windowsVM(nic)
-	vm.Properties.VirtualMachineScaleSet = &armcompute.SubResource{ID: new("/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win")}
+	vm.Properties.VirtualMachineScaleSet = &armcompute.SubResource{ID: new("/subscriptions/" +
+		engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win")}
 	put, err := a.vms().BeginCreateOrUpdate(t.Context(), "g", "w", vm, nil)
 	must(t, put, err)
 	if n := a.capacity(); n != 3 || len(a.inSet()) != 3 {
@@ -116,10 +121,13 @@ func TestFlexibleSetAlone(t *testing.T) {
 	a := start(t, Config{})
 	defer a.Close()
 	nic := a.network()
-	empty := armcompute.VirtualMachineScaleSet{Location: new("westeurope"), Properties: &armcompute.VirtualMachineScaleSetProperties{OrchestrationMode: new(armcompute.OrchestrationModeFlexible), PlatformFaultDomainCount: new(int32(1))}}
+	empty := armcompute.VirtualMachineScaleSet{Location: new("westeurope"), Properties: &armcompute.VirtualMachineScaleSetProperties{
+		OrchestrationMode: new(armcompute.OrchestrationModeFlexible), PlatformFaultDomainCount: new(int32(1)),
+	}}
 	a.putSet(empty)
 	vm := windowsVM(nic)
-	vm.Properties.VirtualMachineScaleSet = &armcompute.SubResource{ID: new("/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win")}
+	vm.Properties.VirtualMachineScaleSet = &armcompute.SubResource{ID: new("/subscriptions/" +
+		engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/win")}
 	for name, tc := range map[string]struct {
 		change func(*armcompute.VirtualMachine)
 		code   string

@@ -14,7 +14,8 @@ import (
 	"casement.dev/casement/azuresim/internal/value"
 )
 
-const subnetID = "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/nodes"
+const subnetID = "/subscriptions/" + engine.DefaultSubscription +
+	"/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/nodes"
 
 func TestLifeOfAScaleSet(t *testing.T) {
 	h := newRack()
@@ -22,15 +23,20 @@ func TestLifeOfAScaleSet(t *testing.T) {
 	a := startWith(t, Config{Dir: dir}, h)
 	a.network()
 	set := a.putSet(windowsSet(2))
-	if *set.Properties.ProvisioningState != "Succeeded" || set.Properties.VirtualMachineProfile.OSProfile.CustomData != nil || set.Properties.VirtualMachineProfile.OSProfile.AdminPassword != nil {
+	if *set.Properties.ProvisioningState != "Succeeded" ||
+		set.Properties.VirtualMachineProfile.OSProfile.CustomData != nil ||
+		set.Properties.VirtualMachineProfile.OSProfile.AdminPassword != nil {
 		t.Errorf("set %s shows custom data or password, or has not succeeded", *set.Properties.ProvisioningState)
 	}
 	wantRunning(t, h, "win000000", "win000001")
 	got := a.listed()
 	wantIDs(t, got, "0", "1")
 	vm := got["1"]
-	if *vm.Name != "win_1" || *vm.Properties.ProvisioningState != "Succeeded" || !*vm.Properties.LatestModelApplied || *vm.Properties.OSProfile.ComputerName != "win000001" || len(vm.Properties.StorageProfile.DataDisks) != 1 {
-		t.Errorf("instance %s %s %v %s", *vm.Name, *vm.Properties.ProvisioningState, *vm.Properties.LatestModelApplied, *vm.Properties.OSProfile.ComputerName)
+	if *vm.Name != "win_1" || *vm.Properties.ProvisioningState != "Succeeded" ||
+		!*vm.Properties.LatestModelApplied || *vm.Properties.OSProfile.ComputerName != "win000001" ||
+		len(vm.Properties.StorageProfile.DataDisks) != 1 {
+		t.Errorf("instance %s %s %v %s", *vm.Name, *vm.Properties.ProvisioningState,
+			*vm.Properties.LatestModelApplied, *vm.Properties.OSProfile.ComputerName)
 	}
 	if s := vm.Properties.InstanceView.Statuses; len(s) != 2 || *s[1].Code != "PowerState/running" {
 		t.Errorf("instance view %v", s)
@@ -42,7 +48,9 @@ func TestLifeOfAScaleSet(t *testing.T) {
 	if err != nil || len(page.Value) != 1 {
 		t.Fatal(page, err)
 	}
-	if nic := page.Value[0]; *nic.Properties.VirtualMachine.ID != *vm.ID || *nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress != "10.1.0.6" || !*nic.Properties.EnableIPForwarding {
+	if nic := page.Value[0]; *nic.Properties.VirtualMachine.ID != *vm.ID ||
+		*nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress != "10.1.0.6" ||
+		!*nic.Properties.EnableIPForwarding {
 		t.Errorf("interface %s of %s", *nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress, *nic.Properties.VirtualMachine.ID)
 	}
 	all, err := a.nics().NewListVirtualMachineScaleSetNetworkInterfacesPager("g", "win", nil).NextPage(t.Context())
@@ -62,7 +70,8 @@ func TestLifeOfAScaleSet(t *testing.T) {
 	if err != nil || *now.SKU.Capacity != 2 {
 		t.Errorf("capacity %d after a delete, want 2 (%v)", *now.SKU.Capacity, err)
 	}
-	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win", armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
+	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win",
+		armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
 	must(t, patch, err)
 	wantIDs(t, a.listed(), "2")
 
@@ -106,14 +115,16 @@ func TestScaleSetModelDrift(t *testing.T) {
 	less := windowsSet(2)
 	less.Properties.VirtualMachineProfile.NetworkProfile, less.Properties.VirtualMachineProfile.StorageProfile.ImageReference = nil, nil
 	kept := a.putSet(less)
-	if *kept.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID != *imageID("2025", "1.36.3") || len(kept.Properties.VirtualMachineProfile.NetworkProfile.NetworkInterfaceConfigurations) != 1 {
+	if *kept.Properties.VirtualMachineProfile.StorageProfile.ImageReference.CommunityGalleryImageID != *imageID("2025",
+		"1.36.3") || len(kept.Properties.VirtualMachineProfile.NetworkProfile.NetworkInterfaceConfigurations) != 1 {
 		t.Errorf("the model is %+v", kept.Properties.VirtualMachineProfile)
 	}
 	up, err := a.sets().BeginUpdateInstances(t.Context(), "g", "win", a.instanceIDs("1"), nil)
 	must(t, up, err)
 	got := a.listed()
 	if *got["0"].Properties.LatestModelApplied || !*got["1"].Properties.LatestModelApplied {
-		t.Errorf("latest model applied: %v %v, want false true", *got["0"].Properties.LatestModelApplied, *got["1"].Properties.LatestModelApplied)
+		t.Errorf("latest model applied: %v %v, want false true", *got["0"].Properties.LatestModelApplied,
+			*got["1"].Properties.LatestModelApplied)
 	}
 	if image := h.vms[value.Lower(*got["1"].ID)].Image.ID; image != *imageID("2025", "1.36.3") || h.boots["win000001"] != 2 {
 		t.Errorf("the upgraded instance booted %d times, the last time from %s", h.boots["win000001"], image)
@@ -138,7 +149,8 @@ func TestScaleSetBootFails(t *testing.T) {
 			t.Errorf("instance %s is %s, want %s", id, got, want)
 		}
 	}
-	if s := a.listed()["1"].Properties.InstanceView.Statuses[0]; *s.Code != "ProvisioningState/failed/OSProvisioningClientError" || !strings.Contains(*s.Message, "the answer file is broken") {
+	if s := a.listed()["1"].Properties.InstanceView.Statuses[0]; *s.Code != "ProvisioningState/failed/"+
+		"OSProvisioningClientError" || !strings.Contains(*s.Message, "the answer file is broken") {
 		t.Errorf("status %s %s does not say why", *s.Code, *s.Message)
 	}
 	del, err := a.instanceClient().BeginDelete(t.Context(), "g", "win", "1", nil)
@@ -163,7 +175,9 @@ func TestScaleSetRefused(t *testing.T) {
 		"long prefix": {func(s *armcompute.VirtualMachineScaleSet) {
 			profile(s).OSProfile.ComputerNamePrefix = new("ten-letter")
 		}, "InvalidParameter"},
-		"weak password": {func(s *armcompute.VirtualMachineScaleSet) { profile(s).OSProfile.AdminPassword = new("aaaaaaaaaaaa") }, "InvalidParameter"},
+		"weak password": {func(s *armcompute.VirtualMachineScaleSet) {
+			profile(s).OSProfile.AdminPassword = new("aaaaaaaaaaaa")
+		}, "InvalidParameter"},
 		"too much data": {func(s *armcompute.VirtualMachineScaleSet) {
 			profile(s).OSProfile.CustomData = new(base64.StdEncoding.EncodeToString(make([]byte, 64<<10+1)))
 		}, "InvalidParameter"},
@@ -172,13 +186,19 @@ func TestScaleSetRefused(t *testing.T) {
 		"unknown image": {func(s *armcompute.VirtualMachineScaleSet) {
 			profile(s).StorageProfile.ImageReference.CommunityGalleryImageID = imageID("2022", "1.99.0")
 		}, "GalleryImageNotFound"},
-		"unknown zone": {func(s *armcompute.VirtualMachineScaleSet) { s.Zones = []*string{new("1"), new("9")} }, "AvailabilityZoneNotSupported"},
-		"no network":   {func(s *armcompute.VirtualMachineScaleSet) { profile(s).NetworkProfile = nil }, "InvalidParameter"},
+		"unknown zone": {func(s *armcompute.VirtualMachineScaleSet) { s.Zones = []*string{new("1"), new("9")} },
+			"AvailabilityZoneNotSupported"},
+		"no network": {func(s *armcompute.VirtualMachineScaleSet) { profile(s).NetworkProfile = nil }, "InvalidParameter"},
 		"no such subnet": {func(s *armcompute.VirtualMachineScaleSet) {
-			profile(s).NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.Subnet.ID = new(subnetID + "x")
+			profile(s).NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.Subnet.ID =
+				new(subnetID + "x")
 		}, "InvalidResourceReference"},
 		"no such pool": {func(s *armcompute.VirtualMachineScaleSet) {
-			profile(s).NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.LoadBalancerBackendAddressPools = []*armcompute.SubResource{{ID: new("/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l/backendAddressPools/p")}}
+			profile(s).
+				NetworkProfile.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.LoadBalancerBackendAddressPools =
+				[]*armcompute.SubResource{{ID: new("/subscriptions/" +
+					engine.DefaultSubscription +
+					"/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l/backendAddressPools/p")}}
 		}, "InvalidResourceReference"},
 		"too many": {func(s *armcompute.VirtualMachineScaleSet) { s.SKU.Capacity = new(int64(1001)) }, "InvalidParameter"},
 		"rolling": {func(s *armcompute.VirtualMachineScaleSet) {
@@ -188,7 +208,12 @@ func TestScaleSetRefused(t *testing.T) {
 			profile(s).EvictionPolicy = new(armcompute.VirtualMachineEvictionPolicyTypesDelete)
 		}, "OperationNotAllowed"},
 		"identity": {func(s *armcompute.VirtualMachineScaleSet) {
-			s.Identity = &armcompute.VirtualMachineScaleSetIdentity{Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: map[string]*armcompute.UserAssignedIdentitiesValue{"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i": {}}}
+			s.Identity = &armcompute.VirtualMachineScaleSetIdentity{
+				Type: new(armcompute.ResourceIdentityTypeUserAssigned),
+				UserAssignedIdentities: map[string]*armcompute.UserAssignedIdentitiesValue{"/subscriptions/" +
+					engine.DefaultSubscription +
+					"/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i": {}},
+			}
 		}, "FailedIdentityOperation"},
 		"ephemeral": {func(s *armcompute.VirtualMachineScaleSet) {
 			s.SKU.Name = new("Standard_D2s_v5")
@@ -222,7 +247,8 @@ func TestQuota(t *testing.T) {
 	must(t, p, err)
 	more := windowsSet(251)
 	more.SKU.Name = new("Standard_D8s_v3")
-	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", more, nil); code(err) != "OperationNotAllowed" || !strings.Contains(err.Error(), "standardDSv3Family Cores quota") {
+	if _, err := a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", more,
+		nil); code(err) != "OperationNotAllowed" || !strings.Contains(err.Error(), "standardDSv3Family Cores quota") {
 		t.Errorf("error %v, want OperationNotAllowed for the family's cores", err)
 	}
 	client, err := armcompute.NewUsageClient(engine.DefaultSubscription, a.credential, a.options)
@@ -233,7 +259,8 @@ func TestQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int32{"cores": 8000, "standardDSv3Family": 8000, "virtualMachines": 1000, "virtualMachineScaleSets": 1, "lowPriorityCores": 0}
+	want := map[string]int32{"cores": 8000, "standardDSv3Family": 8000, "virtualMachines": 1000,
+		"virtualMachineScaleSets": 1, "lowPriorityCores": 0}
 	for _, u := range page.Value {
 		if n, ok := want[*u.Name.Value]; ok && n != *u.CurrentValue {
 			t.Errorf("usage of %s is %d, want %d", *u.Name.Value, *u.CurrentValue, n)
@@ -255,7 +282,9 @@ func TestPowerOfInstances(t *testing.T) {
 		}
 		return out
 	}
-	off, err := a.sets().BeginPowerOff(t.Context(), "g", "win", &armcompute.VirtualMachineScaleSetsClientBeginPowerOffOptions{VMInstanceIDs: &armcompute.VirtualMachineScaleSetVMInstanceIDs{InstanceIDs: []*string{new("0")}}})
+	off, err := a.sets().BeginPowerOff(t.Context(), "g", "win", &armcompute.VirtualMachineScaleSetsClientBeginPowerOffOptions{
+		VMInstanceIDs: &armcompute.VirtualMachineScaleSetVMInstanceIDs{InstanceIDs: []*string{new("0")}},
+	})
 	must(t, off, err)
 	free, err := a.instanceClient().BeginDeallocate(t.Context(), "g", "win", "1", nil)
 	must(t, free, err)
@@ -271,7 +300,8 @@ func TestPowerOfInstances(t *testing.T) {
 	if h.boots["win000000"] != 1 || h.boots["win000001"] != 2 {
 		t.Errorf("boots %v, want the reimaged one to have booted twice", h.boots)
 	}
-	run, err := a.instanceClient().BeginRunCommand(t.Context(), "g", "win", "1", armcompute.RunCommandInput{CommandID: new("RunPowerShellScript"), Script: []*string{new("hostname")}}, nil)
+	run, err := a.instanceClient().BeginRunCommand(t.Context(), "g", "win", "1",
+		armcompute.RunCommandInput{CommandID: new("RunPowerShellScript"), Script: []*string{new("hostname")}}, nil)
 	if out := must(t, run, err); *out.Value[0].Message != "ran on win000001" {
 		t.Errorf("output %q", *out.Value[0].Message)
 	}
@@ -283,14 +313,16 @@ func TestPowerOfInstances(t *testing.T) {
 		t.Errorf("delete of an instance that is not there: %v", err)
 	}
 	a.protect("1")
-	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win", armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
+	patch, err := a.sets().BeginUpdate(t.Context(), "g", "win",
+		armcompute.VirtualMachineScaleSetUpdate{SKU: &armcompute.SKU{Capacity: new(int64(1))}}, nil)
 	must(t, patch, err)
 	wantIDs(t, a.listed(), "1")
 }
 
 // TestFaultsOnInstances: the rules for VMs match instances.
 func TestFaultsOnInstances(t *testing.T) {
-	for kind, want := range map[fault.Kind]string{fault.Quota: "OperationNotAllowed", fault.SKU: "SkuNotAvailable", fault.BootFailure: "OSProvisioningTimedOut", fault.Operation: "AllocationFailed"} {
+	for kind, want := range map[fault.Kind]string{fault.Quota: "OperationNotAllowed", fault.SKU: "SkuNotAvailable",
+		fault.BootFailure: "OSProvisioningTimedOut", fault.Operation: "AllocationFailed"} {
 		t.Run(string(kind), func(t *testing.T) {
 			a := startWith(t, Config{}, newRack())
 			defer a.Close()
@@ -341,10 +373,14 @@ func TestScaleSetBehindBalancer(t *testing.T) {
 	a.network()
 	balancers, _ := armnetwork.NewLoadBalancersClient(engine.DefaultSubscription, a.credential, a.options)
 	const id = "/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Network/loadBalancers/l"
-	p, err := balancers.BeginCreateOrUpdate(t.Context(), "g", "l", armnetwork.LoadBalancer{Location: new("westeurope"), Properties: &armnetwork.LoadBalancerPropertiesFormat{
-		FrontendIPConfigurations: []*armnetwork.FrontendIPConfiguration{{Name: new("f"), Properties: &armnetwork.FrontendIPConfigurationPropertiesFormat{Subnet: &armnetwork.Subnet{ID: new(subnetID)}}}},
-		BackendAddressPools:      []*armnetwork.BackendAddressPool{{Name: new("p")}},
-	}}, nil)
+	p, err := balancers.BeginCreateOrUpdate(t.Context(), "g", "l",
+		armnetwork.LoadBalancer{Location: new("westeurope"), Properties: &armnetwork.LoadBalancerPropertiesFormat{
+			FrontendIPConfigurations: []*armnetwork.FrontendIPConfiguration{{
+				Name:       new("f"),
+				Properties: &armnetwork.FrontendIPConfigurationPropertiesFormat{Subnet: &armnetwork.Subnet{ID: new(subnetID)}},
+			}},
+			BackendAddressPools: []*armnetwork.BackendAddressPool{{Name: new("p")}},
+		}}, nil)
 	must(t, p, err)
 	a.putSet(windowsSet(2))
 	set := windowsSet(2)
@@ -451,7 +487,8 @@ func TestScaleSetResumes(t *testing.T) {
 	h = newRack()
 	a = startWith(t, Config{Dir: dir}, h)
 	defer a.Close()
-	p, err = a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3), &armcompute.VirtualMachineScaleSetsClientBeginCreateOrUpdateOptions{ResumeToken: token})
+	p, err = a.sets().BeginCreateOrUpdate(t.Context(), "g", "win", windowsSet(3),
+		&armcompute.VirtualMachineScaleSetsClientBeginCreateOrUpdateOptions{ResumeToken: token})
 	must(t, p, err)
 	wantRunning(t, h, "win000000", "win000001", "win000002")
 	for id, vm := range a.listed() {

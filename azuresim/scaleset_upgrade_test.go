@@ -12,21 +12,28 @@ import (
 
 // withHealth gives a set what rolling upgrades ask for.
 func withHealth(set armcompute.VirtualMachineScaleSet) armcompute.VirtualMachineScaleSet {
-	set.Properties.VirtualMachineProfile.ExtensionProfile = &armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: []*armcompute.VirtualMachineScaleSetExtension{{
-		Name: new("health"), Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{Publisher: new("Microsoft.ManagedServices"), Type: new("ApplicationHealthWindows"), TypeHandlerVersion: new("1.0")}}}}
+	set.Properties.VirtualMachineProfile.ExtensionProfile =
+		&armcompute.VirtualMachineScaleSetExtensionProfile{Extensions: []*armcompute.VirtualMachineScaleSetExtension{{
+			Name: new("health"), Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{
+				Publisher: new("Microsoft.ManagedServices"), Type: new("ApplicationHealthWindows"),
+				TypeHandlerVersion: new("1.0"),
+			}}}}
 	return set
 }
 
 func (a *azure) protect(id string) {
 	a.t.Helper()
 	vm := armcompute.VirtualMachineScaleSetVM{Location: new("westeurope"), Properties: &armcompute.VirtualMachineScaleSetVMProperties{
-		ProtectionPolicy: &armcompute.VirtualMachineScaleSetVMProtectionPolicy{ProtectFromScaleIn: new(true), ProtectFromScaleSetActions: new(true)}}}
+		ProtectionPolicy: &armcompute.VirtualMachineScaleSetVMProtectionPolicy{
+			ProtectFromScaleIn: new(true), ProtectFromScaleSetActions: new(true),
+		}}}
 	p, err := a.instanceClient().BeginUpdate(a.t.Context(), "g", "win", id, vm, nil)
 	must(a.t, p, err)
 }
 
 func TestUpgradeModes(t *testing.T) {
-	for mode, want := range map[armcompute.UpgradeMode][]string{armcompute.UpgradeModeManual: {}, armcompute.UpgradeModeAutomatic: {"0", "2"}, armcompute.UpgradeModeRolling: {"0", "2"}} {
+	for mode, want := range map[armcompute.UpgradeMode][]string{armcompute.UpgradeModeManual: {},
+		armcompute.UpgradeModeAutomatic: {"0", "2"}, armcompute.UpgradeModeRolling: {"0", "2"}} {
 		t.Run(string(mode), func(t *testing.T) {
 			h := newRack()
 			a := startWith(t, Config{}, h)
@@ -87,7 +94,11 @@ func TestRollingUpgradeStops(t *testing.T) {
 	defer a.Close()
 	a.network()
 	set := withHealth(windowsSet(4))
-	set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeRolling), RollingUpgradePolicy: &armcompute.RollingUpgradePolicy{MaxBatchInstancePercent: new(int32(25)), MaxUnhealthyInstancePercent: new(int32(50)), MaxUnhealthyUpgradedInstancePercent: new(int32(0))}}
+	set.Properties.UpgradePolicy = &armcompute.UpgradePolicy{Mode: new(armcompute.UpgradeModeRolling),
+		RollingUpgradePolicy: &armcompute.RollingUpgradePolicy{
+			MaxBatchInstancePercent: new(int32(25)), MaxUnhealthyInstancePercent: new(int32(50)),
+			MaxUnhealthyUpgradedInstancePercent: new(int32(0)),
+		}}
 	a.putSet(set)
 	h.mu.Lock()
 	h.fails["win000001"] = true
@@ -96,7 +107,8 @@ func TestRollingUpgradeStops(t *testing.T) {
 	a.putSet(set)
 	roll := a.awaitRoll(armcompute.RollingUpgradeStatusCodeFaulted)
 	if p := roll.Properties.Progress; *p.SuccessfulInstanceCount != 1 || *p.FailedInstanceCount != 1 || *p.PendingInstanceCount != 2 {
-		t.Errorf("%d upgraded, %d failed, %d pending; want 1, 1, 2", *p.SuccessfulInstanceCount, *p.FailedInstanceCount, *p.PendingInstanceCount)
+		t.Errorf("%d upgraded, %d failed, %d pending; want 1, 1, 2", *p.SuccessfulInstanceCount,
+			*p.FailedInstanceCount, *p.PendingInstanceCount)
 	}
 	if roll.Properties.Error == nil || *roll.Properties.Error.Code != "MaxUnhealthyUpgradedInstancePercentExceededInRollingUpgrade" {
 		t.Errorf("error %v", roll.Properties.Error)

@@ -39,11 +39,14 @@ func start(t *testing.T, cfg Config) *azure {
 		t.Fatal(err)
 	}
 	a := &azure{Server: s, t: t}
-	cc := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-		cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
+	cc := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/",
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
 	client := policy.ClientOptions{Cloud: cc, Transport: s, Retry: policy.RetryOptions{MaxRetries: -1}}
 	a.options = &azarm.ClientOptions{ClientOptions: client}
-	a.credential, err = azidentity.NewClientSecretCredential(engine.DefaultTenant, entra.DefaultClient, entra.Owner(s).Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
+	a.credential, err = azidentity.NewClientSecretCredential(engine.DefaultTenant, entra.DefaultClient,
+		entra.Owner(s).Secret,
+		&azidentity.ClientSecretCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +82,23 @@ func (a *azure) network() (nic string) {
 		t.Fatal(err)
 	}
 	vnets, _ := armnetwork.NewVirtualNetworksClient(engine.DefaultSubscription, a.credential, a.options)
-	p, err := vnets.BeginCreateOrUpdate(ctx, "g", "v", armnetwork.VirtualNetwork{Location: new("westeurope"), Properties: &armnetwork.VirtualNetworkPropertiesFormat{
-		AddressSpace: &armnetwork.AddressSpace{AddressPrefixes: []*string{new("10.0.0.0/8")}},
-		Subnets:      []*armnetwork.Subnet{{Name: new("nodes"), Properties: &armnetwork.SubnetPropertiesFormat{AddressPrefix: new("10.1.0.0/16")}}},
-	}}, nil)
+	p, err := vnets.BeginCreateOrUpdate(ctx, "g", "v",
+		armnetwork.VirtualNetwork{Location: new("westeurope"), Properties: &armnetwork.VirtualNetworkPropertiesFormat{
+			AddressSpace: &armnetwork.AddressSpace{AddressPrefixes: []*string{new("10.0.0.0/8")}},
+			Subnets: []*armnetwork.Subnet{{Name: new("nodes"),
+				Properties: &armnetwork.SubnetPropertiesFormat{AddressPrefix: new("10.1.0.0/16")}}},
+		}}, nil)
 	v := must(t, p, err)
 	nics, _ := armnetwork.NewInterfacesClient(engine.DefaultSubscription, a.credential, a.options)
-	n, err := nics.BeginCreateOrUpdate(ctx, "g", "n", armnetwork.Interface{Location: new("westeurope"), Properties: &armnetwork.InterfacePropertiesFormat{
-		IPConfigurations: []*armnetwork.InterfaceIPConfiguration{{Name: new("c"), Properties: &armnetwork.InterfaceIPConfigurationPropertiesFormat{Subnet: &armnetwork.Subnet{ID: v.Properties.Subnets[0].ID}}}},
-	}}, nil)
+	n, err := nics.BeginCreateOrUpdate(ctx, "g", "n",
+		armnetwork.Interface{Location: new("westeurope"), Properties: &armnetwork.InterfacePropertiesFormat{
+			IPConfigurations: []*armnetwork.InterfaceIPConfiguration{{
+				Name: new("c"),
+				Properties: &armnetwork.InterfaceIPConfigurationPropertiesFormat{
+					Subnet: &armnetwork.Subnet{ID: v.Properties.Subnets[0].ID},
+				},
+			}},
+		}}, nil)
 	made := must(t, n, err)
 	if ip := *made.Properties.IPConfigurations[0].Properties.PrivateIPAddress; ip != "10.1.0.4" {
 		t.Errorf("address %s, want the first that Azure gives, 10.1.0.4", ip)
@@ -99,11 +110,22 @@ func windowsVM(nic string) armcompute.VirtualMachine {
 	return armcompute.VirtualMachine{Location: new("westeurope"), Properties: &armcompute.VirtualMachineProperties{
 		HardwareProfile: &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes("Standard_D2s_v3"))},
 		StorageProfile: &armcompute.StorageProfile{
-			ImageReference: &armcompute.ImageReference{CommunityGalleryImageID: new("/CommunityGalleries/" + compute.CommunityGallery + "/Images/capi-win-2022-containerd/Versions/1.36.3")},
-			OSDisk:         &armcompute.OSDisk{Name: new("w_OSDisk"), OSType: new(armcompute.OperatingSystemTypesWindows), CreateOption: new(armcompute.DiskCreateOptionTypesFromImage), DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete)},
+			ImageReference: &armcompute.ImageReference{CommunityGalleryImageID: new("/CommunityGalleries/" +
+				compute.CommunityGallery + "/Images/capi-win-2022-containerd/Versions/1.36.3")},
+			OSDisk: &armcompute.OSDisk{Name: new("w_OSDisk"), OSType: new(armcompute.OperatingSystemTypesWindows),
+				CreateOption: new(armcompute.DiskCreateOptionTypesFromImage),
+				DeleteOption: new(armcompute.DiskDeleteOptionTypesDelete)},
 		},
-		OSProfile:      &armcompute.OSProfile{ComputerName: new("w"), AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"), CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data")))},
-		NetworkProfile: &armcompute.NetworkProfile{NetworkInterfaces: []*armcompute.NetworkInterfaceReference{{ID: &nic, Properties: &armcompute.NetworkInterfaceReferenceProperties{Primary: new(true), DeleteOption: new(armcompute.DeleteOptionsDelete)}}}},
+		OSProfile: &armcompute.OSProfile{
+			ComputerName: new("w"), AdminUsername: new("capi"), AdminPassword: new("Correct-Horse-1"),
+			CustomData: new(base64.StdEncoding.EncodeToString([]byte("secret data"))),
+		},
+		NetworkProfile: &armcompute.NetworkProfile{NetworkInterfaces: []*armcompute.NetworkInterfaceReference{{
+			ID: &nic,
+			Properties: &armcompute.NetworkInterfaceReferenceProperties{
+				Primary: new(true), DeleteOption: new(armcompute.DeleteOptionsDelete),
+			},
+		}}},
 	}}
 }
 
@@ -134,7 +156,8 @@ func TestLifeOfAVM(t *testing.T) {
 	vms, _ := armcompute.NewVirtualMachinesClient(engine.DefaultSubscription, a.credential, a.options)
 	p, err := vms.BeginCreateOrUpdate(t.Context(), "g", "w", windowsVM(nic), nil)
 	vm := must(t, p, err)
-	if *vm.Properties.ProvisioningState != "Succeeded" || vm.Properties.OSProfile.CustomData != nil || vm.Properties.OSProfile.AdminPassword != nil {
+	if *vm.Properties.ProvisioningState != "Succeeded" || vm.Properties.OSProfile.CustomData != nil ||
+		vm.Properties.OSProfile.AdminPassword != nil {
 		t.Errorf("VM %s shows custom data or password, or has not succeeded", *vm.Properties.ProvisioningState)
 	}
 	nics, _ := armnetwork.NewInterfacesClient(engine.DefaultSubscription, a.credential, a.options)
@@ -148,7 +171,8 @@ func TestLifeOfAVM(t *testing.T) {
 	a = start(t, Config{Dir: dir})
 	defer a.Close()
 	vms, _ = armcompute.NewVirtualMachinesClient(engine.DefaultSubscription, a.credential, a.options)
-	got, err := vms.Get(t.Context(), "g", "w", &armcompute.VirtualMachinesClientGetOptions{Expand: new(armcompute.InstanceViewTypesInstanceView)})
+	got, err := vms.Get(t.Context(), "g", "w",
+		&armcompute.VirtualMachinesClientGetOptions{Expand: new(armcompute.InstanceViewTypesInstanceView)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +205,13 @@ func TestVMRefused(t *testing.T) {
 		change func(*armcompute.VirtualMachine)
 		code   string
 	}{
-		"long computer name": {func(v *armcompute.VirtualMachine) { v.Properties.OSProfile.ComputerName = new("sixteen-letters-") }, "InvalidParameter"},
-		"all digits":         {func(v *armcompute.VirtualMachine) { v.Properties.OSProfile.ComputerName = new("12345") }, "InvalidParameter"},
-		"weak password":      {func(v *armcompute.VirtualMachine) { v.Properties.OSProfile.AdminPassword = new("aaaaaaaaaaaaaaa") }, "InvalidParameter"},
+		"long computer name": {func(v *armcompute.VirtualMachine) {
+			v.Properties.OSProfile.ComputerName = new("sixteen-letters-")
+		}, "InvalidParameter"},
+		"all digits": {func(v *armcompute.VirtualMachine) { v.Properties.OSProfile.ComputerName = new("12345") }, "InvalidParameter"},
+		"weak password": {func(v *armcompute.VirtualMachine) {
+			v.Properties.OSProfile.AdminPassword = new("aaaaaaaaaaaaaaa")
+		}, "InvalidParameter"},
 		"ssh on Windows": {func(v *armcompute.VirtualMachine) {
 			v.Properties.OSProfile.LinuxConfiguration = &armcompute.LinuxConfiguration{}
 		}, "InvalidParameter"},
@@ -197,7 +225,8 @@ func TestVMRefused(t *testing.T) {
 			v.Properties.HardwareProfile.VMSize = new(armcompute.VirtualMachineSizeTypes("Standard_NC6s_v3"))
 		}, "SkuNotAvailable"},
 		"unknown image": {func(v *armcompute.VirtualMachine) {
-			v.Properties.StorageProfile.ImageReference.CommunityGalleryImageID = new("/CommunityGalleries/" + compute.CommunityGallery + "/Images/capi-win-2022-containerd/Versions/1.99.0")
+			v.Properties.StorageProfile.ImageReference.CommunityGalleryImageID = new("/CommunityGalleries/" +
+				compute.CommunityGallery + "/Images/capi-win-2022-containerd/Versions/1.99.0")
 		}, "GalleryImageNotFound"},
 		"unknown zone": {func(v *armcompute.VirtualMachine) { v.Zones = []*string{new("9")} }, "AvailabilityZoneNotSupported"},
 		"no interface": {func(v *armcompute.VirtualMachine) { v.Properties.NetworkProfile = nil }, "InvalidParameter"},
@@ -218,7 +247,8 @@ func TestSubnetRules(t *testing.T) {
 	a.network()
 	subnets, _ := armnetwork.NewSubnetsClient(engine.DefaultSubscription, a.credential, a.options)
 	put := func(cidr string) error {
-		_, err := subnets.BeginCreateOrUpdate(t.Context(), "g", "v", "other", armnetwork.Subnet{Properties: &armnetwork.SubnetPropertiesFormat{AddressPrefix: &cidr}}, nil)
+		_, err := subnets.BeginCreateOrUpdate(t.Context(), "g", "v", "other",
+			armnetwork.Subnet{Properties: &armnetwork.SubnetPropertiesFormat{AddressPrefix: &cidr}}, nil)
 		return err
 	}
 	if err := put("10.1.128.0/17"); code(err) != "NetcfgSubnetRangesOverlap" {
@@ -240,15 +270,19 @@ func TestErrors(t *testing.T) {
 		path, authorization, code string
 		status                    int
 	}{
-		"no token":         {"/subscriptions/" + engine.DefaultSubscription + "?api-version=2021-04-01", "", "AuthenticationFailed", 401},
-		"bad token":        {"/subscriptions/" + engine.DefaultSubscription + "?api-version=2021-04-01", "Bearer x", "InvalidAuthenticationToken", 401},
-		"no api-version":   {"/subscriptions/" + engine.DefaultSubscription, token, "MissingApiVersionParameter", 400},
-		"bad api-version":  {"/subscriptions/" + engine.DefaultSubscription + "?api-version=new", token, "InvalidApiVersionParameter", 400},
-		"no subscription":  {"/subscriptions/nope?api-version=2021-04-01", token, "SubscriptionNotFound", 404},
-		"no group":         {"/SUBSCRIPTIONS/" + engine.DefaultSubscription + "//resourcegroups/nope?api-version=2021-04-01", token, "ResourceGroupNotFound", 404},
-		"not modelled":     {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Web/sites?api-version=2021-04-01", token, "NotSupportedByLocalAzure", 501},
-		"tenant level":     {"/providers/Microsoft.Web?api-version=2021-04-01", token, "MissingSubscription", 404},
-		"no such resource": {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.Compute/disks/d?api-version=2021-04-01", token, "ResourceGroupNotFound", 404},
+		"no token": {"/subscriptions/" + engine.DefaultSubscription + "?api-version=2021-04-01", "", "AuthenticationFailed", 401},
+		"bad token": {"/subscriptions/" + engine.DefaultSubscription + "?api-version=2021-04-01", "Bearer x",
+			"InvalidAuthenticationToken", 401},
+		"no api-version":  {"/subscriptions/" + engine.DefaultSubscription, token, "MissingApiVersionParameter", 400},
+		"bad api-version": {"/subscriptions/" + engine.DefaultSubscription + "?api-version=new", token, "InvalidApiVersionParameter", 400},
+		"no subscription": {"/subscriptions/nope?api-version=2021-04-01", token, "SubscriptionNotFound", 404},
+		"no group": {"/SUBSCRIPTIONS/" + engine.DefaultSubscription + "//resourcegroups/nope?api-version=2021-04-01",
+			token, "ResourceGroupNotFound", 404},
+		"not modelled": {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/" +
+			"Microsoft.Web/sites?api-version=2021-04-01", token, "NotSupportedByLocalAzure", 501},
+		"tenant level": {"/providers/Microsoft.Web?api-version=2021-04-01", token, "MissingSubscription", 404},
+		"no such resource": {"/subscriptions/" + engine.DefaultSubscription + "/resourceGroups/g/providers/" +
+			"Microsoft.Compute/disks/d?api-version=2021-04-01", token, "ResourceGroupNotFound", 404},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := http.NewRequest(http.MethodGet, "https://azure.test"+tc.path, nil)

@@ -21,7 +21,8 @@ func TestVaultAccess(t *testing.T) {
 	a.group()
 	const group = "resourceGroups/g/providers/"
 	vault := group + "Microsoft.KeyVault/vaults/kv1"
-	a.carried("PUT", vault, `{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+`", "enableRbacAuthorization": true}}`)
+	a.carried("PUT", vault, `{"location": "westeurope", "properties": {"tenantId": "`+engine.DefaultTenant+
+		`", "enableRbacAuthorization": true}}`)
 	for _, name := range []string{"own", "other"} {
 		a.carried("PUT", group+"Microsoft.ManagedIdentity/userAssignedIdentities/"+name, `{"location": "westeurope"}`)
 		a.carried("PUT", vault+"/secrets/"+name, `{"properties": {"value": "v-`+name+`"}}`)
@@ -37,12 +38,15 @@ func TestVaultAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.carried("PUT", vault+"/secrets/own/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a",
-		`{"properties": {"principalId": "`+body.Properties.PrincipalID+`", "roleDefinitionId": "/subscriptions/`+engine.DefaultSubscription+`/providers/Microsoft.Authorization/roleDefinitions/4633458b-17de-408a-b874-0445c86b69e6"}}`)
+		`{"properties": {"principalId": "`+body.Properties.PrincipalID+`", "roleDefinitionId": "/subscriptions/`+
+			engine.DefaultSubscription+
+			`/providers/Microsoft.Authorization/roleDefinitions/4633458b-17de-408a-b874-0445c86b69e6"}}`)
 
 	token := func(query url.Values, assigned ...string) (int, string) {
 		query.Set("api-version", "2018-02-01")
 		query.Set("resource", "https://vault.azure.net")
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://169.254.169.254/metadata/identity/oauth2/token?"+query.Encode(), nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://169.254.169.254/metadata/identity/oauth2/token?"+query.Encode(), nil)
 		r.Header.Set("Metadata", "true")
 		w := httptest.NewRecorder()
 		entra.ServeIdentity(a.Server, w, r, assigned)
@@ -75,9 +79,11 @@ func TestVaultAccess(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"GET", "/secrets/own", "", 200}, {"GET", "/secrets/other", "", 403}, {"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403},
+		{"GET", "/secrets/own", "", 200}, {"GET", "/secrets/other", "", 403},
+		{"PUT", "/secrets/own", `{"value": "x"}`, 403}, {"DELETE", "/secrets/own", "", 403},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), tc.method, "https://kv1."+keyvault.VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))
+		req, err := http.NewRequestWithContext(t.Context(), tc.method,
+			"https://kv1."+keyvault.VaultDomain+tc.path+"?api-version=7.4", strings.NewReader(tc.body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,8 @@ func TestVaultLife(t *testing.T) {
 	a.carried("PUT", vaultPath, vaultBody(`, "enabledForDiskEncryption": true`))
 	a.carried("PUT", vaultPath+"/secrets/s", `{"properties": {"value": "v"}}`)
 	key := value.Str(a.carried("PUT", vaultPath+"/keys/k", `{"properties": {"kty": "RSA"}}`), "properties", "keyUriWithVersion")
-	if again := value.Str(a.carried("PUT", vaultPath+"/keys/k", `{"properties": {"kty": "EC"}}`), "properties", "keyUriWithVersion"); again != key || key == "" {
+	if again := value.Str(a.carried("PUT", vaultPath+"/keys/k", `{"properties": {"kty": "EC"}}`), "properties",
+		"keyUriWithVersion"); again != key || key == "" {
 		t.Errorf("a second PUT of a key gives the version %q, want %q", again, key)
 	}
 	if n := len(value.Items(a.carried("GET", vaultPath+"/keys/k/versions", ""), "value")); n != 1 {
@@ -45,7 +46,8 @@ func TestVaultLife(t *testing.T) {
 	if code := a.refusal("PUT", vaultPath, vaultBody("")); code != "ConflictError" {
 		t.Errorf("a new vault with the name of a deleted one: %q", code)
 	}
-	if code := a.refusal("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/other", vaultBody(`, "createMode": "recover"`)); code != "DeletedVaultNotFound" {
+	if code := a.refusal("PUT", "resourceGroups/g/providers/Microsoft.KeyVault/vaults/other",
+		vaultBody(`, "createMode": "recover"`)); code != "DeletedVaultNotFound" {
 		t.Errorf("the recovery of a vault that was never there: %q", code)
 	}
 	recovered := a.carried("PUT", vaultPath, vaultBody(`, "createMode": "recover"`))
@@ -87,7 +89,8 @@ func TestKnownLater(t *testing.T) {
 		principal := value.Str(a.carried("PUT", identity, `{"location": "westeurope"}`), "properties", "principalId")
 		const assignment = "resourceGroups/g/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a"
 		grant := func(more string) string {
-			return `{"properties": {"principalId": "` + principal + `", "roleDefinitionId": "/providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"` + more + `}}`
+			return `{"properties": {"principalId": "` + principal + `", "roleDefinitionId": "/providers/` +
+				`Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7"` + more + `}}`
 		}
 		if code := a.refusal("PUT", assignment, grant("")); code != "PrincipalNotFound" {
 			t.Errorf("a role for an identity of a moment ago: %q", code)
@@ -121,8 +124,9 @@ func TestStorageAccount(t *testing.T) {
 	}
 	a.carried("PUT", path+"boot1", body)
 	for name, tc := range map[string]struct{ path, body, code string }{
-		"a bad name":   {path + "Boot", body, "AccountNameInvalid"},
-		"no kind":      {path + "boot2", `{"location": "westeurope", "sku": {"name": "Standard_LRS"}}`, "InvalidValuesForRequestParameters"},
+		"a bad name": {path + "Boot", body, "AccountNameInvalid"},
+		"no kind": {path + "boot2", `{"location": "westeurope", "sku": {"name": "Standard_LRS"}}`,
+			"InvalidValuesForRequestParameters"},
 		"a taken name": {"resourceGroups/h/providers/Microsoft.Storage/storageAccounts/boot1", body, "StorageAccountAlreadyTaken"},
 	} {
 		a.carried("PUT", "resourcegroups/h", `{"location": "westeurope"}`)

@@ -45,7 +45,9 @@ func Chart(image, version string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{
-		"Chart.yaml": fmt.Appendf(nil, "apiVersion: v2\nname: %s\ndescription: Windows and Linux nodes on Azure, an infrastructure provider of Cluster API\ntype: application\nversion: %s\nappVersion: %s\n",
+		"Chart.yaml": fmt.Appendf(nil, "apiVersion: v2\nname: %s\n"+
+			"description: Windows and Linux nodes on Azure, an infrastructure provider of Cluster API\n"+
+			"type: application\nversion: %s\nappVersion: %s\n",
 			ChartName, strings.TrimPrefix(version, "v"), version),
 		"values.yaml":          []byte(strings.Replace(chartValues, "IMAGE", image, 1)),
 		"templates/kinds.yaml": []byte(literal(string(kinds))),
@@ -81,7 +83,8 @@ func template(manifests, image string) (string, error) {
 		{"=${EXP_MACHINE_POOL:=true}", "={{ .Values.machinePools }}"},
 		{"        - --diagnostics-address=${CAPZ_DIAGNOSTICS_ADDRESS:=:8443}\n", ""},
 		{"        - --insecure-diagnostics=${CAPZ_INSECURE_DIAGNOSTICS:=false}\n", ""},
-		{"        - --leader-elect\n", "        - --leader-elect\n        {{- range .Values.args }}\n        - {{ printf \"%q\" . }}\n        {{- end }}\n"},
+		{"        - --leader-elect\n", "        - --leader-elect\n        {{- range .Values.args }}\n" +
+			"        - {{ printf \"%q\" . }}\n        {{- end }}\n"},
 	} {
 		if n := strings.Count(text, r.old); n != 1 {
 			return "", fmt.Errorf("%q is there %d times, want once", r.old, n)

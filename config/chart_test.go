@@ -93,7 +93,8 @@ func render(t *testing.T, chart map[string][]byte, namespace string, set map[str
 			t.Fatal(err)
 		}
 		var rendered bytes.Buffer
-		if err := parsed.Execute(&rendered, map[string]any{"Values": values, "Release": map[string]any{"Namespace": namespace}}); err != nil {
+		if err := parsed.Execute(&rendered,
+			map[string]any{"Values": values, "Release": map[string]any{"Namespace": namespace}}); err != nil {
 			t.Fatal(err)
 		}
 		maps.Copy(out, chartObjects(t, rendered.String()))

@@ -55,7 +55,8 @@ func selfSigned(object map[string]any) (wanted bool) {
 	for _, container := range containers(object) {
 		delete(container, "volumeMounts")
 		args, _ := container["args"].([]any)
-		container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret, "--webhook-service="+namespace+"/"+webhookService)
+		container["args"] = append(args, "--webhook-self-signed="+namespace+"/"+certSecret,
+			"--webhook-service="+namespace+"/"+webhookService)
 	}
 	version, _ := object["apiVersion"].(string)
 	return !strings.HasPrefix(version, "cert-manager.io/")

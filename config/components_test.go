@@ -58,7 +58,9 @@ func TestComponents(t *testing.T) {
 		}
 		if o.Kind == "Deployment" {
 			pod := o.Spec.Template.Spec
-			if pod.Containers[0].Image != "example.com/casement-manager:v0.0.1" || !names["ServiceAccount/"+pod.ServiceAccountName] || !names["Secret/"+pod.Volumes[0].Secret.SecretName] {
+			if pod.Containers[0].Image != "example.com/casement-manager:v0.0.1" ||
+				!names["ServiceAccount/"+pod.ServiceAccountName] ||
+				!names["Secret/"+pod.Volumes[0].Secret.SecretName] {
 				t.Errorf("the Deployment names what is not installed: %+v", pod)
 			}
 		}
@@ -67,7 +69,8 @@ func TestComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 2 || count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 2 {
+	if count["CustomResourceDefinition"] != len(crds) || count["Deployment"] != 1 || count["ClusterRole"] != 2 ||
+		count["MutatingWebhookConfiguration"] != 1 || count["ValidatingWebhookConfiguration"] != 2 {
 		t.Errorf("installed kinds: %v", count)
 	}
 }
@@ -86,7 +89,8 @@ func TestSelfSignedComponents(t *testing.T) {
 	if strings.Contains(text, "${EXP_") {
 		t.Error("variables of clusterctl are left, which kubectl does not know")
 	}
-	for _, want := range []string{"--webhook-self-signed=casement-system/casement-webhook-service-cert", "--webhook-service=casement-system/casement-webhook-service"} {
+	for _, want := range []string{"--webhook-self-signed=casement-system/casement-webhook-service-cert",
+		"--webhook-service=casement-system/casement-webhook-service"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the manager lacks %s", want)
 		}

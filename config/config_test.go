@@ -54,7 +54,8 @@ func TestWebhooks(t *testing.T) {
 		if !paths["/validate"+path] {
 			t.Errorf("%s is not validated", crd.Spec.Names.Kind)
 		}
-		if !slices.Contains([]string{"AzureClusterIdentity", "AzureMachinePoolMachine", "AzureMachinePoolTemplate"}, crd.Spec.Names.Kind) && !paths["/mutate"+path] {
+		if !slices.Contains([]string{"AzureClusterIdentity", "AzureMachinePoolMachine", "AzureMachinePoolTemplate"},
+			crd.Spec.Names.Kind) && !paths["/mutate"+path] {
 			t.Errorf("%s is not defaulted", crd.Spec.Names.Kind)
 		}
 	}

@@ -25,7 +25,8 @@ func TestLintComponents(t *testing.T) {
 	var role rbacv1.Role
 	var cluster rbacv1.ClusterRole
 	var hook admissionv1.ValidatingWebhookConfiguration
-	into := map[string]any{"Service": &service, "Deployment": &deployment, "Role": &role, "ClusterRole": &cluster, "ValidatingWebhookConfiguration": &hook}
+	into := map[string]any{"Service": &service, "Deployment": &deployment, "Role": &role, "ClusterRole": &cluster,
+		"ValidatingWebhookConfiguration": &hook}
 	for document := range bytes.SplitSeq(text, []byte("---\n")) {
 		var o struct{ Kind string }
 		if err := yaml.Unmarshal(document, &o); err != nil {

@@ -18,7 +18,8 @@ func TestMonitoring(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rules {
-		if r.Alert != "" && (r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "") {
+		if r.Alert != "" && (r.For == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" ||
+			r.Annotations["description"] == "") {
 			t.Errorf("alert %s lacks for, severity, summary or description", r.Alert)
 		}
 	}

@@ -33,7 +33,8 @@ func NamespacedOverlay(image string) (map[string][]byte, error) {
 			"resources": []string{"components.yaml", exampleNamespace},
 			"patches": []any{
 				patch("ClusterRole", "casement-manager", map[string]any{"op": "replace", "path": "/rules", "value": everywhere}),
-				patch("Deployment", "casement-controller-manager", map[string]any{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--namespace=" + exampleNamespace}),
+				patch("Deployment", "casement-controller-manager", map[string]any{"op": "add",
+					"path": "/spec/template/spec/containers/0/args/-", "value": "--namespace=" + exampleNamespace}),
 			},
 		},
 		exampleNamespace + "/kustomization.yaml": map[string]any{"namespace": exampleNamespace, "resources": []string{"../rights"}},

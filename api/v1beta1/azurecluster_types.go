@@ -41,7 +41,8 @@ type AzureClusterSpec struct {
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
-	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP, NSG rules; the endpoint must then be filled in by another actor.
+	// ControlPlaneEnabled: false = the control plane is run by someone else: no API server LB, IP,
+	// NSG rules; the endpoint must then be filled in by another actor.
 	// +kubebuilder:default=true
 	// +optional
 	ControlPlaneEnabled bool `json:"controlPlaneEnabled"`

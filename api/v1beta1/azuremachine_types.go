@@ -137,7 +137,8 @@ type AzureMachineSpec struct {
 	// +optional
 	EnableIPForwarding bool `json:"enableIPForwarding,omitempty"`
 
-	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into networkInterfaces[0] at admission; nil = on when the VM size supports it.
+	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into
+	// networkInterfaces[0] at admission; nil = on when the VM size supports it.
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 

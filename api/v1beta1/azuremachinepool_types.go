@@ -66,7 +66,8 @@ type AzureMachinePoolMachineTemplate struct {
 	// +optional
 	SSHPublicKey string `json:"sshPublicKey,omitempty"`
 
-	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into networkInterfaces[0] at admission; nil = on when the VM size supports it.
+	// AcceleratedNetworking: deprecated since networkInterfaces exists; moved into
+	// networkInterfaces[0] at admission; nil = on when the VM size supports it.
 	// +optional
 	AcceleratedNetworking *bool `json:"acceleratedNetworking,omitempty"`
 

@@ -88,7 +88,8 @@ type NetworkSpec struct {
 	// +optional
 	NodeOutboundLB *LoadBalancerSpec `json:"nodeOutboundLB,omitempty"`
 
-	// ControlPlaneOutboundLB: egress LB for control planes of a private cluster; nil = no managed egress; forbidden when apiServerLB is Public.
+	// ControlPlaneOutboundLB: egress LB for control planes of a private cluster; nil = no managed
+	// egress; forbidden when apiServerLB is Public.
 	// +optional
 	ControlPlaneOutboundLB *LoadBalancerSpec `json:"controlPlaneOutboundLB,omitempty"`
 
@@ -107,7 +108,8 @@ type NetworkClassSpec struct {
 	// +optional
 	PrivateDNSZoneResourceGroup string `json:"privateDNSZoneResourceGroup,omitempty"`
 
-	// PrivateDNSZone: None = do not make a private DNS zone for a private API server (user resolves apiserver.<zone> himself); nil acts as System.
+	// PrivateDNSZone: None = do not make a private DNS zone for a private API server (user resolves
+	// apiserver.<zone> himself); nil acts as System.
 	// +kubebuilder:validation:Enum=System;None
 	// +optional
 	PrivateDNSZone *PrivateDNSZoneMode `json:"privateDNSZone,omitempty"`
@@ -348,7 +350,8 @@ type NatGatewayClassSpec struct {
 
 // SubnetClassSpec is the part of a subnet that a ClusterClass may carry.
 type SubnetClassSpec struct {
-	// Name: defaults: <cluster>-controlplane-subnet, <cluster>-node-subnet (a listed unnamed node subnet gets -<n> appended), <cluster>-subnet for role cluster.
+	// Name: defaults: <cluster>-controlplane-subnet, <cluster>-node-subnet (a listed unnamed node
+	// subnet gets -<n> appended), <cluster>-subnet for role cluster.
 	// +required
 	Name string `json:"name"`
 

@@ -21,26 +21,42 @@ import (
 // noFile are the flags that take text and name no file, socket or program. A flag
 // that a new version brings is either here or in the table of package staticpod.
 var noFile = map[string]string{
-	"kube-apiserver": "admission-control advertise-address allow-metric-labels api-audiences audit-log-format audit-log-mode audit-log-version audit-webhook-mode " +
-		"audit-webhook-version authentication-token-webhook-version authorization-mode authorization-webhook-version cors-allowed-origins disable-admission-plugins " +
-		"disabled-metrics emulated-version enable-admission-plugins endpoint-reconciler-type etcd-prefix etcd-servers-overrides external-hostname feature-gates " +
-		"kubelet-preferred-address-types logging-format min-compatibility-version oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim " +
-		"oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port requestheader-allowed-names requestheader-extra-headers-prefix " +
-		"requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config service-account-issuer service-account-jwks-uri " +
-		"service-cluster-ip-range service-node-port-range show-hidden-metrics-for-version storage-backend storage-media-type strict-transport-security-directives " +
+	"kube-apiserver": "admission-control advertise-address allow-metric-labels api-audiences audit-log-format " +
+		"audit-log-mode audit-log-version audit-webhook-mode " +
+		"audit-webhook-version authentication-token-webhook-version authorization-mode " +
+		"authorization-webhook-version cors-allowed-origins disable-admission-plugins " +
+		"disabled-metrics emulated-version enable-admission-plugins endpoint-reconciler-type etcd-prefix " +
+		"etcd-servers-overrides external-hostname feature-gates " +
+		"kubelet-preferred-address-types logging-format min-compatibility-version oidc-client-id " +
+		"oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim " +
+		"oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port " +
+		"requestheader-allowed-names requestheader-extra-headers-prefix " +
+		"requestheader-group-headers requestheader-uid-headers requestheader-username-headers runtime-config " +
+		"service-account-issuer service-account-jwks-uri " +
+		"service-cluster-ip-range service-node-port-range show-hidden-metrics-for-version storage-backend " +
+		"storage-media-type strict-transport-security-directives " +
 		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule watch-cache-sizes",
-	"kube-controller-manager": "allow-metric-labels authorization-always-allow-paths cidr-allocator-type cloud-provider cluster-cidr cluster-name controllers disabled-metrics " +
-		"emulated-version external-cloud-volume-plugin feature-gates kube-api-content-type leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace " +
-		"logging-format master min-compatibility-version requestheader-allowed-names requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
-		"requestheader-username-headers service-cluster-ip-range show-hidden-metrics-for-version tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
-	"kube-scheduler": "allow-metric-labels authorization-always-allow-paths disabled-metrics emulated-version feature-gates kube-api-content-type leader-elect-resource-lock " +
-		"leader-elect-resource-name leader-elect-resource-namespace logging-format master min-compatibility-version requestheader-allowed-names " +
-		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers requestheader-username-headers show-hidden-metrics-for-version " +
+	"kube-controller-manager": "allow-metric-labels authorization-always-allow-paths cidr-allocator-type " +
+		"cloud-provider cluster-cidr cluster-name controllers disabled-metrics " +
+		"emulated-version external-cloud-volume-plugin feature-gates kube-api-content-type " +
+		"leader-elect-resource-lock leader-elect-resource-name leader-elect-resource-namespace " +
+		"logging-format master min-compatibility-version requestheader-allowed-names " +
+		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
+		"requestheader-username-headers service-cluster-ip-range show-hidden-metrics-for-version " +
+		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
+	"kube-scheduler": "allow-metric-labels authorization-always-allow-paths disabled-metrics emulated-version " +
+		"feature-gates kube-api-content-type leader-elect-resource-lock " +
+		"leader-elect-resource-name leader-elect-resource-namespace logging-format master " +
+		"min-compatibility-version requestheader-allowed-names " +
+		"requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers " +
+		"requestheader-username-headers show-hidden-metrics-for-version " +
 		"tls-cipher-suites tls-curve-preferences tls-min-version version vmodule",
 	"etcd": "auto-compaction-mode backend-bbolt-freelist-type cipher-suites client-cert-allowed-hostname cors discovery " +
-		"discovery-password discovery-proxy discovery-srv discovery-srv-name discovery-token discovery-user distributed-tracing-address distributed-tracing-instance-id " +
+		"discovery-password discovery-proxy discovery-srv discovery-srv-name discovery-token discovery-user " +
+		"distributed-tracing-address distributed-tracing-instance-id " +
 		"distributed-tracing-service-name experimental-distributed-tracing-address experimental-distributed-tracing-instance-id " +
-		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token log-format log-level logger metrics name " +
+		"experimental-distributed-tracing-service-name feature-gates host-whitelist initial-cluster-token " +
+		"log-format log-level logger metrics name " +
 		"peer-cert-allowed-cn peer-cert-allowed-hostname tls-max-version tls-min-version",
 }
 
@@ -52,7 +68,8 @@ func TestEveryFlagIsDecided(t *testing.T) {
 			plain := slices.Contains(strings.Fields(noFile[program]), name)
 			switch decided := staticpod.Decided(program, name); {
 			case !decided && !plain:
-				t.Errorf("--%s of %s: say in internal/sim/staticpod/flags.go what becomes of the file it names, or here that it names none", name, program)
+				t.Errorf("--%s of %s: say in internal/sim/staticpod/flags.go what becomes of the file it names, "+
+					"or here that it names none", name, program)
 			case decided && plain:
 				t.Errorf("--%s of %s is in the table and here", name, program)
 			}
@@ -74,7 +91,8 @@ func textFlags() map[string][]string {
 		"kube-scheduler": scheduler.NewSchedulerCommand(),
 	} {
 		command.Flags().VisitAll(func(f *pflag.Flag) {
-			if !slices.Contains([]string{"bool", "int", "int32", "int64", "uint", "float32", "float64", "float", "duration", "quantity", "Level"}, f.Value.Type()) {
+			if !slices.Contains([]string{"bool", "int", "int32", "int64", "uint", "float32", "float64", "float",
+				"duration", "quantity", "Level"}, f.Value.Type()) {
 				out[program] = append(out[program], f.Name)
 			}
 		})

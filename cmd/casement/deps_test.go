@@ -44,7 +44,8 @@ func TestClientDeps(t *testing.T) {
 // deps lists the packages that the client links on a system, without Go's own.
 func deps(t *testing.T, system string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "client", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "client", "-deps", "-f",
+		"{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {

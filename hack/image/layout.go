@@ -50,7 +50,8 @@ func write(o options) (indexDigest string, err error) {
 	}
 	for name, v := range map[string]any{
 		ocispec.ImageLayoutFile: ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion},
-		ocispec.ImageIndexFile:  ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{index}},
+		ocispec.ImageIndexFile: ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2},
+			MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{index}},
 	} {
 		if content[name], err = json.Marshal(v); err != nil {
 			return "", err
@@ -99,7 +100,8 @@ func one(o options, arch string, content blobs) (ocispec.Descriptor, error) {
 	}
 	config, err := content.addJSON(ocispec.MediaTypeImageConfig, ocispec.Image{
 		Created: &o.time, Platform: ocispec.Platform{OS: "linux", Architecture: arch},
-		Config:  ocispec.ImageConfig{User: user, Entrypoint: append([]string{"/" + o.entry}, o.argument...), WorkingDir: "/", Labels: o.labels},
+		Config: ocispec.ImageConfig{User: user, Entrypoint: append([]string{"/" + o.entry}, o.argument...),
+			WorkingDir: "/", Labels: o.labels},
 		RootFS:  ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(plain)}},
 		History: []ocispec.History{{Created: &o.time, CreatedBy: "hack/image"}},
 	})
@@ -128,7 +130,8 @@ func files(o options, program []byte) ([]byte, error) {
 		{"tmp/", 0o1777, nil},
 		{o.entry, 0o755, program},
 	} {
-		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: o.time, Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: o.time,
+			Typeflag: tar.TypeReg, Format: tar.FormatPAX}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}
@@ -150,7 +153,8 @@ func files(o options, program []byte) ([]byte, error) {
 func archive(content blobs, at time.Time, out io.Writer) error {
 	w := tar.NewWriter(out)
 	for _, name := range slices.Sorted(maps.Keys(content)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content[name])), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content[name])), ModTime: at,
+			Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
 			return err
 		}
 		if _, err := w.Write(content[name]); err != nil {

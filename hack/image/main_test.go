@@ -30,7 +30,8 @@ func TestWrite(t *testing.T) {
 	var archives [2][]byte
 	for i := range archives {
 		out := filepath.Join(dir, "out.tar")
-		if _, err := write(options{name: "example.com/p:v1", entry: "p", argument: []string{"lint"}, programs: programs, time: time.Unix(1e9, 0), out: out}); err != nil {
+		if _, err := write(options{name: "example.com/p:v1", entry: "p", argument: []string{"lint"},
+			programs: programs, time: time.Unix(1e9, 0), out: out}); err != nil {
 			t.Fatal(err)
 		}
 		var err error
@@ -53,7 +54,8 @@ func TestWrite(t *testing.T) {
 		var config ocispec.Image
 		decode(t, blobs[blob(m.Digest)], &manifest)
 		decode(t, blobs[blob(manifest.Config.Digest)], &config)
-		if config.Architecture != m.Platform.Architecture || config.Config.User != user || !slices.Equal(config.Config.Entrypoint, []string{"/p", "lint"}) || len(manifest.Layers) != 1 {
+		if config.Architecture != m.Platform.Architecture || config.Config.User != user ||
+			!slices.Equal(config.Config.Entrypoint, []string{"/p", "lint"}) || len(manifest.Layers) != 1 {
 			t.Errorf("image for %s: %+v", m.Platform.Architecture, config)
 		}
 	}

@@ -32,7 +32,8 @@ func run(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
-	fmt.Fprint(out, "# Packages\n\nMade by `make generate` from the packages' own documentation. Which may import which is held by floors_test.go.\n\n| package | what it is |\n|---|---|\n")
+	fmt.Fprint(out, "# Packages\n\nMade by `make generate` from the packages' own documentation. Which may "+
+		"import which is held by floors_test.go.\n\n| package | what it is |\n|---|---|\n")
 	for dec := json.NewDecoder(strings.NewReader(string(data))); ; {
 		var p pkg
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {

@@ -16,7 +16,8 @@ func TestKrew(t *testing.T) {
 	if err := printKrew(&bytes.Buffer{}, dir, "v0.1.0", "https://example.com"); err == nil {
 		t.Error("a release without archives has a manifest")
 	}
-	for _, name := range []string{"kubectl-casement_linux_amd64.tar.gz", "kubectl-casement_darwin_arm64.tar.gz", "kubectl-casement_windows_amd64.tar.gz", "other.tar.gz"} {
+	for _, name := range []string{"kubectl-casement_linux_amd64.tar.gz", "kubectl-casement_darwin_arm64.tar.gz",
+		"kubectl-casement_windows_amd64.tar.gz", "other.tar.gz"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
 			t.Fatal(err)
 		}

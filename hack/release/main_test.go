@@ -38,7 +38,8 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml", "cluster-template-windows.yaml", "clusterclass-casement-windows.yaml", "casement/Chart.yaml"} {
+	for _, want := range []string{"infrastructure-components.yaml", "metadata.yaml", "cluster-template.yaml",
+		"cluster-template-windows.yaml", "clusterclass-casement-windows.yaml", "casement/Chart.yaml"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no %s among %v", want, names)
 		}

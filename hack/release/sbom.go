@@ -75,7 +75,8 @@ func sbom(program, version string) ([]byte, error) {
 	}
 	all := dependency{Ref: name}
 	out.Components = append(out.Components, component{
-		Type: "library", Ref: "std", Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")),
+		Type: "library", Ref: "std", Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
+		PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")),
 	})
 	for _, m := range info.Deps {
 		c, err := library(m)

@@ -191,9 +191,11 @@ func (s source) statement(sums map[string]string) map[string]any {
 		"_type": statementType, "subject": subject, "predicateType": predicateType,
 		"predicate": map[string]any{
 			"buildDefinition": map[string]any{
-				"buildType":            buildType,
-				"externalParameters":   map[string]string{"version": s.Version, "command": "hack/release.sh " + s.Version},
-				"resolvedDependencies": []map[string]any{{"uri": "git+" + s.Repository, "digest": map[string]string{"gitCommit": s.Commit}}},
+				"buildType":          buildType,
+				"externalParameters": map[string]string{"version": s.Version, "command": "hack/release.sh " + s.Version},
+				"resolvedDependencies": []map[string]any{
+					{"uri": "git+" + s.Repository, "digest": map[string]string{"gitCommit": s.Commit}},
+				},
 			},
 			"runDetails": map[string]any{"builder": map[string]string{"id": cmp.Or(s.Builder, s.Repository+"/hack/release.sh")}},
 		},

@@ -32,7 +32,9 @@ func keys(t *testing.T, key crypto.Signer) (private crypto.Signer, public crypto
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]*pem.Block{"key.pem": {Type: "PRIVATE KEY", Bytes: secret}, "pub.pem": {Type: "PUBLIC KEY", Bytes: open}} {
+	for name, block := range map[string]*pem.Block{
+		"key.pem": {Type: "PRIVATE KEY", Bytes: secret}, "pub.pem": {Type: "PUBLIC KEY", Bytes: open},
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -86,15 +88,19 @@ func TestSeal(t *testing.T) {
 				return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 			}
 			for what, tamper := range map[string]func(dir string) error{
-				"a changed file":      write("a.yaml", "x"),
-				"another file":        write("c.yaml", "c"),
-				"a missing file":      func(dir string) error { return os.Remove(filepath.Join(dir, "a.yaml")) },
-				"other checksums":     write(sumsFile, "x"),
-				"no signature":        func(dir string) error { return os.Remove(filepath.Join(dir, signatureFile)) },
-				"an empty signature":  write(signatureFile, ""),
-				"another provenance":  write(provenanceFile, "{}"),
-				"another envelope":    write(envelopeFile, `{"payloadType":"application/vnd.in-toto+json","payload":"e30=","signatures":[{"sig":"AA=="}]}`),
-				"a release of others": func(dir string) error { _, other, _ := ed25519.GenerateKey(rand.Reader); return seal(dir, from, other) },
+				"a changed file":     write("a.yaml", "x"),
+				"another file":       write("c.yaml", "c"),
+				"a missing file":     func(dir string) error { return os.Remove(filepath.Join(dir, "a.yaml")) },
+				"other checksums":    write(sumsFile, "x"),
+				"no signature":       func(dir string) error { return os.Remove(filepath.Join(dir, signatureFile)) },
+				"an empty signature": write(signatureFile, ""),
+				"another provenance": write(provenanceFile, "{}"),
+				"another envelope": write(envelopeFile,
+					`{"payloadType":"application/vnd.in-toto+json","payload":"e30=","signatures":[{"sig":"AA=="}]}`),
+				"a release of others": func(dir string) error {
+					_, other, _ := ed25519.GenerateKey(rand.Reader)
+					return seal(dir, from, other)
+				},
 			} {
 				dir := sealed()
 				if err := tamper(dir); err != nil {
@@ -144,7 +150,8 @@ func TestProvenance(t *testing.T) {
 	if err := json.Unmarshal(data[0], &s); err != nil {
 		t.Fatal(err)
 	}
-	if s.Type != statementType || s.PredicateType != predicateType || len(s.Subject) != 3 || s.Subject[0].Name != "a.yaml" || s.Subject[0].Digest["sha256"] != digest([]byte("a")) {
+	if s.Type != statementType || s.PredicateType != predicateType || len(s.Subject) != 3 ||
+		s.Subject[0].Name != "a.yaml" || s.Subject[0].Digest["sha256"] != digest([]byte("a")) {
 		t.Errorf("statement: %s", data[0])
 	}
 	if got := s.Predicate.BuildDefinition.ResolvedDependencies; len(got) != 1 || got[0].Digest["gitCommit"] != from.Commit {
@@ -179,7 +186,8 @@ func TestOpenSSL(t *testing.T) {
 	if err := os.WriteFile(raw, signature, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(openssl, "pkeyutl", "-verify", "-pubin", "-inkey", publicFile, "-rawin", "-in", filepath.Join(dir, sumsFile), "-sigfile", raw).CombinedOutput()
+	out, err := exec.Command(openssl, "pkeyutl", "-verify", "-pubin", "-inkey", publicFile, "-rawin", "-in",
+		filepath.Join(dir, sumsFile), "-sigfile", raw).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

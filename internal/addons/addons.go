@@ -85,9 +85,11 @@ func All() []Addon {
 			About: "cloud-controller-manager, and cloud-node-manager for Linux and Windows"},
 		{Name: "calico", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico"}}, Charts: calico,
 			About: "Calico by VXLAN for Linux nodes"},
-		{Name: "calico-dual-stack", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-dual-stack"}}, Charts: calico, manifest: "calico",
+		{Name: "calico-dual-stack", Version: calicoVersion,
+			Selectors: []map[string]string{{"cni": "calico-dual-stack"}}, Charts: calico, manifest: "calico",
 			About: "Calico by VXLAN for Linux nodes, pods with IPv4 and IPv6"},
-		{Name: "calico-ipv6", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-ipv6"}}, Charts: calico, manifest: "calico",
+		{Name: "calico-ipv6", Version: calicoVersion, Selectors: []map[string]string{{"cni": "calico-ipv6"}},
+			Charts: calico, manifest: "calico",
 			About: "Calico by VXLAN for Linux nodes, pods with IPv6 only"},
 		{Name: "calico-windows", Version: calicoVersion,
 			Selectors: []map[string]string{windows, {"cni-windows": "calico", "windows": "enabled"}},
@@ -100,8 +102,9 @@ func All() []Addon {
 			About: "Azure CNI v1 for Linux nodes: pods have addresses of the nodes' subnet"},
 		{Name: "azure-cni-windows", Version: azureCNIVersion, Selectors: []map[string]string{{"cni": "azure", "windows": "enabled"}},
 			About: "Azure CNI v1 and kube-proxy in HostProcess containers for Windows nodes"},
-		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}}, Charts: []string{"csi-proxy"},
-			About: "storage operations for CSI drivers on Windows nodes"},
+		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}},
+			Charts: []string{"csi-proxy"},
+			About:  "storage operations for CSI drivers on Windows nodes"},
 	}
 }
 
@@ -165,7 +168,8 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, values{
-		Params: p, IPv4: a.Name != "calico-ipv6", IPv6: a.Name == "calico-ipv6" || a.Name == "calico-dual-stack", Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
+		Params: p, IPv4: a.Name != "calico-ipv6", IPv6: a.Name == "calico-ipv6" || a.Name == "calico-dual-stack",
+		Calico: calicoVersion, Flannel: flannelVersion, FlannelPlugin: flannelPlugin,
 		FlannelWindows: flannelWindows, CSIProxy: csiProxyVersion,
 		CloudProvider: provider, CloudProviderRepository: registry, AzureCNI: azureCNIVersion, MasqAgent: masqAgentVersion,
 		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),

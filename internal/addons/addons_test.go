@@ -147,7 +147,8 @@ func TestNamedAddons(t *testing.T) {
 	if want := []string{"addon-calico", "addon-csi-proxy"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if _, err := ClusterResourceSets("team", Params{}, "weave"); err == nil || !strings.Contains(err.Error(), `no addon is called "weave"`) {
+	if _, err := ClusterResourceSets("team", Params{}, "weave"); err == nil ||
+		!strings.Contains(err.Error(), `no addon is called "weave"`) {
 		t.Errorf("an addon that is not there: %v", err)
 	}
 }
@@ -172,10 +173,12 @@ func TestClusterResourceSets(t *testing.T) {
 	}{
 		"old calico with Windows": {map[string]string{"cni": "calico", "windows": "enabled"}, "addon-calico addon-calico-windows"},
 		"old flannel":             {map[string]string{"cni": "flannel-windows"}, "addon-flannel addon-flannel-windows"},
-		"new Windows":             {map[string]string{"cni-windows": "calico", "windows": "enabled", "csi-proxy": "enabled"}, "addon-calico-windows addon-csi-proxy"},
-		"ours":                    {map[string]string{"cni": "calico", "windows": "enabled", "cloud-provider": "azure"}, "addon-cloud-provider-azure addon-calico addon-calico-windows"},
-		"Azure CNI":               {map[string]string{"cni": "azure", "windows": "enabled"}, "addon-azure-cni addon-azure-cni-windows"},
-		"none":                    {map[string]string{}, ""},
+		"new Windows": {map[string]string{"cni-windows": "calico", "windows": "enabled", "csi-proxy": "enabled"},
+			"addon-calico-windows addon-csi-proxy"},
+		"ours": {map[string]string{"cni": "calico", "windows": "enabled", "cloud-provider": "azure"},
+			"addon-cloud-provider-azure addon-calico addon-calico-windows"},
+		"Azure CNI": {map[string]string{"cni": "azure", "windows": "enabled"}, "addon-azure-cni addon-azure-cni-windows"},
+		"none":      {map[string]string{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

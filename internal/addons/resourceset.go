@@ -59,8 +59,10 @@ func (a Addon) ResourceSets(namespace string, p Params) ([]client.Object, error)
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 			Spec: addonsv1.ClusterResourceSetSpec{
 				ClusterSelector: metav1.LabelSelector{MatchLabels: selector},
-				Resources:       []addonsv1.ResourceRef{{Kind: string(addonsv1.ConfigMapClusterResourceSetResourceKind), Name: "addon-" + a.Name}},
-				Strategy:        string(addonsv1.ClusterResourceSetStrategyApplyOnce),
+				Resources: []addonsv1.ResourceRef{
+					{Kind: string(addonsv1.ConfigMapClusterResourceSetResourceKind), Name: "addon-" + a.Name},
+				},
+				Strategy: string(addonsv1.ClusterResourceSetStrategyApplyOnce),
 			},
 		})
 	}

@@ -123,7 +123,8 @@ const capzImage = "cluster-api-azure-controller"
 func (a Adopter) refuse(ctx context.Context, cluster *clusterv1.Cluster, p *Plan) error {
 	ref := cluster.Spec.InfrastructureRef
 	if ref.APIGroup != infrav1.GroupVersion.Group || ref.Kind != "AzureCluster" {
-		p.Refusals = append(p.Refusals, fmt.Sprintf("Cluster %s has the infrastructure %s.%s: only AzureCluster, of self-managed clusters, can be taken over", p.Cluster, ref.Kind, ref.APIGroup))
+		p.Refusals = append(p.Refusals, fmt.Sprintf("Cluster %s has the infrastructure %s.%s: only "+
+			"AzureCluster, of self-managed clusters, can be taken over", p.Cluster, ref.Kind, ref.APIGroup))
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
 		p.Refusals = append(p.Refusals, fmt.Sprintf("Cluster %s is being deleted: let CAPZ finish that", p.Cluster))
@@ -139,7 +140,10 @@ func (a Adopter) refuse(ctx context.Context, cluster *clusterv1.Cluster, p *Plan
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if strings.Contains(c.Image, capzImage) {
 				p.Refusals = append(p.Refusals, fmt.Sprintf(
-					"CAPZ still runs (Deployment %s/%s), and two providers would work on the same objects: pause the clusters, end it (kubectl scale -n %[1]s deployment %[2]s --replicas=0, or clusterctl delete --infrastructure azure, never with --include-crd), and install casement",
+					"CAPZ still runs (Deployment %s/%s), and two providers would work on the same objects: "+
+						"pause the clusters, end it (kubectl scale -n %[1]s deployment %[2]s --replicas=0, or "+
+						"clusterctl delete --infrastructure azure, never with --include-crd), and install "+
+						"casement",
 					d.Namespace, d.Name))
 			}
 		}
@@ -163,7 +167,8 @@ func (a Adopter) objects(ctx context.Context, cluster *clusterv1.Cluster) ([]*un
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			if o.GetLabels()[clusterv1.ClusterNameLabel] == cluster.Name || kind == "AzureCluster" && o.GetName() == cluster.Spec.InfrastructureRef.Name {
+			if o.GetLabels()[clusterv1.ClusterNameLabel] == cluster.Name ||
+				kind == "AzureCluster" && o.GetName() == cluster.Spec.InfrastructureRef.Name {
 				out = append(out, o)
 			}
 		}

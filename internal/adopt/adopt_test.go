@@ -46,20 +46,27 @@ status:
   conditions: [{type: Ready, status: "True", reason: Ready, message: ""}]
   longRunningOperationStates: [{serviceName: ` + infrav1.OperationService + `}]`, nil},
 		"an object that was never ready": {"AzureMachine", "{}", nil},
-		"ready by the v1beta1 contract":  {"AzureMachine", "status: {ready: true}", []string{"AzureMachine/x: set status.initialization.provisioned"}},
-		"an instance of a scale set":     {"AzureMachinePoolMachine", "status: {ready: true}", nil},
+		"ready by the v1beta1 contract": {"AzureMachine", "status: {ready: true}",
+			[]string{"AzureMachine/x: set status.initialization.provisioned"}},
+		"an instance of a scale set": {"AzureMachinePoolMachine", "status: {ready: true}", nil},
 		"conditions of the v1beta1 contract": {"AzureCluster", `
 status:
   conditions:
   - {type: Ready, status: "True"}
   - {type: NetworkInfrastructureReady, status: "False", reason: Failed, message: x, severity: Error}
-  - {type: Kept, status: "True", reason: Kept, message: ""}`, []string{"AzureCluster/x: drop the conditions Ready, NetworkInfrastructureReady"}},
-		"operations of CAPZ":         {"AzureMachine", "status: {longRunningOperationStates: [{serviceName: virtualmachine, data: x}]}", []string{"AzureMachine/x: drop the record of operations under way"}},
-		"failure domains in a map":   {"AzureCluster", `status: {failureDomains: {"1": {controlPlane: true}}}`, []string{"AzureCluster/x: drop status.failureDomains"}},
-		"failure domains in a list":  {"AzureCluster", `status: {failureDomains: [{name: "1"}]}`, nil},
-		"CAPZ held it against moves": {"AzureCluster", "metadata: {annotations: {" + blockMove + ": \"true\"}}", []string{"AzureCluster/x: remove the annotation " + blockMove}},
-		"a status that is no map":    {"AzureMachine", "status: odd", nil},
-		"conditions that are none":   {"AzureMachine", "status: {conditions: [odd]}", []string{"AzureMachine/x: drop the conditions "}},
+  - {type: Kept, status: "True", reason: Kept, message: ""}`,
+			[]string{"AzureCluster/x: drop the conditions Ready, NetworkInfrastructureReady"}},
+		"operations of CAPZ": {
+			"AzureMachine", "status: {longRunningOperationStates: [{serviceName: virtualmachine, data: x}]}",
+			[]string{"AzureMachine/x: drop the record of operations under way"},
+		},
+		"failure domains in a map": {"AzureCluster", `status: {failureDomains: {"1": {controlPlane: true}}}`,
+			[]string{"AzureCluster/x: drop status.failureDomains"}},
+		"failure domains in a list": {"AzureCluster", `status: {failureDomains: [{name: "1"}]}`, nil},
+		"CAPZ held it against moves": {"AzureCluster", "metadata: {annotations: {" + blockMove + ": \"true\"}}",
+			[]string{"AzureCluster/x: remove the annotation " + blockMove}},
+		"a status that is no map":  {"AzureMachine", "status: odd", nil},
+		"conditions that are none": {"AzureMachine", "status: {conditions: [odd]}", []string{"AzureMachine/x: drop the conditions "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, does(Adopter{}.tidy(stored(t, test.kind, test.object)))); diff != "" {
@@ -131,7 +138,10 @@ func TestOwnedBy(t *testing.T) {
 		"another AzureCluster's": {[]metav1.OwnerReference{{Kind: "AzureCluster", Name: "other"}}, false},
 		"of another kind":        {[]metav1.OwnerReference{{Kind: "Cluster", Name: "demo-azure"}}, false},
 		"without an owner":       {nil, false},
-		"with several owners":    {[]metav1.OwnerReference{{Kind: "Cluster", Name: "demo"}, {Kind: "AzureCluster", Name: "demo-azure"}}, true},
+		"with several owners": {
+			[]metav1.OwnerReference{{Kind: "Cluster", Name: "demo"}, {Kind: "AzureCluster", Name: "demo-azure"}},
+			true,
+		},
 	} {
 		if got := ownedBy(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: test.owners}}, cluster); got != test.want {
 			t.Errorf("%s: got %v", name, got)
@@ -141,7 +151,8 @@ func TestOwnedBy(t *testing.T) {
 
 // FuzzTidy: no status makes it panic, and what is dropped leaves nothing to drop.
 func FuzzTidy(f *testing.F) {
-	for _, s := range []string{"status: odd", "status: {conditions: odd}", "status: {conditions: [1, {type: 2}]}", "status: {longRunningOperationStates: [null]}", "metadata: {annotations: 1}"} {
+	for _, s := range []string{"status: odd", "status: {conditions: odd}", "status: {conditions: [1, {type: 2}]}",
+		"status: {longRunningOperationStates: [null]}", "metadata: {annotations: 1}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -45,7 +45,8 @@ func (a Adopter) operatorObjects(ctx context.Context, cluster *clusterv1.Cluster
 			if !ownedBy(o, cluster) {
 				continue
 			}
-			out = append(out, Change{Object: kindName(o), Does: "delete, and leave its Azure resource", Why: "casement has no use for Azure Service Operator",
+			out = append(out, Change{Object: kindName(o), Does: "delete, and leave its Azure resource",
+				Why:   "casement has no use for Azure Service Operator",
 				apply: func(ctx context.Context) error { return a.release(ctx, o) }})
 		}
 	}

@@ -31,17 +31,22 @@ func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 		})
 	}
 	if bad := oldConditions(o); len(bad) > 0 {
-		add("drop the conditions "+strings.Join(bad, ", "), "they have the form of the v1beta1 contract, which the kind refuses now; casement sets its own", func(ctx context.Context) error {
-			return a.patch(ctx, o, true, dropConditions)
-		})
+		add("drop the conditions "+strings.Join(bad, ", "),
+			"they have the form of the v1beta1 contract, which the kind refuses now; casement sets its own",
+			func(ctx context.Context) error {
+				return a.patch(ctx, o, true, dropConditions)
+			})
 	}
 	if n := len(foreignOperations(o)); n > 0 {
-		add("drop the record of operations under way", "their tokens are CAPZ's own; Azure goes on, and casement reads what became of it", func(ctx context.Context) error {
-			return a.patch(ctx, o, true, dropOperations)
-		})
+		add("drop the record of operations under way",
+			"their tokens are CAPZ's own; Azure goes on, and casement reads what became of it",
+			func(ctx context.Context) error {
+				return a.patch(ctx, o, true, dropOperations)
+			})
 	}
 	if _, old, _ := unstructured.NestedMap(o.Object, "status", "failureDomains"); old {
-		add("drop status.failureDomains", "it has the form of the v1beta1 contract, a map, which Cluster API cannot read now; casement writes the list", func(ctx context.Context) error {
+		add("drop status.failureDomains", "it has the form of the v1beta1 contract, a map, which Cluster API "+
+			"cannot read now; casement writes the list", func(ctx context.Context) error {
 			return a.patch(ctx, o, true, func(live *unstructured.Unstructured) {
 				unstructured.RemoveNestedField(live.Object, "status", "failureDomains")
 			})
@@ -49,12 +54,13 @@ func (a Adopter) tidy(o *unstructured.Unstructured) []Change {
 	}
 	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready && o.GetKind() != "AzureMachinePoolMachine" {
 		if done, _, _ := unstructured.NestedBool(o.Object, "status", "initialization", "provisioned"); !done {
-			add("set status.initialization.provisioned", "the v1beta2 contract reads this where v1beta1 read status.ready", func(ctx context.Context) error {
-				return a.patch(ctx, o, true, func(live *unstructured.Unstructured) {
-					// On a status that is no map nothing can be set, and the patch is empty.
-					_ = unstructured.SetNestedField(live.Object, true, "status", "initialization", "provisioned")
+			add("set status.initialization.provisioned",
+				"the v1beta2 contract reads this where v1beta1 read status.ready", func(ctx context.Context) error {
+					return a.patch(ctx, o, true, func(live *unstructured.Unstructured) {
+						// On a status that is no map nothing can be set, and the patch is empty.
+						_ = unstructured.SetNestedField(live.Object, true, "status", "initialization", "provisioned")
+					})
 				})
-			})
 		}
 	}
 	return out

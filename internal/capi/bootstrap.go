@@ -69,7 +69,8 @@ func joinPools(mgr ctrl.Manager, configs *kubeadmconfig.Reconciler) error {
 		For(&clusterv1.Cluster{}, builder.WithPredicates(predicates.ClusterControlPlaneInitialized(mgr.GetScheme(), mgr.GetLogger()))).
 		Complete(reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 			var pools clusterv1.MachinePoolList
-			err := mgr.GetClient().List(ctx, &pools, client.InNamespace(request.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: request.Name})
+			err := mgr.GetClient().List(ctx, &pools, client.InNamespace(request.Namespace),
+				client.MatchingLabels{clusterv1.ClusterNameLabel: request.Name})
 			if err != nil {
 				return ctrl.Result{}, err
 			}

@@ -90,7 +90,8 @@ func EnableFeatures(more string) error {
 	}
 	for _, gate := range []featuregate.Feature{feature.RuntimeSDK, feature.InPlaceUpdates} {
 		if feature.Gates.Enabled(gate) {
-			return fmt.Errorf("--feature-gates: the local plane has no runtime extensions, which %s is for; leave it out, or use up --bare", gate)
+			return fmt.Errorf("--feature-gates: the local plane has no runtime extensions, which %s is for; "+
+				"leave it out, or use up --bare", gate)
 		}
 	}
 	return nil
@@ -118,7 +119,8 @@ func New(ctx context.Context, cfg Config) ([]ctrl.Manager, error) {
 }
 
 // newManager makes a manager of a provider; port is its webhook port.
-func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int, cacheOptions cache.Options, clientOptions client.Options) (ctrl.Manager, error) {
+func newManager(cfg Config, scheme *runtime.Scheme, userAgent string, port int, cacheOptions cache.Options,
+	clientOptions client.Options) (ctrl.Manager, error) {
 	rc := rest.CopyConfig(cfg.REST)
 	rc.UserAgent = userAgent
 	rc.QPS, rc.Burst = 200, 400

@@ -64,9 +64,12 @@ func Manifests(host string, ports Ports, caBundle []byte) ([]Provider, error) {
 func askOfChanges(p Provider) {
 	var changed []string
 	for _, field := range []string{"spec", "metadata.labels", "metadata.annotations"} {
-		changed = append(changed, fmt.Sprintf("has(object.%[1]s) != has(oldObject.%[1]s) || (has(object.%[1]s) && object.%[1]s != oldObject.%[1]s)", field))
+		changed = append(changed, fmt.Sprintf("has(object.%[1]s) != has(oldObject.%[1]s) || (has(object.%[1]s) "+
+			"&& object.%[1]s != oldObject.%[1]s)", field))
 	}
-	conditions := []admissionv1.MatchCondition{{Name: "changes", Expression: "request.operation != 'UPDATE' || " + strings.Join(changed, " || ")}}
+	conditions := []admissionv1.MatchCondition{
+		{Name: "changes", Expression: "request.operation != 'UPDATE' || " + strings.Join(changed, " || ")},
+	}
 	for _, w := range p.Mutating {
 		for i := range w.Webhooks {
 			w.Webhooks[i].MatchConditions = conditions
@@ -112,7 +115,8 @@ func serveStored(crd *apiextensionsv1.CustomResourceDefinition) {
 // PointWebhooks replaces the service references of webhook configurations by
 // URLs below base. prefix makes the names unique, which are the same in all
 // providers.
-func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration, validating []*admissionv1.ValidatingWebhookConfiguration) {
+func PointWebhooks(prefix, base string, caBundle []byte, mutating []*admissionv1.MutatingWebhookConfiguration,
+	validating []*admissionv1.ValidatingWebhookConfiguration) {
 	point := func(c *admissionv1.WebhookClientConfig) {
 		if c.Service == nil || c.Service.Path == nil {
 			return

@@ -99,10 +99,14 @@ func coreReconcilers(ctx context.Context, mgr ctrl.Manager, clusters clustercach
 			return (&topologymachineset.Reconciler{Client: c, APIReader: reader}).SetupWithManager(ctx, mgr, opts)
 		},
 		func() error {
-			return (&cluster.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters, RemoteConnectionGracePeriod: connectionGrace}).SetupWithManager(ctx, mgr, opts)
+			return (&cluster.Reconciler{
+				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConnectionGracePeriod: connectionGrace,
+			}).SetupWithManager(ctx, mgr, opts)
 		},
 		func() error {
-			return (&machine.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace}).SetupWithManager(ctx, mgr, paced(4*workers))
+			return (&machine.Reconciler{
+				Client: c, APIReader: reader, ClusterCache: clusters, RemoteConditionsGracePeriod: conditionsGrace,
+			}).SetupWithManager(ctx, mgr, paced(4*workers))
 		},
 		func() error {
 			return (&machineset.Reconciler{Client: c, APIReader: reader, ClusterCache: clusters}).SetupWithManager(ctx, mgr, opts)

@@ -32,7 +32,8 @@ func paced(n int) controller.Options {
 	return options
 }
 
-func newPacedQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func newPacedQueue(name string,
+	limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return &pacedQueue{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) { o.RateLimiter = limiter }),
 		limiter:       limiter,

@@ -24,14 +24,17 @@ func TestPace(t *testing.T) {
 		{name: "a short pass has a short rest", took: time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 5 * time.Millisecond},
 		{name: "a long one a long rest", took: 100 * time.Millisecond, after: func(q queue) { q.Add(one) }, waited: 500 * time.Millisecond},
 		{name: "the rest is bounded", took: time.Minute, after: func(q queue) { q.Add(one) }, waited: time.Second},
-		{name: "what is asked for during a pass comes after the rest", took: 20 * time.Millisecond, during: func(q queue) { q.Add(one); q.AddAfter(one, time.Hour) }, waited: 100 * time.Millisecond},
+		{name: "what is asked for during a pass comes after the rest", took: 20 * time.Millisecond,
+			during: func(q queue) { q.Add(one); q.AddAfter(one, time.Hour) }, waited: 100 * time.Millisecond},
 		{name: "a later time stays", took: 20 * time.Millisecond, after: func(q queue) { q.AddAfter(one, time.Hour) }, waited: time.Hour},
-		{name: "a retry waits for the rest", took: 100 * time.Millisecond, during: func(q queue) { q.AddRateLimited(one) }, waited: 500 * time.Millisecond},
+		{name: "a retry waits for the rest", took: 100 * time.Millisecond,
+			during: func(q queue) { q.AddRateLimited(one) }, waited: 500 * time.Millisecond},
 		{name: "a retry waits for its back-off", took: time.Millisecond, during: func(q queue) { q.AddRateLimited(one) }, waited: backOff},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := paced(1).NewQueue("machine", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backOff, time.Hour))
+				q := paced(1).NewQueue("machine",
+					workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backOff, time.Hour))
 				defer q.ShutDown()
 				q.Add(one)
 				if got, _ := q.Get(); got != one {

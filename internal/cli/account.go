@@ -120,7 +120,9 @@ func (a *app) openIdentity(ctx context.Context, t account, environment, subscrip
 	cluster.Namespace = t.namespace
 	cluster.Spec.SubscriptionID, cluster.Spec.AzureEnvironment = subscription, environment
 	cluster.Spec.IdentityRef = &corev1.ObjectReference{Namespace: namespace, Name: name}
-	client, err := cloud.NewOpener(cloud.Config{Client: kube, Grants: cloud.AsReader{}, Clouds: map[string]identity.Cloud{environment: where}}).Client(ctx, cluster)
+	client, err := cloud.NewOpener(cloud.Config{
+		Client: kube, Grants: cloud.AsReader{}, Clouds: map[string]identity.Cloud{environment: where},
+	}).Client(ctx, cluster)
 	if wrong, ok := errors.AsType[*cloud.IdentityError](err); ok {
 		return asked{}, fmt.Errorf("ask Azure as AzureClusterIdentity %s/%s: %w", namespace, name, wrong)
 	}

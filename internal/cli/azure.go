@@ -27,7 +27,9 @@ what passes between a client and the real one.`,
   eval "$(casement azure env --for az --state /tmp/az)" && az vm list
   casement azure log -f`,
 	}
-	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a), newAzurePrepare(a), newAzureRecord(a))
+	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a),
+		newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a), newAzurePrepare(a),
+		newAzureRecord(a))
 	return c
 }
 
@@ -42,9 +44,10 @@ func (a *app) stateFlag() string {
 func newAzureReset(a *app) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use:     "reset",
-		Short:   "Delete everything in the local Azure at once, guests included",
-		Long:    "Delete everything in the local Azure at once, guests included. It asks first, unless\n--yes is given; without a terminal to ask at, it needs --yes.",
+		Use:   "reset",
+		Short: "Delete everything in the local Azure at once, guests included",
+		Long: "Delete everything in the local Azure at once, guests included. It asks first, unless\n" +
+			"--yes is given; without a terminal to ask at, it needs --yes.",
 		Example: "  casement azure reset\n  casement azure reset --yes",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

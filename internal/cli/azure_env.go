@@ -64,12 +64,16 @@ func (a *app) azureStatus(ctx context.Context) (plane.Status, error) {
 
 func (a *app) sdkEnv(z plane.Azure, secret string) {
 	exports(a.Out, [][2]string{
-		{"AZURE_RESOURCE_MANAGER_ENDPOINT", z.Endpoint}, {"AZURE_RESOURCE_MANAGER_AUDIENCE", z.Endpoint}, {"AZURE_AUTHORITY_HOST", z.Endpoint + "/"},
-		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
-		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")}, {"SSL_CERT_FILE", z.CAFile}, {"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
+		{"AZURE_RESOURCE_MANAGER_ENDPOINT", z.Endpoint}, {"AZURE_RESOURCE_MANAGER_AUDIENCE", z.Endpoint},
+		{"AZURE_AUTHORITY_HOST", z.Endpoint + "/"},
+		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID},
+		{"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
+		{"ARM_METADATA_HOSTNAME", strings.TrimPrefix(z.Endpoint, "https://")}, {"SSL_CERT_FILE", z.CAFile},
+		{"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
 	})
 	// printf is the shell's own: the secret is on no command line.
-	fmt.Fprintf(a.Out, `export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials -d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
+	fmt.Fprintf(a.Out,
+		`export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials -d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
 `)
 }
 

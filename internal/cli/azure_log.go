@@ -125,7 +125,8 @@ func callLine(c plane.AzureCall, sep string, wide bool) string {
 	if wide {
 		what, note = c.Path+"?api-version="+c.APIVersion, strings.TrimSpace(note+" "+c.Caller)
 	}
-	return strings.Join([]string{c.Time.Local().Format("15:04:05.000"), fmt.Sprintf("%-6s", c.Method), strconv.Itoa(c.Status), fmt.Sprintf("%4.0f", c.Seconds*1000), what, note}, sep)
+	return strings.Join([]string{c.Time.Local().Format("15:04:05.000"), fmt.Sprintf("%-6s", c.Method),
+		strconv.Itoa(c.Status), fmt.Sprintf("%4.0f", c.Seconds*1000), what, note}, sep)
 }
 
 // shortPath leaves out of a path what is the same everywhere: the subscription

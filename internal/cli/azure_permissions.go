@@ -42,7 +42,8 @@ This is about the real Azure; nothing has to run.`,
 		},
 	}
 	c.Flags().StringSliceVar(&features, "feature", nil, "features, separated by commas (default all)")
-	c.Flags().StringVar(&scope, "scope", "/subscriptions/SUBSCRIPTION_ID", "where the role may be assigned; a resource group will do when it exists")
+	c.Flags().StringVar(&scope, "scope", "/subscriptions/SUBSCRIPTION_ID",
+		"where the role may be assigned; a resource group will do when it exists")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide, name, json or yaml")
 	return c
 }

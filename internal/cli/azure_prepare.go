@@ -153,7 +153,8 @@ func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequis
 			path: "/resourceGroups/" + group + "/providers/Microsoft.Network/" + resourceType + "/" + name, properties: properties}
 	}
 	virtualNetwork := func(group, name string, ranges []string, subnets []any) prerequisite {
-		return network("virtual network", "virtualNetworks", group, name, map[string]any{"addressSpace": map[string]any{"addressPrefixes": ranges}, "subnets": subnets})
+		return network("virtual network", "virtualNetworks", group, name,
+			map[string]any{"addressSpace": map[string]any{"addressPrefixes": ranges}, "subnets": subnets})
 	}
 	var out []prerequisite
 	if vnet.ResourceGroup != "" && !strings.EqualFold(vnet.ResourceGroup, cluster.Spec.ResourceGroup) {
@@ -164,7 +165,8 @@ func networksOf(cluster *infrav1.AzureCluster, subscription string) ([]prerequis
 			if s.SecurityGroup.Name == "" {
 				continue
 			}
-			group := network("security group", "networkSecurityGroups", vnet.ResourceGroup, s.SecurityGroup.Name, map[string]any{"securityRules": openFor(s.Role)})
+			group := network("security group", "networkSecurityGroups", vnet.ResourceGroup, s.SecurityGroup.Name,
+				map[string]any{"securityRules": openFor(s.Role)})
 			out = append(out, group)
 			properties["networkSecurityGroup"] = map[string]any{"id": "/subscriptions/" + subscription + group.path}
 		}

@@ -52,15 +52,21 @@ spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI
 	for _, p := range found {
 		got = append(got, p.kind+" "+p.group+"/"+p.name)
 	}
-	if want := []string{"security group networks/demo-controlplane-nsg", "security group networks/demo-node-nsg", "virtual network networks/shared", "virtual network hub/hub-vnet", "identity CI/nodes"}; !slices.EqualFunc(got, want, strings.EqualFold) {
+	if want := []string{
+		"security group networks/demo-controlplane-nsg", "security group networks/demo-node-nsg",
+		"virtual network networks/shared", "virtual network hub/hub-vnet", "identity CI/nodes",
+	}; !slices.EqualFunc(got, want, strings.EqualFold) {
 		t.Fatalf("prerequisites %v, want %v", got, want)
 	}
-	const groups = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/networks/providers/Microsoft.Network/networkSecurityGroups/"
+	const groups = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/networks/providers/" +
+		"Microsoft.Network/networkSecurityGroups/"
 	for i, want := range map[int]string{
 		1: `{"securityRules":null}`,
 		2: `{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[` +
-			`{"name":"demo-controlplane-subnet","properties":{"addressPrefixes":["10.0.0.0/16"],"networkSecurityGroup":{"id":"` + groups + `demo-controlplane-nsg"}}},` +
-			`{"name":"demo-node-subnet","properties":{"addressPrefixes":["10.1.0.0/16"],"networkSecurityGroup":{"id":"` + groups + `demo-node-nsg"}}}]}`,
+			`{"name":"demo-controlplane-subnet","properties":{"addressPrefixes":["10.0.0.0/16"],` +
+			`"networkSecurityGroup":{"id":"` + groups + `demo-controlplane-nsg"}}},` +
+			`{"name":"demo-node-subnet","properties":{"addressPrefixes":["10.1.0.0/16"],` +
+			`"networkSecurityGroup":{"id":"` + groups + `demo-node-nsg"}}}]}`,
 		3: `{"addressSpace":{"addressPrefixes":["172.31.0.0/16"]},"subnets":null}`,
 	} {
 		body, err := json.Marshal(found[i].properties)

@@ -24,9 +24,11 @@ func (a *app) proxyEnv(z plane.Azure, secret string) error {
 	}
 	at := (&url.URL{Scheme: "http", User: url.UserPassword("casement", secret), Host: strings.TrimPrefix(z.Proxy, "http://")}).String()
 	exports(a.Out, [][2]string{
-		{"HTTPS_PROXY", at}, {"HTTP_PROXY", at}, {"https_proxy", at}, {"http_proxy", at}, {"NO_PROXY", "localhost,127.0.0.1"}, {"no_proxy", "localhost,127.0.0.1"},
+		{"HTTPS_PROXY", at}, {"HTTP_PROXY", at}, {"https_proxy", at}, {"http_proxy", at},
+		{"NO_PROXY", "localhost,127.0.0.1"}, {"no_proxy", "localhost,127.0.0.1"},
 		{"SSL_CERT_FILE", z.CAFile}, {"CURL_CA_BUNDLE", z.CAFile}, {"REQUESTS_CA_BUNDLE", z.CAFile},
-		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID}, {"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
+		{"AZURE_TENANT_ID", z.TenantID}, {"AZURE_SUBSCRIPTION_ID", z.SubscriptionID},
+		{"AZURE_CLIENT_ID", z.ClientID}, {"AZURE_CLIENT_SECRET", secret},
 	})
 	return nil
 }

@@ -37,7 +37,8 @@ func (p *azurePublic) apply(opts *supervisor.Options) error {
 	}
 	// The error is not shown: it may quote a line with a secret.
 	if err := yaml.UnmarshalStrict(data, &file); err != nil {
-		return fmt.Errorf("%s: it must have a list \"clients\" of id with secret, certificate or federated (issuer, subject, audience), and nothing else", p.clients)
+		return fmt.Errorf("%s: it must have a list \"clients\" of id with secret, certificate or federated "+
+			"(issuer, subject, audience), and nothing else", p.clients)
 	}
 	for i, c := range file.Clients {
 		if c.ID == "" || c.Secret == "" && c.Certificate == "" && len(c.Federated) == 0 {

@@ -40,7 +40,8 @@ func resourceTree(w io.Writer, list []plane.AzureResource, wide bool) {
 		return
 	}
 	slices.SortStableFunc(list, func(a, b plane.AzureResource) int {
-		return cmp.Or(cmp.Compare(strings.ToLower(a.Group), strings.ToLower(b.Group)), cmp.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)))
+		return cmp.Or(cmp.Compare(strings.ToLower(a.Group), strings.ToLower(b.Group)),
+			cmp.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)))
 	})
 	fmt.Fprintln(w, "RESOURCE\tTYPE\tSTATE\tLOCATION")
 	for _, r := range list {

@@ -46,7 +46,8 @@ that 'casement azure env --for proxy' prints has.`,
 			if err != nil {
 				return err
 			}
-			opts := supervisor.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor, Throttle: limits, OnStatus: a.azureReady()}
+			opts := supervisor.Options{Dir: a.dir, AzureOnly: true, Listen: listen, Latency: factor,
+				Throttle: limits, OnStatus: a.azureReady()}
 			if opts.Faults, err = readFaults(faults); err != nil {
 				return err
 			}

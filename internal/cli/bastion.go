@@ -34,7 +34,8 @@ func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context
 	declared := azure.Spec.BastionSpec.AzureBastion
 	if declared == nil || !declared.EnableTunneling {
 		if w.jump == sshroute.Bastion {
-			return nil, fmt.Errorf("AzureCluster %s declares no Bastion host that tunnels: set spec.bastionSpec.azureBastion with sku Standard and enableTunneling", azure.Name)
+			return nil, fmt.Errorf("AzureCluster %s declares no Bastion host that tunnels: set "+
+				"spec.bastionSpec.azureBastion with sku Standard and enableTunneling", azure.Name)
 		}
 		return nil, nil
 	}
@@ -42,7 +43,8 @@ func (a *app) tunnel(ctx context.Context, w way, r sshroute.Route) (func(context
 	if err != nil {
 		return nil, err
 	}
-	id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/bastionHosts/%s", vm.Client.SubscriptionID(), azure.Spec.ResourceGroup, declared.Name)
+	id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Network/bastionHosts/%s",
+		vm.Client.SubscriptionID(), azure.Spec.ResourceGroup, declared.Name)
 	raw, err := vm.Client.Get(ctx, id, bastionVersion)
 	if err != nil {
 		return nil, fmt.Errorf("read the Bastion host of cluster %s: %w; name another way in with --jump", r.Cluster.Name, err)

@@ -45,5 +45,6 @@ func callTable(w io.Writer, calls plane.Calls) {
 	for _, c := range calls.Counters {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\n", c.Verb, c.Type, c.Status, c.Caller, c.Count)
 	}
-	fmt.Fprintf(w, "\nreads %d\twrites %d\tdeletes %d\tpolls %d\tthrottled %d\n", calls.Reads, calls.Writes, calls.Deletes, calls.Polls, calls.Throttled)
+	fmt.Fprintf(w, "\nreads %d\twrites %d\tdeletes %d\tpolls %d\tthrottled %d\n", calls.Reads, calls.Writes,
+		calls.Deletes, calls.Polls, calls.Throttled)
 }

@@ -29,7 +29,8 @@ type target struct {
 
 // addFlags is for a command that asks the management cluster.
 func (t *target) addFlags(c *cobra.Command) {
-	t.addFlagsOf(c, "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)", "namespace of the Cluster API objects")
+	t.addFlagsOf(c, "kubeconfig of the management cluster (default $KUBECONFIG, else the local plane's)",
+		"namespace of the Cluster API objects")
 }
 
 // addFlagsOf is for a command that asks a cluster of which these are the kubeconfig and
@@ -91,7 +92,8 @@ func (a *app) client(t target) (client.Client, error) {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, addonsv1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme,
+		bootstrapv1.AddToScheme, controlplanev1.AddToScheme, addonsv1.AddToScheme, infrav1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

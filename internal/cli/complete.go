@@ -35,7 +35,8 @@ func pluginArgs(args []string) []string {
 }
 
 // choices are words of a flag's usage that are values of it.
-var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
+var choices = regexp.MustCompile(`\b(?:(?:jsonpath|go-template|custom-columns)(?:-file)?=|table|wide|json|yaml|` +
+	`text|sarif|github|junit|tar|name|kubeconfig|clusterctl)`)
 
 // widenOutput adds kubectl's templates to what --output takes in all commands below c that
 // print an object as YAML. What is printed line by line has none.

@@ -12,11 +12,15 @@ import (
 // TestValues: what names something is completed, and never by files.
 func TestValues(t *testing.T) {
 	for line, want := range map[string]string{
-		"azure env --for": "proxy", "wait demo --for": "deleted", "azure faults add": "throttle", "azure faults add guest --guest-fault": "disk-full",
-		"azure faults add throttle --verb": "PUT", "azure permissions --feature": "bastion", "lint explain": "WIN201", "preflight explain": "PRE202",
+		"azure env --for": "proxy", "wait demo --for": "deleted", "azure faults add": "throttle",
+		"azure faults add guest --guest-fault": "disk-full",
+		"azure faults add throttle --verb":     "PUT", "azure permissions --feature": "bastion",
+		"lint explain": "WIN201", "preflight explain": "PRE202",
 		"lint --windows-release": "2022", "lint --fail-on": "warning", "addons install": "calico", "images show": kuberelease.Default,
-		"images show v1.34.1 --release": "2025", "images list --azure": "local", "up --images": "listed", "up --azure": "env", "logs x": "kubelet", "logs --all": "kubelet",
-		"generate cluster x --flavor": "windows", "generate cluster x --kubernetes-version": kuberelease.Default, "get clusters": "", "azure log --caller": "", "calls": "",
+		"images show v1.34.1 --release": "2025", "images list --azure": "local", "up --images": "listed",
+		"up --azure": "env", "logs x": "kubelet", "logs --all": "kubelet",
+		"generate cluster x --flavor": "windows", "generate cluster x --kubernetes-version": kuberelease.Default,
+		"get clusters": "", "azure log --caller": "", "calls": "",
 	} {
 		t.Run(line, func(t *testing.T) {
 			var out, errs bytes.Buffer

@@ -48,7 +48,8 @@ func objects(kinds ...string) valuesOf {
 var argumentValues = map[string]valuesOf{
 	"why": objects("Cluster", "Machine", "MachineDeployment", "MachinePool"), "doctor": objects("Cluster", "Machine"),
 	"tree": objects("Cluster"), "wait": objects("Cluster"), "support": objects("Cluster"), "adopt": objects("Cluster"),
-	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine", "Cluster"), "ssh": objects("Machine"), "rdp": objects("Machine"), "cp": objects("Machine"),
+	"get kubeconfig": objects("Cluster"), "timeline": objects("Machine", "Cluster"), "ssh": objects("Machine"),
+	"rdp": objects("Machine"), "cp": objects("Machine"),
 	"logs": func(a *app, c *cobra.Command) []string {
 		if all, _ := c.Flags().GetBool("all"); all || c.Flags().NArg() > 0 {
 			return logNames()
@@ -74,21 +75,26 @@ func addonNames(*app, *cobra.Command) []string {
 // a flag of the same name is another one elsewhere.
 var flagValues = map[string]valuesOf{
 	"cluster": objects("Cluster"), "namespace": objects("Namespace"), "target-namespace": objects("Namespace"),
-	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"), "images pins azure": these("local", "env"),
-	"flavor": func(*app, *cobra.Command) []string { return flavors.List() },
+	"context": (*app).contexts, "azure": these("auto", "local", "env"), "up azure": these("local", "env"),
+	"images pins azure": these("local", "env"),
+	"flavor":            func(*app, *cobra.Command) []string { return flavors.List() },
 	"feature": func(*app, *cobra.Command) []string {
 		return names(permission.Features(), func(f permission.Feature) string { return f.Name })
 	},
 	"wait for": these("ready", "deleted"), "azure env for": these("sdk", "az", "proxy"),
-	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole), "latency": these("instant", "azure"), "throttle": these("off", "real"),
-	"images": func(*app, *cobra.Command) []string { return imagePolicies() }, "os": these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
+	"logs from": these(fromAuto, fromSSH, fromKubelet, fromAgent, fromConsole),
+	"latency":   these("instant", "azure"), "throttle": these("off", "real"),
+	"images": func(*app, *cobra.Command) []string { return imagePolicies() },
+	"os":     these(windows.OSWindows, "Linux"), "runtime": these("containerd", "dockershim"),
 	"release": these(windows.ServerReleases()...), "windows-release": these(windows.ServerReleases()...), "assume-os": these("windows"),
 	"fail-on": these("info", "warning", "error"), "kubernetes-version": these(kuberelease.Default),
 	"verb": these("GET", "PUT", "PATCH", "POST", "DELETE"), "status": these("2xx", "4xx", "5xx", "429"),
 	"guest-fault":    func(*app, *cobra.Command) []string { return guestFaultNames() },
 	"resource-group": ofPlane(resourceGroups), "preflight identity": objects("AzureClusterIdentity"),
-	"images build identity": objects("AzureClusterIdentity"), "images list identity": objects("AzureClusterIdentity"), "images show identity": objects("AzureClusterIdentity"),
-	"images diff identity": objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),
+	"images build identity": objects("AzureClusterIdentity"),
+	"images list identity":  objects("AzureClusterIdentity"),
+	"images show identity":  objects("AzureClusterIdentity"),
+	"images diff identity":  objects("AzureClusterIdentity"), "images prune identity": objects("AzureClusterIdentity"),
 }
 
 // completeNames completes arguments and flags of all commands below c. Where nothing can

@@ -21,8 +21,10 @@ func newCp(a *app) *cobra.Command {
 way that casement ssh goes. One of FROM and TO is NODE:PATH or MACHINE:PATH, with a
 path as the machine has it (C:\k\config, /etc/hosts) or relative to the user's home.
 A directory is copied into a directory that is there.`,
-		Example: "  casement cp demo-md-win-x7k2p:C:/k/config .\n  casement cp --recursive demo-md-win-x7k2p:C:/var/log/kubelet logs\n  casement cp hns.psm1 demo-md-win-x7k2p:C:/k/debug/hns.psm1",
-		Args:    cobra.ExactArgs(2),
+		Example: "  casement cp demo-md-win-x7k2p:C:/k/config .\n" +
+			"  casement cp --recursive demo-md-win-x7k2p:C:/var/log/kubelet logs\n" +
+			"  casement cp hns.psm1 demo-md-win-x7k2p:C:/k/debug/hns.psm1",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, there := onMachine(args[0])
 			to, toThere := onMachine(args[1])
@@ -32,9 +34,11 @@ A directory is copied into a directory that is there.`,
 			case there == toThere:
 				return usagef("neither is on a machine: write NODE:PATH")
 			case there:
-				return a.copy(cmd.Context(), w, from.machine, recursive, func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Get(from.path, to.path) })
+				return a.copy(cmd.Context(), w, from.machine, recursive,
+					func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Get(from.path, to.path) })
 			}
-			return a.copy(cmd.Context(), w, to.machine, recursive, func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Put(from.path, to.path) })
+			return a.copy(cmd.Context(), w, to.machine, recursive,
+				func(c *sshroute.Copier) (sshroute.Copied, error) { return c.Put(from.path, to.path) })
 		},
 	}
 	w.addFlags(c)

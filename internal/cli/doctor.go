@@ -53,7 +53,9 @@ Output wide shows the checks that passed too.`,
 					return err
 				}
 			}
-			if err := a.print(output, results, func(w io.Writer) { writeResults(w, results, output == "wide", a.room(resultWidth, resultAt)) }); err != nil {
+			if err := a.print(output, results, func(w io.Writer) {
+				writeResults(w, results, output == "wide", a.room(resultWidth, resultAt))
+			}); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Verdict == checks.Failed }) {
@@ -79,7 +81,8 @@ func patient(ctx context.Context, c client.Client, namespace string, args []stri
 	}
 	object, err := facts.Find(ctx, c, namespace, "", args[0])
 	if kinds := []string{"Cluster", "MachinePool", "Machine"}; err == nil && !slices.Contains(kinds, object.Kind) {
-		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a %s: casement why %[1]s", args[0], object.Kind)
+		return object, usagef("doctor takes a cluster, machine pool, machine or node, and %s is a %s: casement "+
+			"why %[1]s", args[0], object.Kind)
 	}
 	return object, err
 }
@@ -140,7 +143,8 @@ func writeResults(w io.Writer, results []checks.Result, wide bool, width int) {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.ID, r.Verdict, strings.Join(terminal.Wrap(r.Symptom, width), "\n\t\t"))
-		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(terminal.Wrap(r.Cause, width), "\n\t\t"), strings.Join(terminal.Wrap(r.Fix, width), "\n\t\t"))
+		fmt.Fprintf(w, "\t  cause\t%s\n\t  fix\t%s\n", strings.Join(terminal.Wrap(r.Cause, width), "\n\t\t"),
+			strings.Join(terminal.Wrap(r.Fix, width), "\n\t\t"))
 		shown := r.Findings
 		if !wide {
 			shown = shown[:min(maxFindings, len(shown))]

@@ -10,8 +10,10 @@ import (
 
 // errLinuxOnly is what a command answers that needs processes of a local plane, in a
 // program that is the client alone.
-var errLinuxOnly = errors.New("the local plane runs on Linux only, and this casement is the client alone: run casement_linux_ARCH of the release " +
-	"on Linux, in WSL, in a virtual machine or in a container; every command that takes --kubeconfig works here against any management cluster")
+var errLinuxOnly = errors.New("the local plane runs on Linux only, and this casement is the client alone: run " +
+	"casement_linux_ARCH of the release " +
+	"on Linux, in WSL, in a virtual machine or in a container; every command that takes --kubeconfig works here " +
+	"against any management cluster")
 
 // linuxOnly is a command that exists on Linux alone, so that its name is known here too.
 func linuxOnly(use, short string) *cobra.Command {

@@ -20,7 +20,8 @@ import (
 )
 
 func newGet(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "get", Short: "Print clusters or a cluster's kubeconfig", Example: "  casement get clusters\n  casement get kubeconfig demo", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "get", Short: "Print clusters or a cluster's kubeconfig",
+		Example: "  casement get clusters\n  casement get kubeconfig demo", Args: cobra.NoArgs}
 	c.AddCommand(newGetClusters(a), newGetKubeconfig(a))
 	return c
 }
@@ -57,7 +58,8 @@ func workloadKubeconfig(ctx context.Context, c client.Client, cluster client.Obj
 		if _, err := facts.GetCluster(ctx, c, cluster); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("cluster %s has no kubeconfig yet; its control plane endpoint is not known before the load balancer exists: casement tree %s", cluster, cluster.Name)
+		return nil, fmt.Errorf("cluster %s has no kubeconfig yet; its control plane endpoint is not known "+
+			"before the load balancer exists: casement tree %s", cluster, cluster.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -129,7 +131,8 @@ func clusterRows(clusters []clusterv1.Cluster) []clusterRow {
 	var good, bad []clusterRow
 	for i := range clusters {
 		cl := &clusters[i]
-		r := clusterRow{Namespace: cl.Namespace, Name: cl.Name, Phase: cl.Status.Phase, Created: cl.CreationTimestamp, Available: "Unknown", ControlPlane: "-", Workers: "-"}
+		r := clusterRow{Namespace: cl.Namespace, Name: cl.Name, Phase: cl.Status.Phase,
+			Created: cl.CreationTimestamp, Available: "Unknown", ControlPlane: "-", Workers: "-"}
 		if e := cl.Spec.ControlPlaneEndpoint; e.Host != "" {
 			r.Endpoint = fmt.Sprintf("%s:%d", e.Host, e.Port)
 		}

@@ -15,9 +15,10 @@ import (
 
 func newImages(a *app) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "images",
-		Short:   "Say which images there are, and build one's own",
-		Example: "  casement images list\n  casement images show v1.34.1 --release 2025\n  casement images build windows-2022.yaml --pins windows-2022.sha256",
+		Use:   "images",
+		Short: "Say which images there are, and build one's own",
+		Example: "  casement images list\n  casement images show v1.34.1 --release 2025\n" +
+			"  casement images build windows-2022.yaml --pins windows-2022.sha256",
 	}
 	c.AddCommand(newImagesList(a), newImagesShow(a), newImagesBuild(a), newImagesPins(a), newImagesDiff(a), newImagesPrune(a))
 	return c
@@ -233,10 +234,13 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 	release = strings.TrimPrefix(release, "windows-") // as in WINDOWS_SERVER_VERSION
 	if release != "" {
 		if r, ok := windows.ReleaseByName(release); !ok || !r.Node {
-			return shownImage{}, windows.Image{}, fmt.Errorf("no nodes are built of Windows Server %q: use one of %s", release, nodeReleases())
+			return shownImage{}, windows.Image{},
+				fmt.Errorf("no nodes are built of Windows Server %q: use one of %s", release, nodeReleases())
 		}
 		if strings.Trim(release, "0123456789") != "" {
-			return shownImage{}, windows.Image{}, fmt.Errorf("no reference image of Windows Server %s is chosen by itself: name one in the machine's spec.image, or use another of %s", release, nodeReleases())
+			return shownImage{}, windows.Image{}, fmt.Errorf("no reference image of Windows Server %s is chosen "+
+				"by itself: name one in the machine's spec.image, or use another of "+
+				"%s", release, nodeReleases())
 		}
 		annotations[windows.WindowsServerVersionAnnotation] = "windows-" + release
 	}
@@ -255,7 +259,8 @@ func showImage(kubernetes, os, release, runtime string, now time.Time) (shownIma
 	shown := shownImage{Kubernetes: "v" + strings.TrimPrefix(kubernetes, "v"), OS: os, Gallery: image.Gallery, Definition: image.Name,
 		Publisher: image.Publisher, Offer: image.Offer, SKU: image.SKU, Version: image.Version, Reference: image.Reference()}
 	if on, ok := windows.ParseImage(image.Reference()); ok {
-		shown.Runtime, shown.RuntimeVersion, shown.OSImage, shown.KernelVersion = on.Runtime, on.RuntimeVersion, on.OSImage, on.KernelVersion
+		shown.Runtime, shown.RuntimeVersion, shown.OSImage, shown.KernelVersion = on.Runtime, on.RuntimeVersion,
+			on.OSImage, on.KernelVersion
 		if on.OS == windows.OSWindows {
 			shown.date(on.Release, now)
 		}

@@ -63,8 +63,10 @@ could not be read.`,
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
 	f.StringVar(&o.failOn, "fail-on", "warning", "the least severity that makes the exit code 1: info, warning, error")
 	f.StringVar(&o.assumeOS, "assume-os", "", "windows takes pods that name no OS as ones for Windows")
-	f.StringVar(&o.kubernetes, "kubernetes-version", "", "Kubernetes release the manifests are for, such as "+kuberelease.Choice()+" (default the newest)")
-	f.StringSliceVar(&o.windows, "windows-release", nil, "Windows Server release of the nodes: "+windows.ServerChoice("")+"; may be repeated")
+	f.StringVar(&o.kubernetes, "kubernetes-version", "",
+		"Kubernetes release the manifests are for, such as "+kuberelease.Choice()+" (default the newest)")
+	f.StringSliceVar(&o.windows, "windows-release", nil,
+		"Windows Server release of the nodes: "+windows.ServerChoice("")+"; may be repeated")
 	f.StringVar(&o.config, "config", "", "configuration file (default "+lint.ConfigFile+" here or in a directory above)")
 	f.StringSliceVar(&o.templates, "template-path", nil, "where another kind has its pod template: Rollout=spec.template")
 	f.BoolVar(&o.fix, "fix", false, "repair what is safe to repair, in place")
@@ -79,15 +81,18 @@ could not be read.`,
 
 func newLintExplain(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "explain RULE", Short: "Say what a rule is about, with examples", Example: "  casement lint explain WIN201", Args: cobra.ExactArgs(1),
+		Use: "explain RULE", Short: "Say what a rule is about, with examples",
+		Example: "  casement lint explain WIN201", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, r := range rules.All() {
 				if strings.EqualFold(r.ID, args[0]) {
 					about := ""
 					if needs := lint.Describe(r.For); needs != "" {
-						about = "\n\nThe examples are for this cluster, in the words of " + lint.ConfigFile + ":\n\n" + strings.TrimRight(indent(needs), "\n")
+						about = "\n\nThe examples are for this cluster, in the words of " + lint.ConfigFile +
+							":\n\n" + strings.TrimRight(indent(needs), "\n")
 					}
-					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s%s\n\nNot so:\n\n%s\nBut so:\n\n%s", r.ID, r.Title, r.Severity, r.Doc, about, indent(r.Bad), indent(r.Good))
+					_, err := fmt.Fprintf(a.Out, "%s  %s (%s)\n\n%s%s\n\nNot so:\n\n%s\nBut so:\n\n%s", r.ID,
+						r.Title, r.Severity, r.Doc, about, indent(r.Bad), indent(r.Good))
 					return err
 				}
 			}

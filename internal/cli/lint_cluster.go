@@ -20,7 +20,8 @@ type lintCluster struct {
 
 func (l *lintCluster) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&l.kubeconfig, "kubeconfig", "", "read a running cluster, the one of this kubeconfig (default $KUBECONFIG, else the local plane's)")
+	f.StringVar(&l.kubeconfig, "kubeconfig", "",
+		"read a running cluster, the one of this kubeconfig (default $KUBECONFIG, else the local plane's)")
 	f.StringVar(&l.context, "context", "", "context of the kubeconfig")
 	f.StringVarP(&l.namespace, "namespace", "n", "", "namespace of the cluster to read (default the context's)")
 	f.BoolVarP(&l.all, "all-namespaces", "A", false, "read all namespaces of the cluster")

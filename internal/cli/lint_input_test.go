@@ -37,10 +37,12 @@ func kustomized(t *testing.T) string {
 	t.Helper()
 	disk := filesys.MakeFsInMemory()
 	for name, text := range map[string]string{
-		"base/kustomization.yaml":    "resources: [web.yaml]\n",
-		"base/web.yaml":              deployment,
-		"overlay/kustomization.yaml": "resources: [../base, class.yaml]\nnamespace: shop\nnamePrefix: prod-\ncommonAnnotations: {team: a}\npatches:\n- target: {kind: Deployment}\n  patch: |\n    - {op: add, path: /spec/template/spec/hostNetwork, value: true}\n",
-		"overlay/class.yaml":         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: '{{ not a template }}'}\n",
+		"base/kustomization.yaml": "resources: [web.yaml]\n",
+		"base/web.yaml":           deployment,
+		"overlay/kustomization.yaml": "resources: [../base, class.yaml]\nnamespace: shop\nnamePrefix: prod-\n" +
+			"commonAnnotations: {team: a}\npatches:\n- target: {kind: Deployment}\n  patch: |\n" +
+			"    - {op: add, path: /spec/template/spec/hostNetwork, value: true}\n",
+		"overlay/class.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: '{{ not a template }}'}\n",
 	} {
 		if err := disk.WriteFile(name, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -66,16 +68,20 @@ func TestLintStandardInput(t *testing.T) {
 	}
 	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s"}, "spec": {"nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [
   {"name": "a", "image": "contoso.example/a:1", "resources": {"limits": {"memory": "800m"}}}]}}`
-	list := "apiVersion: v1\nkind: List\nitems:\n" + "-   " + strings.TrimPrefix(indent(deployment), "    ") + "- apiVersion: v1\n  kind: PodList\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeSelector: {kubernetes.io/os: windows}, containers: [{name: a, resources: {limits: {memory: 800m}}}]}}\n"
+	list := "apiVersion: v1\nkind: List\nitems:\n" + "-   " + strings.TrimPrefix(indent(deployment), "    ") + "- " +
+		"apiVersion: v1\n  kind: PodList\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " +
+		"{nodeSelector: {kubernetes.io/os: windows}, containers: [{name: a, resources: {limits: {memory: " +
+		"800m}}}]}}\n"
 	for name, c := range map[string]struct {
 		text string
 		// objects are those with WIN201.
 		objects []string
 	}{
-		"helm template":             {string(helm), []string{"Deployment/shop/release-web", "Job/shop/release-migrate"}},
-		"kustomize build":           {kustomized(t), []string{"Deployment/shop/prod-web"}},
-		"a List":                    {list, []string{"Deployment/web", "Pod/p"}},
-		"kubectl get -o json":       {`{"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": [` + fmt.Sprintf(pod, "a") + ",\n" + fmt.Sprintf(pod, "b") + "]}", []string{"Pod/a", "Pod/b"}},
+		"helm template":   {string(helm), []string{"Deployment/shop/release-web", "Job/shop/release-migrate"}},
+		"kustomize build": {kustomized(t), []string{"Deployment/shop/prod-web"}},
+		"a List":          {list, []string{"Deployment/web", "Pod/p"}},
+		"kubectl get -o json": {`{"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": [` +
+			fmt.Sprintf(pod, "a") + ",\n" + fmt.Sprintf(pod, "b") + "]}", []string{"Pod/a", "Pod/b"}},
 		"objects of JSON in a row":  {fmt.Sprintf(pod, "a") + "\n" + fmt.Sprintf(pod, "b") + "\n", []string{"Pod/a", "Pod/b"}},
 		"YAML and JSON in one file": {deployment + "---\n" + fmt.Sprintf(pod, "a") + "\n", []string{"Deployment/web", "Pod/a"}},
 		"lines of Windows":          {strings.ReplaceAll(deployment, "\n", "\r\n"), []string{"Deployment/web"}},
@@ -93,7 +99,8 @@ func TestLintStandardInput(t *testing.T) {
 				}
 				got = append(got, f.Object)
 				line := lines[f.Line-1]
-				if at := line[f.Column-1:]; f.File != "-" || !strings.HasPrefix(strings.TrimPrefix(at, `"`), "memory") || !strings.Contains(line, "800m") {
+				if at := line[f.Column-1:]; f.File != "-" ||
+					!strings.HasPrefix(strings.TrimPrefix(at, `"`), "memory") || !strings.Contains(line, "800m") {
 					t.Errorf("%s:%d:%d is not the memory limit: %s", f.File, f.Line, f.Column, line)
 				}
 			}

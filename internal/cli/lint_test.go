@@ -23,9 +23,10 @@ import (
 const (
 	// placed is a pod on Windows with a warning (WIN002) and more; tidy has none.
 	placedHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  nodeSelector: {kubernetes.io/os: windows}\n"
-	warned     = placedHead + "  containers:\n  - {name: a, image: 'contoso.example/a:1', resources: {limits: {memory: 1Gi, cpu: 1}, requests: {memory: 1Gi, cpu: 1}}}\n"
-	wrong      = placedHead + "  os: {name: windows}\n  hostPID: true\n  containers:\n  - {name: a, image: 'contoso.example/a:1'}\n"
-	tidy       = "apiVersion: v1\nkind: Pod\nmetadata: {name: l}\nspec:\n  containers:\n  - {name: a, image: 'contoso.example/a:1'}\n"
+	warned     = placedHead + "  containers:\n  - {name: a, image: 'contoso.example/a:1', resources: {limits: " +
+		"{memory: 1Gi, cpu: 1}, requests: {memory: 1Gi, cpu: 1}}}\n"
+	wrong = placedHead + "  os: {name: windows}\n  hostPID: true\n  containers:\n  - {name: a, image: 'contoso.example/a:1'}\n"
+	tidy  = "apiVersion: v1\nkind: Pod\nmetadata: {name: l}\nspec:\n  containers:\n  - {name: a, image: 'contoso.example/a:1'}\n"
 )
 
 // run calls the command line in a directory with files, and returns what it says.
@@ -101,13 +102,16 @@ func TestLintExitCodes(t *testing.T) {
 
 // TestLintFixExitCode: after a repair it is what is left that counts.
 func TestLintFixExitCode(t *testing.T) {
-	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n    image: contoso.example/a:1\n    resources:\n      limits:\n        memory: 800m\n"
+	const text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  os:\n    name: windows\n" +
+		"  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: a\n" +
+		"    image: contoso.example/a:1\n    resources:\n      limits:\n        memory: 800m\n"
 	code, _, errs := runLint(t, map[string]string{"p.yaml": text}, "", "--fix", "--fail-on", "error", "p.yaml")
 	data, err := os.ReadFile("p.yaml")
 	if err != nil || code != ExitDone || !strings.Contains(errs, "fixed 1") || string(data) != strings.Replace(text, "800m", "800Mi", 1) {
 		t.Errorf("exit code %d, %v, %s\n%s", code, err, errs, data)
 	}
-	if code, out, _ := runLint(t, map[string]string{"p.yaml": text}, "", "--diff", "p.yaml"); code != ExitDone || !strings.Contains(out, "+        memory: 800Mi") {
+	if code, out, _ := runLint(t, map[string]string{"p.yaml": text}, "", "--diff", "p.yaml"); code != ExitDone ||
+		!strings.Contains(out, "+        memory: 800Mi") {
 		t.Errorf("--diff: exit code %d\n%s", code, out)
 	}
 }
@@ -136,7 +140,9 @@ func TestLintRegistry(t *testing.T) {
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	index := v1.ImageIndex(empty.Index)
-	for _, p := range []v1.Platform{{OS: "windows", OSVersion: "10.0.17763.5329"}, {OS: "windows", OSVersion: "10.0.26100.1"}, {OS: "linux"}} {
+	for _, p := range []v1.Platform{
+		{OS: "windows", OSVersion: "10.0.17763.5329"}, {OS: "windows", OSVersion: "10.0.26100.1"}, {OS: "linux"},
+	} {
 		image, err := random.Image(64, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -150,14 +156,17 @@ func TestLintRegistry(t *testing.T) {
 	if err := remote.WriteIndex(ref, index); err != nil {
 		t.Fatal(err)
 	}
-	manifest := strings.ReplaceAll(placedHead, "spec:\n", "spec:\n  os: {name: windows}\n") + "  containers:\n  - {name: a, image: '" + host + "/app:1'}\n"
+	manifest := strings.ReplaceAll(placedHead, "spec:\n", "spec:\n  os: {name: windows}\n") +
+		"  containers:\n  - {name: a, image: '" + host + "/app:1'}\n"
 	lint := func(args ...string) (int, string, string) {
 		return runLint(t, nil, manifest, append(args, "-o", "json", "--fail-on", "error", "-")...)
 	}
-	if code, out, errs := lint("--check-images", "--windows-release", "2022"); code != ExitFailed || errs != "" || !strings.Contains(out, "an image for Windows 10.0.17763.5329 and 10.0.26100.1 does not run on nodes with Windows Server 2022") {
+	if code, out, errs := lint("--check-images", "--windows-release", "2022"); code != ExitFailed || errs != "" ||
+		!strings.Contains(out, "an image for Windows 10.0.17763.5329 and 10.0.26100.1 does not run on nodes with Windows Server 2022") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
-	for name, args := range map[string][]string{"a build that fits": {"--check-images", "--windows-release", "2025"}, "not asked": {"--windows-release", "2022"}} {
+	for name, args := range map[string][]string{"a build that fits": {"--check-images", "--windows-release", "2025"},
+		"not asked": {"--windows-release", "2022"}} {
 		if code, out, errs := lint(args...); code != ExitDone || errs != "" || strings.Contains(out, "WIN702") {
 			t.Errorf("%s: exit code %d, %s%s", name, code, out, errs)
 		}

@@ -48,7 +48,9 @@ log endpoint, which has what is below /var/log; and where the machine has not jo
 from Azure: the last of each log by Run Command, and the serial console of boot
 diagnostics. --from takes one of the ways: ssh, kubelet, agent or console. Secrets are
 taken out. On the local plane the machines are simulated, and so is what they log.`,
-		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p kubelet cni --since 10m --follow\n  casement logs --all kube-proxy --tail 5\n  casement logs demo-control-plane-pfsjt kube-apiserver\n  casement logs demo-md-win-x7k2p --from console",
+		Example: "  casement logs demo-md-win-x7k2p\n  casement logs demo-md-w-x7k2p kubelet cni --since 10m " +
+			"--follow\n  casement logs --all kube-proxy --tail 5\n  casement logs demo-control-plane-pfsjt " +
+			"kube-apiserver\n  casement logs demo-md-win-x7k2p --from console",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.since > 0 {
 				o.Now = time.Now()

@@ -22,7 +22,8 @@ func (k planeKind) outside() (*supervisor.Outside, error) {
 		return nil, usagef("--azure env excludes each of --bare, --azure-of, --proxy and --clients, which are about a local Azure")
 	}
 	o := &supervisor.Outside{
-		SubscriptionID: os.Getenv("AZURE_SUBSCRIPTION_ID"), TenantID: os.Getenv("AZURE_TENANT_ID"), ClientID: os.Getenv("AZURE_CLIENT_ID"), ClientSecret: os.Getenv("AZURE_CLIENT_SECRET"),
+		SubscriptionID: os.Getenv("AZURE_SUBSCRIPTION_ID"), TenantID: os.Getenv("AZURE_TENANT_ID"),
+		ClientID: os.Getenv("AZURE_CLIENT_ID"), ClientSecret: os.Getenv("AZURE_CLIENT_SECRET"),
 		CAFile: os.Getenv("AZURE_CA_FILE"),
 		Endpoints: manager.Endpoints{
 			AuthorityHost:           cmp.Or(os.Getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com/"),
@@ -31,7 +32,8 @@ func (k planeKind) outside() (*supervisor.Outside, error) {
 	}
 	o.ResourceManagerAudience = cmp.Or(os.Getenv("AZURE_RESOURCE_MANAGER_AUDIENCE"), o.ResourceManagerEndpoint)
 	var missing []string
-	for _, v := range [][2]string{{"AZURE_SUBSCRIPTION_ID", o.SubscriptionID}, {"AZURE_TENANT_ID", o.TenantID}, {"AZURE_CLIENT_ID", o.ClientID}, {"AZURE_CLIENT_SECRET", o.ClientSecret}} {
+	for _, v := range [][2]string{{"AZURE_SUBSCRIPTION_ID", o.SubscriptionID}, {"AZURE_TENANT_ID", o.TenantID},
+		{"AZURE_CLIENT_ID", o.ClientID}, {"AZURE_CLIENT_SECRET", o.ClientSecret}} {
 		if v[1] == "" {
 			missing = append(missing, v[0])
 		}

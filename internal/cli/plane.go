@@ -28,7 +28,8 @@ func (a *app) ticking(title, detail string) (stop func()) {
 		tick := time.NewTicker(drawPeriod)
 		defer tick.Stop()
 		for {
-			progress.Show(terminal.View{Title: title, Elapsed: time.Since(begun), Steps: []terminal.Step{{Name: detail, State: terminal.Now}}})
+			progress.Show(terminal.View{Title: title, Elapsed: time.Since(begun),
+				Steps: []terminal.Step{{Name: detail, State: terminal.Now}}})
 			select {
 			case <-done:
 				progress.Clear()
@@ -67,7 +68,8 @@ func newStatus(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "table", "table, wide (all VMs), json, yaml, kubeconfig (its path) or clusterctl (template variables)")
+	c.Flags().StringVarP(&output, "output", "o", "table",
+		"table, wide (all VMs), json, yaml, kubeconfig (its path) or clusterctl (template variables)")
 	return c
 }
 

@@ -53,7 +53,8 @@ read, 2 usage, 3 timed out.`,
 	f.StringVarP(&o.output, "output", "o", "text", strings.Join(lint.Formats, ", "))
 	f.StringVar(&o.failOn, "fail-on", "error", "the least severity that makes the exit code 1: info, warning, error")
 	f.BoolVar(&o.offline, "offline", false, "ask no Azure")
-	f.BoolVar(&o.plane, "plane", false, "let the management cluster try each object as a dry run, the local plane's or that of --kubeconfig")
+	f.BoolVar(&o.plane, "plane", false,
+		"let the management cluster try each object as a dry run, the local plane's or that of --kubeconfig")
 	f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to ask Azure")
 	c.AddCommand(newPreflightExplain(a), newPreflightRules(a))
 	return c
@@ -116,7 +117,8 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 		fmt.Fprintf(a.Err, "casement: %v\n", err)
 	}
 	if i := slices.IndexFunc(set.Objects, func(o *lint.Object) bool { return strings.Contains(o.Name, "${") }); i >= 0 {
-		fmt.Fprintf(a.Err, "casement: %s is a template whose variables are not filled in: casement generate cluster NAME --from FILE | casement preflight -\n", set.Objects[i].File)
+		fmt.Fprintf(a.Err, "casement: %s is a template whose variables are not filled in: casement generate "+
+			"cluster NAME --from FILE | casement preflight -\n", set.Objects[i].File)
 	}
 	rendered, err := renderTopologies(ctx, set)
 	if err != nil {
@@ -136,7 +138,8 @@ func (a *app) preflight(ctx context.Context, args []string, o preflightOptions) 
 	if err != nil {
 		return err
 	}
-	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown, Findings: preflight.Run(rendered.set, plan, facts)}
+	result := preflightResult{Clusters: len(plan.Clusters), NotAsked: why, NotRendered: rendered.unknown,
+		Findings: preflight.Run(rendered.set, plan, facts)}
 	if facts != nil {
 		result.Azure = facts.Name
 	}
@@ -195,14 +198,16 @@ func (a *app) printPreflight(format string, r preflightResult, rules []lint.Rule
 	for _, f := range r.Findings {
 		count[f.Severity]++
 	}
-	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"), counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
+	fmt.Fprintf(&out, "%s, %s: %d errors, %d warnings, %d notes\n", counted(r.Clusters, "cluster"),
+		counted(r.Machines, "machine"), count[lint.Error], count[lint.Warning], count[lint.Info])
 	for _, one := range r.NotRendered {
 		fmt.Fprintf(&out, "not rendered: %s\nits class's templates are checked as they are, and its machines are not counted\n", one)
 	}
 	if r.Azure != "" {
 		fmt.Fprintf(&out, "asked: %s\n", r.Azure)
 	} else {
-		fmt.Fprintf(&out, "Azure was not asked: %s\nnothing is said of the subscription, quota, sizes, zones, images and existing networks\n", r.NotAsked)
+		fmt.Fprintf(&out, "Azure was not asked: %s\n"+
+			"nothing is said of the subscription, quota, sizes, zones, images and existing networks\n", r.NotAsked)
 	}
 	_, err := a.Out.Write(out.Bytes())
 	return err

@@ -11,8 +11,11 @@ import (
 // TestPreflightTopology: of a Cluster with a topology what its class makes of it is checked.
 func TestPreflightTopology(t *testing.T) {
 	for name, value := range map[string]string{
-		"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000001", "AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "KUBERNETES_VERSION": "v1.36.3",
-		"CLUSTER_IDENTITY_NAME": "identity", "AZURE_CLUSTER_IDENTITY_SECRET_NAME": "secret", "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "WINDOWS_WORKER_MACHINE_COUNT": "4", "CASEMENT_HOME": t.TempDir(),
+		"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000001",
+		"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "KUBERNETES_VERSION": "v1.36.3",
+		"CLUSTER_IDENTITY_NAME": "identity", "AZURE_CLUSTER_IDENTITY_SECRET_NAME": "secret",
+		"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "WINDOWS_WORKER_MACHINE_COUNT": "4",
+		"CASEMENT_HOME": t.TempDir(),
 	} {
 		t.Setenv(name, value)
 	}
@@ -28,16 +31,21 @@ func TestPreflightTopology(t *testing.T) {
 		{name: "pools", flavor: "topology-machinepool-windows", machines: 6},
 		{name: "ranges that overlap", flavor: "topology-windows", edit: [2]string{pods, "10.96.0.0/16"}, code: ExitFailed, machines: 6,
 			says: []string{"PRE202 Cluster/default/demo"}},
-		{name: "a disk that a template has too large", flavor: "topology-windows", edit: [2]string{"\n        diskSizeGB: 128\n        managedDisk:", "\n        diskSizeGB: 99999\n        managedDisk:"}, code: ExitFailed, machines: 6,
-			says: []string{"PRE501 AzureMachineTemplate/default/casement-windows-windows", "PRE501 AzureMachineTemplate/default/demo-md-win-xx009"}},
-		{name: "a value that the class does not allow", flavor: "topology-windows", edit: [2]string{"value: windows-2022", "value: windows-1999"}, code: ExitFailed,
+		{name: "a disk that a template has too large", flavor: "topology-windows", edit: [2]string{
+			"\n        diskSizeGB: 128\n        managedDisk:", "\n        diskSizeGB: 99999\n        managedDisk:",
+		}, code: ExitFailed, machines: 6,
+			says: []string{"PRE501 AzureMachineTemplate/default/casement-windows-windows",
+				"PRE501 AzureMachineTemplate/default/demo-md-win-xx009"}},
+		{name: "a value that the class does not allow", flavor: "topology-windows",
+			edit: [2]string{"value: windows-2022", "value: windows-1999"}, code: ExitFailed,
 			says: []string{"PRE503 Cluster/default/demo"}},
 		{name: "a class that is elsewhere", flavor: "topology-windows", edit: [2]string{class, "kind: OtherClass"},
 			says: []string{"cluster demo of ClusterClass casement-windows: ClusterClass casement-windows is not in the input"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var manifest, out, errs bytes.Buffer
-			if code := Main([]string{"casement", "generate", "cluster", "demo", "--flavor", tc.flavor}, Streams{Out: &manifest, Err: &errs}); code != ExitDone {
+			if code := Main([]string{"casement", "generate", "cluster", "demo", "--flavor", tc.flavor},
+				Streams{Out: &manifest, Err: &errs}); code != ExitDone {
 				t.Fatal(errs.String())
 			}
 			text := manifest.String()
@@ -47,7 +55,8 @@ func TestPreflightTopology(t *testing.T) {
 				}
 				text = strings.ReplaceAll(text, tc.edit[0], tc.edit[1])
 			}
-			code := Main([]string{"casement", "preflight", "-", "--offline", "-o", "json"}, Streams{In: strings.NewReader(text), Out: &out, Err: &errs})
+			code := Main([]string{"casement", "preflight", "-", "--offline", "-o", "json"},
+				Streams{In: strings.NewReader(text), Out: &out, Err: &errs})
 			var got preflightResult
 			if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 				t.Fatalf("%v: %s %s", err, &out, &errs)

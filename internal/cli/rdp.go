@@ -39,8 +39,10 @@ sets a new one through Azure's VMAccess extension and shows it, once; it is stor
 nowhere. An account that is not there is made, as an administrator.
 On the local plane the machine is simulated: it shows one picture that says so, to any
 account and password.`,
-		Example: "  casement rdp demo-md-win-x7k2p\n  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n  casement rdp demo-md-win-x7k2p --reset-password --open",
-		Args:    cobra.ExactArgs(1),
+		Example: "  casement rdp demo-md-win-x7k2p\n" +
+			"  casement rdp demo-md-win-x7k2p --port 5555 --file node.rdp\n" +
+			"  casement rdp demo-md-win-x7k2p --reset-password --open",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.rdp(cmd.Context(), w, args[0], d)
 		},
@@ -91,7 +93,8 @@ func (a *app) rdp(ctx context.Context, w way, name string, d desktop) error {
 	if err := os.WriteFile(file, sshroute.RDPFile(address, d.account), 0o600); err != nil {
 		return fmt.Errorf("write the Remote Desktop file: %w", err)
 	}
-	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n", address, r.Machine, r.Address, sshroute.RDPPort, file)
+	fmt.Fprintf(a.Out, "%s leads to Remote Desktop of %s (%s:%s)\nRemote Desktop file: %s\nEnd with Ctrl-C.\n",
+		address, r.Machine, r.Address, sshroute.RDPPort, file)
 	if a.asksPlane(w.kubeconfig) {
 		fmt.Fprintln(a.Out, "The machine is simulated: it has no desktop, and shows a picture that says so.")
 	}

@@ -64,7 +64,8 @@ func TestExamples(t *testing.T) {
 }
 
 func TestWrongExamples(t *testing.T) {
-	for _, example := range []string{"casement nonsense", "casement images list --nonsense", "casement images show", "casement wait demo --timeout soon"} {
+	for _, example := range []string{"casement nonsense", "casement images list --nonsense", "casement images show",
+		"casement wait demo --timeout soon"} {
 		if err := parses(commands(example)[0][1:]); err == nil {
 			t.Errorf("%s parses", example)
 		}

@@ -143,11 +143,14 @@ emulated; etcd, the API servers, Cluster API and casement's controllers are real
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetIn(a.In)
-	root.PersistentFlags().StringVar(&stateDir, "state", "", "state directory of the local plane (default $CASEMENT_HOME or ~/.local/state/casement)")
+	root.PersistentFlags().StringVar(&stateDir, "state", "",
+		"state directory of the local plane (default $CASEMENT_HOME or ~/.local/state/casement)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		newUp(a), newDown(a), newStatus(a), newConduct(a),
-		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a), newAdopt(a), newTimeline(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a), newKubectl(a),
+		newGenerate(a), newAddons(a), newGet(a), newTree(a), newUI(a), newWhy(a), newDoctor(a), newSupport(a),
+		newAdopt(a), newTimeline(a), newWait(a), newLogs(a), newCalls(a), newAzure(a), newLint(a), newFetch(a),
+		newKubectl(a),
 		newSSH(a), newRDP(a), newCp(a), newImages(a), newPreflight(a),
 		newVersion(a), newDocs(a),
 	)

@@ -13,9 +13,10 @@ func TestWrongCommandLines(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no such command":      {[]string{"nosuch"}, `unknown command "nosuch"`},
-		"none of a group":      {[]string{"images", "shw"}, `did you mean show?`},
-		"behind a flag":        {[]string{"--state", "/x", "images", "--state", "/y", "nosuch"}, `unknown command "nosuch" for "casement images"`},
+		"no such command": {[]string{"nosuch"}, `unknown command "nosuch"`},
+		"none of a group": {[]string{"images", "shw"}, `did you mean show?`},
+		"behind a flag": {[]string{"--state", "/x", "images", "--state", "/y", "nosuch"},
+			`unknown command "nosuch" for "casement images"`},
 		"no argument":          {[]string{"why"}, "casement why OBJECT"},
 		"its own help":         {[]string{"why"}, "see 'casement why --help'"},
 		"flag":                 {[]string{"tree", "--nosuch", "x"}, "see 'casement tree --help'"},
@@ -24,13 +25,16 @@ func TestWrongCommandLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
 			var out, err bytes.Buffer
-			if code := Main(append([]string{"casement"}, c.args...), Streams{In: strings.NewReader(""), Out: &out, Err: &err}); code != ExitUsage || !strings.Contains(err.String(), c.says) {
+			if code := Main(append([]string{"casement"}, c.args...), Streams{
+				In: strings.NewReader(""), Out: &out, Err: &err,
+			}); code != ExitUsage || !strings.Contains(err.String(), c.says) {
 				t.Errorf("exit code %d: %s%s", code, out.String(), err.String())
 			}
 		})
 	}
 	for _, args := range [][]string{{"help", "why"}, {"images"}, {"images", "--help"}, {"completion", "bash"}, {"__complete", "im"}} {
-		if code := Main(append([]string{"casement"}, args...), Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != ExitDone {
+		if code := Main(append([]string{"casement"}, args...),
+			Streams{In: strings.NewReader(""), Out: new(bytes.Buffer), Err: new(bytes.Buffer)}); code != ExitDone {
 			t.Errorf("%v: exit code %d", args, code)
 		}
 	}

@@ -31,7 +31,8 @@ func (w *way) addFlags(c *cobra.Command) {
 	w.target.addFlags(c)
 	c.Flags().StringVarP(&w.user, "user", "l", sshroute.User, "user to log in as")
 	c.Flags().StringVarP(&w.identity, "identity", "i", "", "private key file (default the SSH agent's, the local plane's, those in ~/.ssh)")
-	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, bastion, or none (default the cluster's Bastion host if it tunnels, else the control plane endpoint)")
+	c.Flags().StringVar(&w.jump, "jump", "", "HOST[:PORT] of the way in, bastion, or none (default the "+
+		"cluster's Bastion host if it tunnels, else the control plane endpoint)")
 }
 
 // route finds the machine called name.
@@ -149,8 +150,9 @@ machine's public or private address. NODE|MACHINE is the name of a Machine, of i
 or of its AzureMachine. Host keys are remembered per cluster, with the local plane's
 state or in ~/.config/casement; a changed one is refused. The exit code is the command's.
 On the local plane the machine is simulated, and so is what answers.`,
-		Example: "  casement ssh demo-md-win-x7k2p\n  casement ssh demo-md-win-x7k2p -- hostname\n  casement ssh demo-md-win-x7k2p --identity ~/.ssh/id_ed25519 -- powershell Get-Service kubelet",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  casement ssh demo-md-win-x7k2p\n  casement ssh demo-md-win-x7k2p -- hostname\n" +
+			"  casement ssh demo-md-win-x7k2p --identity ~/.ssh/id_ed25519 -- powershell Get-Service kubelet",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
 				return usagef("the command follows a --: casement ssh %s -- %s", args[0], strings.Join(args[1:], " "))
@@ -207,5 +209,6 @@ func (a *app) rawTerminal() (*sshroute.Terminal, func(), error) {
 		forget()
 		_ = term.Restore(int(f.Fd()), before) // the terminal may be gone
 	}
-	return &sshroute.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"), Size: sshroute.Size{Width: width, Height: height}, Resized: resized}, restore, nil
+	return &sshroute.Terminal{Kind: cmp.Or(os.Getenv("TERM"), "xterm"),
+		Size: sshroute.Size{Width: width, Height: height}, Resized: resized}, restore, nil
 }

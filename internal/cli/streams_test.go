@@ -30,12 +30,16 @@ func TestHostileFilesReachNoTerminal(t *testing.T) {
 		args  []string
 		says  string
 	}{
-		"a file's name":             {map[string]string{"\x1b]0;owned\a.yaml": wrong}, []string{"."}, "^[]0;owned^G.yaml"},
-		"an image's name":           {map[string]string{"a.yaml": image}, []string{"."}, "hostPID"},
-		"the line of the finding":   {map[string]string{"a.yaml": strings.Replace(wrong, "hostPID: true", "hostPID: true # \u202e", 1)}, []string{"."}, `\u202e`},
-		"a file that is not read":   {map[string]string{"a.yaml": "a: [\u202e\n"}, []string{"a.yaml", "\x1b[2J.yaml"}, "^[[2J"},
-		"a flag's value":            {map[string]string{"a.yaml": wrong}, []string{"--output", hostile, "a.yaml"}, "owned"},
-		"a configuration's release": {map[string]string{"c": "windowsReleases: [\"\\e[2J\"]\n", "a.yaml": wrong}, []string{"--config", "c", "a.yaml"}, "2J"},
+		"a file's name":   {map[string]string{"\x1b]0;owned\a.yaml": wrong}, []string{"."}, "^[]0;owned^G.yaml"},
+		"an image's name": {map[string]string{"a.yaml": image}, []string{"."}, "hostPID"},
+		"the line of the finding": {
+			map[string]string{"a.yaml": strings.Replace(wrong, "hostPID: true", "hostPID: true # \u202e", 1)},
+			[]string{"."}, `\u202e`,
+		},
+		"a file that is not read": {map[string]string{"a.yaml": "a: [\u202e\n"}, []string{"a.yaml", "\x1b[2J.yaml"}, "^[[2J"},
+		"a flag's value":          {map[string]string{"a.yaml": wrong}, []string{"--output", hostile, "a.yaml"}, "owned"},
+		"a configuration's release": {map[string]string{"c": "windowsReleases: [\"\\e[2J\"]\n", "a.yaml": wrong},
+			[]string{"--config", "c", "a.yaml"}, "2J"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, errs := runLint(t, c.files, "", c.args...)
@@ -53,8 +57,10 @@ func TestHostileCommandLinesReachNoTerminal(t *testing.T) {
 	t.Setenv("CASEMENT_HOME", t.TempDir())
 	t.Setenv("KUBECONFIG", "")
 	for _, args := range [][]string{
-		{hostile}, {"tree", hostile}, {"why", hostile}, {"get", hostile}, {"doctor", hostile}, {"timeline", hostile}, {"wait", hostile}, {"logs", hostile},
-		{"support", hostile}, {"status", "--state", "/" + hostile, hostile}, {"preflight", hostile}, {"generate", "cluster", "x", "--flavor", hostile},
+		{hostile}, {"tree", hostile}, {"why", hostile}, {"get", hostile}, {"doctor", hostile},
+		{"timeline", hostile}, {"wait", hostile}, {"logs", hostile},
+		{"support", hostile}, {"status", "--state", "/" + hostile, hostile}, {"preflight", hostile},
+		{"generate", "cluster", "x", "--flavor", hostile},
 		{"tree", "x", "--kubeconfig", hostile}, {"azure", hostile}, {"--" + hostile},
 	} {
 		var out, errs bytes.Buffer

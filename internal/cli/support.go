@@ -42,7 +42,8 @@ subscription IDs stay. An existing file is not overwritten.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s: %d files, %d values redacted\nWhat looks like a secret is taken out; what does not is in it. Look through it before you send it.\n", file, len(sum.Files), sum.Redacted)
+			fmt.Fprintf(a.Out, "%s: %d files, %d values redacted\nWhat looks like a secret is taken out; what "+
+				"does not is in it. Look through it before you send it.\n", file, len(sum.Files), sum.Redacted)
 			return nil
 		},
 	}

@@ -101,15 +101,18 @@ func newBranch(kind string, o object, condition, detail string) branch {
 func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, error) {
 	root := newBranch("Cluster", f.Cluster, clusterv1.ClusterAvailableCondition, f.Cluster.Status.Phase)
 	var deployments clusterv1.MachineDeploymentList
-	if err := c.List(ctx, &deployments, client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}); err != nil {
+	if err := c.List(ctx, &deployments, client.InNamespace(f.Cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}); err != nil {
 		return branch{}, err
 	}
 	infra := map[string]branch{}
 	for _, a := range f.AzureMachines {
-		infra["AzureMachine/"+a.Name] = newBranch("AzureMachine", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize))
+		infra["AzureMachine/"+a.Name] = newBranch("AzureMachine", a, clusterv1.ReadyCondition,
+			fmt.Sprintf("%s %s", a.Spec.OSDisk.OSType, a.Spec.VMSize))
 	}
 	for _, a := range f.PoolMachines {
-		infra[infrav1.AzureMachinePoolMachineKind+"/"+a.Name] = newBranch(infrav1.AzureMachinePoolMachineKind, a, clusterv1.ReadyCondition, a.Status.InstanceName)
+		infra[infrav1.AzureMachinePoolMachineKind+"/"+a.Name] = newBranch(infrav1.AzureMachinePoolMachineKind, a,
+			clusterv1.ReadyCondition, a.Status.InstanceName)
 	}
 	if ac := f.AzureCluster; ac != nil {
 		root.Children = append(root.Children, newBranch("AzureCluster", ac, clusterv1.ReadyCondition, ac.Spec.Location))
@@ -135,15 +138,18 @@ func readTree(ctx context.Context, c client.Client, f *facts.Snapshot) (branch, 
 
 // poolBranch is a machine pool over its scale set and machines. A MachinePool has no
 // one condition that sums it up; its scale set's Ready is taken for it.
-func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool, machines []clusterv1.Machine, infra map[string]branch) branch {
+func poolBranch(p *clusterv1.MachinePool, azurePools map[string]*infrav1.AzureMachinePool,
+	machines []clusterv1.Machine, infra map[string]branch) branch {
 	b := newBranch("MachinePool", p, "", fmt.Sprintf("%s, %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
 	if a := azurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {
-		set := newBranch("AzureMachinePool", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
+		set := newBranch("AzureMachinePool", a, clusterv1.ReadyCondition,
+			fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
 		b.Ready = set.Ready
 		b.Children = append(b.Children, set)
 	}
 	name := format.MustFormatValue(p.Name)
-	b.Children = append(b.Children, machineBranches(machines, infra, func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachinePoolNameLabel] == name })...)
+	b.Children = append(b.Children, machineBranches(machines, infra,
+		func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachinePoolNameLabel] == name })...)
 	return b
 }
 
@@ -208,7 +214,9 @@ func (b *branch) fold() {
 		default:
 			troubled++
 		}
-		if child.Kind != "Machine" || child.marked() || child.Ready == string(metav1.ConditionTrue) && well <= maxWell || child.Ready != string(metav1.ConditionTrue) && troubled <= maxTroubled {
+		if child.Kind != "Machine" || child.marked() ||
+			child.Ready == string(metav1.ConditionTrue) && well <= maxWell ||
+			child.Ready != string(metav1.ConditionTrue) && troubled <= maxTroubled {
 			kept = append(kept, child)
 		}
 	}
@@ -217,7 +225,8 @@ func (b *branch) fold() {
 		ready string
 	}{{troubled - maxTroubled, string(metav1.ConditionFalse)}, {well - maxWell, string(metav1.ConditionTrue)}} {
 		if more.n > 0 {
-			kept = append(kept, branch{Kind: "Machine", Name: fmt.Sprintf("… %d more", more.n), Ready: more.ready, Detail: "-o wide shows them"})
+			kept = append(kept, branch{Kind: "Machine", Name: fmt.Sprintf("… %d more", more.n), Ready: more.ready,
+				Detail: "-o wide shows them"})
 		}
 	}
 	b.Children = kept

@@ -60,7 +60,8 @@ it.`,
 // uiSource reads the management cluster of a target, and the local plane where that is
 // the one, whether or not it runs at the moment.
 func (a *app) uiSource(ctx context.Context, t target) *ui.Reader {
-	r := &ui.Reader{Namespace: t.namespace, Client: func() (client.Client, error) { return a.client(t) }, Meta: model.Meta{Source: "management cluster"}}
+	r := &ui.Reader{Namespace: t.namespace, Client: func() (client.Client, error) { return a.client(t) },
+		Meta: model.Meta{Source: "management cluster"}}
 	if t.context != "" {
 		r.Meta.Source = "context " + t.context
 	}

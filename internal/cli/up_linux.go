@@ -114,16 +114,20 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.azureOf, "azure-of", "", "use the local Azure of the plane with this state directory; with --bare")
 	f.StringVar(&k.azure, "azure", "local", "local, or env: the Azure that the AZURE_ variables of the environment name, and no local one")
 	f.StringVar(&k.gates, "feature-gates", "", "Cluster API's feature gates to set, as NAME=true,NAME=false")
-	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but those that the plane's table rules out) or listed (those of the table)")
+	f.StringVar(&k.images, "images", pull.Known, "container images that nodes can pull: any, known (all but "+
+		"those that the plane's table rules out) or listed (those of the table)")
 	f.StringArrayVar(&k.admit, "image", nil, "an image that nodes can pull whatever --images says, * for any characters; may be repeated")
-	f.BoolVar(&k.route, "management-route", false, "let simulated machines reach the management API server as https://management.casement.internal:6443")
-	f.StringVar(&k.charts, "charts", "", "take the Helm charts of HelmChartProxies from this folder (NAME-VERSION.tgz, NAME.tgz or NAME) where it has them")
+	f.BoolVar(&k.route, "management-route", false,
+		"let simulated machines reach the management API server as https://management.casement.internal:6443")
+	f.StringVar(&k.charts, "charts", "", "take the Helm charts of HelmChartProxies from this folder "+
+		"(NAME-VERSION.tgz, NAME.tgz or NAME) where it has them")
 	k.public.flags(f)
 }
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
-	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit), "--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
+	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit),
+		"--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
 		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route)}
 	for _, pattern := range k.admit {
 		args = append(args, "--image="+pattern)
@@ -340,7 +344,8 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 		}
 		kind.azureOf = abs
 	}
-	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit, AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
+	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit,
+		AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
 		ManagementRoute: kind.route, Charts: kind.charts}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {

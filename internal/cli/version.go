@@ -37,7 +37,8 @@ func commit() string {
 
 // versionLine says what this program is.
 func versionLine() string {
-	return fmt.Sprintf("casement %s (commit %s, %s), Cluster API %s", version(), commit(), runtime.Version(), moduleVersion("sigs.k8s.io/cluster-api"))
+	return fmt.Sprintf("casement %s (commit %s, %s), Cluster API %s", version(), commit(), runtime.Version(),
+		moduleVersion("sigs.k8s.io/cluster-api"))
 }
 
 // moduleVersion is the version of a module that this program was built with.

@@ -83,7 +83,8 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 		next := min(max(250*time.Millisecond, 4*time.Since(began)), 5*time.Second)
 		switch {
 		case apierrors.IsNotFound(err) && deleted:
-			progress.End(terminal.View{Elapsed: time.Since(w.start)}, fmt.Sprintf("Cluster %s is gone, after %s.", key.Name, rounded(w.start)), "")
+			progress.End(terminal.View{Elapsed: time.Since(w.start)},
+				fmt.Sprintf("Cluster %s is gone, after %s.", key.Name, rounded(w.start)), "")
 			return nil
 		case apierrors.IsNotFound(err):
 			progress.Clear()
@@ -92,7 +93,9 @@ func (a *app) wait(ctx context.Context, c client.Client, key client.ObjectKey, d
 			progress.Clear()
 			return err
 		case err == nil && missing == "" && !deleted:
-			progress.End(view, fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title), "Next: casement get kubeconfig "+named(key)+" > "+key.Name+".kubeconfig")
+			progress.End(view,
+				fmt.Sprintf("Cluster %s is ready, after %s: %s.", key.Name, rounded(w.start), view.Title),
+				"Next: casement get kubeconfig "+named(key)+" > "+key.Name+".kubeconfig")
 			return nil
 		case err == nil:
 			w.note(view, missing)
@@ -165,12 +168,14 @@ func (a *app) explain(ctx context.Context, c client.Client, w *waited) {
 
 // cut is the error of a wait that ends before the cluster is what it waits for.
 func (w *waited) cut(ctx context.Context) error {
-	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second), cmp.Or(sentence(w.missing), "it is not deleted yet"))
+	text := fmt.Sprintf("cluster %s after %s: %s", w.key.Name, time.Since(w.start).Round(time.Second),
+		cmp.Or(sentence(w.missing), "it is not deleted yet"))
 	if w.cause != "" {
 		text += "\nwhy: " + w.cause
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return fmt.Errorf("%w\n%s\nThe cluster goes on without this command; 'casement wait %s' waits for it again", ctx.Err(), text, named(w.key))
+		return fmt.Errorf("%w\n%s\nThe cluster goes on without this command; 'casement wait %s' waits for it again",
+			ctx.Err(), text, named(w.key))
 	}
 	return fmt.Errorf("%w: %s\nsee more: casement why %s", ctx.Err(), text, named(w.key))
 }

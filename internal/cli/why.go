@@ -29,8 +29,10 @@ conditions have to do. What was not or could not be examined is listed.
 
 The exit code is 1 when something is wrong. What is on its way, such as a machine that
 boots, waits and is not wrong, until it takes longer than it should.`,
-		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why md/demo-md-win\n  casement why service/shop/iis --cluster demo\n  casement why pod/iis-6d4f --cluster demo -o json",
-		Args:    cobra.ExactArgs(1),
+		Example: "  casement why demo\n  casement why demo-md-win-x7k2p\n  casement why md/demo-md-win\n" +
+			"  casement why service/shop/iis --cluster demo\n" +
+			"  casement why pod/iis-6d4f --cluster demo -o json",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client(t)
 			if err != nil {

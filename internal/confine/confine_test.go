@@ -76,7 +76,9 @@ func TestThread(t *testing.T) {
 	}
 	cmd := self(t)
 	cmd.Env = append(os.Environ(), "CONFINE_TEST=write", "CONFINE_SECRET="+secret, "CONFINE_LINK="+filepath.Join(inside, "new"),
-		"CONFINE_PATHS="+strings.Join([]string{filepath.Join(inside, "own"), filepath.Join(outside, "beside"), filepath.Join(inside, "out", "linked")}, ":"))
+		"CONFINE_PATHS="+strings.Join([]string{
+			filepath.Join(inside, "own"), filepath.Join(outside, "beside"), filepath.Join(inside, "out", "linked"),
+		}, ":"))
 	type result struct {
 		out []byte
 		err error
@@ -84,7 +86,9 @@ func TestThread(t *testing.T) {
 	got := make(chan result)
 	go func() {
 		runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
-		if err := (Folders{Write: []string{inside}, Read: append([]string{filepath.Dir(cmd.Path), "/nonexistent"}, System...)}).Thread(); err != nil {
+		if err := (Folders{
+			Write: []string{inside}, Read: append([]string{filepath.Dir(cmd.Path), "/nonexistent"}, System...),
+		}).Thread(); err != nil {
 			got <- result{nil, err}
 			return
 		}

@@ -150,7 +150,8 @@ func (o options) write(cfg *kubeadmapi.InitConfiguration) error {
 		return fmt.Errorf("certs: %w", err)
 	}
 	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
-	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName, constants.KubeletKubeConfigFileName,
+	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.SuperAdminKubeConfigFileName,
+		constants.KubeletKubeConfigFileName,
 		constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -187,7 +188,8 @@ func (o options) manifests(cfg *kubeadmapi.InitConfiguration) error {
 			return err
 		}
 		staged := guest.DeepCopy()
-		if err := etcd.CreateLocalEtcdStaticPodManifestFile(dir, "", staged.NodeRegistration.Name, &stagedEtcd(staged, o.root).ClusterConfiguration, &staged.LocalAPIEndpoint, false); err != nil {
+		if err := etcd.CreateLocalEtcdStaticPodManifestFile(dir, "", staged.NodeRegistration.Name,
+			&stagedEtcd(staged, o.root).ClusterConfiguration, &staged.LocalAPIEndpoint, false); err != nil {
 			return fmt.Errorf("etcd: %w", err)
 		}
 		if err := unroot(filepath.Join(dir, "etcd.yaml"), o.root); err != nil {

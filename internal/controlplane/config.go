@@ -57,7 +57,8 @@ func setAdvertiseAddress(data []byte, address, nodeName string) ([]byte, error) 
 
 // lostGates are kubeadm's feature gates that went before the embedded release, each
 // after it had become what kubeadm always does.
-var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack", "UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
+var lostGates = []string{"ControlPlaneKubeletLocalMode", "EtcdLearnerMode", "IPv6DualStack",
+	"UnversionedKubeletConfigMap", "UpgradeAddonsBeforeControlPlane", "WaitForAllControlPlaneComponents"}
 
 // dropLostGates takes them out of a ClusterConfiguration of an older release and
 // names what it took. Any other unknown gate fails, as it would in a real cluster.
@@ -107,7 +108,8 @@ func initConfiguration(join []byte) ([]byte, error) {
 		if object["kind"] != "JoinConfiguration" {
 			continue
 		}
-		init := map[string]any{"apiVersion": object["apiVersion"], "kind": "InitConfiguration", "nodeRegistration": object["nodeRegistration"]}
+		init := map[string]any{"apiVersion": object["apiVersion"], "kind": "InitConfiguration",
+			"nodeRegistration": object["nodeRegistration"]}
 		if part, ok := object["controlPlane"].(map[string]any); ok {
 			init["localAPIEndpoint"] = part["localAPIEndpoint"]
 		}

@@ -14,7 +14,9 @@ func TestDropLostGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(dropped, []string{"ControlPlaneKubeletLocalMode"}) || strings.Contains(string(out), "LocalMode") || !strings.Contains(string(out), "Other: true") || !strings.Contains(string(out), "InitConfiguration") {
+	if !slices.Equal(dropped, []string{"ControlPlaneKubeletLocalMode"}) ||
+		strings.Contains(string(out), "LocalMode") || !strings.Contains(string(out), "Other: true") ||
+		!strings.Contains(string(out), "InitConfiguration") {
 		t.Errorf("dropped %v of\n%s", dropped, out)
 	}
 	for _, gate := range lostGates {
@@ -25,7 +27,9 @@ func TestDropLostGates(t *testing.T) {
 }
 
 func TestInitConfigurationOfJoin(t *testing.T) {
-	out, err := initConfiguration([]byte("apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery: {bootstrapToken: {token: secret}}\ncontrolPlane: {localAPIEndpoint: {bindPort: 6443}}\nnodeRegistration: {name: node-1}\n"))
+	out, err := initConfiguration([]byte("apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\n" +
+		"discovery: {bootstrapToken: {token: secret}}\ncontrolPlane: {localAPIEndpoint: {bindPort: 6443}}\n" +
+		"nodeRegistration: {name: node-1}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,14 @@ func TestKubeconfigsOfAGuest(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("of the real machine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const frame = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://127.0.0.1:1', CA}}]\nusers: [{name: u, user: {USER}}]"
+	const frame = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+		"clusters: [{name: k, cluster: {server: 'https://127.0.0.1:1', CA}}]\nusers: [{name: u, user: {USER}}]"
 	for name, c := range map[string]struct{ ca, user, want string }{
-		"a program":          {"", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", "exec is refused"},
+		"a program": {
+			"", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}",
+			"exec is refused",
+		},
 		"a file":             {"certificate-authority: " + secret, "", "certificate-authority"},
 		"a file, relatively": {"certificate-authority: ../../../secret", "", "certificate-authority"},
 		"a token":            {"", "tokenFile: /../secret", "tokenFile"},

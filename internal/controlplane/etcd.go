@@ -101,7 +101,8 @@ func (o options) etcdClient(ctx context.Context, endpoints []string) (*clientv3.
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	return clientv3.New(clientv3.Config{
-		Context: ctx, Endpoints: endpoints, DialTimeout: 10 * time.Second, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots},
+		Context: ctx, Endpoints: endpoints, DialTimeout: 10 * time.Second,
+		TLS:         &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots},
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(o.dial)},
 	})
 }

@@ -36,13 +36,15 @@ func (o options) join(ctx context.Context) error {
 	}
 	o.say("certs", "Using certificateDir folder %q", guestPKI)
 	if shared, err := certs.SharedCertificateExists(&cfg.ClusterConfiguration); !shared || err != nil {
-		return fmt.Errorf("certs: the shared certificates of the control plane are not all in %s: bootstrap data has to write the cluster's CAs and the service account key: %w", guestPKI, err)
+		return fmt.Errorf("certs: the shared certificates of the control plane are not all in %s: bootstrap "+
+			"data has to write the cluster's CAs and the service account key: %w", guestPKI, err)
 	}
 	if err := certs.CreatePKIAssets(cfg); err != nil {
 		return fmt.Errorf("certs: %w", err)
 	}
 	o.say("kubeconfig", "Using kubeconfig folder %q", constants.KubernetesDir)
-	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.ControllerManagerKubeConfigFileName, constants.SchedulerKubeConfigFileName); err != nil {
+	if err := o.kubeconfigs(cfg, constants.AdminKubeConfigFileName, constants.ControllerManagerKubeConfigFileName,
+		constants.SchedulerKubeConfigFileName); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	dir := o.path(filepath.Join(constants.KubernetesDir, constants.ManifestsSubDirName))
@@ -104,7 +106,8 @@ func (o options) joined(ctx context.Context, data []byte) (*kubeadmapi.InitConfi
 	}
 	cluster := cm.Data[constants.ClusterConfigurationConfigMapKey]
 	if cluster == "" {
-		return nil, fmt.Errorf("the ConfigMap %s has no key %s", constants.KubeadmConfigConfigMap, constants.ClusterConfigurationConfigMapKey)
+		return nil, fmt.Errorf("the ConfigMap %s has no key %s", constants.KubeadmConfigConfigMap,
+			constants.ClusterConfigurationConfigMapKey)
 	}
 	_, whole := replaceVersion([]byte(cluster+"\n---\n"+string(init)), constants.CurrentKubernetesVersion.String())
 	return o.load(whole)

@@ -46,14 +46,17 @@ func (o options) upload(ctx context.Context, cfg *kubeadmapi.InitConfiguration, 
 		phase, text string
 		do          func() error
 	}{
-		{"upload-config", "Storing the configuration used in ConfigMap \"kubeadm-config\"", func() error { return uploadConfig(ctx, public, asked, client) }},
-		{"kubelet", "Creating a ConfigMap \"kubelet-config\"", func() error { return kubelet.CreateConfigMap(&public.ClusterConfiguration, client) }},
+		{"upload-config", "Storing the configuration used in ConfigMap \"kubeadm-config\"",
+			func() error { return uploadConfig(ctx, public, asked, client) }},
+		{"kubelet", "Creating a ConfigMap \"kubelet-config\"",
+			func() error { return kubelet.CreateConfigMap(&public.ClusterConfiguration, client) }},
 		{"bootstrap-token", "Configured RBAC rules for bootstrap tokens", func() error { return o.bootstrapTokens(public, client) }},
 		{"addons", "Applied essential addon: CoreDNS", func() error { return dns.EnsureDNSAddon(addons, client, "", io.Discard, false) }},
 		{"addons", "Applied essential addon: kube-proxy", func() error {
 			return proxy.EnsureProxyAddon(addons, &cfg.LocalAPIEndpoint, client, io.Discard, false)
 		}},
-		{"mark-control-plane", "Marking the node " + cfg.NodeRegistration.Name + " as control-plane", func() error { return markNode(ctx, cfg, super) }},
+		{"mark-control-plane", "Marking the node " + cfg.NodeRegistration.Name + " as control-plane",
+			func() error { return markNode(ctx, cfg, super) }},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.phase, err)
@@ -116,7 +119,8 @@ func markNode(ctx context.Context, cfg *kubeadmapi.InitConfiguration, client cli
 			return markcontrolplane.MarkControlPlane(client, cfg.NodeRegistration.Name, cfg.NodeRegistration.Taints)
 		}
 		if !left.Wait(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("the kubelet did not register node %s within %s of this machine's time: %w", cfg.NodeRegistration.Name, nodeTimeout, err)
+			return fmt.Errorf("the kubelet did not register node %s within %s of this machine's time: %w",
+				cfg.NodeRegistration.Name, nodeTimeout, err)
 		}
 	}
 }

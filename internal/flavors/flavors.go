@@ -85,7 +85,8 @@ func (f flavor) Variables() []variable {
 		{Name: "location", About: "Azure region of the cluster", Required: true},
 		{Name: "subscriptionID", About: "subscription that the cluster is made in", Required: true},
 		{Name: "identityName", About: "AzureClusterIdentity in the cluster's namespace", Required: true},
-		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022", Enum: "[windows-" + strings.Join(windows.ServerReleases(), ", windows-") + "]"},
+		{Name: "windowsServerVersion", About: "Windows release of the Windows workers", Default: "windows-2022",
+			Enum: "[windows-" + strings.Join(windows.ServerReleases(), ", windows-") + "]"},
 		{Name: "controlPlaneSize", About: "VM size of the control plane", Default: size},
 		{Name: "nodeSize", About: "VM size of the Linux workers", Default: size},
 		{Name: "windowsNodeSize", About: "VM size of the Windows workers", Default: windowsSize},
@@ -98,11 +99,13 @@ func (workers) Releases() string { return windows.ServerChoice("windows-") }
 
 // Workers are the flavor's groups.
 func (f flavor) Workers() []workers {
-	out := []workers{{Suffix: "0", Class: "linux", SizeVariable: "nodeSize", Replicas: "${WORKER_MACHINE_COUNT:=1}", Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
+	out := []workers{{Suffix: "0", Class: "linux", SizeVariable: "nodeSize", Replicas: "${WORKER_MACHINE_COUNT:=1}",
+		Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
 	if f.Windows {
 		out = append(out, workers{
-			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
-			Size: "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D4s_v3}}",
+			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true,
+			Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
+			Size:     "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D4s_v3}}",
 		})
 	}
 	for i := range out {
@@ -117,11 +120,15 @@ func all() []flavor {
 		{name: "machinepool", about: "as default, with the workers in a machine pool", Pools: true},
 		{name: "machinepool-windows", about: "as windows, with the workers in machine pools", Windows: true, Pools: true},
 		{name: "private", about: "as default, with the API server behind an internal load balancer", Private: true},
-		{name: "topology-machinepool-windows", about: "as machinepool-windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true, Pools: true},
+		{name: "topology-machinepool-windows",
+			about: "as machinepool-windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true,
+			Pools: true},
 		{name: "topology-windows", about: "as windows, made from the ClusterClass " + ClassName, Windows: true, Topology: true},
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
-		{name: "windows-azure-cni", about: "as windows, with Azure CNI: pods have addresses of the virtual network", Windows: true, AzureCNI: true},
-		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer", Windows: true, Private: true},
+		{name: "windows-azure-cni", about: "as windows, with Azure CNI: pods have addresses of the virtual network",
+			Windows: true, AzureCNI: true},
+		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer",
+			Windows: true, Private: true},
 	}
 }
 

@@ -77,7 +77,8 @@ func TestFlavors(t *testing.T) {
 						t.Errorf("%d Windows workers, want as many as Linux ones", *md.Spec.Replicas)
 					}
 				}
-				if m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil || m["metadata"].(map[string]any)["namespace"] != "default" {
+				if m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil ||
+					m["metadata"].(map[string]any)["namespace"] != "default" {
 					t.Errorf("%s: namespace in %v, %v", gvk.Kind, m["metadata"], err)
 				}
 			}
@@ -96,7 +97,9 @@ func TestSSHKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"": "sshAuthorizedKeys: [ ]", "ssh-ed25519 AAAA me@here": "sshAuthorizedKeys: [ssh-ed25519 AAAA me@here]"} {
+	for key, want := range map[string]string{
+		"": "sshAuthorizedKeys: [ ]", "ssh-ed25519 AAAA me@here": "sshAuthorizedKeys: [ssh-ed25519 AAAA me@here]",
+	} {
 		out, _, err := Fill(template, values("AZURE_SSH_PUBLIC_KEY", key))
 		if err != nil || !bytes.Contains(out, []byte(want)) {
 			t.Errorf("key %q: no %q, %v", key, want, err)

@@ -90,8 +90,9 @@ func (b *Book) Write(ctx context.Context, i *infrav1.AzureClusterIdentity, user 
 	}
 	record := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: recordName(i), Labels: map[string]string{recordLabel: recordKind}},
-		Data:       map[string]string{identityKey: i.Namespace + "/" + i.Name, uidKey: string(i.UID), secretKey: SecretOf(i).String(), userKey: user},
-		Immutable:  new(true),
+		Data: map[string]string{identityKey: i.Namespace + "/" + i.Name, uidKey: string(i.UID),
+			secretKey: SecretOf(i).String(), userKey: user},
+		Immutable: new(true),
 	}
 	if err := b.client.Create(ctx, record); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("record in namespace %s that %s may read secret %s: %w", b.namespace, user, SecretOf(i), err)
@@ -110,7 +111,8 @@ func (b *Book) Holds(ctx context.Context, i *infrav1.AzureClusterIdentity) (bool
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what is recorded of AzureClusterIdentity %s/%s in namespace %s: %w", i.Namespace, i.Name, b.namespace, err)
+		return false, fmt.Errorf("read what is recorded of AzureClusterIdentity %s/%s in namespace %s: %w",
+			i.Namespace, i.Name, b.namespace, err)
 	}
 	return record.Data[uidKey] == string(i.UID) && record.Data[secretKey] == SecretOf(i).String(), nil
 }

@@ -43,8 +43,11 @@ func TestMain(m *testing.M) {
 
 func create(t *testing.T, name, secretNamespace string) *infrav1.AzureClusterIdentity {
 	t.Helper()
-	i := &infrav1.AzureClusterIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: infrav1.AzureClusterIdentitySpec{
-		Type: infrav1.ServicePrincipal, ClientID: "c", TenantID: "t", ClientSecret: corev1.SecretReference{Namespace: secretNamespace, Name: "sp"},
+	i := &infrav1.AzureClusterIdentity{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name,
+	}, Spec: infrav1.AzureClusterIdentitySpec{
+		Type: infrav1.ServicePrincipal, ClientID: "c", TenantID: "t",
+		ClientSecret: corev1.SecretReference{Namespace: secretNamespace, Name: "sp"},
 	}}
 	if err := api.Create(t.Context(), i); err != nil {
 		t.Fatal(err)
@@ -104,7 +107,9 @@ func TestBook(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	i := &infrav1.AzureClusterIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "i"}}
-	for value, want := range map[string]bool{"": false, "b/i": true, "a/x, b/i": true, "b/i2": false, "i": false, "b/*": false, "b/i,": true} {
+	for value, want := range map[string]bool{
+		"": false, "b/i": true, "a/x, b/i": true, "b/i2": false, "i": false, "b/*": false, "b/i,": true,
+	} {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{IdentitiesAnnotation: value}}}
 		if got := Names(s, i); got != want {
 			t.Errorf("%q: %v", value, got)
@@ -113,8 +118,10 @@ func TestNames(t *testing.T) {
 }
 
 func TestForeign(t *testing.T) {
-	for secret, want := range map[corev1.SecretReference]bool{{}: false, {Namespace: "a"}: false, {Name: "s"}: false, {Namespace: "b", Name: "s"}: false, {Namespace: "a", Name: "s"}: true} {
-		i := &infrav1.AzureClusterIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "i"}, Spec: infrav1.AzureClusterIdentitySpec{ClientSecret: secret}}
+	for secret, want := range map[corev1.SecretReference]bool{{}: false, {Namespace: "a"}: false,
+		{Name: "s"}: false, {Namespace: "b", Name: "s"}: false, {Namespace: "a", Name: "s"}: true} {
+		i := &infrav1.AzureClusterIdentity{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "i"},
+			Spec: infrav1.AzureClusterIdentitySpec{ClientSecret: secret}}
 		if got := Foreign(i); got != want {
 			t.Errorf("%+v: %v", secret, got)
 		}

@@ -134,7 +134,8 @@ func (r *chartProxies) place(ctx context.Context, p *v1alpha1.HelmChartProxy, re
 
 // placeOn makes the release of one cluster, or changes it. A release of another chart,
 // name or namespace is removed first; its end brings the object back here.
-func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, c *clusterv1.Cluster, have *v1alpha1.HelmReleaseProxy) (reason string, err error) {
+func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, c *clusterv1.Cluster,
+	have *v1alpha1.HelmReleaseProxy) (reason string, err error) {
 	values, err := fillValues(ctx, r, p, c)
 	if err != nil {
 		return v1alpha1.ValueParsingFailedReason, err
@@ -155,7 +156,8 @@ func (r *chartProxies) placeOn(ctx context.Context, p *v1alpha1.HelmChartProxy, 
 		want.Spec.ReleaseName = have.Spec.ReleaseName
 	}
 	old := have.Spec.Chart
-	if old.ChartName != want.Spec.ChartName || old.RepoURL != want.Spec.RepoURL || old.ReleaseName != want.Spec.ReleaseName || old.ReleaseNamespace != want.Spec.ReleaseNamespace {
+	if old.ChartName != want.Spec.ChartName || old.RepoURL != want.Spec.RepoURL ||
+		old.ReleaseName != want.Spec.ReleaseName || old.ReleaseNamespace != want.Spec.ReleaseNamespace {
 		return v1alpha1.ReleaseProxyReinstallingReason, client.IgnoreNotFound(r.Delete(ctx, have))
 	}
 	before := have.DeepCopy()

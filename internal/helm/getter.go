@@ -41,5 +41,6 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil 
 
 // ToRawKubeConfigLoader implements genericclioptions.RESTClientGetter.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
+	return clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(),
+		&clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
 }

@@ -46,7 +46,9 @@ type Options struct {
 // have to be established before.
 func New(rc *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, v1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -56,7 +58,9 @@ func New(rc *rest.Config, o Options) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(rc, ctrl.Options{
 		Scheme: scheme, Controller: config.Controller{SkipNameValidation: new(true)},
 		HealthProbeBindAddress: "0", PprofBindAddress: "0", Metrics: server.Options{BindAddress: "0"},
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{}}}},
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{}},
+		}},
 	})
 	if err != nil {
 		return nil, err

@@ -113,11 +113,14 @@ func (s scene) cluster(name string, labels map[string]string) *clusterv1.Cluster
 	s.must(s.Create(s.Context(), c))
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: apiServer.Host, CertificateAuthorityData: apiServer.CAData}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: apiServer.CertData, ClientKeyData: apiServer.KeyData, Token: apiServer.BearerToken}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: apiServer.CertData, ClientKeyData: apiServer.KeyData, Token: apiServer.BearerToken,
+	}
 	config.Contexts["x"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
 	data, err := clientcmd.Write(*config)
 	s.must(err)
-	s.must(s.Create(s.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name + "-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: name}},
+	s.must(s.Create(s.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: name + "-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: name}},
 		Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": data}}))
 	return c
 }
@@ -147,7 +150,8 @@ func (s scene) ready(proxy string, revision int) (r *v1alpha1.HelmReleaseProxy) 
 			return false, "no release"
 		}
 		c := meta.FindStatusCondition(r.Status.Conditions, clusterv1.ReadyCondition)
-		return c != nil && c.Status == metav1.ConditionTrue && r.Status.Revision == revision, strings.Join(messages(r.Status.Conditions), "; ")
+		return c != nil && c.Status == metav1.ConditionTrue && r.Status.Revision == revision,
+			strings.Join(messages(r.Status.Conditions), "; ")
 	})
 	return r
 }
@@ -194,8 +198,9 @@ kubernetesServiceEndpoint:
 func TestLife(t *testing.T) {
 	charts := t.TempDir()
 	for file, text := range map[string]string{
-		"Chart.yaml":              "apiVersion: v2\nname: hello\nversion: 1.0.0\n",
-		"templates/greeting.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  greeting: {{ .Values.greeting | quote }}\n",
+		"Chart.yaml": "apiVersion: v2\nname: hello\nversion: 1.0.0\n",
+		"templates/greeting.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n" +
+			"data:\n  greeting: {{ .Values.greeting | quote }}\n",
 	} {
 		path := filepath.Join(charts, "hello", file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -221,7 +226,8 @@ func TestLife(t *testing.T) {
 			return false, "no release"
 		}
 		available := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ClusterAvailableCondition)
-		return available != nil && available.Reason == v1alpha1.ControlPlaneNotInitializedReason, strings.Join(messages(r.Status.Conditions), "; ")
+		return available != nil && available.Reason == v1alpha1.ControlPlaneNotInitializedReason,
+			strings.Join(messages(r.Status.Conditions), "; ")
 	})
 	s.initialize(c)
 	s.ready("hello", 1)
@@ -234,14 +240,16 @@ func TestLife(t *testing.T) {
 		t.Errorf("got greeting %v", greeting.Data)
 	}
 	windows := &appsv1.DaemonSet{}
-	if !s.has(windows, "kube-system", "calico-node-windows") || !strings.HasPrefix(windows.Spec.Template.Spec.Containers[0].Image, "capzcicommunity.azurecr.io/calico/") {
+	if !s.has(windows, "kube-system", "calico-node-windows") ||
+		!strings.HasPrefix(windows.Spec.Template.Spec.Containers[0].Image, "capzcicommunity.azurecr.io/calico/") {
 		t.Errorf("calico for Windows is not as its values ask: %v", windows.Spec.Template.Spec.Containers)
 	}
 	if s.has(&appsv1.DaemonSet{}, "kube-system", "kube-proxy-windows") || !s.has(&corev1.Namespace{}, "", "calico-system") {
 		t.Error("calico's operator makes the namespace calico-system and no kube-proxy")
 	}
 	manager := &appsv1.Deployment{}
-	if !s.has(manager, "kube-system", "cloud-controller-manager") || !strings.Contains(strings.Join(manager.Spec.Template.Spec.Containers[0].Args, " "), "--cluster-name=demo") {
+	if !s.has(manager, "kube-system", "cloud-controller-manager") ||
+		!strings.Contains(strings.Join(manager.Spec.Template.Spec.Containers[0].Args, " "), "--cluster-name=demo") {
 		t.Errorf("got arguments %v", manager.Spec.Template.Spec.Containers)
 	}
 	if s.release("other") != nil {

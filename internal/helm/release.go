@@ -46,7 +46,8 @@ func newWorkload(config *rest.Config, spec *v1alpha1.HelmReleaseProxySpec, o Opt
 	if err := w.action.Init(w.getter, spec.ReleaseNamespace, "secret", func(string, ...any) {}); err != nil {
 		return nil, err
 	}
-	w.action.RegistryClient, err = registry.NewClient(registry.ClientOptWriter(bytes.NewBuffer(nil)), registry.ClientOptCredentialsFile(cmp.Or(t.credentials, filepath.Join(o.Cache, "registry.json"))))
+	w.action.RegistryClient, err = registry.NewClient(registry.ClientOptWriter(bytes.NewBuffer(nil)),
+		registry.ClientOptCredentialsFile(cmp.Or(t.credentials, filepath.Join(o.Cache, "registry.json"))))
 	return w, err
 }
 
@@ -116,7 +117,8 @@ func (w *workload) upgrade(ctx context.Context, c *chart.Chart, values chartutil
 	u.Namespace, u.Version = w.spec.ReleaseNamespace, w.spec.Version
 	u.DisableHooks, u.SkipCRDs, u.SubNotes = o.DisableHooks, o.SkipCRDs, o.SubNotes
 	u.DisableOpenAPIValidation, u.TakeOwnership = o.DisableOpenAPIValidation, o.TakeOwnership || isStub(c)
-	u.Force, u.ResetValues, u.ReuseValues, u.ResetThenReuseValues = o.Upgrade.Force, o.Upgrade.ResetValues, o.Upgrade.ReuseValues, o.Upgrade.ResetThenReuseValues
+	u.Force, u.ResetValues, u.ReuseValues, u.ResetThenReuseValues = o.Upgrade.Force, o.Upgrade.ResetValues,
+		o.Upgrade.ReuseValues, o.Upgrade.ResetThenReuseValues
 	u.MaxHistory, u.CleanupOnFail, u.Timeout = o.Upgrade.MaxHistory, o.Upgrade.CleanupOnFail, hookTimeout
 	return u.RunWithContext(ctx, w.spec.ReleaseName, c, values)
 }
@@ -149,7 +151,8 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 		return c, err
 	}
 	settings := cli.New()
-	settings.RepositoryCache, settings.RepositoryConfig = filepath.Join(w.options.Cache, "charts"), filepath.Join(w.options.Cache, "repositories.yaml")
+	settings.RepositoryCache, settings.RepositoryConfig = filepath.Join(w.options.Cache, "charts"),
+		filepath.Join(w.options.Cache, "repositories.yaml")
 	settings.RegistryConfig = filepath.Join(w.options.Cache, "registry.json")
 	// An action carries the registry's client to the locator.
 	pull := action.NewInstall(w.action)
@@ -166,7 +169,8 @@ func (w *workload) chart(values chartutil.Values) (*chart.Chart, error) {
 	}
 	path, err := pull.LocateChart(name, settings)
 	if err != nil {
-		return nil, fmt.Errorf("get chart %s %s of %s: %w; a machine without that network takes charts from a folder: casement up --charts DIR",
+		return nil, fmt.Errorf("get chart %s %s of %s: %w; a machine without that network takes charts from a "+
+			"folder: casement up --charts DIR",
 			w.spec.ChartName, w.spec.Version, w.spec.RepoURL, err)
 	}
 	return loader.Load(path)

@@ -39,7 +39,8 @@ func (r *releaseProxies) setUp(mgr ctrl.Manager) error {
 	begun := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*clusterv1.Cluster)
 		after, fine := e.ObjectNew.(*clusterv1.Cluster)
-		return ok && fine && (initialized(before) != initialized(after) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+		return ok && fine && (initialized(before) != initialized(after) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 	}})
 	return ctrl.NewControllerManagedBy(mgr).Named("helmreleaseproxy").
 		For(&v1alpha1.HelmReleaseProxy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -53,7 +54,8 @@ func initialized(c *clusterv1.Cluster) bool {
 
 func (r *releaseProxies) ofCluster(ctx context.Context, o client.Object) []reconcile.Request {
 	var all v1alpha1.HelmReleaseProxyList
-	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()}); err != nil {
+	if err := r.List(ctx, &all, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: o.GetName()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "HelmReleaseProxies of a changed Cluster are not listed", "Cluster", o.GetName())
 	}
 	var out []reconcile.Request

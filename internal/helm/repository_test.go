@@ -26,8 +26,10 @@ func repository(t *testing.T) (url string, ca []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	c := &chart.Chart{
-		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "greeter", Version: "1.2.0"},
-		Templates: []*chart.File{{Name: "templates/greeting.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  greeting: {{ .Values.greeting | quote }}\n")}},
+		Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "greeter", Version: "1.2.0"},
+		Templates: []*chart.File{{Name: "templates/greeting.yaml", Data: []byte("apiVersion: v1\n" +
+			"kind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n" +
+			"  greeting: {{ .Values.greeting | quote }}\n")}},
 	}
 	if _, err := chartutil.Save(c, dir); err != nil {
 		t.Fatal(err)
@@ -49,7 +51,10 @@ func TestRepository(t *testing.T) {
 	selector := map[string]string{"repository": "remote"}
 	c := s.cluster("remote", selector)
 	s.initialize(c)
-	s.must(s.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "repository"}, Data: map[string][]byte{"ca.crt": ca}}))
+	s.must(s.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "repository"},
+		Data:       map[string][]byte{"ca.crt": ca},
+	}))
 	for name, version := range map[string]string{"greeter": "1.2.0", "greeter-of-tomorrow": "9.0.0"} {
 		p := proxy(name, "greeter", selector, "greeting: {{ .Cluster.metadata.name }}")
 		p.Spec.RepoURL, p.Spec.Version = url, version

@@ -82,7 +82,8 @@ func (s stub) build(in stubInput) (*chart.Chart, error) {
 		files = append(files, &chart.File{Name: "crds/kinds.yaml", Data: []byte(strings.Join(kinds, "\n---\n"))})
 	}
 	return &chart.Chart{
-		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: in.chart, Version: cmp.Or(in.version, "0.0.0"), Description: description},
+		Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: in.chart,
+			Version: cmp.Or(in.version, "0.0.0"), Description: description},
 		Templates: []*chart.File{{Name: "templates/objects.yaml", Data: []byte(`{{ .Files.Get "objects.yaml" }}`)}},
 		Files:     files,
 	}, nil
@@ -173,7 +174,8 @@ func calico(in stubInput) (string, string, error) {
 	if in.text("installation", "calicoNetwork", "windowsDataplane") == "HNS" {
 		services := in.list("installation", "serviceCIDRs")
 		if len(services) == 0 || p.APIServerHost == "" {
-			note = "Calico for Windows is not installed, as the operator needs installation.serviceCIDRs and kubernetesServiceEndpoint for it"
+			note = "Calico for Windows is not installed, as the operator needs installation.serviceCIDRs and " +
+				"kubernetesServiceEndpoint for it"
 		} else {
 			names, p.ServiceCIDR = append(names, "calico-windows"), fmt.Sprint(services[0])
 		}
@@ -193,7 +195,8 @@ func calico(in stubInput) (string, string, error) {
 
 // cloudProvider is the cloud controller manager and the node managers.
 func cloudProvider(in stubInput) (string, string, error) {
-	text, err := render(addons.Params{KubernetesVersion: in.kubernetes, ClusterName: in.text("infra", "clusterName")}, "cloud-provider-azure")
+	text, err := render(addons.Params{KubernetesVersion: in.kubernetes, ClusterName: in.text("infra", "clusterName")},
+		"cloud-provider-azure")
 	if err != nil {
 		return "", "", err
 	}
@@ -222,10 +225,12 @@ func csiDriver(in stubInput) (string, string, error) {
 	}
 	short := strings.TrimSuffix(strings.TrimPrefix(in.chart, "azure"), "-csi-driver")
 	data := map[string]any{
-		"Name": "csi-azure" + short, "Image": "azure" + short + "-csi", "Driver": cmp.Or(in.text("driver", "name"), short+".csi.azure.com"), "Attach": short == "disk",
+		"Name": "csi-azure" + short, "Image": "azure" + short + "-csi",
+		"Driver": cmp.Or(in.text("driver", "name"), short+".csi.azure.com"), "Attach": short == "disk",
 		"Version": "v" + strings.TrimPrefix(cmp.Or(in.version, "1.34.0"), "v"), "Replicas": cmp.Or(in.text("controller", "replicas"), "2"),
 		"ControlPlane": in.text("controller", "runOnControlPlane") == "true",
-		"Linux":        in.on("linux", "enabled"), "Windows": in.on("windows", "enabled"), "HostProcess": in.on("windows", "useHostProcessContainers"),
+		"Linux":        in.on("linux", "enabled"), "Windows": in.on("windows", "enabled"),
+		"HostProcess": in.on("windows", "useHostProcessContainers"),
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, data); err != nil {

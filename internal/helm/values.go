@@ -24,7 +24,9 @@ func fillValues(ctx context.Context, c client.Reader, proxy *v1alpha1.HelmChartP
 		return "", fmt.Errorf("convert Cluster %s: %w", cluster.Name, err)
 	}
 	data := map[string]any{"Cluster": object}
-	for name, ref := range map[string]clusterv1.ContractVersionedObjectReference{"ControlPlane": cluster.Spec.ControlPlaneRef, "InfraCluster": cluster.Spec.InfrastructureRef} {
+	for name, ref := range map[string]clusterv1.ContractVersionedObjectReference{
+		"ControlPlane": cluster.Spec.ControlPlaneRef, "InfraCluster": cluster.Spec.InfrastructureRef,
+	} {
 		if !ref.IsDefined() {
 			continue
 		}

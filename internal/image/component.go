@@ -40,14 +40,20 @@ const (
 func (s Spec) standard() []download {
 	bin := "https://dl.k8s.io/" + s.KubernetesVersion + "/bin/windows/amd64/"
 	out := []download{
-		{Component{Name: "containerd", Path: containerdDir, URL: fmt.Sprintf("https://github.com/containerd/containerd/releases/download/v%[1]s/containerd-%[1]s-windows-amd64.tar.gz", s.ContainerdVersion)}, "tar"},
-		{Component{Name: "cni-plugins", Path: cniDir, URL: fmt.Sprintf("https://github.com/containernetworking/plugins/releases/download/v%[1]s/cni-plugins-windows-amd64-v%[1]s.tgz", s.CNIPluginsVersion)}, "tar"},
+		{Component{Name: "containerd", Path: containerdDir, URL: fmt.Sprintf("https://github.com/containerd/"+
+			"containerd/releases/download/v%[1]s/containerd-%[1]s-windows-amd64.tar."+
+			"gz", s.ContainerdVersion)}, "tar"},
+		{Component{Name: "cni-plugins", Path: cniDir, URL: fmt.Sprintf("https://github.com/containernetworking/"+
+			"plugins/releases/download/v%[1]s/cni-plugins-windows-amd64-v%[1]s."+
+			"tgz", s.CNIPluginsVersion)}, "tar"},
 	}
 	for _, name := range []string{"kubelet", "kubeadm", "kubectl", "kube-log-runner"} {
 		out = append(out, download{Component{Name: name, Path: kubeDir + `\` + name + ".exe", URL: bin + name + ".exe"}, "file"})
 	}
 	cloudbase := s.CloudbaseInitVersion
-	return append(out, download{Component{Name: "cloudbase-init", URL: fmt.Sprintf("https://github.com/cloudbase/cloudbase-init/releases/download/%s/CloudbaseInitSetup_%s_x64.msi", cloudbase, strings.ReplaceAll(cloudbase, ".", "_"))}, "msi"})
+	return append(out, download{Component{Name: "cloudbase-init", URL: fmt.Sprintf("https://github.com/"+
+		"cloudbase/cloudbase-init/releases/download/%s/CloudbaseInitSetup_%s_x64."+
+		"msi", cloudbase, strings.ReplaceAll(cloudbase, ".", "_"))}, "msi"})
 }
 
 // downloads are all downloads of a build, with those of the file in the place of the

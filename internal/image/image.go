@@ -170,7 +170,8 @@ func newBuilder(c Config) (*builder, error) {
 	}
 	sum := sha256.Sum256(data)
 	rel, _ := releaseNamed(c.Build.Spec.Source.Release) // validated
-	return &builder{Config: c, azure: azure{c.Client, c.Sleep}, spec: c.Build.Spec.withDefaults(), release: rel, sum: hex.EncodeToString(sum[:8]), holds: map[string]string{}}, nil
+	return &builder{Config: c, azure: azure{c.Client, c.Sleep}, spec: c.Build.Spec.withDefaults(), release: rel,
+		sum: hex.EncodeToString(sum[:8]), holds: map[string]string{}}, nil
 }
 
 func (b *builder) result() Result {
@@ -216,7 +217,8 @@ func fixOf(err error) string {
 	case arm.Quota:
 		return "ask for more quota in that region (az vm list-usage), or give another spec.builder.size or location"
 	case arm.Denied:
-		return "give the identity that runs the build the role Contributor on the subscription, or on the gallery and its own resource group"
+		return "give the identity that runs the build the role Contributor on the subscription, or on the " +
+			"gallery and its own resource group"
 	case arm.Throttled:
 		return "Azure limits requests: run the same command later"
 	}

@@ -106,18 +106,28 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
-	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s.Azure}, DisableInstanceDiscovery: true})
+	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/",
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"},
+		}}
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID,
+		s.Client().Secret,
+		&azidentity.ClientSecretCredentialOptions{
+			ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s.Azure}, DisableInstanceDiscovery: true,
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.client, err = arm.New(arm.Config{Cloud: where, SubscriptionID: azuresim.DefaultSubscription, Credential: credential, Transport: s}); err != nil {
+	if s.client, err = arm.New(arm.Config{
+		Cloud: where, SubscriptionID: azuresim.DefaultSubscription, Credential: credential, Transport: s,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	a := azure{s.client, quick}
 	for _, err := range []error{
 		a.put(t.Context(), sub+"/resourceGroups/images", groupsVersion, object{"location": "westeurope"}),
-		a.put(t.Context(), sub+"/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes", galleryVersion, object{"location": "westeurope"}),
+		a.put(t.Context(), sub+"/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes", galleryVersion,
+			object{"location": "westeurope"}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +161,8 @@ func (s *stage) run(ctx context.Context, t *testing.T, change func(*ImageBuild))
 		change(b)
 	}
 	var out strings.Builder
-	r, err := Run(ctx, Config{Client: s.client, Build: b, Out: &out, Sleep: quick, Now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }})
+	r, err := Run(ctx, Config{Client: s.client, Build: b, Out: &out, Sleep: quick,
+		Now: func() time.Time { return time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC) }})
 	return r, out.String(), err
 }
 
@@ -181,7 +192,8 @@ func TestBuild(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	v, ok := s.version(t)
-	if !ok || v.Properties.PublishingProfile.ExcludeFromLatest || v.Tags[tagState] != "verified" || v.Tags[tagHolds+"kubelet"] != "v1.36.3" {
+	if !ok || v.Properties.PublishingProfile.ExcludeFromLatest || v.Tags[tagState] != "verified" ||
+		v.Tags[tagHolds+"kubelet"] != "v1.36.3" {
 		t.Errorf("the version is %+v", v)
 	}
 	if result.Holds["containerd"] != "v2.1.4" || !strings.HasSuffix(result.VersionID, "/versions/1.0.0") {
@@ -199,7 +211,8 @@ func TestBuild(t *testing.T) {
 	if err != nil || !maps.Equal(held, result.Holds) {
 		t.Errorf("Holds: %v %v", held, err)
 	}
-	if _, _, err := s.run(t.Context(), t, func(b *ImageBuild) { b.Spec.ContainerdVersion = "2.0.0" }); err == nil || !strings.Contains(err.Error(), "spec.target.version") {
+	if _, _, err := s.run(t.Context(), t, func(b *ImageBuild) { b.Spec.ContainerdVersion = "2.0.0" }); err == nil ||
+		!strings.Contains(err.Error(), "spec.target.version") {
 		t.Errorf("another file with the same version: %v", err)
 	}
 }
@@ -253,23 +266,36 @@ func TestFailures(t *testing.T) {
 		step   string
 		want   []string
 	}{
-		{"a missing gallery", func(b *ImageBuild) { b.Spec.Target.Gallery = "none" }, nil, "resolve", []string{"gallery none in resource group images does not exist", "az sig create"}},
-		{"no checksum", func(b *ImageBuild) { b.Spec.Components = nil }, nil, "resolve", []string{"no SHA-256 of containerd", "images pins"}},
-		{"no such image", func(b *ImageBuild) { b.Spec.Source.SKU = "none" }, nil, "resolve", []string{"WindowsServer:none:latest is not in westeurope", "images list"}},
+		{"a missing gallery", func(b *ImageBuild) { b.Spec.Target.Gallery = "none" }, nil, "resolve",
+			[]string{"gallery none in resource group images does not exist", "az sig create"}},
+		{"no checksum", func(b *ImageBuild) { b.Spec.Components = nil }, nil, "resolve",
+			[]string{"no SHA-256 of containerd", "images pins"}},
+		{"no such image", func(b *ImageBuild) { b.Spec.Source.SKU = "none" }, nil, "resolve",
+			[]string{"WindowsServer:none:latest is not in westeurope", "images list"}},
 		{"quota", func(b *ImageBuild) { b.Spec.Builder.Size = "Standard_E64s_v3" }, func(s *stage) {
 			if _, err := s.Faults().Add(fault.Rule{Kind: fault.Quota, Type: "Microsoft.Compute/virtualMachines"}); err != nil {
 				panic(err)
 			}
 		}, "provision", []string{"quota", "spec.builder.size"}},
-		{"wrong checksum", nil, says("Install-Component -Url 'https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe'", 1, "FAILED: the SHA-256 of u is aa, not bb"), "customise", []string{"script kubelet", "exit code 1: FAILED: the SHA-256", "spec.components[name=kubelet]"}},
-		{"an own script", nil, says("own script", 7, "no licence\n"), "customise", []string{"script own", "exit code 7: no licence", "spec.scripts.after[name=own]"}},
+		{"wrong checksum", nil,
+			says("Install-Component -Url 'https://dl.k8s.io/v1.36.3/bin/windows/amd64/kubelet.exe'", 1,
+				"FAILED: the SHA-256 of u is aa, not bb"),
+			"customise",
+			[]string{"script kubelet", "exit code 1: FAILED: the SHA-256", "spec.components[name=kubelet]"}},
+		{"an own script", nil, says("own script", 7, "no licence\n"), "customise",
+			[]string{"script own", "exit code 7: no licence", "spec.scripts.after[name=own]"}},
 		{"a reboot in the middle", nil, func(s *stage) {
 			s.rack.answers["own script"] = []answer{{err: fmt.Errorf("the machine restarted")}}
 		}, "customise", []string{"script own", "the machine restarted", "exit code 3010"}},
-		{"restarts without end", nil, func(s *stage) { s.rack.answers["own script"] = slices.Repeat([]answer{{code: 3010}}, 9) }, "customise", []string{"more than 5 times"}},
-		{"another version", nil, says("Test-Node", 0, "holds kubelet v1.30.0\n"), "verify", []string{"kubelet is v1.30.0, not v1.36.3", "containerd is missing"}},
-		{"sysprep", nil, says("Invoke-Sysprep", 1, "FAILED: sysprep did not succeed"), "generalise", []string{"script sysprep", "setuperr.log"}},
-		{"a machine that does not boot", nil, func(s *stage) { s.rack.fails["trial"] = true }, "publish", []string{"script trial", "it does not boot", "--keep"}},
+		{"restarts without end", nil, func(s *stage) {
+			s.rack.answers["own script"] = slices.Repeat([]answer{{code: 3010}}, 9)
+		}, "customise", []string{"more than 5 times"}},
+		{"another version", nil, says("Test-Node", 0, "holds kubelet v1.30.0\n"), "verify",
+			[]string{"kubelet is v1.30.0, not v1.36.3", "containerd is missing"}},
+		{"sysprep", nil, says("Invoke-Sysprep", 1, "FAILED: sysprep did not succeed"), "generalise",
+			[]string{"script sysprep", "setuperr.log"}},
+		{"a machine that does not boot", nil, func(s *stage) { s.rack.fails["trial"] = true }, "publish",
+			[]string{"script trial", "it does not boot", "--keep"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStage(t)
@@ -380,13 +406,16 @@ func TestQuote(t *testing.T) {
 func TestMirror(t *testing.T) {
 	b := sample(t)
 	b.Spec.Mirror = "https://m.example/files/"
-	if got := b.Downloads()[0]; got != "https://m.example/files/github.com/containerd/containerd/releases/download/v2.1.4/containerd-2.1.4-windows-amd64.tar.gz" {
+	if got := b.Downloads()[0]; got != "https://m.example/files/github.com/containerd/containerd/releases/"+
+		"download/v2.1.4/containerd-2.1.4-windows-amd64.tar.gz" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestEndOfLife(t *testing.T) {
-	for version, want := range map[string]string{"v1.34.1": "2026-10-27", "v1.22.1": "2024-10-28", "v1.9.0": "2024-10-28", "v1.99.0": "0001-01-01"} {
+	for version, want := range map[string]string{
+		"v1.34.1": "2026-10-27", "v1.22.1": "2024-10-28", "v1.9.0": "2024-10-28", "v1.99.0": "0001-01-01",
+	} {
 		if end, _ := kubernetesEnd(version); end.Format(time.DateOnly) != want {
 			t.Errorf("%s ends %s, want %s", version, end.Format(time.DateOnly), want)
 		}
@@ -414,7 +443,8 @@ func TestPrinted(t *testing.T) {
 	for _, s := range scripts {
 		all += s.Script
 	}
-	for _, want := range []string{"Get-ContainerImage -Reference 'r.example/x:1''; Remove-Item C:\\ #'\n", "# own script", "Register-Kubelet -Mode 'sc'", "Invoke-Sysprep", "Test-Node"} {
+	for _, want := range []string{"Get-ContainerImage -Reference 'r.example/x:1''; Remove-Item C:\\ #'\n",
+		"# own script", "Register-Kubelet -Mode 'sc'", "Invoke-Sysprep", "Test-Node"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in what is printed", want)
 		}

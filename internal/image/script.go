@@ -56,18 +56,23 @@ func (b *builder) parts() []part {
 			calls = append(calls, fmt.Sprintf("Add-Trust -Name %s -Pem %s", quote(fmt.Sprintf("own-%d", i+1)), quote(c)))
 		}
 		if s.Proxy.HTTP != "" || s.Proxy.HTTPS != "" {
-			calls = append(calls, fmt.Sprintf("Set-BuildProxy -Http %s -Https %s -NoProxy %s", quote(s.Proxy.HTTP), quote(s.Proxy.HTTPS), quote(strings.Join(s.Proxy.NoProxy, ","))))
+			calls = append(calls, fmt.Sprintf("Set-BuildProxy -Http %s -Https %s -NoProxy %s", quote(s.Proxy.HTTP),
+				quote(s.Proxy.HTTPS), quote(strings.Join(s.Proxy.NoProxy, ","))))
 		}
 		add("trust", "own certificates and proxy", "", calls...)
 	}
 	b.own(&out, "before", s.Scripts.Before)
 	if s.Updates != "none" {
-		out = append(out, part{name: "updates", does: "Windows updates: " + s.Updates, text: wrap([]string{"Install-Updates -Which " + quote(s.Updates)}), timeout: s.Timeouts.Updates.Duration})
+		out = append(out, part{
+			name: "updates", does: "Windows updates: " + s.Updates,
+			text: wrap([]string{"Install-Updates -Which " + quote(s.Updates)}), timeout: s.Timeouts.Updates.Duration,
+		})
 	}
 	add("prepare", "directories, the Containers feature, firewall", "", "Initialize-Node")
 	for _, d := range s.downloads() {
 		fix := fmt.Sprintf("correct spec.components[name=%s] (url, sha256), or the file at %s", d.Name, d.URL)
-		call := fmt.Sprintf("Install-Component -Url %s -Sha256 %s -Path %s -As %s -Signer %s", quote(d.URL), quote(d.SHA256), quote(d.Path), quote(d.as), quote(d.Signer))
+		call := fmt.Sprintf("Install-Component -Url %s -Sha256 %s -Path %s -As %s -Signer %s", quote(d.URL),
+			quote(d.SHA256), quote(d.Path), quote(d.as), quote(d.Signer))
 		add(d.Name, "download and install", fix, call)
 	}
 	add("containerd-service", "containerd as a service", "", "Register-Containerd")
@@ -88,7 +93,9 @@ func (b *builder) parts() []part {
 // own adds one's own scripts, which run without the library.
 func (b *builder) own(out *[]part, when string, scripts []Script) {
 	for _, s := range scripts {
-		*out = append(*out, part{name: s.Name, does: "own script, " + when, text: s.Script, fix: fmt.Sprintf("correct spec.scripts.%s[name=%s]", when, s.Name), timeout: b.spec.Timeouts.Script.Duration})
+		*out = append(*out, part{name: s.Name, does: "own script, " + when, text: s.Script,
+			fix:     fmt.Sprintf("correct spec.scripts.%s[name=%s]", when, s.Name),
+			timeout: b.spec.Timeouts.Script.Duration})
 	}
 }
 
@@ -99,18 +106,23 @@ func (b *builder) checkPart(name string) part {
 }
 
 func (b *builder) sysprepPart() part {
-	return part{name: "sysprep", does: "generalize Windows", text: wrap([]string{"Invoke-Sysprep"}), timeout: b.spec.Timeouts.Script.Duration,
-		fix: `read C:\Windows\System32\Sysprep\Panther\setuperr.log with --keep: an application of spec.scripts that is installed for one user alone is the usual cause`}
+	return part{name: "sysprep", does: "generalize Windows", text: wrap([]string{
+		"Invoke-Sysprep",
+	}), timeout: b.spec.Timeouts.Script.Duration,
+		fix: `read C:\Windows\System32\Sysprep\Panther\setuperr.log with --keep: an application of spec.scripts ` +
+			`that is installed for one user alone is the usual cause`}
 }
 
 // wrap is a script: the library, and calls whose failure ends it with code 1.
 func wrap(calls []string) string {
-	return library + "\ntry {\n  " + strings.Join(calls, "\n  ") + "\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"
+	return library + "\ntry {\n  " + strings.Join(calls, "\n  ") +
+		"\n} catch {\n  Write-Output \"FAILED: $($_.Exception.Message)\"\n  exit 1\n}\nexit 0\n"
 }
 
 // quote is a text as a literal of PowerShell, where typographic quotes end one too.
 func quote(s string) string {
-	return "'" + strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a", "\u201a\u201a", "\u201b", "\u201b\u201b").Replace(s) + "'"
+	return "'" + strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a",
+		"\u201a\u201a", "\u201b", "\u201b\u201b").Replace(s) + "'"
 }
 
 // maxLines are the lines of a script's output that an error shows.

@@ -248,7 +248,10 @@ func (b *ImageBuild) Validate() error {
 	if !buildName.MatchString(b.Metadata.Name) {
 		bad("metadata.name", "%q is not 1 to 40 lower case letters, digits and dashes", b.Metadata.Name)
 	}
-	for field, value := range map[string]string{"spec.location": s.Location, "spec.target.resourceGroup": s.Target.ResourceGroup, "spec.target.gallery": s.Target.Gallery, "spec.target.definition": s.Target.Definition} {
+	for field, value := range map[string]string{
+		"spec.location": s.Location, "spec.target.resourceGroup": s.Target.ResourceGroup,
+		"spec.target.gallery": s.Target.Gallery, "spec.target.definition": s.Target.Definition,
+	} {
 		if value == "" {
 			bad(field, "is missing")
 		}
@@ -304,7 +307,8 @@ func (s Spec) validateComponents() (errs []error) {
 		seen[c.Name] = true
 	}
 	if s.KubeletService == "nssm" && !seen["nssm"] {
-		errs = append(errs, errors.New("spec.components: kubeletService nssm needs a component nssm with url and sha256: there is no official download of nssm.exe that stays"))
+		errs = append(errs, errors.New("spec.components: kubeletService nssm needs a component nssm with url "+
+			"and sha256: there is no official download of nssm.exe that stays"))
 	}
 	return errs
 }
@@ -315,7 +319,8 @@ func (s Spec) validateScripts() (errs []error) {
 		for i, c := range list {
 			field := fmt.Sprintf("spec.scripts.%s[%d]", when, i)
 			if !buildName.MatchString(c.Name) || seen[c.Name] {
-				errs = append(errs, fmt.Errorf("%s.name: %q is not 1 to 40 lower case letters, digits and dashes, or there twice", field, c.Name))
+				errs = append(errs, fmt.Errorf("%s.name: %q is not 1 to 40 lower case letters, digits and "+
+					"dashes, or there twice", field, c.Name))
 			}
 			if c.Script == "" && c.File == "" {
 				errs = append(errs, fmt.Errorf("%s: give script or file", field))
@@ -337,7 +342,8 @@ func address(raw string) error {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("it is no http or https address")
 	case u.User != nil || u.RawQuery != "":
-		return errors.New("it has credentials or a query, which would be seen in the script that Azure keeps: give the builder an identity or a mirror instead")
+		return errors.New("it has credentials or a query, which would be seen in the script that Azure keeps: " +
+			"give the builder an identity or a mirror instead")
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func (b *builder) subscription() string { return "/subscriptions/" + b.Client.Su
 func (b *builder) group() string { return b.subscription() + "/resourceGroups/" + b.groupName() }
 
 func (b *builder) galleryID() string {
-	return b.subscription() + "/resourceGroups/" + b.spec.Target.ResourceGroup + "/providers/Microsoft.Compute/galleries/" + b.spec.Target.Gallery
+	return b.subscription() + "/resourceGroups/" + b.spec.Target.ResourceGroup +
+		"/providers/Microsoft.Compute/galleries/" + b.spec.Target.Gallery
 }
 
 func (b *builder) definitionID() string { return b.galleryID() + "/images/" + b.spec.Target.Definition }
@@ -76,13 +77,15 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 	case made && !own:
 		return 0, fmt.Errorf("the image version %s is there already and not of this file: give another spec.target.version", b.versionID())
 	case !under && made:
-		return 0, fmt.Errorf("the image version %s is left of a build whose resource group is gone: delete it, or give another spec.target.version", b.versionID())
+		return 0, fmt.Errorf("the image version %s is left of a build whose resource group is gone: delete it, "+
+			"or give another spec.target.version", b.versionID())
 	case !under:
 		return -1, nil
 	case group.Tags[tagBuild] != b.Build.Metadata.Name:
 		return 0, fmt.Errorf("the resource group %s is there and no build's: give another metadata.name", b.groupName())
 	case group.Tags[tagFile] != b.sum:
-		return 0, fmt.Errorf("a build %s of another file is under way: delete it by casement images prune %[1]s, or give another metadata.name", b.Build.Metadata.Name)
+		return 0, fmt.Errorf("a build %s of another file is under way: delete it by casement images prune "+
+			"%[1]s, or give another metadata.name", b.Build.Metadata.Name)
 	}
 	return indexOf(group.Tags[tagStep]), nil
 }

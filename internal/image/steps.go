@@ -25,14 +25,16 @@ func (b *builder) resolve(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fixf("give spec.components[].sha256, or --pins with the output of: casement images pins FILE", "no SHA-256 of %s", strings.Join(missing, ", "))
+		return fixf("give spec.components[].sha256, or --pins with the output of: casement images pins FILE",
+			"no SHA-256 of %s", strings.Join(missing, ", "))
 	}
 	_, ok, err := b.azure.get(ctx, b.galleryID(), galleryVersion)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return fixf(fmt.Sprintf("make it: az sig create --resource-group %s --gallery-name %s, or correct spec.target", b.spec.Target.ResourceGroup, b.spec.Target.Gallery),
+		return fixf(fmt.Sprintf("make it: az sig create --resource-group %s --gallery-name %s, or correct spec.target",
+			b.spec.Target.ResourceGroup, b.spec.Target.Gallery),
 			"the gallery %s in resource group %s does not exist", b.spec.Target.Gallery, b.spec.Target.ResourceGroup)
 	}
 	if err := b.findSource(ctx); err != nil {
@@ -65,8 +67,10 @@ func (b *builder) source() object {
 // findSource checks that the marketplace has the source image.
 func (b *builder) findSource(ctx context.Context) error {
 	s := b.source()
-	at := fmt.Sprintf("%s/providers/Microsoft.Compute/locations/%s/publishers/%s/artifacttypes/vmimage/offers/%s/skus/%s/versions", b.subscription(), b.spec.Location, s["publisher"], s["offer"], s["sku"])
-	missing := fixf("correct spec.source; casement images list --publisher "+b.release.Publisher+" --offer "+marketOffer+" shows what there is",
+	at := fmt.Sprintf("%s/providers/Microsoft.Compute/locations/%s/publishers/%s/artifacttypes/vmimage/offers/"+
+		"%s/skus/%s/versions", b.subscription(), b.spec.Location, s["publisher"], s["offer"], s["sku"])
+	missing := fixf("correct spec.source; casement images list --publisher "+b.release.Publisher+" --offer "+
+		marketOffer+" shows what there is",
 		"the marketplace image %s:%s:%s:%s is not in %s", s["publisher"], s["offer"], s["sku"], s["version"], b.spec.Location)
 	if b.spec.Source.Version != "latest" {
 		_, ok, err := b.azure.get(ctx, at+"/"+b.spec.Source.Version, computeVersion)
@@ -104,7 +108,8 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 		// Source: https://learn.microsoft.com/azure/virtual-network/ip-services/default-outbound-access.
 		err := b.azure.ensure(ctx, network, networkVersion, object{"location": b.spec.Location, "properties": object{
 			"addressSpace": object{"addressPrefixes": []string{"10.91.0.0/24"}},
-			"subnets":      []object{{"name": "build", "properties": object{"addressPrefix": "10.91.0.0/24", "defaultOutboundAccess": true}}}}})
+			"subnets": []object{{"name": "build",
+				"properties": object{"addressPrefix": "10.91.0.0/24", "defaultOutboundAccess": true}}}}})
 		if err != nil {
 			return err
 		}
@@ -119,7 +124,8 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 	if err != nil {
 		return err
 	}
-	disk := object{"createOption": "FromImage", "osType": "Windows", "deleteOption": "Delete", "managedDisk": object{"storageAccountType": "Premium_LRS"}}
+	disk := object{"createOption": "FromImage", "osType": "Windows", "deleteOption": "Delete",
+		"managedDisk": object{"storageAccountType": "Premium_LRS"}}
 	if diskGiB > 0 {
 		disk["diskSizeGB"] = diskGiB
 	}
@@ -127,7 +133,8 @@ func (b *builder) machine(ctx context.Context, name string, image object, diskGi
 		"hardwareProfile": object{"vmSize": b.spec.Builder.Size},
 		"storageProfile":  object{"imageReference": image, "osDisk": disk},
 		"osProfile": object{"computerName": name, "adminUsername": "casement", "adminPassword": password,
-			"windowsConfiguration": object{"provisionVMAgent": true, "enableAutomaticUpdates": false, "patchSettings": object{"patchMode": "Manual"}}},
+			"windowsConfiguration": object{"provisionVMAgent": true, "enableAutomaticUpdates": false,
+				"patchSettings": object{"patchMode": "Manual"}}},
 		"networkProfile":     object{"networkInterfaces": []object{{"id": nic, "properties": object{"deleteOption": "Delete"}}}},
 		"diagnosticsProfile": object{"bootDiagnostics": object{"enabled": true}},
 	}}
@@ -192,7 +199,8 @@ func (b *builder) script(ctx context.Context, vm string, p part) (string, error)
 			return "", &fixed{part: p.name, err: err}
 		}
 	}
-	return "", &fixed{part: p.name, fix: "end it with another exit code once there is nothing left to do", err: fmt.Errorf("it asked for a restart (exit code %d) more than %d times", restartCode, maxRestarts)}
+	return "", &fixed{part: p.name, fix: "end it with another exit code once there is nothing left to do",
+		err: fmt.Errorf("it asked for a restart (exit code %d) more than %d times", restartCode, maxRestarts)}
 }
 
 // ran runs a script, or waits for the run that an earlier process began.
@@ -211,7 +219,8 @@ func (b *builder) ran(ctx context.Context, id string, p part) (instanceView, err
 	}
 	if !ok {
 		body := object{"location": b.spec.Location, "properties": object{
-			"source": object{"script": p.text}, "asyncExecution": false, "timeoutInSeconds": int(p.timeout.Seconds()), "treatFailureAsDeploymentFailure": false}}
+			"source": object{"script": p.text}, "asyncExecution": false,
+			"timeoutInSeconds": int(p.timeout.Seconds()), "treatFailureAsDeploymentFailure": false}}
 		if err := b.azure.put(ctx, id, computeVersion, body); err != nil {
 			return instanceView{}, err
 		}
@@ -251,13 +260,15 @@ func (b *builder) check(ctx context.Context, vm, name string) error {
 		}
 	}
 	var wrong []error
-	for _, want := range [][2]string{{"kubelet", b.spec.KubernetesVersion}, {"kubeadm", b.spec.KubernetesVersion}, {"kubectl", b.spec.KubernetesVersion}, {"containerd", "v" + b.spec.ContainerdVersion}} {
+	for _, want := range [][2]string{{"kubelet", b.spec.KubernetesVersion}, {"kubeadm", b.spec.KubernetesVersion},
+		{"kubectl", b.spec.KubernetesVersion}, {"containerd", "v" + b.spec.ContainerdVersion}} {
 		if has := b.holds[want[0]]; has != want[1] {
 			wrong = append(wrong, fmt.Errorf("%s is %s, not %s", want[0], orMissing(has), want[1]))
 		}
 	}
 	if len(wrong) > 0 {
-		return &fixed{part: name, fix: "a script of spec.scripts.after may have replaced it, or a component's url is that of another version", err: errors.Join(wrong...)}
+		return &fixed{part: name, fix: "a script of spec.scripts.after may have replaced it, or a component's " +
+			"url is that of another version", err: errors.Join(wrong...)}
 	}
 	for _, program := range slices.Sorted(maps.Keys(b.holds)) {
 		fmt.Fprintf(b.Out, "      %s %s\n", program, b.holds[program])
@@ -290,23 +301,28 @@ func (b *builder) capture(ctx context.Context) error {
 		return err
 	}
 	if ok && definition.Properties.OSType != "Windows" {
-		return fixf("give another spec.target.definition", "the image definition %s is for %s", b.spec.Target.Definition, definition.Properties.OSType)
+		return fixf("give another spec.target.definition", "the image definition %s is for %s",
+			b.spec.Target.Definition, definition.Properties.OSType)
 	}
 	if !ok {
-		body := object{"location": b.spec.Location, "properties": object{"osType": "Windows", "osState": "Generalized", "hyperVGeneration": b.generation(),
-			"identifier": object{"publisher": "casement", "offer": "windows-server-" + strings.ToLower(b.release.Name), "sku": b.spec.Target.Definition}}}
+		body := object{"location": b.spec.Location, "properties": object{"osType": "Windows",
+			"osState": "Generalized", "hyperVGeneration": b.generation(),
+			"identifier": object{"publisher": "casement",
+				"offer": "windows-server-" + strings.ToLower(b.release.Name), "sku": b.spec.Target.Definition}}}
 		if err := b.azure.put(ctx, b.definitionID(), galleryVersion, body); err != nil {
 			return err
 		}
 	}
-	return b.azure.ensure(ctx, b.versionID(), galleryVersion, object{"location": b.spec.Location, "tags": b.versionTags(""), "properties": object{
-		"publishingProfile": b.publishing(true), "storageProfile": object{"source": object{"virtualMachineId": b.vm()}}}})
+	return b.azure.ensure(ctx, b.versionID(), galleryVersion,
+		object{"location": b.spec.Location, "tags": b.versionTags(""), "properties": object{
+			"publishingProfile": b.publishing(true), "storageProfile": object{"source": object{"virtualMachineId": b.vm()}}}})
 }
 
 // generation is the Hyper-V generation of the source image, which the name of its SKU ends
 // with where it is the second.
 func (b *builder) generation() string {
-	if sku := strings.ToLower(b.spec.Source.SKU); strings.HasSuffix(sku, "-g2") || strings.HasSuffix(sku, "-gensecond") || strings.Contains(sku, "azure-edition") {
+	if sku := strings.ToLower(b.spec.Source.SKU); strings.HasSuffix(sku, "-g2") ||
+		strings.HasSuffix(sku, "-gensecond") || strings.Contains(sku, "azure-edition") {
 		return "V2"
 	}
 	return "V1"
@@ -325,12 +341,15 @@ func (b *builder) publishing(excluded bool) object {
 // be.
 func (b *builder) publish(ctx context.Context) error {
 	if err := b.machine(ctx, "trial", object{"id": b.versionID()}, 0); err != nil {
-		return &fixed{part: "trial", fix: "look at its serial console with --keep: sysprep may have left a machine that does not boot", err: err}
+		return &fixed{part: "trial",
+			fix: "look at its serial console with --keep: sysprep may have left a machine that does not boot",
+			err: err}
 	}
 	if err := b.check(ctx, b.vmID("trial"), "trial"); err != nil {
 		return err
 	}
-	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"), "properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
+	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"),
+		"properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
 }
 
 // prune deletes the group of the build.

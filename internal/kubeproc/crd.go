@@ -43,7 +43,8 @@ func apply(ctx context.Context, client clientset.Interface, crd *apiextensionsv1
 		return err
 	}
 	crds := client.ApiextensionsV1().CustomResourceDefinitions()
-	if _, err := crds.Patch(ctx, crd.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "casement", Force: new(true)}); err != nil {
+	if _, err := crds.Patch(ctx, crd.Name, types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: "casement", Force: new(true)}); err != nil {
 		return err
 	}
 	tick := time.NewTicker(30 * time.Millisecond)

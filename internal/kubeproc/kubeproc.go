@@ -156,7 +156,8 @@ func (p *Plane) start(ctx context.Context) error {
 func (p *Plane) controllers() []string {
 	out := []string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller"}
 	if p.cfg.EgressConfig != "" {
-		out = append(out, "deployment-controller", "replicaset-controller", "endpointslice-controller", "clusterrole-aggregation-controller", "root-ca-certificate-publisher-controller")
+		out = append(out, "deployment-controller", "replicaset-controller", "endpointslice-controller",
+			"clusterrole-aggregation-controller", "root-ca-certificate-publisher-controller")
 	}
 	return out
 }
@@ -170,12 +171,14 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 		"--etcd-servers=" + etcd,
 		"--bind-address=" + p.cfg.Host, "--secure-port=" + strconv.Itoa(p.port), "--advertise-address=10.0.0.1",
 		"--tls-cert-file=" + pki("server.crt"), "--tls-private-key-file=" + pki("server.key"), "--client-ca-file=" + pki("ca.crt"),
-		"--service-account-issuer=" + Issuer, "--service-account-key-file=" + pki("sa.pub"), "--service-account-signing-key-file=" + pki("sa.key"),
+		"--service-account-issuer=" + Issuer, "--service-account-key-file=" + pki("sa.pub"),
+		"--service-account-signing-key-file=" + pki("sa.key"),
 		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none", "--profiling=false",
 	}
 	if p.cfg.AuditOf != "" {
-		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(), "--audit-log-maxsize=100", "--audit-log-maxbackup=1")
+		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(),
+			"--audit-log-maxsize=100", "--audit-log-maxbackup=1")
 	}
 	if p.cfg.EgressConfig != "" {
 		// Services are resolved to their endpoints, as nothing here has cluster IPs.

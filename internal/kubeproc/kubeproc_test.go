@@ -47,7 +47,8 @@ func TestPlane(t *testing.T) {
 	}
 	// Garbage collection and namespace deletion need the controller manager.
 	namespaces := client.CoreV1().Namespaces()
-	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gone"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := namespaces.Delete(ctx, "gone", metav1.DeleteOptions{}); err != nil {
@@ -60,7 +61,8 @@ func TestPlane(t *testing.T) {
 	if err != nil {
 		t.Errorf("the namespace was not deleted: %v", err)
 	}
-	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	before := plane.Server()

@@ -30,7 +30,9 @@ func loadPKI(dir, host string, names []string) (*keys, error) {
 		}
 	}
 	p := &keys{}
-	for name, into := range map[string]*[]byte{"ca.crt": &p.caCert, "ca.key": &p.caKey, "admin.crt": &p.adminCert, "admin.key": &p.adminKey} {
+	for name, into := range map[string]*[]byte{
+		"ca.crt": &p.caCert, "ca.key": &p.caKey, "admin.crt": &p.adminCert, "admin.key": &p.adminKey,
+	} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err

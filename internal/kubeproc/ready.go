@@ -65,7 +65,9 @@ func (p *Plane) stuck() error {
 		used := process.CPU(s.PID)
 		switch {
 		case s.Restarts >= mostStarts && c.Name() == "etcd":
-			return fmt.Errorf("etcd has ended %d times; its data in %s may be damaged, and 'casement down --purge' deletes it with everything else: %s", s.Restarts, p.path("etcd"), lastLine(p.log("etcd")))
+			return fmt.Errorf("etcd has ended %d times; its data in %s may be damaged, and 'casement down "+
+				"--purge' deletes it with everything else: "+
+				"%s", s.Restarts, p.path("etcd"), lastLine(p.log("etcd")))
 		case s.Restarts >= mostStarts:
 			return fmt.Errorf("%s has ended %d times: %s; its log is %s", c.Name(), s.Restarts, lastLine(p.log(c.Name())), p.log(c.Name()))
 		case used > mostCPU:

@@ -91,9 +91,11 @@ func readConfig(name string) (Config, error) {
 // examples are values of the keys that YAML does not take as text unless they are quoted,
 // or that are more than one value.
 var examples = map[string]string{
-	"kubernetesVersion": strconv.Quote(kuberelease.Minor()), "windowsReleases": `["2022"]`, "mixedCluster": "true", "windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
-	"sidecars": "[example.com/inject]", "featureGates": "{WindowsHostNetwork: true}", "docker": "true", "containerd": `"1.6"`,
-	"nanoServerMemoryFloor": "64Mi", "serverCoreMemoryFloor": "128Mi", "windowsStartupMinutes": "20", "ignore": "[{rule: WIN201, reason: why}]",
+	"kubernetesVersion": strconv.Quote(kuberelease.Minor()), "windowsReleases": `["2022"]`, "mixedCluster": "true",
+	"windowsTaints": "[{key: os, value: windows, effect: NoSchedule}]",
+	"sidecars":      "[example.com/inject]", "featureGates": "{WindowsHostNetwork: true}", "docker": "true", "containerd": `"1.6"`,
+	"nanoServerMemoryFloor": "64Mi", "serverCoreMemoryFloor": "128Mi", "windowsStartupMinutes": "20",
+	"ignore": "[{rule: WIN201, reason: why}]",
 }
 
 // explain says what to write where a value is of the wrong kind.
@@ -106,7 +108,8 @@ func explain(err error) error {
 	first, _, _ := strings.Cut(key, ".")
 	example, ok := examples[first]
 	if !ok {
-		return fmt.Errorf("it has to be keys and values, such as windowsReleases: %s, and is of the kind %s", examples["windowsReleases"], wrong.Value)
+		return fmt.Errorf("it has to be keys and values, such as windowsReleases: %s, and is of the kind %s",
+			examples["windowsReleases"], wrong.Value)
 	}
 	kind, _, _ := strings.Cut(wrong.Value, " ")
 	return fmt.Errorf("%s has a value of the kind %s, which does not belong there; write it like %s: %s", key, kind, first, example)
@@ -137,7 +140,8 @@ func (c Config) Resolve() (Target, error) {
 		numbers[i] = int(n)
 	}
 	if numbers[1] < oldest { // YAML takes 1.30 for the number 1.3
-		return t, fmt.Errorf("the rules know Kubernetes from 1.%d on, and nothing of %q; a version that ends in zero has to be in quotes", oldest, c.KubernetesVersion)
+		return t, fmt.Errorf("the rules know Kubernetes from 1.%d on, and nothing of %q; a version that ends in "+
+			"zero has to be in quotes", oldest, c.KubernetesVersion)
 	}
 	t.Minor = numbers[1]
 	if len(numbers) == 3 {

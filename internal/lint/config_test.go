@@ -21,7 +21,8 @@ func TestConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("kubernetesVersion: 1.34.2\nwindowsReleases: ['2022']\nmixedCluster: true\nignore:\n- {rule: WIN201, path: a/, reason: old}\n- {rule: WIN202, reason: all}\n")
+	write("kubernetesVersion: 1.34.2\nwindowsReleases: ['2022']\nmixedCluster: true\nignore:\n" +
+		"- {rule: WIN201, path: a/, reason: old}\n- {rule: WIN202, reason: all}\n")
 	if found := findConfig(below); found != name {
 		t.Fatalf("found %q, not %q", found, name)
 	}
@@ -34,7 +35,8 @@ func TestConfig(t *testing.T) {
 		t.Errorf("%+v, %v", target, err)
 	}
 	shown, silent := c.Suppress([]Finding{
-		{Rule: "WIN201", File: filepath.Join(below, "x.yaml")}, {Rule: "WIN201", File: filepath.Join(dir, "x.yaml")}, {Rule: "WIN202", File: "-"},
+		{Rule: "WIN201", File: filepath.Join(below, "x.yaml")},
+		{Rule: "WIN201", File: filepath.Join(dir, "x.yaml")}, {Rule: "WIN202", File: "-"},
 	})
 	if len(shown) != 1 || len(silent) != 2 || silent[0].Reason != "old" || silent[1].Reason != "all" {
 		t.Errorf("shown %+v, silent %+v", shown, silent)
@@ -45,7 +47,8 @@ func TestConfig(t *testing.T) {
 		"ignore: [{reason: because}]\n": "rule",
 		"mixedCluster: perhaps\n":       "mixedCluster",
 		"docker: true\ndocker: false\n": "docker",
-		"windowsReleases: [2022]\n":     `windowsReleases has a value of the kind number, which does not belong there; write it like windowsReleases: ["2022"]`,
+		"windowsReleases: [2022]\n": `windowsReleases has a value of the kind number, which does not belong ` +
+			`there; write it like windowsReleases: ["2022"]`,
 		"windowsReleases: '2022'\n":     `windowsReleases: ["2022"]`,
 		"containerd: 1.6\n":             `containerd: "1.6"`,
 		"docker: 'yes'\n":               "docker: true",
@@ -96,7 +99,8 @@ func TestExamples(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	const pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {casement.dev/ignore: X1, casement.dev/ignore-reason: known}\nspec: {}\n"
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n" +
+		"  annotations: {casement.dev/ignore: X1, casement.dev/ignore-reason: known}\nspec: {}\n"
 	set, errs := Parse("a.yaml", []byte(pod), Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)

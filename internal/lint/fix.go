@@ -199,7 +199,9 @@ func Expand(item Value, scalars ...string) Edit {
 		}
 		words := slices.Clone(scalars)
 		for i, s := range words {
-			if !plainScalar.MatchString(s) || slices.Contains([]string{"yes", "no", "on", "off", "true", "false", "null", "y", "n"}, strings.ToLower(s)) {
+			if !plainScalar.MatchString(s) || slices.Contains([]string{
+				"yes", "no", "on", "off", "true", "false", "null", "y", "n",
+			}, strings.ToLower(s)) {
 				words[i] = "'" + strings.ReplaceAll(s, "'", "''") + "'"
 			}
 		}

@@ -23,7 +23,8 @@ func parseOne(t *testing.T, text string) *Set {
 }
 
 func TestValues(t *testing.T) {
-	set := parseOne(t, "# a comment\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  labels: {a.b/c: x}\nspec: &spec\n  n: 5\n  yes: true\n  list: [a, b]\n  none: null\ncopy:\n  <<: *spec\n")
+	set := parseOne(t, "# a comment\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  labels: {a.b/c: x}\n"+
+		"spec: &spec\n  n: 5\n  yes: true\n  list: [a, b]\n  none: null\ncopy:\n  <<: *spec\n")
 	root := set.Objects[0].Root
 	for path, c := range map[string]struct {
 		v    Value
@@ -53,7 +54,8 @@ func TestLevels(t *testing.T) {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c, image: nginx}]\n" + spec
 	}
 	affinity := func(values string) string {
-		return "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/os, operator: In, values: " + values + "}]}]}}}\n"
+		return "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " +
+			"[{matchExpressions: [{key: kubernetes.io/os, operator: In, values: " + values + "}]}]}}}\n"
 	}
 	for name, c := range map[string]struct {
 		text string
@@ -74,7 +76,8 @@ func TestLevels(t *testing.T) {
 		"contradiction":            {pod("  os: {name: linux}\n  nodeSelector: {kubernetes.io/os: windows}\n"), Placed},
 		"hostProcess":              {pod("  securityContext: {windowsOptions: {hostProcess: true}}\n"), Placed},
 		"image":                    {strings.Replace(pod(""), "nginx", "mcr.microsoft.com/windows/nanoserver:ltsc2022", 1), Image},
-		"linux beside image":       {strings.Replace(pod("  nodeSelector: {kubernetes.io/os: linux}\n"), "nginx", "x:windowsservercore-ltsc2022", 1), Linux},
+		"linux beside image": {strings.Replace(pod("  nodeSelector: {kubernetes.io/os: linux}\n"), "nginx",
+			"x:windowsservercore-ltsc2022", 1), Linux},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := parseOne(t, c.text).Pods[0].Level; got != c.want {
@@ -99,7 +102,8 @@ func TestKindsWithPods(t *testing.T) {
 	for _, p := range set.Pods {
 		got = append(got, p.Object.Name+" "+p.Containers()[0].Path())
 	}
-	want := []string{"a spec.jobTemplate.spec.template.spec.containers[0]", "b spec.template.spec.containers[0]", "c items[0].spec.containers[0]", "d spec.template.spec.containers[0]"}
+	want := []string{"a spec.jobTemplate.spec.template.spec.containers[0]", "b spec.template.spec.containers[0]",
+		"c items[0].spec.containers[0]", "d spec.template.spec.containers[0]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -117,7 +121,8 @@ func TestBadDocuments(t *testing.T) {
 			t.Errorf("error %v is not of line %d", errs[i], line)
 		}
 	}
-	for name, data := range map[string][]byte{"binary": {0, 1, 2}, "no UTF-8": {0xff, 0xfe, 'a'}, "huge document": bytes.Repeat([]byte("a: b # x\n"), maxDocument/8)} {
+	for name, data := range map[string][]byte{"binary": {0, 1, 2}, "no UTF-8": {0xff, 0xfe, 'a'},
+		"huge document": bytes.Repeat([]byte("a: b # x\n"), maxDocument/8)} {
 		if _, errs := Parse(name, data, Options{}); len(errs) != 1 {
 			t.Errorf("%s: errors %v", name, errs)
 		}
@@ -137,7 +142,9 @@ func TestJSONWithTabs(t *testing.T) {
 // TestJSONStream: objects that follow each other without a separator, with the places
 // where they are.
 func TestJSONStream(t *testing.T) {
-	const text = "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"a\": 1}}\n\n  {\"apiVersion\": \"v1\", \"kind\": \"X\",\n   \"metadata\": {\"name\": \"b\"}, \"spec\": {\"a\": 1}}\n"
+	const text = "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"a\": " +
+		"1}}\n\n  {\"apiVersion\": \"v1\", \"kind\": \"X\",\n   \"metadata\": {\"name\": \"b\"}, \"spec\": " +
+		"{\"a\": 1}}\n"
 	findings := Run(parseOne(t, text), []Rule{finder("a", func(v Value) []Edit { return []Edit{Replace(v, "2")} })}, Target{})
 	var got []string
 	for _, f := range findings {
@@ -150,7 +157,10 @@ func TestJSONStream(t *testing.T) {
 		t.Errorf("fixed:\n%s", fixed)
 	}
 	const one = `{"apiVersion":"v1","kind":"X"}`
-	for name, bad := range map[string]string{"on one line": one + one, "torn": one + "\n{", "text behind": one + "\nand more", "after dots": "apiVersion: v1\nkind: X\n...\napiVersion: v1\nkind: X\n"} {
+	for name, bad := range map[string]string{
+		"on one line": one + one, "torn": one + "\n{", "text behind": one + "\nand more",
+		"after dots": "apiVersion: v1\nkind: X\n...\napiVersion: v1\nkind: X\n",
+	} {
 		if set, errs := Parse("f.json", []byte(bad), Options{}); len(errs) != 1 || len(set.Objects) != 1 {
 			t.Errorf("%s: %d objects, errors %v", name, len(set.Objects), errs)
 		}
@@ -174,18 +184,32 @@ func TestApplyFixes(t *testing.T) {
 		in, want string
 		edits    func(v Value) []Edit
 	}{
-		"plain":             {head + "spec:\n  a: 1 # one\n  b: 2\n", head + "spec:\n  a: two # one\n  b: 2\n", func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
-		"quoted, in flow":   {head + "spec: {z: 0, a: \"1\"}\n", head + "spec: {z: 0, a: two}\n", func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
-		"after characters":  {head + "spec: {z: \"ä€\", a: 1}\n", head + "spec: {z: \"ä€\", a: two}\n", func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
-		"second document":   {"# c\n---\n" + head + "spec:\n  a: 1\n", "# c\n---\n" + head + "spec:\n  a: two\n", func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
-		"windows lines":     {strings.ReplaceAll(head+"spec:\n  a: 1\n  b: 2\n", "\n", "\r\n"), strings.ReplaceAll(head+"spec:\n  a: two\n  b: 2\n", "\n", "\r\n"), func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
-		"delete a block":    {head + "spec:\n  a:\n    x: 1\n\n    y: 2\n  # of b\n  b: 2\n", head + "spec:\n  # of b\n  b: 2\n", func(v Value) []Edit { return []Edit{Delete(v)} }},
-		"delete a list":     {head + "spec:\n  a:\n  - 1\n  - 2\n  b: 2\n", head + "spec:\n  b: 2\n", func(v Value) []Edit { return []Edit{Delete(v)} }},
-		"delete the only":   {head + "spec:\n  a:\n    x: 1\nmore: 1\n", head + "more: 1\n", func(v Value) []Edit { return []Edit{Delete(v.At("x"))} }},
-		"delete in flow":    {head + "spec: {a: 1, b: 2}\n", head + "spec: {a: 1, b: 2}\n", func(v Value) []Edit { return []Edit{Delete(v)} }},
-		"insert":            {head + "spec:\n  a:\n    x: 1\n", head + "spec:\n  a:\n    n:\n      m: 1\n    x: 1\n", func(v Value) []Edit { return []Edit{Insert(v, "n:\n  m: 1\n")} }},
-		"rename":            {head + "spec:\n  a: 1\n", head + "spec:\n  z: 1\n", func(v Value) []Edit { return []Edit{Rename(v, "z")} }},
-		"a literal is left": {head + "spec:\n  a: |\n    text\n", head + "spec:\n  a: |\n    text\n", func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"plain": {head + "spec:\n  a: 1 # one\n  b: 2\n", head + "spec:\n  a: two # one\n  b: 2\n",
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"quoted, in flow": {head + "spec: {z: 0, a: \"1\"}\n", head + "spec: {z: 0, a: two}\n",
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"after characters": {head + "spec: {z: \"ä€\", a: 1}\n", head + "spec: {z: \"ä€\", a: two}\n",
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"second document": {"# c\n---\n" + head + "spec:\n  a: 1\n", "# c\n---\n" + head + "spec:\n  a: two\n",
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"windows lines": {strings.ReplaceAll(head+"spec:\n  a: 1\n  b: 2\n", "\n", "\r\n"),
+			strings.ReplaceAll(head+"spec:\n  a: two\n  b: 2\n", "\n", "\r\n"),
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
+		"delete a block": {head + "spec:\n  a:\n    x: 1\n\n    y: 2\n  # of b\n  b: 2\n",
+			head + "spec:\n  # of b\n  b: 2\n", func(v Value) []Edit { return []Edit{Delete(v)} }},
+		"delete a list": {head + "spec:\n  a:\n  - 1\n  - 2\n  b: 2\n", head + "spec:\n  b: 2\n",
+			func(v Value) []Edit { return []Edit{Delete(v)} }},
+		"delete the only": {head + "spec:\n  a:\n    x: 1\nmore: 1\n", head + "more: 1\n",
+			func(v Value) []Edit { return []Edit{Delete(v.At("x"))} }},
+		"delete in flow": {head + "spec: {a: 1, b: 2}\n", head + "spec: {a: 1, b: 2}\n",
+			func(v Value) []Edit { return []Edit{Delete(v)} }},
+		"insert": {
+			head + "spec:\n  a:\n    x: 1\n", head + "spec:\n  a:\n    n:\n      m: 1\n    x: 1\n",
+			func(v Value) []Edit { return []Edit{Insert(v, "n:\n  m: 1\n")} },
+		},
+		"rename": {head + "spec:\n  a: 1\n", head + "spec:\n  z: 1\n", func(v Value) []Edit { return []Edit{Rename(v, "z")} }},
+		"a literal is left": {head + "spec:\n  a: |\n    text\n", head + "spec:\n  a: |\n    text\n",
+			func(v Value) []Edit { return []Edit{Replace(v, "two")} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			findings := Run(parseOne(t, c.in), []Rule{finder("a", c.edits)}, Target{})
@@ -200,7 +224,9 @@ func TestApplyFixes(t *testing.T) {
 func TestIgnoreAndBaseline(t *testing.T) {
 	rule := finder("a", func(Value) []Edit { return nil })
 	loud := "apiVersion: v1\nkind: X\nmetadata: {name: x}\nspec: {a: 1}\n"
-	if got := Run(parseOne(t, strings.Replace(loud, "{name: x}", "{name: x, annotations: {casement.dev/ignore: \"WIN999, WIN000\"}}", 1)), []Rule{rule}, Target{}); len(got) != 0 {
+	if got := Run(parseOne(t, strings.Replace(loud, "{name: x}",
+		"{name: x, annotations: {casement.dev/ignore: \"WIN999, WIN000\"}}",
+		1)), []Rule{rule}, Target{}); len(got) != 0 {
 		t.Errorf("ignored, but found %v", got)
 	}
 	found := Run(parseOne(t, loud), []Rule{rule}, Target{})
@@ -250,8 +276,9 @@ func TestStored(t *testing.T) {
 		t.Error("a path of files silences an object of a cluster")
 	}
 	for format, want := range map[string]string{
-		"text": "X/n/x: error WIN000: found\n  spec.a\n", "github": "::error title=WIN000::X/n/x spec.a: found\n", "junit": ">X/n/x spec.a<",
-		"json": `"file": "",`, "sarif": `"fullyQualifiedName": "X/n/x spec.a"`,
+		"text": "X/n/x: error WIN000: found\n  spec.a\n", "github": "::error title=WIN000::X/n/x spec.a: found\n",
+		"junit": ">X/n/x spec.a<",
+		"json":  `"file": "",`, "sarif": `"fullyQualifiedName": "X/n/x spec.a"`,
 	} {
 		var out bytes.Buffer
 		if err := Write(&out, format, found, []Rule{rule}); err != nil || !strings.Contains(out.String(), want) {
@@ -293,7 +320,8 @@ func FuzzRead(f *testing.F) {
 
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.yaml": "apiVersion: v1\nkind: A\n", "sub/b.json": `{"apiVersion": "v1", "kind": "B"}`, "notes.txt": "no manifest"} {
+	for name, text := range map[string]string{"a.yaml": "apiVersion: v1\nkind: A\n",
+		"sub/b.json": `{"apiVersion": "v1", "kind": "B"}`, "notes.txt": "no manifest"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -309,12 +337,15 @@ func TestReadDirectory(t *testing.T) {
 
 // TestFind follows paths as API servers and Cluster API's webhooks write them.
 func TestFind(t *testing.T) {
-	set, errs := Parse("a.yaml", []byte("apiVersion: v1\nkind: Thing\nmetadata: {annotations: {example.com/a: one}}\nspec: {variables: [{name: size, value: two}], containers: [{image: three}]}\n"), Options{})
+	set, errs := Parse("a.yaml", []byte("apiVersion: v1\nkind: Thing\n"+
+		"metadata: {annotations: {example.com/a: one}}\n"+
+		"spec: {variables: [{name: size, value: two}], containers: [{image: three}]}\n"), Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	for path, want := range map[string]string{
-		"metadata.annotations[example.com/a]": "one", "spec.variables[size].value": "two", "spec.containers[0].image": "three", "spec.variables[other].value": "", "spec.containers[7].image": "",
+		"metadata.annotations[example.com/a]": "one", "spec.variables[size].value": "two",
+		"spec.containers[0].image": "three", "spec.variables[other].value": "", "spec.containers[7].image": "",
 	} {
 		if got := set.Objects[0].Root.Find(path).Str(); got != want {
 			t.Errorf("%s is %q, want %q", path, got, want)

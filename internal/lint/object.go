@@ -78,8 +78,10 @@ type Container struct {
 
 // podPaths are where the kinds carry their pod: the path of the spec's parent.
 var podPaths = map[string][]string{
-	"Pod": {}, "PodTemplate": {"template"}, "Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"}, "DaemonSet": {"spec", "template"},
-	"ReplicaSet": {"spec", "template"}, "ReplicationController": {"spec", "template"}, "Job": {"spec", "template"}, "CronJob": {"spec", "jobTemplate", "spec", "template"},
+	"Pod": {}, "PodTemplate": {"template"}, "Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"},
+	"DaemonSet":  {"spec", "template"},
+	"ReplicaSet": {"spec", "template"}, "ReplicationController": {"spec", "template"}, "Job": {"spec", "template"},
+	"CronJob": {"spec", "jobTemplate", "spec", "template"},
 }
 
 // pod returns the pod that an object carries, or nil.
@@ -228,7 +230,8 @@ func only(operator string, values []string) Level {
 }
 
 // hub are Microsoft's images for Windows as Docker Hub had them.
-var hub = regexp.MustCompile(`^(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|dotnet-framework|mssql-server-windows)`)
+var hub = regexp.MustCompile(`^(docker\.io/)?microsoft/(windows|windowsservercore|nanoserver|iis|aspnet|wcf|` +
+	`dotnet-framework|mssql-server-windows)`)
 
 // windowsTag is how tags of Windows images are written.
 var windowsTag = regexp.MustCompile(`(nanoserver|windowsservercore|servercore|ltsc20\d\d|windows-?\d{4}|-windows-amd64)`)

@@ -160,7 +160,8 @@ func (r *reader) add(file string, data []byte) {
 		r.fail(file, 0, fmt.Errorf("more than the %d MiB that are read", maxFile>>20))
 		return
 	case r.bytes+len(data) > maxInput:
-		r.fail(file, 0, fmt.Errorf("the input has more than the %d MiB that are read at once; this file is not: name fewer files", maxInput>>20))
+		r.fail(file, 0, fmt.Errorf("the input has more than the %d MiB that are read at once; this file is not: "+
+			"name fewer files", maxInput>>20))
 		return
 	case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
 		r.fail(file, 0, errors.New("no text in UTF-8"))
@@ -173,7 +174,8 @@ func (r *reader) add(file string, data []byte) {
 			continue
 		}
 		if r.nodes += nodes(d.text); r.nodes > maxNodes {
-			r.fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at once; this and what follows is not: name fewer files, or split them", maxNodes))
+			r.fail(file, d.line+1, fmt.Errorf("the input has more than the %d keys and values that are read at "+
+				"once; this and what follows is not: name fewer files, or split them", maxNodes))
 			return
 		}
 		r.parts = append(r.parts, part{document: d})
@@ -199,7 +201,8 @@ func (r *reader) read(o Options) (*Set, []error) {
 			errs = append(errs, p.err)
 		}
 		if p.node != nil && len(p.node.Content) > 0 {
-			set.take(p.document, root(p.node), o, 0, func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
+			set.take(p.document, root(p.node), o, 0,
+				func(file string, line int, err error) { errs = append(errs, &ReadError{file, line, err}) })
 		}
 	}
 	return set, errs
@@ -272,7 +275,8 @@ func split(file string, data []byte) []*document {
 		if i := bytes.IndexByte(data[offset:], '\n'); i >= 0 {
 			end = offset + i + 1
 		}
-		if text := data[offset:end]; bytes.HasPrefix(text, []byte("---")) && (len(text) == 3 || bytes.ContainsRune([]byte(" \t\r\n"), rune(text[3]))) {
+		if text := data[offset:end]; bytes.HasPrefix(text, []byte("---")) &&
+			(len(text) == 3 || bytes.ContainsRune([]byte(" \t\r\n"), rune(text[3]))) {
 			flush(offset)
 			start, current = end, &document{file: file, line: line + 1, offset: end}
 			if len(bytes.TrimSpace(text[3:])) > 0 && text[3] == ' ' && !bytes.HasPrefix(bytes.TrimSpace(text[3:]), []byte("#")) {

@@ -199,6 +199,9 @@ func sarif(findings []Finding, rules []Rule) any {
 	}
 	return map[string]any{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []any{map[string]any{"tool": map[string]any{"driver": map[string]any{"name": "casement lint", "rules": described}}, "results": results}},
+		"runs": []any{map[string]any{
+			"tool":    map[string]any{"driver": map[string]any{"name": "casement lint", "rules": described}},
+			"results": results,
+		}},
 	}
 }

@@ -199,7 +199,8 @@ func RunAll(set *Set, rules []Rule, target Target) (shown, silent []Finding) {
 	})
 	findings := slices.Concat(found...)
 	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Object, b.Object), cmp.Compare(a.Rule, b.Rule))
 	})
 	shown = []Finding{}
 	for _, f := range findings {

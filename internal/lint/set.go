@@ -67,9 +67,11 @@ func (s *Set) lookup() *index {
 // place looks whether the pod's RuntimeClass or its Node puts it on Windows.
 func (x *index) place(p *Pod) {
 	os := func(kind, name string, path ...string) bool {
-		return name != "" && slices.ContainsFunc(x.named[named{kind, "", name}], func(o *Object) bool { return o.Root.At(path...).At(LabelOS).Str() == "windows" })
+		return name != "" && slices.ContainsFunc(x.named[named{kind, "", name}],
+			func(o *Object) bool { return o.Root.At(path...).At(LabelOS).Str() == "windows" })
 	}
-	p.elsewhere = os("RuntimeClass", p.Spec.At("runtimeClassName").Str(), "scheduling", "nodeSelector") || os("Node", p.Spec.At("nodeName").Str(), "metadata", "labels")
+	p.elsewhere = os("RuntimeClass", p.Spec.At("runtimeClassName").Str(), "scheduling", "nodeSelector") ||
+		os("Node", p.Spec.At("nodeName").Str(), "metadata", "labels")
 	if p.elsewhere && p.Level != OS {
 		p.Level = Placed
 	}

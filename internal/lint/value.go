@@ -133,7 +133,9 @@ func (v Value) Fields() []Field {
 	var out []Field
 	for i := 0; i+1 < len(content); i += 2 {
 		if key := content[i]; key.Tag != "!!merge" {
-			out = append(out, Field{Key: key.Value, Value: Value{node: resolve(content[i+1]), key: key, near: key, parent: &parent, name: key.Value, index: -1}})
+			out = append(out, Field{Key: key.Value, Value: Value{
+				node: resolve(content[i+1]), key: key, near: key, parent: &parent, name: key.Value, index: -1,
+			}})
 		}
 	}
 	return out

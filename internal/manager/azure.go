@@ -53,11 +53,18 @@ const (
 )
 
 func (a *Azure) addFlags(flags *pflag.FlagSet, getenv func(string) string) {
-	flags.StringVar(&a.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost), "URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
-	flags.StringVar(&a.ResourceManagerEndpoint, "azure-resource-manager-endpoint", getenv(envResourceManagerEndpoint), "URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
-	flags.StringVar(&a.ResourceManagerAudience, "azure-resource-manager-audience", getenv(envResourceManagerAudience), "audience of tokens for the resource manager ("+envResourceManagerAudience+")")
-	flags.StringVar(&a.CAFile, "azure-ca-file", getenv(envCAFile), "certificate authorities to trust beside the system's, in PEM ("+envCAFile+")")
-	flags.Func("azure-cloud", "NAME=RESOURCE_MANAGER_URL,LOGIN_URL[,AUDIENCE] of the cloud that a cluster's azureEnvironment calls NAME, before the three flags above; once for each cloud", a.addCloud)
+	flags.StringVar(&a.AuthorityHost, "azure-authority-host", getenv(envAuthorityHost),
+		"URL that issues tokens, instead of the cloud's own ("+envAuthorityHost+")")
+	flags.StringVar(&a.ResourceManagerEndpoint, "azure-resource-manager-endpoint",
+		getenv(envResourceManagerEndpoint),
+		"URL of the resource manager, instead of the cloud's own ("+envResourceManagerEndpoint+")")
+	flags.StringVar(&a.ResourceManagerAudience, "azure-resource-manager-audience",
+		getenv(envResourceManagerAudience),
+		"audience of tokens for the resource manager ("+envResourceManagerAudience+")")
+	flags.StringVar(&a.CAFile, "azure-ca-file", getenv(envCAFile),
+		"certificate authorities to trust beside the system's, in PEM ("+envCAFile+")")
+	flags.Func("azure-cloud", "NAME=RESOURCE_MANAGER_URL,LOGIN_URL[,AUDIENCE] of the cloud that a cluster's "+
+		"azureEnvironment calls NAME, before the three flags above; once for each cloud", a.addCloud)
 }
 
 func (a *Azure) addCloud(value string) error {

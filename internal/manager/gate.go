@@ -18,10 +18,11 @@ const MachinePool featuregate.Feature = "MachinePool"
 // known so that an operator's flags go on working.
 func idleGates() map[featuregate.Feature]string {
 	return map[featuregate.Feature]string{
-		"AKS":                                "there are no AKS kinds",
-		"AKSResourceHealth":                  "there are no AKS kinds",
-		"ASOAPI":                             "there is no Azure Service Operator",
-		"APIServerILB":                       "an internal load balancer is made where the API server's load balancer has a private frontend IP, and only there",
+		"AKS":               "there are no AKS kinds",
+		"AKSResourceHealth": "there are no AKS kinds",
+		"ASOAPI":            "there is no Azure Service Operator",
+		"APIServerILB": "an internal load balancer is made where the API server's load " +
+			"balancer has a private frontend IP, and only there",
 		"EdgeZone":                           "edge zones need no gate",
 		"SkipMachinePoolModelReconciliation": "a scale set's model always follows its AzureMachinePool",
 	}

@@ -32,7 +32,9 @@ func TestMissingKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"AzureMachine.infrastructure.cluster.x-k8s.io", "Cluster.cluster.x-k8s.io", "Machine.cluster.x-k8s.io"}, missing); diff != "" {
+	if diff := cmp.Diff([]string{
+		"AzureMachine.infrastructure.cluster.x-k8s.io", "Cluster.cluster.x-k8s.io", "Machine.cluster.x-k8s.io",
+	}, missing); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -111,7 +111,9 @@ func New(cfg *rest.Config, o Options) (ctrl.Manager, error) {
 
 func setUpWebhooks(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate, grants *grant.Book) error {
 	if !o.LintOnly {
-		if err := webhook.SetupWithManager(mgr, webhook.Config{MachinePools: gates.Enabled(MachinePool), Client: mgr.GetClient(), Grants: grants}); err != nil {
+		if err := webhook.SetupWithManager(mgr, webhook.Config{
+			MachinePools: gates.Enabled(MachinePool), Client: mgr.GetClient(), Grants: grants,
+		}); err != nil {
 			return err
 		}
 	}
@@ -138,8 +140,9 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
-		Cache:                         cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false, DefaultTransform: cache.TransformStripManagedFields()},
-		Controller:                    config.Controller{SkipNameValidation: &o.SkipNameValidation},
+		Cache: cache.Options{SyncPeriod: &o.SyncPeriod, ReaderFailOnMissingInformer: false,
+			DefaultTransform: cache.TransformStripManagedFields()},
+		Controller: config.Controller{SkipNameValidation: &o.SkipNameValidation},
 		// Secrets are read one at a time; a copy of all of them stays out of memory. So are
 		// the records of grants.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
@@ -172,7 +175,9 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 	if err := metrics.SetupWithManager(mgr, ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("set up the metrics: %w", err)
 	}
-	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Versions: mgr.GetCache(), Grants: grants, Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile, Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
+	opener := cloud.NewOpener(cloud.Config{Client: mgr.GetClient(), Versions: mgr.GetCache(), Grants: grants,
+		Observe: metrics.Observe, Clouds: o.Azure.clouds(), TokenFile: o.Azure.TokenFile,
+		Log: mgr.GetLogger().WithName("arm"), ReadTTL: o.ReadTTL})
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string
@@ -180,19 +185,23 @@ func setUpControllers(mgr ctrl.Manager, o Options, gates featuregate.FeatureGate
 		setUp  func(context.Context, ctrl.Manager, controller.Options) error
 	}{
 		{"AzureCluster", o.Concurrency.AzureCluster, (&azurecluster.Reconciler{
-			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurecluster"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurecluster"),
+			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 		{"AzureMachine", o.Concurrency.AzureMachine, (&azuremachine.Reconciler{
-			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachine"),
+			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 		{"AzureMachinePool", o.Concurrency.AzureMachinePool, (&azuremachinepool.Reconciler{
-			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachinepool"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azuremachinepool"),
+			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 		{"AzureMachineTemplate", o.Concurrency.AzureMachineTemplate, (&azuremachinetemplate.Reconciler{
 			Client: mgr.GetClient(), Opener: opener, WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 		{"azure.json", o.Concurrency.AzureJSON, (&azurejson.Reconciler{
-			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"), WatchFilter: o.WatchFilter, Resync: o.Resync,
+			Client: mgr.GetClient(), Opener: opener, Recorder: mgr.GetEventRecorder("azurejson"),
+			WatchFilter: o.WatchFilter, Resync: o.Resync,
 		}).SetupWithManager},
 	} {
 		if c.name == "AzureMachinePool" && !gates.Enabled(MachinePool) {

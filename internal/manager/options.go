@@ -113,36 +113,54 @@ func Defaults() Options {
 // where Azure is also comes from the environment.
 func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress, `address that serves metrics; "0" turns it off`)
-	flags.StringVar(&o.MetricsAddress, "diagnostics-address", o.MetricsAddress, "the same, by the name that Cluster API's providers have for it")
-	flags.BoolVar(&o.InsecureMetrics, "insecure-diagnostics", o.InsecureMetrics, "serve metrics by plain HTTP and to whoever asks, for tests that collect them")
+	flags.StringVar(&o.MetricsAddress, "diagnostics-address", o.MetricsAddress,
+		"the same, by the name that Cluster API's providers have for it")
+	flags.BoolVar(&o.InsecureMetrics, "insecure-diagnostics", o.InsecureMetrics,
+		"serve metrics by plain HTTP and to whoever asks, for tests that collect them")
 	flags.StringVar(&o.HealthAddress, "health-addr", o.HealthAddress, `address that serves /healthz and /readyz; "0" turns it off`)
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")
 	flags.BoolVar(&o.HTTP2, "enable-http2", o.HTTP2, "serve webhooks and metrics by HTTP/2 too")
-	flags.StringVar(&o.WebhookSelfSigned, "webhook-self-signed", o.WebhookSelfSigned, "secret (namespace/name) to keep a certificate in that the manager makes and renews itself, instead of --webhook-cert-dir")
-	flags.StringVar(&o.WebhookService, "webhook-service", o.WebhookService, "service (namespace/name) that --webhook-self-signed makes a certificate for")
-	flags.StringSliceVar(&o.WebhookConfigurations, "webhook-configurations", o.WebhookConfigurations, "webhook configurations that are to trust the certificate of --webhook-self-signed")
-	flags.BoolVar(&o.LintOnly, "lint-only", o.LintOnly, "serve the webhook of the workload lint rules and nothing else, in a cluster without Cluster API")
+	flags.StringVar(&o.WebhookSelfSigned, "webhook-self-signed", o.WebhookSelfSigned, "secret (namespace/name) "+
+		"to keep a certificate in that the manager makes and renews itself, instead of --webhook-cert-dir")
+	flags.StringVar(&o.WebhookService, "webhook-service", o.WebhookService,
+		"service (namespace/name) that --webhook-self-signed makes a certificate for")
+	flags.StringSliceVar(&o.WebhookConfigurations, "webhook-configurations", o.WebhookConfigurations,
+		"webhook configurations that are to trust the certificate of --webhook-self-signed")
+	flags.BoolVar(&o.LintOnly, "lint-only", o.LintOnly,
+		"serve the webhook of the workload lint rules and nothing else, in a cluster without Cluster API")
 	flags.StringSliceVar(&o.Namespaces, "namespace", o.Namespaces, "namespaces to watch, separated by commas; empty is all")
-	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter, "value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
+	flags.StringVar(&o.WatchFilter, "watch-filter", o.WatchFilter,
+		"value of the label cluster.x-k8s.io/watch-filter of the objects to look at; empty is all")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", o.LeaderElection, "let one of several replicas work")
-	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace, "namespace of the lease; found by itself in a cluster")
-	flags.StringVar(&o.GrantNamespace, "grant-namespace", o.GrantNamespace, "namespace in which it is recorded which secrets of other namespaces identities may use, and in which only administrators may write ConfigMaps; found by itself in a cluster")
-	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration, "how long a leader that is gone holds the others up")
+	flags.StringVar(&o.LeaderElectionNamespace, "leader-elect-namespace", o.LeaderElectionNamespace,
+		"namespace of the lease; found by itself in a cluster")
+	flags.StringVar(&o.GrantNamespace, "grant-namespace", o.GrantNamespace, "namespace in which it is recorded "+
+		"which secrets of other namespaces identities may use, and in which only administrators may write "+
+		"ConfigMaps; found by itself in a cluster")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
+		"how long a leader that is gone holds the others up")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline, "how long a leader tries to renew its lease")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", o.RetryPeriod, "how often the lease is looked at")
-	flags.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", o.GracefulShutdown, "how long work in progress may take when the manager ends")
+	flags.DurationVar(&o.GracefulShutdown, "graceful-shutdown-timeout", o.GracefulShutdown,
+		"how long work in progress may take when the manager ends")
 	flags.DurationVar(&o.SyncPeriod, "sync-period", o.SyncPeriod, "how often all objects are gone through again")
 	flags.DurationVar(&o.Resync, "resync", o.Resync, "how long a settled object waits for its next comparison with Azure")
 	flags.DurationVar(&o.ReadTTL, "azure-read-ttl", o.ReadTTL, "how old a list of Azure resources may be that comparisons share")
-	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry collector that traces are sent to by gRPC, such as http://collector:4317; empty sends none ("+envTraceEndpoint+")")
-	flags.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "features to turn on or off: MachinePool=true|false (BETA - default=true); the gates of CAPZ that are not here are accepted and change nothing")
+	flags.StringVar(&o.TraceEndpoint, "otlp-endpoint", getenv(envTraceEndpoint), "URL of an OpenTelemetry "+
+		"collector that traces are sent to by gRPC, such as http://collector:4317; empty sends none "+
+		"("+envTraceEndpoint+")")
+	flags.Var(cliflag.NewMapStringBool(&o.FeatureGates), "feature-gates", "features to turn on or off: "+
+		"MachinePool=true|false (BETA - default=true); the gates of CAPZ that are not here are accepted and "+
+		"change nothing")
 	flags.IntVar(&o.Concurrency.AzureCluster, "azurecluster-concurrency", o.Concurrency.AzureCluster, "AzureClusters to work on at once")
 	flags.IntVar(&o.Concurrency.AzureMachine, "azuremachine-concurrency", o.Concurrency.AzureMachine, "AzureMachines to work on at once")
-	flags.IntVar(&o.Concurrency.AzureMachineTemplate, "azuremachinetemplate-concurrency", o.Concurrency.AzureMachineTemplate, "AzureMachineTemplates to work on at once")
+	flags.IntVar(&o.Concurrency.AzureMachineTemplate, "azuremachinetemplate-concurrency",
+		o.Concurrency.AzureMachineTemplate, "AzureMachineTemplates to work on at once")
 	flags.IntVar(&o.Concurrency.AzureJSON, "azurejson-concurrency", o.Concurrency.AzureJSON, "secrets with azure.json to work on at once")
-	flags.IntVar(&o.Concurrency.AzureMachinePool, "azuremachinepool-concurrency", o.Concurrency.AzureMachinePool, "AzureMachinePools to work on at once")
+	flags.IntVar(&o.Concurrency.AzureMachinePool, "azuremachinepool-concurrency", o.Concurrency.AzureMachinePool,
+		"AzureMachinePools to work on at once")
 	o.Azure.addFlags(flags, getenv)
 }
 
@@ -155,7 +173,8 @@ func (o *Options) Validate() error {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
-	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}, {"azure-read-ttl", o.ReadTTL}, {"leader-elect-retry-period", o.RetryPeriod}, {"graceful-shutdown-timeout", o.GracefulShutdown}} {
+	}{{"sync-period", o.SyncPeriod}, {"resync", o.Resync}, {"azure-read-ttl", o.ReadTTL},
+		{"leader-elect-retry-period", o.RetryPeriod}, {"graceful-shutdown-timeout", o.GracefulShutdown}} {
 		if d.value <= 0 {
 			errs = append(errs, fmt.Errorf("--%s: %s is not a positive duration", d.flag, d.value))
 		}
@@ -174,13 +193,17 @@ func (o *Options) Validate() error {
 	}
 	// Source: the checks of client-go's leaderelection.NewLeaderElector.
 	if o.LeaseDuration <= o.RenewDeadline {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %s is not longer than --leader-elect-renew-deadline %s", o.LeaseDuration, o.RenewDeadline))
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %s is not longer than "+
+			"--leader-elect-renew-deadline %s", o.LeaseDuration, o.RenewDeadline))
 	}
 	if o.RenewDeadline <= o.RetryPeriod*6/5 {
-		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline: %s is not longer than 1.2 times --leader-elect-retry-period %s", o.RenewDeadline, o.RetryPeriod))
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline: %s is not longer than 1.2 times "+
+			"--leader-elect-retry-period %s", o.RenewDeadline, o.RetryPeriod))
 	}
 	if o.WebhookSelfSigned != "" {
-		for _, n := range []struct{ flag, value string }{{"webhook-self-signed", o.WebhookSelfSigned}, {"webhook-service", o.WebhookService}} {
+		for _, n := range []struct{ flag, value string }{
+			{"webhook-self-signed", o.WebhookSelfSigned}, {"webhook-service", o.WebhookService},
+		} {
 			if namespace, name, ok := strings.Cut(n.value, "/"); !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 				errs = append(errs, fmt.Errorf("--%s: %q is not NAMESPACE/NAME", n.flag, n.value))
 			}

@@ -20,7 +20,8 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		{"defaults", func(*Options) {}, nil},
-		{"plain http", func(o *Options) { o.Azure.ResourceManagerEndpoint = "http://localhost:1" }, []string{"--azure-resource-manager-endpoint"}},
+		{"plain http", func(o *Options) { o.Azure.ResourceManagerEndpoint = "http://localhost:1" },
+			[]string{"--azure-resource-manager-endpoint"}},
 		{"no host", func(o *Options) { o.Azure.AuthorityHost = "https://" }, []string{"--azure-authority-host"}},
 		{"no such CA", func(o *Options) { o.Azure.CAFile = "/nowhere/ca.crt" }, []string{"--azure-ca-file"}},
 		{"cloud over plain http", func(o *Options) {
@@ -29,11 +30,13 @@ func TestValidate(t *testing.T) {
 		{"gates of CAPZ", func(o *Options) {
 			o.FeatureGates = map[string]bool{"MachinePool": false, "AKS": true, "ASOAPI": true, "EdgeZone": false}
 		}, nil},
-		{"unknown gate", func(o *Options) { o.FeatureGates = map[string]bool{"MachinePools": true} }, []string{"--feature-gates", "MachinePools", "MachinePool=true|false"}},
+		{"unknown gate", func(o *Options) { o.FeatureGates = map[string]bool{"MachinePools": true} },
+			[]string{"--feature-gates", "MachinePools", "MachinePool=true|false"}},
 		{"lease too short", func(o *Options) { o.LeaseDuration = o.RenewDeadline }, []string{"--leader-elect-lease-duration"}},
 		{"renewal too short", func(o *Options) { o.RenewDeadline = o.RetryPeriod }, []string{"--leader-elect-renew-deadline"}},
 		{"secret without namespace", func(o *Options) { o.WebhookSelfSigned = "cert" }, []string{"--webhook-self-signed"}},
-		{"several at once", func(o *Options) { o.Resync, o.Concurrency.AzureMachine, o.WebhookPort = 0, 0, -1 }, []string{"--resync", "--azuremachine-concurrency", "--webhook-port"}},
+		{"several at once", func(o *Options) { o.Resync, o.Concurrency.AzureMachine, o.WebhookPort = 0, 0, -1 },
+			[]string{"--resync", "--azuremachine-concurrency", "--webhook-port"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := Defaults()
@@ -66,9 +69,11 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := identity.Cloud{AuthorityHost: "https://flag/", ResourceManagerEndpoint: "https://arm", CAFile: ca, DisableInstanceDiscovery: true}
+	want := identity.Cloud{AuthorityHost: "https://flag/", ResourceManagerEndpoint: "https://arm", CAFile: ca,
+		DisableInstanceDiscovery: true}
 	got := o.Azure.clouds()[identity.PublicCloud]
-	if got.AuthorityHost != want.AuthorityHost || got.ResourceManagerEndpoint != want.ResourceManagerEndpoint || got.CAFile != want.CAFile || !got.DisableInstanceDiscovery {
+	if got.AuthorityHost != want.AuthorityHost || got.ResourceManagerEndpoint != want.ResourceManagerEndpoint ||
+		got.CAFile != want.CAFile || !got.DisableInstanceDiscovery {
 		t.Errorf("cloud %+v, want %+v", got, want)
 	}
 	for name, c := range (&Azure{}).clouds() {
@@ -80,7 +85,9 @@ func TestFlagsWinOverEnvironment(t *testing.T) {
 
 // TestRunRefuses: what cannot be used is reported at once, without a management cluster.
 func TestRunRefuses(t *testing.T) {
-	for flag, value := range map[string]string{"--feature-gates": "Unknown=true", "--azure-cloud": "Stack=http://arm,https://login", "--resync": "0s"} {
+	for flag, value := range map[string]string{
+		"--feature-gates": "Unknown=true", "--azure-cloud": "Stack=http://arm,https://login", "--resync": "0s",
+	} {
 		var printed strings.Builder
 		err := Run(t.Context(), []string{flag + "=" + value}, func(string) string { return "" }, &printed)
 		if err == nil || !strings.Contains(printed.String(), flag) {
@@ -91,7 +98,8 @@ func TestRunRefuses(t *testing.T) {
 
 // TestClouds: a cloud with endpoints of its own has them, and another those of all.
 func TestClouds(t *testing.T) {
-	o, err := parse("--azure-cloud=AzureChinaCloud=https://arm.cn,https://login.cn", "--azure-cloud=Stack=https://arm.stack,https://login.stack,https://audience.stack",
+	o, err := parse("--azure-cloud=AzureChinaCloud=https://arm.cn,https://login.cn",
+		"--azure-cloud=Stack=https://arm.stack,https://login.stack,https://audience.stack",
 		"--azure-resource-manager-endpoint=https://arm")
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +107,10 @@ func TestClouds(t *testing.T) {
 	clouds := o.Azure.clouds()
 	for name, want := range map[string]identity.Cloud{
 		identity.PublicCloud: {ResourceManagerEndpoint: "https://arm"},
-		"AzureChinaCloud":    {ResourceManagerEndpoint: "https://arm.cn", AuthorityHost: "https://login.cn", DisableInstanceDiscovery: true},
-		"Stack":              {ResourceManagerEndpoint: "https://arm.stack", AuthorityHost: "https://login.stack", ResourceManagerAudience: "https://audience.stack", DisableInstanceDiscovery: true},
+		"AzureChinaCloud": {ResourceManagerEndpoint: "https://arm.cn", AuthorityHost: "https://login.cn",
+			DisableInstanceDiscovery: true},
+		"Stack": {ResourceManagerEndpoint: "https://arm.stack", AuthorityHost: "https://login.stack",
+			ResourceManagerAudience: "https://audience.stack", DisableInstanceDiscovery: true},
 	} {
 		if got := clouds[name]; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

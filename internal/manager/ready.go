@@ -68,7 +68,8 @@ func certificateServed(host string, port int, now func() time.Time) healthz.Chec
 		defer conn.Close()
 		served := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 		if t := now(); t.Before(served.NotBefore) || t.After(served.NotAfter) {
-			return fmt.Errorf("the admission server's certificate is valid from %s to %s only: renew the Secret that is mounted in --webhook-cert-dir", served.NotBefore, served.NotAfter)
+			return fmt.Errorf("the admission server's certificate is valid from %s to %s only: renew the Secret "+
+				"that is mounted in --webhook-cert-dir", served.NotBefore, served.NotAfter)
 		}
 		return nil
 	}

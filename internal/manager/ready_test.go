@@ -34,7 +34,8 @@ func TestCertificateServed(t *testing.T) {
 		{"not listening", 1, expires.Add(-time.Hour), "does not answer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := certificateServed(host, test.port, func() time.Time { return test.now })(httptest.NewRequest(http.MethodGet, "/readyz", nil))
+			err := certificateServed(host, test.port,
+				func() time.Time { return test.now })(httptest.NewRequest(http.MethodGet, "/readyz", nil))
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

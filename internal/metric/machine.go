@@ -77,7 +77,9 @@ func (m *Metrics) joined(ctx context.Context, before, after *clusterv1.Machine) 
 		return
 	}
 	machine := &infrav1.AzureMachine{}
-	if err := m.objects.reader.Get(ctx, client.ObjectKey{Namespace: after.Namespace, Name: after.Spec.InfrastructureRef.Name}, machine); err != nil {
+	if err := m.objects.reader.Get(ctx,
+		client.ObjectKey{Namespace: after.Namespace, Name: after.Spec.InfrastructureRef.Name},
+		machine); err != nil {
 		return // it is being deleted
 	}
 	m.boot.WithLabelValues(osOf(machine), phaseJoined).Observe(time.Since(after.CreationTimestamp.Time).Seconds())
@@ -183,7 +185,8 @@ func (o *objects) Collect(ch chan<- prometheus.Metric) {
 
 // tally counts machines by namespace, cluster, operating system and phase, and
 // operations by kind, verb and resource type.
-func tally(machines []infrav1.AzureMachine, clusters []infrav1.AzureCluster, pools []infrav1.AzureMachinePool) (map[[4]string]int, map[[3]string]int) {
+func tally(machines []infrav1.AzureMachine, clusters []infrav1.AzureCluster,
+	pools []infrav1.AzureMachinePool) (map[[4]string]int, map[[3]string]int) {
 	count, operations := map[[4]string]int{}, map[[3]string]int{}
 	begun := func(kind string, states []infrav1.LongRunningOperationState) {
 		for _, t := range cloud.Underway(states) {

@@ -42,7 +42,8 @@ func New(reader client.Reader) *Metrics {
 		}, []string{"verb", "resource_type"}),
 		remaining: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "casement_arm_requests_remaining",
-			Help: "What Azure said last is left of a quota of calls, of the subscription (reads, writes, deletes) or of a resource provider.",
+			Help: "What Azure said last is left of a quota of calls, of the subscription (reads, writes, " +
+				"deletes) or of a resource provider.",
 		}, []string{"subscription_id", "quota"}),
 		boot: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "casement_machine_phase_seconds",

@@ -19,7 +19,8 @@ var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func machine(name string, change func(*infrav1.AzureMachine)) *infrav1.AzureMachine {
 	m := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: name, CreationTimestamp: metav1.NewTime(born), Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
+		Namespace: "team", Name: name, CreationTimestamp: metav1.NewTime(born),
+		Labels: map[string]string{clusterv1.ClusterNameLabel: "demo"},
 	}}
 	change(m)
 	return m
@@ -27,7 +28,8 @@ func machine(name string, change func(*infrav1.AzureMachine)) *infrav1.AzureMach
 
 func vm(status metav1.ConditionStatus, reason string) func(*infrav1.AzureMachine) {
 	return func(m *infrav1.AzureMachine) {
-		m.SetConditions([]metav1.Condition{{Type: infrav1.VMRunningCondition, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(born.Add(90 * time.Second))}})
+		m.SetConditions([]metav1.Condition{{Type: infrav1.VMRunningCondition, Status: status, Reason: reason,
+			LastTransitionTime: metav1.NewTime(born.Add(90 * time.Second))}})
 	}
 }
 
@@ -49,7 +51,8 @@ func TestTally(t *testing.T) {
 		*machine("e", func(m *infrav1.AzureMachine) { m.DeletionTimestamp = new(metav1.NewTime(born)) }),
 		*machine("f", func(*infrav1.AzureMachine) {}),
 	}
-	clusters := []infrav1.AzureCluster{{Status: infrav1.AzureClusterStatus{LongRunningOperationStates: begun("DELETE", "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v")}}}
+	clusters := []infrav1.AzureCluster{{Status: infrav1.AzureClusterStatus{LongRunningOperationStates: begun("DELETE",
+		"/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v")}}}
 	pools := []infrav1.AzureMachinePool{{Status: infrav1.AzureMachinePoolStatus{LongRunningOperationStates: put}}}
 	count, operations := tally(machines, clusters, pools)
 	if diff := cmp.Diff(map[[4]string]int{
@@ -59,8 +62,9 @@ func TestTally(t *testing.T) {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[[3]string]int{
-		{"AzureCluster", "delete", "microsoft.network/virtualnetworks"}: 1,
-		{"AzureMachine", "put", "microsoft.compute/virtualmachines"}:    1, {"AzureMachinePool", "put", "microsoft.compute/virtualmachines"}: 1,
+		{"AzureCluster", "delete", "microsoft.network/virtualnetworks"}:  1,
+		{"AzureMachine", "put", "microsoft.compute/virtualmachines"}:     1,
+		{"AzureMachinePool", "put", "microsoft.compute/virtualmachines"}: 1,
 	}, operations); diff != "" {
 		t.Error(diff)
 	}

@@ -22,7 +22,8 @@ func NewVerdicts() *Verdicts {
 		}, []string{"rule", "severity", "verdict"}),
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "casement_lint_objects_total",
-			Help: "Objects that the lint webhook was asked about, by what became of them: allowed, warned, denied, unchecked (not its business), unreadable (let pass).",
+			Help: "Objects that the lint webhook was asked about, by what became of them: allowed, warned, " +
+				"denied, unchecked (not its business), unreadable (let pass).",
 		}, []string{"verdict"}),
 	}
 }

@@ -35,7 +35,8 @@ func (a Azure) ARM() (*arm.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return arm.New(arm.Config{Cloud: a.cloud(), SubscriptionID: a.SubscriptionID, TenantID: a.TenantID, Credential: credential, Transport: transport})
+	return arm.New(arm.Config{Cloud: a.cloud(), SubscriptionID: a.SubscriptionID, TenantID: a.TenantID,
+		Credential: credential, Transport: transport})
 }
 
 // Bastion is a Bastion host of the local Azure, whose name only the local Azure itself
@@ -50,7 +51,8 @@ func (a Azure) Bastion(dnsName string) (bastion.Host, error) {
 		return bastion.Host{}, err
 	}
 	at := strings.TrimPrefix(a.Endpoint, "https://")
-	return bastion.Host{DNSName: dnsName, Credential: credential, Scope: managementScope, TLS: transport.Transport.(*http.Transport).TLSClientConfig.Clone(),
+	return bastion.Host{DNSName: dnsName, Credential: credential, Scope: managementScope,
+		TLS: transport.Transport.(*http.Transport).TLSClientConfig.Clone(),
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		}}, nil
@@ -84,8 +86,9 @@ func (a Azure) transport() (*http.Client, error) {
 }
 
 func (a Azure) cloud() cloud.Configuration {
-	return cloud.Configuration{ActiveDirectoryAuthorityHost: cmp.Or(a.Authority, a.Endpoint), Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-		cloud.ResourceManager: {Endpoint: a.Endpoint, Audience: cmp.Or(a.Audience, publicAudience)}}}
+	return cloud.Configuration{ActiveDirectoryAuthorityHost: cmp.Or(a.Authority, a.Endpoint),
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: a.Endpoint, Audience: cmp.Or(a.Audience, publicAudience)}}}
 }
 
 func (a Azure) credential(transport *http.Client) (azcore.TokenCredential, error) {

@@ -114,8 +114,10 @@ func (a Azure) CloudConfig() []byte {
 		// The API versions that every packaging of az has.
 		"profile": "2020-09-01-hybrid",
 		"endpoints": map[string]string{
-			"activeDirectory": a.Endpoint + "/adfs", "activeDirectoryResourceId": a.Endpoint + "/", "activeDirectoryGraphResourceId": a.Endpoint + "/graph/",
-			"microsoftGraphResourceId": a.Endpoint + "/", "resourceManager": a.Endpoint + "/", "management": a.Endpoint + "/", "gallery": a.Endpoint + "/",
+			"activeDirectory": a.Endpoint + "/adfs", "activeDirectoryResourceId": a.Endpoint +
+				"/", "activeDirectoryGraphResourceId": a.Endpoint + "/graph/",
+			"microsoftGraphResourceId": a.Endpoint + "/", "resourceManager": a.Endpoint + "/",
+			"management": a.Endpoint + "/", "gallery": a.Endpoint + "/",
 			"vmImageAliasDoc": a.Endpoint + "/metadata/image-aliases.json",
 		},
 		"suffixes": map[string]string{"keyvaultDns": "." + vaultDomain + ":" + port, "storageEndpoint": "storage." + host},

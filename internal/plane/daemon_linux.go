@@ -197,7 +197,8 @@ func (u *up) cut(ctx context.Context) error {
 			at += " (" + u.last.Waiting + ")"
 		}
 	}
-	return fmt.Errorf("the local plane is not ready: %w; %s. It goes on starting in the background: 'casement up' waits for it again, 'casement status' shows it, 'casement down' ends it; its log is %s",
+	return fmt.Errorf("the local plane is not ready: %w; %s. It goes on starting in the background: 'casement "+
+		"up' waits for it again, 'casement status' shows it, 'casement down' ends it; its log is %s",
 		ctx.Err(), at, u.dir.Log())
 }
 
@@ -257,7 +258,8 @@ func (d Dir) end(ctx context.Context) (killed bool, err error) {
 	cancel()
 	if asked != nil {
 		if unknown != nil {
-			return false, fmt.Errorf("a process holds %s and does not answer at its control socket, and which one it is cannot be found: %w; find it with: fuser %s", d, unknown, d.lockFile())
+			return false, fmt.Errorf("a process holds %s and does not answer at its control socket, and which "+
+				"one it is cannot be found: %w; find it with: fuser %s", d, unknown, d.lockFile())
 		}
 		if err := holder.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return false, fmt.Errorf("end process %d: %w", holder.PID, err)

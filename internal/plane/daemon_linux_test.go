@@ -69,17 +69,23 @@ func TestDirectories(t *testing.T) {
 		make, down string // parts of the errors, "" for none
 		kept       []string
 	}{
-		"empty":             {},
-		"documents":         {files: map[string]string{"letter.txt": "dear", "photos/a.jpg": "a"}, make: "holds letter.txt, photos", down: "holds letter.txt, photos"},
+		"empty": {},
+		"documents": {files: map[string]string{"letter.txt": "dear", "photos/a.jpg": "a"},
+			make: "holds letter.txt, photos", down: "holds letter.txt, photos"},
 		"a lock of another": {files: map[string]string{"lock": "", "mail": ""}, make: "not a plane's state", down: "not a plane's state"},
-		"many":              {files: map[string]string{"a": "", "b": "", "c": "", "d": "", "e": "", "f": "", "g": ""}, make: "and 2 more", down: "and 2 more"},
-		"this version":      {files: map[string]string{markFile: `{"version": 2}`, "lock": "", "azure/azure.db": ""}},
-		"with another's":    {files: map[string]string{markFile: `{"version": 2}`, "lock": "", "azure/azure.db": "", "my.kubeconfig": "x"}, kept: []string{"my.kubeconfig"}},
-		"version 1":         {files: map[string]string{"lock": "7\n", "azure/azure.db": "", "egress/x": ""}, down: "'casement up' adds it"},
-		"bare, version 1":   {files: map[string]string{"lock": "7\n", "bare": "", "management/port": ""}, down: "'casement up' adds it"},
-		"a later version":   {files: map[string]string{markFile: `{"version": 9}`, "lock": ""}, make: "a later casement made", down: "a later casement made"},
-		"a damaged mark":    {files: map[string]string{markFile: `{"ver`, "azure/azure.db": ""}, make: markFile + " is damaged", down: markFile + " is damaged"},
-		"half made":         {files: map[string]string{"lock": "", "casement.log": ""}, down: "not a plane's state"},
+		"many": {files: map[string]string{"a": "", "b": "", "c": "", "d": "", "e": "", "f": "", "g": ""},
+			make: "and 2 more", down: "and 2 more"},
+		"this version": {files: map[string]string{markFile: `{"version": 2}`, "lock": "", "azure/azure.db": ""}},
+		"with another's": {files: map[string]string{
+			markFile: `{"version": 2}`, "lock": "", "azure/azure.db": "", "my.kubeconfig": "x",
+		}, kept: []string{"my.kubeconfig"}},
+		"version 1":       {files: map[string]string{"lock": "7\n", "azure/azure.db": "", "egress/x": ""}, down: "'casement up' adds it"},
+		"bare, version 1": {files: map[string]string{"lock": "7\n", "bare": "", "management/port": ""}, down: "'casement up' adds it"},
+		"a later version": {files: map[string]string{markFile: `{"version": 9}`, "lock": ""},
+			make: "a later casement made", down: "a later casement made"},
+		"a damaged mark": {files: map[string]string{markFile: `{"ver`, "azure/azure.db": ""},
+			make: markFile + " is damaged", down: markFile + " is damaged"},
+		"half made": {files: map[string]string{"lock": "", "casement.log": ""}, down: "not a plane's state"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(what, want string, err error) {
@@ -134,11 +140,13 @@ func TestDownWithoutSocket(t *testing.T) {
 	if _, err := NewClient(dir).Status(t.Context()); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("status without the socket: %v", err)
 	}
-	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || got.PID != s.PID || got.Azure.Endpoint != s.Azure.Endpoint {
+	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || got.PID != s.PID ||
+		got.Azure.Endpoint != s.Azure.Endpoint {
 		t.Errorf("the last status: %+v, %v", got, err)
 	}
 	write(t, dir, map[string]string{"status.json": "{"})
-	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || len(got.Notices) != 1 || !strings.Contains(got.Notices[0], dir.Snapshot()) {
+	if got, err := StatusOf(t.Context(), dir); err != nil || got.NoAnswer == "" || len(got.Notices) != 1 ||
+		!strings.Contains(got.Notices[0], dir.Snapshot()) {
 		t.Errorf("status by a damaged file: %+v, %v", got, err)
 	}
 	r, err := Down(bounded(t), dir, true)
@@ -320,7 +328,8 @@ func TestUpJoins(t *testing.T) {
 	if started || len(notes) != 1 || !strings.Contains(notes[0], "Process 77 starts the local plane already") {
 		t.Errorf("up: started %t; said %q", started, notes)
 	}
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "it is at: local Azure (the tide). It goes on starting in the background") {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "it is at: local Azure (the tide). It goes on starting in the background") {
 		t.Errorf("cut off, up says %v", err)
 	}
 	// Somebody ends the start that it has joined.

@@ -77,8 +77,10 @@ type mark struct {
 
 // ownNames are what a plane makes at the top of its directory, as patterns.
 var ownNames = []string{
-	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json", "status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
-	"management", "azure", "azure.*", "gateway", "gateway.*", "egress", "fabric", "vms", "pods", "webhook", "processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
+	markFile, markFile + ".*", "lock", "control.sock", "casement.log", "casement.log.*", "status.json",
+	"status.json.*", "kubeconfig", BareMark, OutsideMark, "client-secret",
+	"management", "azure", "azure.*", "gateway", "gateway.*", "egress", "fabric", "vms", "pods", "webhook",
+	"processes", "id_ed25519", "id_ed25519.pub", "known_hosts", "*.damaged",
 }
 
 // early are those that may be there before the mark, when two planes start at once.
@@ -110,7 +112,8 @@ func (d Dir) version() (int, error) {
 	if err == nil {
 		var m mark
 		if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
-			return 0, fmt.Errorf("%s is damaged: it holds %.40q and no version; when the directory is a plane's, write {\"version\": %d} to it", d.Path(markFile), data, stateVersion)
+			return 0, fmt.Errorf("%s is damaged: it holds %.40q and no version; when the directory is a "+
+				"plane's, write {\"version\": %d} to it", d.Path(markFile), data, stateVersion)
 		}
 		return m.Version, nil
 	}
@@ -157,7 +160,8 @@ func (d Dir) Make() error {
 	}
 	// A unix socket's path may have 107 bytes (sun_path, unix(7)).
 	if n := len(d.Path("egress", "0123456789abcdef.sock")); n > 107 {
-		return fmt.Errorf("state directory %s: the path is %d bytes too long for unix sockets below it; set CASEMENT_HOME to a shorter one", d, n-107)
+		return fmt.Errorf("state directory %s: the path is %d bytes too long for unix sockets below it; set "+
+			"CASEMENT_HOME to a shorter one", d, n-107)
 	}
 	version, err := d.version()
 	switch {
@@ -180,7 +184,8 @@ func (d Dir) Make() error {
 }
 
 func (d Dir) tooNew(version int) error {
-	return fmt.Errorf("%s is of state version %d, which a later casement made; this one knows up to %d: use that casement, or another directory with --state", d, version, stateVersion)
+	return fmt.Errorf("%s is of state version %d, which a later casement made; this one knows up to %d: use "+
+		"that casement, or another directory with --state", d, version, stateVersion)
 }
 
 // purge deletes what a plane made. What else is in the directory stays, and is
@@ -199,7 +204,8 @@ func (d Dir) purge() (foreign []string, err error) {
 	case version == 0:
 		return nil, fmt.Errorf("nothing was deleted: %w", d.notOurs(names))
 	case version == 1:
-		return nil, fmt.Errorf("nothing was deleted: %s looks like the state of an earlier casement, and has no %s to prove it: 'casement up' adds it", d, markFile)
+		return nil, fmt.Errorf("nothing was deleted: %s looks like the state of an earlier casement, and has no "+
+			"%s to prove it: 'casement up' adds it", d, markFile)
 	}
 	for _, name := range names {
 		if !matches(ownNames, name) {

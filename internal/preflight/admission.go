@@ -17,7 +17,8 @@ func (c checker) admission() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE501", Severity: lint.Error, Title: "An object that admission refuses", Oracle: lint.Unit,
-			Doc: "What the webhooks of casement's kinds refuse when the object is created, after filling in defaults: names, ranges and subnets, load balancers, disks, images, identities, security.",
+			Doc: "What the webhooks of casement's kinds refuse when the object is created, after filling in " +
+				"defaults: names, ranges and subnets, load balancers, disks, images, identities, security.",
 			Check: func(p *lint.Pass) {
 				each(func(o *lint.Object, a admitted) {
 					if a.err != nil {
@@ -42,21 +43,29 @@ func (c checker) admission() []lint.Rule {
 		},
 		{
 			ID: "PRE503", Severity: lint.Error, Title: "A topology that its ClusterClass does not allow", Oracle: lint.Unit,
-			Doc: "What Cluster API's webhook refuses of a Cluster's topology: variables that the class does not define or whose values it does not allow, groups of classes that it does not have, versions that it does not list. Nothing more is said of such a cluster, as it cannot be rendered.",
+			Doc: "What Cluster API's webhook refuses of a Cluster's topology: variables that the class does not " +
+				"define or whose values it does not allow, groups of classes that it does not have, versions " +
+				"that it does not list. Nothing more is said of such a cluster, as it cannot be rendered.",
 			Check: func(p *lint.Pass) {
 				for _, o := range p.Set.Objects {
 					for _, e := range c.plan.Refused[o] {
-						p.Report(o, in(o, e.Field), fmt.Sprintf("admission refuses it: %s: %s", e.Field, e.ErrorBody()), say("as it says, or change the ClusterClass"))
+						p.Report(o, in(o, e.Field),
+							fmt.Sprintf("admission refuses it: %s: %s", e.Field, e.ErrorBody()),
+							say("as it says, or change the ClusterClass"))
 					}
 				}
 			},
 		},
 		{
 			ID: "PRE504", Severity: lint.Error, Title: "An object that the management cluster refuses", Oracle: lint.Unit,
-			Doc: "With `--plane` the management cluster is asked to create each object as a dry run: kinds that it does not serve, feature gates that are off, namespaces that are missing and what any admission webhook refuses. A topology is left out whose ClusterClass is in the input too, as the dry run of the class leaves none.",
+			Doc: "With `--plane` the management cluster is asked to create each object as a dry run: kinds that " +
+				"it does not serve, feature gates that are off, namespaces that are missing and what any " +
+				"admission webhook refuses. A topology is left out whose ClusterClass is in the input too, as " +
+				"the dry run of the class leaves none.",
 			Check: func(p *lint.Pass) {
 				for o, reason := range c.plan.Server { // templates of a rendered class are not in the set
-					p.Report(o, o.Root, "the management cluster refuses it: "+reason, say("as it says; a kind that is not served needs its provider, and a gate its flag"))
+					p.Report(o, o.Root, "the management cluster refuses it: "+reason,
+						say("as it says; a kind that is not served needs its provider, and a gate its flag"))
 				}
 			},
 		},

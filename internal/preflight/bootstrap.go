@@ -16,7 +16,10 @@ import (
 func (c checker) bootstrap() []lint.Rule {
 	return []lint.Rule{{
 		ID: "PRE601", Severity: lint.Error, Title: "Bootstrap data that the guest chokes on", Oracle: lint.Unit,
-		Doc: "The KubeadmConfig is written as the bootstrap provider would, with a token and contents of Secrets in place of the real ones, and read as the image's agent does: cloudbase-init on Windows, cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: size, templates, users, files, commands, sockets.",
+		Doc: "The KubeadmConfig is written as the bootstrap provider would, with a token and contents of " +
+			"Secrets in place of the real ones, and read as the image's agent does: cloudbase-init on Windows, " +
+			"cloud-init on Linux. What is found is what the machine's BootstrapData condition would say later: " +
+			"size, templates, users, files, commands, sockets.",
 		Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 			seen := map[*lint.Object]bool{nil: true}
 			for _, m := range c.Machines {
@@ -118,10 +121,12 @@ func render(config lint.Value) ([]byte, error) {
 		if f.ContentFrom != nil {
 			f.Content = "(from a Secret)"
 		}
-		files = append(files, set(map[string]any{"path": f.Path, "owner": f.Owner, "permissions": f.Permissions, "encoding": encoding(f.Encoding), "content": f.Content, "append": f.Append}))
+		files = append(files, set(map[string]any{"path": f.Path, "owner": f.Owner, "permissions": f.Permissions,
+			"encoding": encoding(f.Encoding), "content": f.Content, "append": f.Append}))
 	}
 	for _, u := range k.Users {
-		user := set(map[string]any{"name": u.Name, "gecos": u.Gecos, "groups": u.Groups, "homedir": u.HomeDir, "shell": u.Shell, "passwd": u.Passwd, "primary_group": u.PrimaryGroup, "sudo": u.Sudo})
+		user := set(map[string]any{"name": u.Name, "gecos": u.Gecos, "groups": u.Groups, "homedir": u.HomeDir,
+			"shell": u.Shell, "passwd": u.Passwd, "primary_group": u.PrimaryGroup, "sudo": u.Sudo})
 		if u.LockPassword != nil {
 			user["lock_passwd"] = *u.LockPassword
 		}
@@ -174,6 +179,7 @@ func joinConfiguration(registration map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": "kubeadm.k8s.io/v1beta3", "kind": "JoinConfiguration", "nodeRegistration": registration,
 		"discovery": map[string]any{"bootstrapToken": map[string]any{
-			"apiServerEndpoint": "10.0.0.100:6443", "token": "abcdef.0123456789abcdef", "caCertHashes": []string{"sha256:" + strings.Repeat("0", 64)}}},
+			"apiServerEndpoint": "10.0.0.100:6443", "token": "abcdef.0123456789abcdef",
+			"caCertHashes": []string{"sha256:" + strings.Repeat("0", 64)}}},
 	}
 }

@@ -17,22 +17,31 @@ func (c checker) capacity() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE111", Severity: lint.Error, Title: "A VM size that cannot be had", Oracle: lint.Unit,
-			Doc:   "The size is offered to the subscription in the location and in each zone that is named, and can what the machine asks of it: ephemeral or ultra disks, encryption at host, its security type, and the least that kubeadm wants of a node. Source: learn.microsoft.com/rest/api/compute/resource-skus/list.",
+			Doc: "The size is offered to the subscription in the location and in each zone that is named, and " +
+				"can what the machine asks of it: ephemeral or ultra disks, encryption at host, its security " +
+				"type, and the least that kubeadm wants of a node. Source: " +
+				"learn.microsoft.com/rest/api/compute/resource-skus/list.",
 			Check: c.eachSubscription(sizes),
 		},
 		{
 			ID: "PRE112", Severity: lint.Error, Title: "More cores than the quota has", Oracle: lint.Unit,
-			Doc:   "The cores of the replicas, added up by VM family, fit in what is left of the family's quota and of the location's, and spot machines in that of spot. Machines that run already are part of what is used: of a cluster that exists, the sum is too high. Rolling upgrades need more. Source: learn.microsoft.com/azure/virtual-machines/quotas.",
+			Doc: "The cores of the replicas, added up by VM family, fit in what is left of the family's quota " +
+				"and of the location's, and spot machines in that of spot. Machines that run already are part " +
+				"of what is used: of a cluster that exists, the sum is too high. Rolling upgrades need more. " +
+				"Source: learn.microsoft.com/azure/virtual-machines/quotas.",
 			Check: c.quota,
 		},
 		{
 			ID: "PRE113", Severity: lint.Error, Title: "An image that is not there", Oracle: lint.Unit,
-			Doc:   "The image of the machines, or the one that the Kubernetes version, `osType` and annotations choose when they name none, exists in the location. `casement images` lists them.",
+			Doc: "The image of the machines, or the one that the Kubernetes version, `osType` and annotations " +
+				"choose when they name none, exists in the location. `casement images` lists them.",
 			Check: c.eachSubscription(images),
 		},
 		{
 			ID: "PRE114", Severity: lint.Error, Title: "A machine's identity that is not there", Oracle: lint.Unit,
-			Doc:   "Each user-assigned identity that machines name exists: Azure creates no VM with another. CAPZ's templates name one, `cloud-provider-user-identity` in the resource group of `CI_RG`, that has to be made before. On the local plane `casement azure prepare` makes it.",
+			Doc: "Each user-assigned identity that machines name exists: Azure creates no VM with another. " +
+				"CAPZ's templates name one, `cloud-provider-user-identity` in the resource group of `CI_RG`, " +
+				"that has to be made before. On the local plane `casement azure prepare` makes it.",
 			Check: c.eachSubscription(machineIdentities),
 		},
 	}
@@ -118,7 +127,9 @@ func (c checker) quota(p *lint.Pass) {
 		for _, quota := range slices.Sorted(maps.Keys(needs)) {
 			n, u := needs[quota], r.usages[quota]
 			if left := u.Limit - u.Current; u.Name != "" && n.cores > left {
-				p.Report(n.by.Infra, n.by.At.At("vmSize"), fmt.Sprintf("quota %s has %d of %d cores left and %d are wanted: %s", cmp.Or(u.Display, u.Name), left, u.Limit, n.cores, strings.Join(n.parts, ", ")),
+				p.Report(n.by.Infra, n.by.At.At("vmSize"), fmt.Sprintf("quota %s has %d of %d cores left and %d "+
+					"are wanted: "+
+					"%s", cmp.Or(u.Display, u.Name), left, u.Limit, n.cores, strings.Join(n.parts, ", ")),
 					say(fmt.Sprintf("a limit of %d or more, fewer replicas, or another size", u.Current+n.cores)))
 			}
 		}

@@ -100,7 +100,9 @@ func (p *Plan) Subscriptions() []string {
 func Ask(ctx context.Context, client catalog.Client, name string, plan *Plan) (*Facts, error) {
 	f := &Facts{Name: name, subscriptions: map[string]*Subscription{}}
 	for _, id := range plan.Subscriptions() {
-		r := reader{client: client, s: &Subscription{ID: id, Unregistered: map[string]string{}, regions: map[string]*region{}, identities: map[string]bool{}}}
+		r := reader{client: client, s: &Subscription{
+			ID: id, Unregistered: map[string]string{}, regions: map[string]*region{}, identities: map[string]bool{},
+		}}
 		f.subscriptions[id] = r.s
 		r.read(ctx, plan)
 		if err := ctx.Err(); err != nil {

@@ -13,7 +13,10 @@ func (c checker) names() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE401", Severity: lint.Warning, Title: "Windows computers of one name", Oracle: lint.Unit,
-			Doc: "A Windows computer's name has at most 15 characters: of a longer one, the first nine and the last five remain. Machines that are named by hand can meet so; casement gives one of them another name, other providers fail. Names that Machine deployments draw end in five characters at random.",
+			Doc: "A Windows computer's name has at most 15 characters: of a longer one, the first nine and the " +
+				"last five remain. Machines that are named by hand can meet so; casement gives one of them " +
+				"another name, other providers fail. Names that Machine deployments draw end in five " +
+				"characters at random.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				had := map[string]*lint.Object{}
 				for _, m := range c.Machines {
@@ -22,7 +25,10 @@ func (c checker) names() []lint.Rule {
 					}
 					name := strings.ToLower(windows.ComputerName(m.Infra.Name, nil))
 					if first := had[name]; first != nil && first != m.Infra {
-						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"), fmt.Sprintf("its computer would be %s, as that of %s", name, first.Name), say(fmt.Sprintf("names that differ in the first nine or the last five characters, or have at most %d", windows.MaxComputerName)))
+						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
+							fmt.Sprintf("its computer would be %s, as that of %s", name, first.Name),
+							say(fmt.Sprintf("names that differ in the first nine or the last five characters, "+
+								"or have at most %d", windows.MaxComputerName)))
 					}
 					had[name] = m.Infra
 				}
@@ -30,7 +36,8 @@ func (c checker) names() []lint.Rule {
 		},
 		{
 			ID: "PRE402", Severity: lint.Error, Title: "Windows scale sets of one name", Oracle: lint.Unit,
-			Doc: "A Windows scale set's name has at most nine characters: of a longer one, `win-` and the last five remain. Two pools of one resource group cannot have the same.",
+			Doc: "A Windows scale set's name has at most nine characters: of a longer one, `win-` and the last " +
+				"five remain. Two pools of one resource group cannot have the same.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				had := map[string]*lint.Object{}
 				for _, m := range c.Machines {
@@ -39,7 +46,9 @@ func (c checker) names() []lint.Rule {
 					}
 					name := strings.ToLower(windows.ScaleSetName(m.Infra.Name, nil))
 					if first := had[name]; first != nil && first != m.Infra {
-						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"), fmt.Sprintf("its scale set would be %s, as that of %s", name, first.Name), say(fmt.Sprintf("names with other last five characters, or of at most %d", windows.MaxScaleSetName)))
+						p.Report(m.Infra, m.Infra.Root.At("metadata", "name"),
+							fmt.Sprintf("its scale set would be %s, as that of %s", name, first.Name),
+							say(fmt.Sprintf("names with other last five characters, or of at most %d", windows.MaxScaleSetName)))
 					}
 					had[name] = m.Infra
 				}
@@ -47,11 +56,14 @@ func (c checker) names() []lint.Rule {
 		},
 		{
 			ID: "PRE403", Severity: lint.Warning, Title: "Something that is referred to and not here", Oracle: lint.Unit,
-			Doc: "What a Cluster or its machines refer to is part of the input, or exists in the management cluster already. Nothing can be said of it when it is not here.",
+			Doc: "What a Cluster or its machines refer to is part of the input, or exists in the management " +
+				"cluster already. Nothing can be said of it when it is not here.",
 			Check: c.eachCluster(func(p *lint.Pass, cluster *Cluster) {
 				missing := func(from *lint.Object, ref lint.Value) {
 					if ref.Exists() && c.plan.refer(from, ref) == nil {
-						p.Report(from, ref.At("name"), fmt.Sprintf("%s %s is not in the input", ref.At("kind").Str(), ref.At("name").Str()), say("add it, unless the management cluster has it"))
+						p.Report(from, ref.At("name"),
+							fmt.Sprintf("%s %s is not in the input", ref.At("kind").Str(), ref.At("name").Str()),
+							say("add it, unless the management cluster has it"))
 					}
 				}
 				root := cluster.Object.Root

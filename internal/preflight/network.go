@@ -47,7 +47,8 @@ func (c *Cluster) subnets() []block {
 		return nil
 	}
 	for i, s := range c.Azure.Spec.NetworkSpec.Subnets {
-		out = append(out, prefixes("subnet "+s.Name, s.CIDRBlocks, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].cidrBlocks", i)))...)
+		out = append(out, prefixes("subnet "+s.Name, s.CIDRBlocks,
+			in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].cidrBlocks", i)))...)
 	}
 	return out
 }
@@ -83,7 +84,9 @@ func (c checker) networks() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE201", Severity: lint.Error, Title: "A range that is none", Oracle: lint.Unit,
-			Doc: "Ranges of pods and Services are written as CIDR, such as 10.96.0.0/12, and that of Services has at most 20 bits for addresses, or the API server does not start. Source: kubernetes cmd/kube-apiserver/app/options/validation.go.",
+			Doc: "Ranges of pods and Services are written as CIDR, such as 10.96.0.0/12, and that of Services " +
+				"has at most 20 bits for addresses, or the API server does not start. Source: kubernetes " +
+				"cmd/kube-apiserver/app/options/validation.go.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				for _, list := range []lint.Value{c.pods(), c.services()} {
 					for _, v := range list.Items() {
@@ -94,14 +97,21 @@ func (c checker) networks() []lint.Rule {
 				}
 				for _, b := range blocks("", c.services()) {
 					if host := b.Addr().BitLen() - b.Bits(); host > serviceBits {
-						p.Report(c.Object, b.at, fmt.Sprintf("%s is too large for Services: the API server takes %d bits of addresses and these are %d", b.Prefix, serviceBits, host), say("such as 10.96.0.0/12"))
+						p.Report(c.Object, b.at, fmt.Sprintf("%s is too large for Services: the API server "+
+							"takes %d bits of addresses and these are "+
+							"%d", b.Prefix, serviceBits, host), say("such as 10.96.0.0/12"))
 					}
 				}
 			}),
 		},
 		{
 			ID: "PRE202", Severity: lint.Error, Title: "Ranges that overlap", Oracle: lint.Unit,
-			Doc: "Pods are apart from Services and from the subnets of the nodes. Services in a subnet's range are a warning: a cluster works so, as CAPZ's own dual-stack template does, until an address of a Service hides that of a machine. The virtual network may be larger than its subnets and hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' addresses from it.",
+			Doc: "Pods are apart from Services and from the subnets of the nodes. Services in a subnet's range " +
+				"are a warning: a cluster works so, as CAPZ's own dual-stack template does, until an address " +
+				"of a Service hides that of a machine. The virtual network may be larger than its subnets and " +
+				"hold the Services, as the defaults do; pods inside of it, but outside of its subnets, are a " +
+				"warning, as a later subnet may meet them, unless the CNI is Azure's, which takes pods' " +
+				"addresses from it.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				pods, services := blocks("pods", c.pods()), blocks("services", c.services())
 				overlap(p, lint.Error, c.Object, pods, services)
@@ -116,7 +126,10 @@ func (c checker) networks() []lint.Rule {
 		},
 		{
 			ID: "PRE203", Severity: lint.Error, Title: "Too few ranges for the nodes", Oracle: lint.Unit,
-			Doc: "The controller manager gives each node a /24 of the pods' range, unless --node-cidr-mask-size or --allocate-node-cidrs say otherwise; nodes beyond the last one get none, and stay NotReady. Source: kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager.",
+			Doc: "The controller manager gives each node a /24 of the pods' range, unless --node-cidr-mask-size " +
+				"or --allocate-node-cidrs say otherwise; nodes beyond the last one get none, and stay " +
+				"NotReady. Source: " +
+				"kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager.",
 			Check: c.eachCluster(func(p *lint.Pass, c *Cluster) {
 				nodes := 0
 				for _, m := range c.Machines {
@@ -131,24 +144,32 @@ func (c checker) networks() []lint.Rule {
 						room = 1 << min(nodeMask-b.Bits(), bits.UintSize-2)
 					}
 					if b.Addr().Is4() && room < nodes {
-						p.Report(c.Object, b.at, fmt.Sprintf("%s has room for nodes: %d with a /%d each, and there are %d", b.Prefix, room, nodeMask, nodes), say("a larger range, or node-cidr-mask-size of the controller manager"))
+						p.Report(c.Object, b.at, fmt.Sprintf("%s has room for nodes: %d with a /%d each, and there are %d",
+							b.Prefix, room, nodeMask,
+							nodes), say("a larger range, or node-cidr-mask-size of the controller manager"))
 					}
 				}
 			}),
 		},
 		{
 			ID: "PRE204", Severity: lint.Error, Title: "A peering that overlaps", Oracle: lint.Unit,
-			Doc:   "Virtual networks that are peered may not overlap: Azure refuses the peering. Pods and Services in a peered network's range are unreachable from it, or it from them: a warning. Source: learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview.",
+			Doc: "Virtual networks that are peered may not overlap: Azure refuses the peering. Pods and " +
+				"Services in a peered network's range are unreachable from it, or it from them: a warning. " +
+				"Source: learn.microsoft.com/azure/virtual-network/virtual-network-peering-overview.",
 			Check: c.eachSubscription(peerings),
 		},
 		{
 			ID: "PRE205", Severity: lint.Error, Title: "A network of one's own that is not there", Oracle: lint.Unit,
-			Doc:   "With a `vnet.resourceGroup` other than the cluster's, the virtual network and its subnets are taken as they are: they exist before the cluster does, with the ranges that the manifest says.",
+			Doc: "With a `vnet.resourceGroup` other than the cluster's, the virtual network and its subnets " +
+				"are taken as they are: they exist before the cluster does, with the ranges that the manifest " +
+				"says.",
 			Check: c.eachSubscription(ownNetwork),
 		},
 		{
 			ID: "PRE206", Severity: lint.Error, Title: "A subnet that the cluster does not have", Oracle: lint.Unit,
-			Doc:   "A machine's `networkInterfaces[].subnetName` is one of `spec.networkSpec.subnets` of its AzureCluster. Admission refuses another where the cluster is there before the machine; a template may come first.",
+			Doc: "A machine's `networkInterfaces[].subnetName` is one of `spec.networkSpec.subnets` of its " +
+				"AzureCluster. Admission refuses another where the cluster is there before the machine; a " +
+				"template may come first.",
 			Check: c.eachCluster(machineSubnets),
 		},
 	}
@@ -180,7 +201,9 @@ func overlap(p *lint.Pass, severity lint.Severity, o *lint.Object, ours, others 
 	for _, a := range ours {
 		for _, b := range others {
 			if a.Overlaps(b.Prefix) {
-				p.ReportAs(severity, o, a.at, fmt.Sprintf("%s %s overlaps with %s %s", a.what, a.Prefix, b.what, b.Prefix), say("ranges that are apart"))
+				p.ReportAs(severity, o, a.at,
+					fmt.Sprintf("%s %s overlaps with %s %s", a.what, a.Prefix, b.what, b.Prefix),
+					say("ranges that are apart"))
 				return true
 			}
 		}
@@ -204,7 +227,10 @@ func peerings(p *lint.Pass, c *Cluster, s *Subscription) {
 		remote, ok := s.live(peering.ResourceGroup, peering.RemoteVnetName)
 		if !ok {
 			if !s.silent() {
-				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with", peering.RemoteVnetName, peering.ResourceGroup), say("its name and resource group, or create it first (on the local plane: casement azure prepare FILE)"))
+				p.Report(c.Infra, at, fmt.Sprintf("there is no virtual network %s in resource group %s to peer with",
+					peering.RemoteVnetName,
+					peering.ResourceGroup), say("its name and resource group, or create it first (on the local "+
+					"plane: casement azure prepare FILE)"))
 			}
 			continue
 		}
@@ -232,20 +258,26 @@ func ownNetwork(p *lint.Pass, c *Cluster, s *Subscription) {
 	}
 	live, ok := s.live(v.ResourceGroup, v.Name)
 	if !ok {
-		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"), fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup), say("create it first (on the local plane: casement azure prepare FILE), or leave vnet.resourceGroup out to have it made"))
+		p.Report(c.Infra, in(c.Infra, "spec.networkSpec.vnet.name"),
+			fmt.Sprintf("there is no virtual network %s in resource group %s", v.Name, v.ResourceGroup),
+			say("create it first (on the local plane: casement azure prepare FILE), or leave vnet.resourceGroup out to have it made"))
 		return
 	}
 	for i, subnet := range spec.NetworkSpec.Subnets {
-		found := slices.ContainsFunc(live.Properties.Subnets, func(l struct{ Name string }) bool { return strings.EqualFold(l.Name, subnet.Name) })
+		found := slices.ContainsFunc(live.Properties.Subnets,
+			func(l struct{ Name string }) bool { return strings.EqualFold(l.Name, subnet.Name) })
 		if !found {
-			p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual network %s has no subnet %s, and casement makes none in a network that is not its own", v.Name, subnet.Name), say("create it first"))
+			p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].name", i)), fmt.Sprintf("virtual "+
+				"network %s has no subnet %s, and casement makes none in a network that is not its "+
+				"own", v.Name, subnet.Name), say("create it first"))
 		}
 	}
 	// The ranges of such a network are Azure's to say, unless the manifest does.
 	if at := in(c.Infra, "spec.networkSpec.vnet.cidrBlocks"); at.Exists() {
 		for _, b := range blocks("", at) {
 			if !slices.Contains(live.Properties.AddressSpace.AddressPrefixes, b.String()) {
-				p.ReportAs(lint.Warning, c.Infra, b.at, fmt.Sprintf("virtual network %s has the ranges %s", v.Name, strings.Join(live.Properties.AddressSpace.AddressPrefixes, ", ")), say("the same"))
+				p.ReportAs(lint.Warning, c.Infra, b.at, fmt.Sprintf("virtual network %s has the ranges %s", v.Name,
+					strings.Join(live.Properties.AddressSpace.AddressPrefixes, ", ")), say("the same"))
 			}
 		}
 	}

@@ -87,12 +87,14 @@ func (m *Machines) Annotations() map[string]string {
 // owners are the kinds that make machines, and where the machine's spec is.
 func owners() map[string][]string {
 	template := []string{"spec", "template", "spec"}
-	return map[string][]string{"MachineDeployment": template, "MachineSet": template, "MachinePool": template, "Machine": {"spec"}, "KubeadmControlPlane": {"spec"}}
+	return map[string][]string{"MachineDeployment": template, "MachineSet": template, "MachinePool": template,
+		"Machine": {"spec"}, "KubeadmControlPlane": {"spec"}}
 }
 
 // machineSpecs are the kinds of infrastructure, and where the VM's spec is.
 func machineSpecs() map[string][]string {
-	return map[string][]string{"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"}}
+	return map[string][]string{"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"},
+		"AzureMachinePool": {"spec", "template"}}
 }
 
 // Read finds the clusters of a set. The error is one of the build: the schemas are
@@ -159,7 +161,8 @@ func (p *Plan) admit(o *lint.Object, s schema) {
 	// Admission may have filled in what the schema demands; what it found itself is not
 	// reported twice.
 	for _, e := range s.refuses(a.content) {
-		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) && e.Type != field.ErrorTypeRequired {
+		if !slices.ContainsFunc(a.Errors, func(known *field.Error) bool { return known.Field == e.Field }) &&
+			e.Type != field.ErrorTypeRequired {
 			a.Errors = append(a.Errors, e)
 		}
 	}
@@ -210,7 +213,8 @@ func infraRef(o *lint.Object, spec lint.Value) lint.Value {
 	if o.Kind != "KubeadmControlPlane" {
 		return spec.At("infrastructureRef")
 	}
-	for _, path := range [][]string{{"machineTemplate", "spec", "infrastructureRef"}, {"machineTemplate", "infrastructureRef"}, {"infrastructureTemplate"}} {
+	for _, path := range [][]string{{"machineTemplate", "spec", "infrastructureRef"},
+		{"machineTemplate", "infrastructureRef"}, {"infrastructureTemplate"}} {
 		if v := spec.At(path...); v.Exists() {
 			return v
 		}

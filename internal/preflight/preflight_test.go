@@ -33,7 +33,8 @@ func network(t *testing.T, client *arm.Client, name, cidr, subnet, subnetCIDR st
 	if _, err := client.Put(t.Context(), group, "2021-04-01", map[string]any{"location": "westeurope"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Put(t.Context(), group+"/providers/Microsoft.Network/virtualNetworks/"+name, networkAPIVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
+	_, err := client.Put(t.Context(), group+"/providers/Microsoft.Network/virtualNetworks/"+
+		name, networkAPIVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
 		"addressSpace": map[string]any{"addressPrefixes": []string{cidr}},
 		"subnets":      []any{map[string]any{"name": subnet, "properties": map[string]any{"addressPrefix": subnetCIDR}}},
 	}})
@@ -151,7 +152,9 @@ spec:
 // size.
 func marketplace(sku, version string) []string {
 	const size = "        osType: Windows\n"
-	return []string{size, size + "      image: {marketplace: {publisher: cncf-upstream, offer: capi-windows, sku: " + sku + ", version: " + version + "}}\n"}
+	return []string{size, size +
+		"      image: {marketplace: {publisher: cncf-upstream, offer: capi-windows, sku: " + sku + ", version: " +
+		version + "}}\n"}
 }
 
 // TestChecks has a manifest that each check finds, and one that differs little and
@@ -166,12 +169,16 @@ func TestChecks(t *testing.T) {
 	)
 	vnet := "    vnet:\n      name: demo-vnet\n"
 	peered := func(cidr string) []string {
-		return []string{vnet, vnet + "      cidrBlocks: [" + cidr + "]\n      peerings: [{resourceGroup: others, remoteVnetName: theirs}]\n",
+		return []string{vnet, vnet + "      cidrBlocks: [" + cidr +
+			"]\n      peerings: [{resourceGroup: others, remoteVnetName: theirs}]\n",
 			"role: control-plane", "role: control-plane\n      cidrBlocks: [" + strings.Replace(cidr, "/16", "/24", 1) + "]",
 			"role: node", "role: node\n      cidrBlocks: [" + strings.Replace(cidr, ".0.0/16", ".1.0/24", 1) + "]"}
 	}
 	own := func(name string) []string {
-		return []string{vnet, "    vnet:\n      resourceGroup: others\n      name: " + name + "\n", "name: control-plane-subnet", "name: all", "    - name: node-subnet\n      natGateway:\n        name: node-natgateway\n      role: node\n", "", "role: control-plane", "role: cluster\n      cidrBlocks: [10.50.0.0/24]"}
+		return []string{vnet, "    vnet:\n      resourceGroup: others\n      name: " + name + "\n",
+			"name: control-plane-subnet", "name: all",
+			"    - name: node-subnet\n      natGateway:\n        name: node-natgateway\n      role: node\n", "",
+			"role: control-plane", "role: cluster\n      cidrBlocks: [10.50.0.0/24]"}
 	}
 	all := emulated(t)
 	network(t, all, "theirs", "10.50.0.0/16", "all", "10.50.0.0/24")
@@ -185,53 +192,129 @@ func TestChecks(t *testing.T) {
 		faults    []fault.Rule
 		faultWant []string
 	}{
-		{name: "subscription", bad: []string{"subscriptionID: 00000000-0000-0000-0000-0000000000a1", "subscriptionID: 00000000-0000-0000-0000-0000000000ff"}, want: []string{"PRE101 " + azure + "subscriptionID"}},
-		{name: "location", bad: []string{"location: westeurope", "location: atlantis"}, want: []string{"PRE103 " + azure + "location"}, good: []string{"location: westeurope", "location: northeurope"}},
-		{name: "denied", faults: []fault.Rule{{Kind: fault.Unavailable, Verbs: []string{"GET"}, Type: "*usages*", Status: 403, Code: "AuthorizationFailed"}}, faultWant: []string{"PRE104 " + azure + "subscriptionID"}},
-		{name: "size", bad: []string{"      vmSize: Standard_D2s_v3", "      vmSize: Standard_X2"}, want: []string{"PRE111 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize", "PRE111 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize", "PRE111 " + win + "vmSize"},
+		{name: "subscription", bad: []string{
+			"subscriptionID: 00000000-0000-0000-0000-0000000000a1",
+			"subscriptionID: 00000000-0000-0000-0000-0000000000ff",
+		}, want: []string{"PRE101 " + azure + "subscriptionID"}},
+		{name: "location", bad: []string{"location: westeurope", "location: atlantis"},
+			want: []string{"PRE103 " + azure + "location"},
+			good: []string{"location: westeurope", "location: northeurope"}},
+		{name: "denied", faults: []fault.Rule{{Kind: fault.Unavailable, Verbs: []string{"GET"}, Type: "*usages*",
+			Status: 403, Code: "AuthorizationFailed"}}, faultWant: []string{"PRE104 " + azure + "subscriptionID"}},
+		{name: "size", bad: []string{"      vmSize: Standard_D2s_v3", "      vmSize: Standard_X2"}, want: []string{
+			"PRE111 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize",
+			"PRE111 AzureMachineTemplate/default/demo-md-0 spec.template.spec.vmSize", "PRE111 " + win + "vmSize",
+		},
 			good: []string{"      vmSize: Standard_D2s_v3", "      vmSize: standard_d4S_v3"}},
-		{name: "zone", bad: []string{"        name: demo-md-win\n      version", "        name: demo-md-win\n      failureDomain: \"7\"\n      version"}, want: []string{"PRE111 " + win + "vmSize"},
-			good: []string{"        name: demo-md-win\n      version", "        name: demo-md-win\n      failureDomain: \"1\"\n      version"}},
-		{name: "quota", bad: []string{"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8"}, want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
+		{name: "zone", bad: []string{
+			"        name: demo-md-win\n      version",
+			"        name: demo-md-win\n      failureDomain: \"7\"\n      version",
+		}, want: []string{"PRE111 " + win + "vmSize"},
+			good: []string{"        name: demo-md-win\n      version",
+				"        name: demo-md-win\n      failureDomain: \"1\"\n      version"}},
+		{name: "quota", bad: []string{"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8"},
+			want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
 			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8"}},
-		{name: "quota of spot", bad: []string{"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8", "      sshPublicKey", "      spotVMOptions: {}\n      sshPublicKey"}, want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
-			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8", "      sshPublicKey", "      spotVMOptions: {}\n      sshPublicKey"}},
-		{name: "image by version", bad: []string{"version: v1.36.3", "version: v1.36.99"}, want: []string{"PRE113 " + cp + "spec.version", "PRE113 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE113 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+		{name: "quota of spot", bad: []string{
+			"replicas: 1\n", "replicas: 2501\n", pods, "192.0.0.0/8", "      sshPublicKey",
+			"      spotVMOptions: {}\n      sshPublicKey",
+		}, want: []string{"PRE112 AzureMachineTemplate/default/demo-control-plane spec.template.spec.vmSize"},
+			good: []string{"replicas: 1\n", "replicas: 1001\n", pods, "192.0.0.0/8", "      sshPublicKey",
+				"      spotVMOptions: {}\n      sshPublicKey"}},
+		{name: "image by version", bad: []string{"version: v1.36.3", "version: v1.36.99"}, want: []string{
+			"PRE113 " + cp + "spec.version",
+			"PRE113 MachineDeployment/default/demo-md-0 spec.template.spec.version",
+			"PRE113 MachineDeployment/default/demo-md-win spec.template.spec.version",
+		},
 			good: []string{"version: v1.36.3", "version: v1.35.1"}},
-		{name: "identity", bad: []string{"        osType: Windows\n", "        osType: Windows\n      identity: UserAssigned\n      userAssignedIdentities: [{providerID: 'azure:///subscriptions/" + azuresim.DefaultSubscription + "/resourceGroups/x/providers/Microsoft.ManagedIdentity/userAssignedIdentities/none'}]\n"},
+		{name: "identity", bad: []string{"        osType: Windows\n", "        osType: Windows\n      identity: " +
+			"UserAssigned\n      userAssignedIdentities: [{providerID: 'azure:///" +
+			"subscriptions/" + azuresim.DefaultSubscription +
+			"/resourceGroups/x/providers/Microsoft.ManagedIdentity/userAssignedIdentities/none'}]\n"},
 			want: []string{"PRE114 " + win + "userAssignedIdentities[0].providerID"}},
-		{name: "image", bad: marketplace("k8s-1dot99dot1-windows-2019-containerd", "latest"), want: []string{"PRE113 " + win + "image", "PRE303 " + win + "image"}},
+		{name: "image", bad: marketplace("k8s-1dot99dot1-windows-2019-containerd", "latest"),
+			want: []string{"PRE113 " + win + "image", "PRE303 " + win + "image"}},
 		{name: "range", bad: []string{pods, "192.168.0.0/99"}, want: []string{"PRE201 " + ranges + "pods.cidrBlocks[0]"}},
-		{name: "range of Services", bad: []string{"10.96.0.0/12", "172.0.0.0/8"}, want: []string{"PRE201 " + ranges + "services.cidrBlocks[0]"}, good: []string{"10.96.0.0/12", "172.16.0.0/12"}},
+		{name: "range of Services", bad: []string{"10.96.0.0/12", "172.0.0.0/8"},
+			want: []string{"PRE201 " + ranges + "services.cidrBlocks[0]"},
+			good: []string{"10.96.0.0/12", "172.16.0.0/12"}},
 		{name: "pods and Services", bad: []string{pods, "10.100.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}},
-		{name: "pods and nodes", bad: []string{pods, "10.1.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}, good: []string{pods, "172.20.0.0/16"}},
-		{name: "Services and nodes", bad: []string{"10.96.0.0/12", "10.0.0.0/12"}, want: []string{"PRE202 " + ranges + "services.cidrBlocks[0]"}},
-		{name: "pods in the network", bad: []string{pods, "10.64.0.0/16"}, want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}, good: []string{pods, "10.64.0.0/16", "cni: calico", "cni: azure-cni-v1"}},
+		{name: "pods and nodes", bad: []string{pods, "10.1.0.0/16"},
+			want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"}, good: []string{pods, "172.20.0.0/16"}},
+		{name: "Services and nodes", bad: []string{"10.96.0.0/12", "10.0.0.0/12"},
+			want: []string{"PRE202 " + ranges + "services.cidrBlocks[0]"}},
+		{name: "pods in the network", bad: []string{pods, "10.64.0.0/16"},
+			want: []string{"PRE202 " + ranges + "pods.cidrBlocks[0]"},
+			good: []string{pods, "10.64.0.0/16", "cni: calico", "cni: azure-cni-v1"}},
 		{name: "room", bad: []string{pods, "192.168.0.0/23"}, want: []string{"PRE203 " + ranges + "pods.cidrBlocks[0]"},
-			good: []string{pods, "192.168.0.0/23", "        - name: cluster-name\n", "        - name: node-cidr-mask-size\n          value: \"26\"\n        - name: cluster-name\n"}},
-		{name: "peering", bad: peered("10.50.0.0/16"), want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}, good: peered("10.51.0.0/16")},
-		{name: "peering with a missing network", bad: []string{vnet, vnet + "      peerings: [{resourceGroup: others, remoteVnetName: missing}]\n"}, want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
-		{name: "network of one's own", bad: own("missing"), want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
-		{name: "subnet", bad: []string{"        osType: Windows\n", "        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: nowhere}]\n"}, want: []string{"PRE206 " + win + "networkInterfaces[0].subnetName"},
-			good: []string{"        osType: Windows\n", "        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: node-subnet}]\n"}},
-		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
-		{name: "kubelets too new", bad: []string{"\n  version: v1.36.3", "\n  version: v1.35.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"}},
-		{name: "kubelets too old", bad: []string{"      version: v1.36.3", "      version: v1.32.1"}, want: []string{"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version", "PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+			good: []string{pods, "192.168.0.0/23", "        - name: cluster-name\n",
+				"        - name: node-cidr-mask-size\n          value: \"26\"\n        - name: cluster-name\n"}},
+		{name: "peering", bad: peered("10.50.0.0/16"),
+			want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"},
+			good: peered("10.51.0.0/16")},
+		{name: "peering with a missing network",
+			bad:  []string{vnet, vnet + "      peerings: [{resourceGroup: others, remoteVnetName: missing}]\n"},
+			want: []string{"PRE204 " + azure + "networkSpec.vnet.peerings[0].remoteVnetName"}},
+		{name: "network of one's own", bad: own("missing"),
+			want: []string{"PRE205 " + azure + "networkSpec.vnet.name"}, good: own("theirs")},
+		{name: "subnet", bad: []string{
+			"        osType: Windows\n",
+			"        osType: Windows\n      networkInterfaces: [{privateIPConfigs: 1, subnetName: nowhere}]\n",
+		}, want: []string{"PRE206 " + win + "networkInterfaces[0].subnetName"},
+			good: []string{"        osType: Windows\n", "        osType: Windows\n" +
+				"      networkInterfaces: [{privateIPConfigs: 1, subnetName: node-subnet}]\n"}},
+		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{
+			"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version",
+			"PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version",
+		}},
+		{name: "kubelets too new", bad: []string{"\n  version: v1.36.3", "\n  version: v1.35.1"}, want: []string{
+			"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version",
+			"PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version",
+		}},
+		{name: "kubelets too old", bad: []string{"      version: v1.36.3", "      version: v1.32.1"}, want: []string{
+			"PRE302 MachineDeployment/default/demo-md-0 spec.template.spec.version",
+			"PRE302 MachineDeployment/default/demo-md-win spec.template.spec.version",
+		},
 			good: []string{"      version: v1.36.3", "      version: v1.33.1"}},
-		{name: "image of another version", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), want: []string{"PRE303 " + win + "image"},
-			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3", "version: v1.22.1+rke2r1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019")},
-		{name: "image of Linux", bad: append(marketplace("k8s-1dot22dot1-ubuntu-2004", "latest"), "capi-windows", "capi", "version: v1.36.3", "version: v1.22.1"), want: []string{"PRE304 " + win + "image"}},
-		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n      image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: 1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
-		{name: "HostProcess", bad: []string{"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}, badMore: hostProcess, want: []string{"PRE306 MachineDeployment/default/demo-md-win spec.template.spec.version"},
-			good: []string{"version: v1.36.3", "version: v1.23.1", "windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}, goodMore: hostProcess},
-		{name: "computers", badMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-abcde"), goodMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-fghij"), want: []string{"PRE401 AzureMachine/default/windows-1-two-abcde metadata.name"}},
-		{name: "scale sets", badMore: windowsPool("first-pool-a") + windowsPool("other-pool-a"), goodMore: windowsPool("first-pool-a") + windowsPool("other-pool-b"), want: []string{"PRE402 AzureMachinePool/default/other-pool-a metadata.name"}},
-		{name: "missing", bad: []string{"kind: AzureMachineTemplate\n        name: demo-md-win", "kind: AzureMachineTemplate\n        name: elsewhere"}, want: []string{"PRE403 MachineDeployment/default/demo-md-win spec.template.spec.infrastructureRef.name"}},
-		{name: "admission", bad: []string{"diskSizeGB: 128", "diskSizeGB: 99999"}, want: []string{"PRE501 AzureMachineTemplate/default/demo-control-plane spec.template.spec.osDisk.diskSizeGB", "PRE501 AzureMachineTemplate/default/demo-md-0 spec.template.spec.osDisk.diskSizeGB", "PRE501 " + win + "osDisk.diskSizeGB"},
+		{name: "image of another version", bad: marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"),
+			want: []string{"PRE303 " + win + "image"},
+			good: append(marketplace("k8s-1dot22dot1-windows-2019-containerd", "latest"), "version: v1.36.3",
+				"version: v1.22.1+rke2r1", "windowsServerVersion: windows-2022",
+				"windowsServerVersion: windows-2019")},
+		{name: "image of Linux", bad: append(marketplace("k8s-1dot22dot1-ubuntu-2004", "latest"), "capi-windows",
+			"capi", "version: v1.36.3", "version: v1.22.1"), want: []string{"PRE304 " + win + "image"}},
+		{name: "Windows past its end", bad: []string{"        osType: Windows\n", "        osType: Windows\n    " +
+			"  image: {computeGallery: {gallery: mine, name: capi-win-23h2-containerd, version: " +
+			"1.36.3}}\n"}, want: []string{"PRE113 " + win + "image", "PRE305 " + win + "image"}},
+		{name: "HostProcess", bad: []string{
+			"version: v1.36.3", "version: v1.22.1", "windowsServerVersion: windows-2022",
+			"windowsServerVersion: windows-2019",
+		}, badMore: hostProcess, want: []string{"PRE306 MachineDeployment/default/demo-md-win spec.template.spec.version"},
+			good: []string{"version: v1.36.3", "version: v1.23.1", "windowsServerVersion: windows-2022",
+				"windowsServerVersion: windows-2019"}, goodMore: hostProcess},
+		{name: "computers", badMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-abcde"),
+			goodMore: windowsMachine("windows-1-one-abcde") + windowsMachine("windows-1-two-fghij"),
+			want:     []string{"PRE401 AzureMachine/default/windows-1-two-abcde metadata.name"}},
+		{name: "scale sets", badMore: windowsPool("first-pool-a") + windowsPool("other-pool-a"),
+			goodMore: windowsPool("first-pool-a") + windowsPool("other-pool-b"),
+			want:     []string{"PRE402 AzureMachinePool/default/other-pool-a metadata.name"}},
+		{name: "missing", bad: []string{
+			"kind: AzureMachineTemplate\n        name: demo-md-win",
+			"kind: AzureMachineTemplate\n        name: elsewhere",
+		}, want: []string{"PRE403 MachineDeployment/default/demo-md-win spec.template.spec.infrastructureRef.name"}},
+		{name: "admission", bad: []string{"diskSizeGB: 128", "diskSizeGB: 99999"}, want: []string{
+			"PRE501 AzureMachineTemplate/default/demo-control-plane spec.template.spec.osDisk.diskSizeGB",
+			"PRE501 AzureMachineTemplate/default/demo-md-0 spec.template.spec.osDisk.diskSizeGB",
+			"PRE501 " + win + "osDisk.diskSizeGB",
+		},
 			good: []string{"diskSizeGB: 128", "diskSizeGB: 256"}},
-		{name: "schema", bad: []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: Sometimes\n"}, want: []string{"PRE501 " + win + "osDisk.cachingType"},
+		{name: "schema",
+			bad:  []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: Sometimes\n"},
+			want: []string{"PRE501 " + win + "osDisk.cachingType"},
 			good: []string{"        osType: Windows\n", "        osType: Windows\n        cachingType: ReadOnly\n"}},
-		{name: "bootstrap data", bad: []string{"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, want: []string{"PRE601 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.files"}},
+		{name: "bootstrap data", bad: []string{
+			"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock",
+		}, want: []string{"PRE601 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.files"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			client := all
@@ -254,7 +337,8 @@ func TestChecks(t *testing.T) {
 // TestRefusedTemplates checks that what the management cluster refuses is reported of a
 // template that a rendered topology takes the place of, too.
 func TestRefusedTemplates(t *testing.T) {
-	template, errs := lint.Parse("class.yaml", []byte("apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: RKE2ConfigTemplate\nmetadata: {name: workers}\n"), lint.Options{})
+	template, errs := lint.Parse("class.yaml", []byte("apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\n"+
+		"kind: RKE2ConfigTemplate\nmetadata: {name: workers}\n"), lint.Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -276,8 +360,11 @@ func TestFlavors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			values := map[string]string{"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": azuresim.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3", "CLUSTER_NAME": "demo", "NAMESPACE": "default",
-				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey}
+			values := map[string]string{"AZURE_LOCATION": "westeurope",
+				"AZURE_SUBSCRIPTION_ID": azuresim.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3",
+				"CLUSTER_NAME": "demo", "NAMESPACE": "default",
+				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3",
+				"WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey}
 			text, _, err := flavors.Fill(template, func(name string) (string, bool) {
 				value, ok := values[name]
 				if !ok && strings.HasPrefix(name, "AZURE_CL") || name == "AZURE_TENANT_ID" || name == "CLUSTER_IDENTITY_NAME" {
@@ -329,7 +416,8 @@ func TestStates(t *testing.T) {
 
 // TestOffline: nothing is said that needs Azure, and the rules of lint are there.
 func TestOffline(t *testing.T) {
-	set := manifest(t, []string{"location: westeurope", "location: atlantis", "criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
+	set := manifest(t, []string{"location: westeurope", "location: atlantis",
+		"criSocket: npipe:////./pipe/containerd-containerd", "criSocket: /var/run/containerd/containerd.sock"}, "")
 	var got []string
 	for _, f := range Run(set, read(t, set), nil) {
 		if f.Severity == lint.Error {

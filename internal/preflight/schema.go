@@ -33,7 +33,8 @@ func schemas() (map[string]schema, error) {
 				continue
 			}
 			props := &apiextensions.JSONSchemaProps{}
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, props, nil); err != nil {
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+				v.Schema.OpenAPIV3Schema, props, nil); err != nil {
 				return nil, fmt.Errorf("read the schema of %s: %w", crd.Name, err)
 			}
 			s := schema{}

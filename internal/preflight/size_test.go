@@ -38,7 +38,8 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	unknown := messages("Standard_Foo")
-	if len(unknown) == 0 || !strings.Contains(unknown[0].Message, "Standard_Foo is not offered in westeurope") || !strings.Contains(unknown[0].Fix, "such as Standard_F") {
+	if len(unknown) == 0 || !strings.Contains(unknown[0].Message, "Standard_Foo is not offered in westeurope") ||
+		!strings.Contains(unknown[0].Fix, "such as Standard_F") {
 		t.Errorf("Standard_Foo: %+v", unknown)
 	}
 }

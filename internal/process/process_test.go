@@ -110,7 +110,8 @@ func TestEndsOnceWithoutRestart(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
-	if _, err := Start(Spec{Name: "nothing", Argv: []string{"/nonexistent/program"}}); err == nil || !strings.Contains(err.Error(), "nothing") {
+	if _, err := Start(Spec{Name: "nothing", Argv: []string{"/nonexistent/program"}}); err == nil ||
+		!strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v does not name the program", err)
 	}
 }

@@ -52,7 +52,8 @@ func (s *scrubber) learn(req *http.Request, asked []byte, resp *http.Response, a
 	if token, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); ok {
 		s.caller(token)
 	}
-	for _, text := range []string{req.URL.String(), string(asked), resp.Header.Get("Location"), resp.Header.Get("Azure-AsyncOperation"), string(answered)} {
+	for _, text := range []string{req.URL.String(), string(asked), resp.Header.Get("Location"),
+		resp.Header.Get("Azure-AsyncOperation"), string(answered)} {
 		for _, m := range subscription.FindAllStringSubmatch(text, -1) {
 			if s.ids[plainID(m[1])] == "" {
 				s.ids[plainID(m[1])] = fmt.Sprintf("00000000-0000-0000-0000-%012x", s.subscriptions)
@@ -82,7 +83,8 @@ func (s *scrubber) caller(token string) {
 	for _, id := range []string{c.App, c.Party} {
 		s.id(id, "00000000-0000-0000-0000-0000000000c2")
 	}
-	for name, instead := range map[string]string{c.User: "caller@example.com", c.Unique: "caller@example.com", c.Display: "Caller", c.Given: "Caller", c.Family: "Caller", c.Address: "203.0.113.1"} {
+	for name, instead := range map[string]string{c.User: "caller@example.com", c.Unique: "caller@example.com",
+		c.Display: "Caller", c.Given: "Caller", c.Family: "Caller", c.Address: "203.0.113.1"} {
 		if len(name) > 3 { // what is shorter is in ordinary words too
 			s.names[name] = instead
 		}

@@ -84,7 +84,8 @@ func (r *Recorder) Calls() (int, error) {
 
 // hop are headers that belong to one connection, and Accept-Encoding, so that the
 // transport unpacks what it asked for.
-var hop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Accept-Encoding", "Content-Length"}
+var hop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Accept-Encoding", "Content-Length"}
 
 // ServeHTTP implements http.Handler: it passes a call on, records it and answers.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
@@ -142,7 +143,8 @@ func (r *Recorder) record(req *http.Request, asked []byte, resp *http.Response, 
 	s.learn(req, asked, resp, answered)
 	address := req.URL.String()
 	one := interaction{
-		Request: request{Method: req.Method, URL: s.address(address), Body: s.body(address, asked), Headers: s.headers(req.Header, "Content-Type", "If-Match", "If-None-Match")},
+		Request: request{Method: req.Method, URL: s.address(address), Body: s.body(address, asked),
+			Headers: s.headers(req.Header, "Content-Type", "If-Match", "If-None-Match")},
 		Response: response{Status: resp.Status, Code: resp.StatusCode, Body: s.body(address, answered),
 			Headers: s.headers(resp.Header, "Content-Type", "Azure-Asyncoperation", "Location", "Retry-After")},
 	}

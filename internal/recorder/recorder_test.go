@@ -18,13 +18,20 @@ import (
 
 // canaries are what no recording may hold.
 var canaries = map[string]string{
-	"subscription": "5ab5c41b-0000-4000-8000-00000000c0de", "another subscription": "5ab5c41b-1111-4000-8000-00000000c0de", "tenant": "7e4a4700-0000-4000-8000-00000000c0de",
-	"caller's object": "0b1ec700-0000-4000-8000-00000000c0de", "caller's application": "a9911ca0-0000-4000-8000-00000000c0de", "caller's mail": "jane.doe@canary-mail.example", "caller's name": "Canary Jane Doe",
+	"subscription":         "5ab5c41b-0000-4000-8000-00000000c0de",
+	"another subscription": "5ab5c41b-1111-4000-8000-00000000c0de",
+	"tenant":               "7e4a4700-0000-4000-8000-00000000c0de",
+	"caller's object":      "0b1ec700-0000-4000-8000-00000000c0de",
+	"caller's application": "a9911ca0-0000-4000-8000-00000000c0de",
+	"caller's mail":        "jane.doe@canary-mail.example", "caller's name": "Canary Jane Doe",
 	"caller's address": "198.51.100.77",
 	"admin's password": "Canary-Passw0rd-1", "custom data": "Q2FuYXJ5LWN1c3RvbS1kYXRh", "user data": "Q2FuYXJ5LXVzZXItZGF0YQ==",
-	"protected setting": "canary-protected-setting", "vault's secret": "canary-vault-secret", "storage key": "Y2FuYXJ5c3RvcmFnZWtleWNhbmFyeXN0b3JhZ2VrZXk=",
-	"shared access": "canary-sas-signature", "script": "canary-script-line", "printed": "canary-printed-by-the-script", "serial log": "canary-serial-log",
-	"template's parameter": "canary-secure-parameter", "unattended content": "canary-unattend-content", "owner of a key": "canary-key-owner", "signature of a poll": "canary-poll-signature",
+	"protected setting": "canary-protected-setting", "vault's secret": "canary-vault-secret",
+	"storage key":   "Y2FuYXJ5c3RvcmFnZWtleWNhbmFyeXN0b3JhZ2VrZXk=",
+	"shared access": "canary-sas-signature", "script": "canary-script-line",
+	"printed": "canary-printed-by-the-script", "serial log": "canary-serial-log",
+	"template's parameter": "canary-secure-parameter", "unattended content": "canary-unattend-content",
+	"owner of a key": "canary-key-owner", "signature of a poll": "canary-poll-signature",
 	"connection string": "canary-connection-string", "bearer in text": "eyJhbGciOiJSUzI1NiJ9.eyJjYW5hcnkiOiJ5ZXMifQ.Y2FuYXJ5c2lnbmF0dXJl",
 }
 
@@ -34,28 +41,55 @@ func speech() []struct{ method, path, body, answer string } {
 	sub := "/subscriptions/" + c["subscription"]
 	vm := sub + "/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm"
 	return []struct{ method, path, body, answer string }{
-		{"PUT", vm + "?api-version=2024-07-01&sig=" + c["shared access"], `{"properties": {"osProfile": {"adminUsername": "capi", "adminPassword": "` + c["admin's password"] + `", "customData": "` + c["custom data"] + `",
-			"windowsConfiguration": {"additionalUnattendContent": [{"settingName": "FirstLogonCommands", "content": "` + c["unattended content"] + `"}]},
-			"linuxConfiguration": {"ssh": {"publicKeys": [{"keyData": "ssh-rsa AAAAB3NzaC1yc2E= ` + c["owner of a key"] + `"}]}}}, "userData": "` + c["user data"] + `"}}`,
-			`{"id": "` + vm + `", "identity": {"tenantId": "` + c["tenant"] + `"}, "systemData": {"createdBy": "` + c["caller's mail"] + `", "lastModifiedBy": "` + c["caller's object"] + `"}, "tags": {"owner": "` + c["caller's name"] + `", "subscriptionOf": "` + c["subscription"] + `"}}`},
-		{"PUT", vm + "/extensions/e", `{"properties": {"settings": {"commandToExecute": "` + c["script"] + `"}, "protectedSettings": {"key": "` + c["protected setting"] + `"}}}`, `{}`},
-		{"POST", vm + "/runCommand", `{"commandId": "RunPowerShellScript", "script": ["` + c["script"] + `"]}`, `{"value": [{"code": "ComponentStatus/StdOut/succeeded", "message": "` + c["printed"] + `"}]}`},
-		{"GET", sub + "/providers/Microsoft.Compute/locations/l/operations/x?monitor=true", ``, `{"properties": {"output": {"value": [{"code": "ComponentStatus/StdErr/succeeded", "message": "` + c["printed"] + `"}]}}}`},
-		{"GET", vm + "/runCommands/r?$expand=instanceView", ``, `{"properties": {"source": {"script": "` + c["script"] + `"}, "instanceView": {"executionState": "Failed", "output": "` + c["printed"] + `", "error": "` + c["printed"] + `"}}}`},
-		{"POST", vm + "/retrieveBootDiagnosticsData", ``, `{"consoleScreenshotBlobUri": "https://x/?sig=` + c["shared access"] + `", "serialConsoleLogBlobUri": "https://x/` + c["serial log"] + `"}`},
-		{"POST", sub + "/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/s/listKeys", ``, `{"keys": [{"keyName": "key1", "value": "` + c["storage key"] + `", "permissions": "FULL"}]}`},
-		{"POST", sub + "/resourceGroups/g/providers/Microsoft.Compute/disks/d/beginGetAccess", `{"access": "Read"}`, `{"accessSAS": "https://x/?sig=` + c["shared access"] + `"}`},
-		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv/secrets/s", `{"properties": {"value": "` + c["vault's secret"] + `"}}`, `{"properties": {}}`},
-		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": {"template": {"parameters": {"Pw": {"type": "secureString"}}}, "parameters": {"pw": {"value": "` + c["template's parameter"] + `"}, "connectionString": {"value": "` + c["connection string"] + `"}}}}`, `{}`},
-		{"GET", "/subscriptions", ``, `{"value": [{"subscriptionId": "` + c["another subscription"] + `", "tenantId": "` + c["tenant"] + `", "displayName": "of ` + c["caller's mail"] + `"}], "nextLink": "https://azure.test/subscriptions?$skiptoken=` + c["shared access"] + `"}`},
-		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/n", `{"note": "Bearer ` + c["bearer in text"] + `"}`, `{"error": {"code": "LinkedAuthorizationFailed", "message": "The client '` + c["caller's object"] + `' with address ` + c["caller's address"] + ` of ` + strings.ReplaceAll(c["tenant"], "-", "") + ` may not."}}`},
+		{"PUT", vm + "?api-version=2024-07-01&sig=" + c["shared access"], `{"properties": {"osProfile": ` +
+			`{"adminUsername": "capi", "adminPassword": ` +
+			`"` + c["admin's password"] + `", "customData": "` + c["custom data"] + `",
+			"windowsConfiguration": {"additionalUnattendContent": [{"settingName": "FirstLogonCommands", "content": "` +
+			c["unattended content"] + `"}]},
+			"linuxConfiguration": {"ssh": {"publicKeys": [{"keyData": "ssh-rsa AAAAB3NzaC1yc2E= ` +
+			c["owner of a key"] + `"}]}}}, "userData": "` + c["user data"] + `"}}`,
+			`{"id": "` + vm + `", "identity": {"tenantId": "` + c["tenant"] + `"}, "systemData": {"createdBy": "` +
+				c["caller's mail"] + `", "lastModifiedBy": "` + c["caller's object"] + `"}, "tags": {"owner": "` +
+				c["caller's name"] + `", "subscriptionOf": "` + c["subscription"] + `"}}`},
+		{"PUT", vm + "/extensions/e", `{"properties": {"settings": {"commandToExecute": "` + c["script"] +
+			`"}, "protectedSettings": {"key": "` + c["protected setting"] + `"}}}`, `{}`},
+		{"POST", vm + "/runCommand", `{"commandId": "RunPowerShellScript", "script": ["` + c["script"] + `"]}`,
+			`{"value": [{"code": "ComponentStatus/StdOut/succeeded", "message": "` + c["printed"] + `"}]}`},
+		{"GET", sub + "/providers/Microsoft.Compute/locations/l/operations/x?monitor=true", ``, `{"properties": ` +
+			`{"output": {"value": [{"code": "ComponentStatus/StdErr/succeeded", "message": ` +
+			`"` + c["printed"] + `"}]}}}`},
+		{"GET", vm + "/runCommands/r?$expand=instanceView", ``, `{"properties": {"source": {"script": "` +
+			c["script"] + `"}, "instanceView": {"executionState": "Failed", "output": "` + c["printed"] +
+			`", "error": "` + c["printed"] + `"}}}`},
+		{"POST", vm + "/retrieveBootDiagnosticsData", ``, `{"consoleScreenshotBlobUri": "https://x/?sig=` +
+			c["shared access"] + `", "serialConsoleLogBlobUri": "https://x/` + c["serial log"] + `"}`},
+		{"POST", sub + "/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/s/listKeys", ``,
+			`{"keys": [{"keyName": "key1", "value": "` + c["storage key"] + `", "permissions": "FULL"}]}`},
+		{"POST", sub + "/resourceGroups/g/providers/Microsoft.Compute/disks/d/beginGetAccess", `{"access": "Read"}`,
+			`{"accessSAS": "https://x/?sig=` + c["shared access"] + `"}`},
+		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.KeyVault/vaults/kv/secrets/s",
+			`{"properties": {"value": "` + c["vault's secret"] + `"}}`, `{"properties": {}}`},
+		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.Resources/deployments/d", `{"properties": ` +
+			`{"template": {"parameters": {"Pw": {"type": "secureString"}}}, "parameters": {"pw": {"value": ` +
+			`"` + c["template's parameter"] + `"}, "connectionString": {"value": "` + c["connection string"] + `"}}}}`, `{}`},
+		{"GET", "/subscriptions", ``, `{"value": [{"subscriptionId": "` + c["another subscription"] +
+			`", "tenantId": "` + c["tenant"] + `", "displayName": "of ` + c["caller's mail"] +
+			`"}], "nextLink": "https://azure.test/subscriptions?$skiptoken=` + c["shared access"] + `"}`},
+		{"PUT", sub + "/resourceGroups/g/providers/Microsoft.Network/networkSecurityGroups/n", `{"note": "Bearer ` +
+			c["bearer in text"] + `"}`, `{"error": ` +
+			`{"code": "LinkedAuthorizationFailed", "message": "The client ` +
+			`'` + c["caller's object"] + `' with address ` + c["caller's address"] + ` of ` + strings.ReplaceAll(
+			c["tenant"], "-", "") + ` may not."}}`},
 		{"PUT", sub + "/resourceGroups/g", `no JSON: ` + c["script"], `no JSON: ` + c["printed"]},
 	}
 }
 
 func bearer() string {
 	c := canaries
-	payload, _ := json.Marshal(map[string]string{"tid": c["tenant"], "oid": c["caller's object"], "appid": c["caller's application"], "upn": c["caller's mail"], "name": c["caller's name"], "ipaddr": c["caller's address"]})
+	payload, _ := json.Marshal(map[string]string{
+		"tid": c["tenant"], "oid": c["caller's object"], "appid": c["caller's application"],
+		"upn": c["caller's mail"], "name": c["caller's name"], "ipaddr": c["caller's address"],
+	})
 	return "head." + base64.RawURLEncoding.EncodeToString(payload) + ".canarysignature"
 }
 
@@ -76,9 +110,11 @@ func TestNoCanary(t *testing.T) {
 			t.Error(err)
 		}
 		fmt.Fprintln(&heard, req.URL, req.Header.Get("Authorization"), string(body))
-		return &http.Response{StatusCode: 201, Status: "201 Created", Body: io.NopCloser(strings.NewReader(calls[at].answer)), Header: http.Header{
-			"Location":   {"https://azure.test/subscriptions/" + canaries["subscription"] + "/operationresults/x?api-version=1&c=" + canaries["signature of a poll"]},
-			"Set-Cookie": {canaries["shared access"]}, "X-Ms-Request-Id": {canaries["caller's object"]}}}
+		return &http.Response{StatusCode: 201, Status: "201 Created",
+			Body: io.NopCloser(strings.NewReader(calls[at].answer)), Header: http.Header{
+				"Location": {"https://azure.test/subscriptions/" + canaries["subscription"] +
+					"/operationresults/x?api-version=1&c=" + canaries["signature of a poll"]},
+				"Set-Cookie": {canaries["shared access"]}, "X-Ms-Request-Id": {canaries["caller's object"]}}}
 	}), &file)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +148,8 @@ func TestNoCanary(t *testing.T) {
 	if n, err := r.Calls(); n != len(calls) || err != nil {
 		t.Errorf("%d calls, want %d: %v", n, len(calls), err)
 	}
-	if !strings.Contains(shown.String(), "https://recorder.test/subscriptions/") || !strings.Contains(shown.String(), `"nextLink": "https://recorder.test/`) {
+	if !strings.Contains(shown.String(), "https://recorder.test/subscriptions/") ||
+		!strings.Contains(shown.String(), `"nextLink": "https://recorder.test/`) {
 		t.Errorf("polls and pages do not come back to the recorder:\n%s", shown.String())
 	}
 }
@@ -120,13 +157,16 @@ func TestNoCanary(t *testing.T) {
 // TestScrub holds bodies to what is left of them.
 func TestScrub(t *testing.T) {
 	for name, tc := range map[string]struct{ body, want string }{
-		"ordinary":        {`{"location":"westeurope","properties":{"n":1.50,"on":true,"none":null,"list":["a"]}}`, `{"location":"westeurope","properties":{"list":["a"],"n":1.50,"none":null,"on":true}}`},
-		"a made up GUID":  {`{"resourceGuid":"11111111-2222-4333-8444-555555555555"}`, `{"resourceGuid":"11111111-2222-4333-8444-555555555555"}`},
-		"a password":      {`{"adminPassword":"x"}`, `{"adminPassword":"Redacted-Passw0rd"}`},
-		"no password":     {`{"disablePasswordAuthentication":true}`, `{"disablePasswordAuthentication":true}`},
-		"where a key is":  {`{"keyVaultSecretId":"k","keyUri":"https://v/keys/k"}`, `{"keyUri":"https://v/keys/k","keyVaultSecretId":"k"}`},
-		"named values":    {`{"name":"clientSecret","value":"v"}`, `{"name":"clientSecret","value":"redacted"}`},
-		"an ETag":         {`{"etag":"W/\"0a1b2c3d-0000-4000-8000-000000000000\""}`, `{"etag":"W/\"0a1b2c3d-0000-4000-8000-000000000000\""}`},
+		"ordinary": {`{"location":"westeurope","properties":{"n":1.50,"on":true,"none":null,"list":["a"]}}`,
+			`{"location":"westeurope","properties":{"list":["a"],"n":1.50,"none":null,"on":true}}`},
+		"a made up GUID": {`{"resourceGuid":"11111111-2222-4333-8444-555555555555"}`,
+			`{"resourceGuid":"11111111-2222-4333-8444-555555555555"}`},
+		"a password":     {`{"adminPassword":"x"}`, `{"adminPassword":"Redacted-Passw0rd"}`},
+		"no password":    {`{"disablePasswordAuthentication":true}`, `{"disablePasswordAuthentication":true}`},
+		"where a key is": {`{"keyVaultSecretId":"k","keyUri":"https://v/keys/k"}`, `{"keyUri":"https://v/keys/k","keyVaultSecretId":"k"}`},
+		"named values":   {`{"name":"clientSecret","value":"v"}`, `{"name":"clientSecret","value":"redacted"}`},
+		"an ETag": {`{"etag":"W/\"0a1b2c3d-0000-4000-8000-000000000000\""}`,
+			`{"etag":"W/\"0a1b2c3d-0000-4000-8000-000000000000\""}`},
 		"no JSON":         {`<html>`, ``},
 		"several secrets": {`{"secret":{"a":"b","c":1}}`, `{"secret":{"redacted0":"redacted","redacted1":"redacted"}}`},
 	} {
@@ -144,7 +184,10 @@ func FuzzScrub(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path, body string) {
 		s := newScrubber()
-		s.learn(&http.Request{URL: httptest.NewRequestWithContext(t.Context(), "GET", "https://a/", nil).URL, Header: http.Header{"Authorization": {"Bearer " + bearer()}}}, nil, &http.Response{Header: http.Header{}}, nil)
+		s.learn(&http.Request{
+			URL:    httptest.NewRequestWithContext(t.Context(), "GET", "https://a/", nil).URL,
+			Header: http.Header{"Authorization": {"Bearer " + bearer()}},
+		}, nil, &http.Response{Header: http.Header{}}, nil)
 		out := s.body("https://azure.test"+path, []byte(body))
 		if out != "" && !json.Valid([]byte(out)) {
 			t.Errorf("%q becomes %q", body, out)

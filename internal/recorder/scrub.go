@@ -15,7 +15,8 @@ import (
 
 // parameters are those of addresses that are kept. Others sign the address of an
 // operation, or are a page's token, which names what is in it.
-var parameters = []string{"api-version", "$filter", "$expand", "$top", "$select", "$orderby", "statusonly", "monitor", "forcedeletion", "hibernate", "skipshutdown"}
+var parameters = []string{"api-version", "$filter", "$expand", "$top", "$select", "$orderby", "statusonly",
+	"monitor", "forcedeletion", "hibernate", "skipshutdown"}
 
 // address is an URL without what is secret.
 func (s *scrubber) address(raw string) string {
@@ -76,7 +77,8 @@ func (s *scrubber) body(address string, body []byte) string {
 }
 
 // tellsSecrets matches the paths of actions whose whole answer is secret.
-var tellsSecrets = regexp.MustCompile(`(?i)/(list\w*(keys|secrets?|credentials?|sas|tokens?)|regenerate\w*|begingetaccess|retrieve\w+|generate\w*(sas|token)\w*)$`)
+var tellsSecrets = regexp.MustCompile(`(?i)/(list\w*(keys|secrets?|credentials?|sas|tokens?)|regenerate\w*|` +
+	`begingetaccess|retrieve\w+|generate\w*(sas|token)\w*)$`)
 
 // walker goes through one body.
 type walker struct {
@@ -91,11 +93,15 @@ const redacted = "redacted"
 // instead replaces secrets that Azure, and the local one, check the form of.
 var instead = map[string]any{
 	"adminpassword": "Redacted-Passw0rd", "password": "Redacted-Passw0rd", "customdata": "cmVkYWN0ZWQ=", "userdata": "cmVkYWN0ZWQ=",
-	"protectedsettings": map[string]any{}, "consolescreenshotbloburi": "https://redacted.blob.core.windows.net/", "serialconsolelogbloburi": "https://redacted.blob.core.windows.net/",
+	"protectedsettings": map[string]any{}, "consolescreenshotbloburi": "https://redacted.blob.core.windows.net/",
+	"serialconsolelogbloburi": "https://redacted.blob.core.windows.net/",
 }
 
 // secretName matches the names of fields that are secret, whatever is in them.
-var secretName = regexp.MustCompile(`(?i)^(.*(password|passwd|secret|token|credential|connectionstring|sharedkey|accountkey|privatekey|sas|sasuri)|(primary|secondary)(master)?(readonly)?key|customdata|userdata|protectedsettings|protectedparameters|script|commandtoexecute|unattendcontent|.*serial\w*uri|.*screenshot\w*uri|identitytoken|pfx|accesssas)$`)
+var secretName = regexp.MustCompile(`(?i)^(.*(password|passwd|secret|token|credential|connectionstring|` +
+	`sharedkey|accountkey|privatekey|sas|sasuri)|(primary|secondary)(master)?(readonly)?key|customdata|` +
+	`userdata|protectedsettings|protectedparameters|script|commandtoexecute|unattendcontent|.*serial\w*uri|` +
+	`.*screenshot\w*uri|identitytoken|pfx|accesssas)$`)
 
 // reference matches the names of fields that say where a secret is, and hold none.
 var reference = regexp.MustCompile(`(?i)(id|name|type|version)$`)

@@ -19,13 +19,15 @@ const life = 30 * 24 * time.Hour
 // Certificate makes the certificate of a recorder that listens at host, and in PEM the
 // one that clients have to trust. Its keys are nowhere but in memory.
 func Certificate(host string) (pair tls.Certificate, trust []byte, err error) {
-	authority, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "casement recorder's authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, life, nil)
+	authority, err := pki.Issue(x509.Certificate{Subject: pkix.Name{CommonName: "casement recorder's authority"},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, life, nil)
 	if err != nil {
 		return tls.Certificate{}, nil, err
 	}
 	template := x509.Certificate{
-		Subject: pkix.Name{CommonName: "casement recorder"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		Subject: pkix.Name{CommonName: "casement recorder"}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	if ip := net.ParseIP(host); ip != nil {
 		template.IPAddresses = append(template.IPAddresses, ip)
@@ -42,7 +44,8 @@ func Certificate(host string) (pair tls.Certificate, trust []byte, err error) {
 // Serve answers on a listener over TLS until ctx ends; calls under way are answered
 // first.
 func (r *Recorder) Serve(ctx context.Context, l net.Listener, pair tls.Certificate) error {
-	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}
+	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()

@@ -24,7 +24,8 @@ const glued = `(?:"[^"\n]*"?|'[^'\n]*'?|[^\s"',]+)`
 const rest = `[^\n|;&]*?`
 
 // secretFlags end the name of a flag whose value is a secret.
-const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|custom-data|user-data|protected-settings|protected-parameters`
+const secretFlags = `token|passwo?r?d|pass|secret|key|connection-string|passphrase|creds|custom-data|user-data|` +
+	`protected-settings|protected-parameters`
 
 // parameters are those of PowerShell, Java and Go, with one hyphen.
 const parameters = `password|passwd|passphrase|token|secret|accountkey|accesskey|apikey|storepass|keypass|connectionstring`
@@ -37,10 +38,15 @@ var commands = []rule{
 	command(`("--(?:[a-z0-9-]*-)?(?:`+secretFlags+`)",\s*)"[^"]*"`, `"--`),
 	// ConvertTo-SecureString's literal comes after it or through a pipe.
 	command(`(\bconvertto-securestring\s+(?:-(?:asplaintext|force)\s+)*(?:-string\s+)?)`+literal, "convertto-securestring"),
-	{find: regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), with: Mark + "${1}", may: holdsLower("convertto-securestring")},
-	command(`((?:pscredential|networkcredential)\]?(?:::new)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|\$[\w.:]+)\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "credential"),
-	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token", "secret", "key", "storepass", "connectionstring").and(" -", "\t-", "\n-", "\r-", "\f-", "\v-", `"-`, "'-", "(-", "^-"),
-	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`, "setenvironmentvariable"),
+	{find: regexp.MustCompile(`(?i)(?:"[^"\n]*"|'[^'\n]*')(\s*\|\s*convertto-securestring)`), with: Mark + "${1}",
+		may: holdsLower("convertto-securestring")},
+	command(`((?:pscredential|networkcredential)\]?(?:::new)?\s*\(\s*(?:"[^"\n]*"|'[^'\n]*'|\$[\w.:]+)\s*,`+
+		`\s*)(?:"[^"\n]*"|'[^'\n]*')`, "credential"),
+	command(`((?:^|[\s"'(])-[a-z0-9-]*(?:`+parameters+`)(?:\s+|:\s*))`+literal, "passw", "passphrase", "token",
+		"secret", "key", "storepass",
+		"connectionstring").and(" -", "\t-", "\n-", "\r-", "\f-", "\v-", `"-`, "'-", "(-", "^-"),
+	command(`(\bsetenvironmentvariable\(\s*["'][a-z0-9_]*(?:password|token|secret|key)["']\s*,\s*)(?:"[^"\n]*"|'[^'\n]*')`,
+		"setenvironmentvariable"),
 	command(`(\bsetx(?:\.exe)?\s+(?:/m\s+)?["']?[a-z0-9_]*(?:password|token|secret|key)["']?\s+)`+value, "setx"),
 	// Databases and directories. A -p that is glued to its value is mysql's alone.
 	command(`(\b(?:mysql\w*|mariadb[\w-]*)(?:\.exe)?["']?(?:[\s,]`+rest+`)?[\s"',]-p)`+glued, "mysql", "mariadb"),
@@ -52,8 +58,10 @@ var commands = []rule{
 	command(`(\bidentified\s+(?:with\s+\w+\s+)?by\s+)(?:"[^"\n]*"|'[^'\n]*')`, "identified"),
 	command(`(\breg(?:\.exe)?\s+add\s[^\n|&]*?/v\s+["']?\w*password\w*["']?\s[^\n|&]*?/d\s+)`+value, "password"),
 	// -p of programs that mean a password by it.
-	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+`\s-p[\s=]*)`+value, "login"),
-	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass", "useradd", "usermod", "psexec", "winrs"),
+	command(`(\b(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|helm|az)(?:\.exe)?\s+(?:\w+\s+)?login\b`+rest+
+		`\s-p[\s=]*)`+value, "login"),
+	command(`(\b(?:sshpass|useradd|usermod|psexec(?:64)?|winrs)(?:\.exe)?\s`+rest+`-p[\s=:]*)`+value, "sshpass",
+		"useradd", "usermod", "psexec", "winrs"),
 	{find: regexp.MustCompile(`((?:^|\s)-[uU][\s=:]+[^\s-]\S*\s+-[pP][\s=:]+)` + unlikePort), with: "${1}" + Mark, may: holds("-p", "-P")},
 	{find: regexp.MustCompile(`((?:^|\s)-p[\s=:]+)` + unlikePort + `(\s+-u[\s=:]+[^\s-])`), with: "${1}" + Mark + "${2}", may: holds("-p")},
 	// user:password in one argument.
@@ -65,7 +73,8 @@ var commands = []rule{
 	command(`((?:^|[\n;&|"'(>]|/c\s|-command\s)\s*net1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+user\s+`+value+`\s+)[^\s/*]\S*(\s+/[a-z])`, "net").and("use"),
 	command(`(\bnet1?(?:\.exe)?\s+use\s+(?:[a-z*]:?\s+)?["']?\\\\\S+\s+(?:/user:\S+\s+)?)[^\s/*]\S*`, "net").and("use"),
-	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
+	command(`(\b(?:schtasks|[a-z-]*freerdp3?|mstsc|cmdkey|netdom)(?:\.exe)?\s[^\n|&]*?/(?:rp|p|gp|pass|`+
+		`passwordd|passwordo)(?:\s+|:))`+value, "schtasks", "freerdp", "mstsc", "cmdkey", "netdom"),
 	command(`(\s/pass(?:word)?:)`+value, "/pass"),
 	// The rest of Azure's and OpenSSL's.
 	command(`(\bkeyvault\s+secret\s+set\s`+rest+`--value[\s=]+)`+value, "keyvault"),

@@ -10,7 +10,8 @@ import (
 )
 
 // base64Run is what may be base64, on one line or on several of them.
-var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]{20,})*(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]+)?={0,2}`)
+var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{20,}(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/_-]{20,})*(?:[ ` +
+	`\t]*\r?\n[ \t]*[A-Za-z0-9+/_-]+)?={0,2}`)
 
 // maxDepth is how often a text may be encoded.
 const maxDepth = 3

@@ -41,7 +41,8 @@ func Object(v any) any {
 		named, _ := v["name"].(string)
 		for name, value := range v {
 			switch {
-			case secret && (name == "data" || name == "stringData"), isFileContent(v, name), secretField(name) && scalar(value), name == "value" && secretField(named):
+			case secret && (name == "data" || name == "stringData"), isFileContent(v, name),
+				secretField(name) && scalar(value), name == "value" && secretField(named):
 				v[name] = hide(value)
 			case name == "kubectl.kubernetes.io/last-applied-configuration", name == "managedFields":
 				delete(v, name) // they repeat the object, or say nothing about its trouble

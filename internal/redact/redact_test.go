@@ -88,7 +88,8 @@ func FuzzText(f *testing.F) {
 
 // FuzzShortcuts holds what Text leaves out to what the rules would not find.
 func FuzzShortcuts(f *testing.F) {
-	for _, s := range []string{"abcdef.0123456789abcdef", "token: x", "?sig=1", "--password x", "Bearer\tx", "eyJhbGciOiJI.x", "-----BEGIN PRIVATE KEY-----", "a.b.c.0123456789abcdef"} {
+	for _, s := range []string{"abcdef.0123456789abcdef", "token: x", "?sig=1", "--password x", "Bearer\tx",
+		"eyJhbGciOiJI.x", "-----BEGIN PRIVATE KEY-----", "a.b.c.0123456789abcdef"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

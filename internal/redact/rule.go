@@ -65,9 +65,13 @@ func hasAny(s string, parts []string) bool {
 // secretNames end the name of a field whose value is a secret. A name is also written
 // with _ or nothing where - is.
 var secretNames = []string{
-	"passwd", "password", "passwort", "pass-word", "passphrase", "client-secret", "client-certificate-data", "client-key-data", "access-token", "refresh-token", "bootstrap-token", "auth-token",
-	"id-token", "identity-token", "session-token", "security-token", "join-token", "certificate-key", "account-key", "access-key", "storage-key", "shared-key",
-	"private-key", "encryption-key", "signing-key", "master-key", "function-key", "subscription-key", "host-key-secret", "credentials", "credential", "secret-key", "custom-data", "user-data", "sas-token", "token-secret", "connection-string", "protected-settings", "protected-parameters", "api-key",
+	"passwd", "password", "passwort", "pass-word", "passphrase", "client-secret", "client-certificate-data",
+	"client-key-data", "access-token", "refresh-token", "bootstrap-token", "auth-token",
+	"id-token", "identity-token", "session-token", "security-token", "join-token", "certificate-key", "account-key",
+	"access-key", "storage-key", "shared-key",
+	"private-key", "encryption-key", "signing-key", "master-key", "function-key", "subscription-key",
+	"host-key-secret", "credentials", "credential", "secret-key", "custom-data", "user-data", "sas-token",
+	"token-secret", "connection-string", "protected-settings", "protected-parameters", "api-key",
 }
 
 // stems are what secretNames have in them, one each at least.
@@ -89,7 +93,8 @@ func secretField(name string) bool {
 	case "secret", "authorization", "auth":
 		return true
 	}
-	if strings.HasSuffix(name, "token") || (strings.HasSuffix(name, "pass") || strings.HasSuffix(name, "pwd")) && password([]string{"", name}) {
+	if strings.HasSuffix(name, "token") ||
+		(strings.HasSuffix(name, "pass") || strings.HasSuffix(name, "pwd")) && password([]string{"", name}) {
 		return true
 	}
 	return slices.ContainsFunc(squeezed, func(end string) bool { return strings.HasSuffix(name, end) })
@@ -99,7 +104,9 @@ func secretField(name string) bool {
 // working directory, and some words end like one.
 func password(groups []string) bool {
 	name := strings.ToLower(strings.Trim(groups[1], " \t\r\n\"':=>"))
-	return name != "pwd" && name != "oldpwd" && !slices.ContainsFunc([]string{"bypass", "compass", "trespass", "surpass", "overpass"}, func(word string) bool { return strings.HasSuffix(name, word) })
+	return name != "pwd" && name != "oldpwd" && !slices.ContainsFunc([]string{
+		"bypass", "compass", "trespass", "surpass", "overpass",
+	}, func(word string) bool { return strings.HasSuffix(name, word) })
 }
 
 func named(s, lower string) bool { return strings.ContainsAny(s, ":=") && hasAny(lower, stems) }
@@ -120,7 +127,8 @@ const fieldValue = `(["'` + "`" + `]{2,}[\w+/=.-]+|"[^"]*"|'[^']*'|\\+"[^"]*"|["
 
 // schemes are those of HTTP's Authorization header but Bearer, which has a rule of its
 // own. A value without a scheme is one when it is no word.
-const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|apikey)\s+[^\s"'][^\r\n"']*|[a-z0-9._~+/=-]*[0-9][a-z0-9._~+/=-]{11,}`
+const schemes = `(?:basic|digest|negotiate|ntlm|sharedkey(?:lite)?|sharedaccesssignature|token|` +
+	`apikey)\s+[^\s"'][^\r\n"']*|[a-z0-9._~+/=-]*[0-9][a-z0-9._~+/=-]{11,}`
 
 // private begins and ends what encloses a private key.
 const (
@@ -134,37 +142,54 @@ const (
 var texts = []rule{
 	{find: regexp.MustCompile(`(?s)` + privateBegin + `.*?(` + privateEnd + `|\z)`), with: Mark, may: holdsLower("-----begin")},
 	{find: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.?[A-Za-z0-9_-]*`), with: Mark, may: holds("eyJ")},
-	{find: regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?)(?:` + schemes + `)`), with: "${1}" + Mark, may: holdsLower("authorization")},
+	{find: regexp.MustCompile(`(?i)(\bauthorization["']?\s*[:=]\s*["']?)(?:` + schemes + `)`), with: "${1}" + Mark,
+		may: holdsLower("authorization")},
 	{find: regexp.MustCompile(`(?i)\bbearer\s+[^\s"']+`), with: "Bearer " + Mark, may: holdsLower("bearer")},
 	// A bootstrap token: six characters, a dot, sixteen. The ID is public.
 	{find: regexp.MustCompile(`\b([a-z0-9]{6})\.[a-z0-9]{16}\b`), with: "$1." + Mark, may: dotted},
 	// A password's hash as in /etc/shadow, and a client secret of Microsoft Entra ID.
 	{find: regexp.MustCompile(`\$(?:1|2[aby]|5|6|y)\$[./A-Za-z0-9$=,]{16,}`), with: Mark, may: holds("$")},
 	{find: regexp.MustCompile(`[A-Za-z0-9_.~-]{3}\dQ~[A-Za-z0-9_.~-]{31,34}`), with: Mark, may: holds("Q~")},
-	{find: regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)\\*["']?\s*(?:=>|:=|[:=])\s*)` + fieldValue), with: "${1}" + Mark, may: named},
+	{find: regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:` + secretWords + `)\\*["']?\s*(?:=>|:=|[:=])\s*)` +
+		fieldValue), with: "${1}" + Mark, may: named},
 	// Names of one word: as an assignment, as a JSON member, or alone on a line of YAML.
 	// A bootstrap token keeps its ID.
-	{find: regexp.MustCompile(`(?i)(\b[a-z0-9_.-]*token=[a-z0-9]{6}\.)\[redacted\]|(\b[a-z0-9_.-]*token=)` + fieldValue), with: "${1}${2}" + Mark, may: holdsLower("token=")},
-	{find: regexp.MustCompile(`(?i)(["'](?:token|secret)["']\s*:\s*)("[^"]*"|'[^']*')`), with: "${1}" + Mark, may: holdsLower(`token"`, `token'`, `secret"`, `secret'`)},
-	{find: regexp.MustCompile(`(?im)^([ \t]*(?:- +)?token:[ \t]+)[^\s"']+([ \t]*\r?)$`), with: "${1}" + Mark + "${2}", may: holdsLower("token:")},
+	{find: regexp.MustCompile(`(?i)(\b[a-z0-9_.-]*token=[a-z0-9]{6}\.)\[redacted\]|(\b[a-z0-9_.-]*token=)` +
+		fieldValue), with: "${1}${2}" + Mark, may: holdsLower("token=")},
+	{find: regexp.MustCompile(`(?i)(["'](?:token|secret)["']\s*:\s*)("[^"]*"|'[^']*')`), with: "${1}" + Mark,
+		may: holdsLower(`token"`, `token'`, `secret"`, `secret'`)},
+	{find: regexp.MustCompile(`(?im)^([ \t]*(?:- +)?token:[ \t]+)[^\s"']+([ \t]*\r?)$`),
+		with: "${1}" + Mark + "${2}", may: holdsLower("token:")},
 	{find: regexp.MustCompile(`(?i)(;\s*pwd\s*=\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pwd")},
-	{find: regexp.MustCompile(`(?i)(<(?:[\w:.-]*(?:password|secret|token|apikey|api-key|accesskey|passphrase|connectionstring))>\s*(?:<value>\s*)?)[^<\s][^<]*`), with: "${1}" + Mark, may: holdsLower("password>", "secret>", "token>", "key>", "passphrase>", "string>")},
-	{find: regexp.MustCompile(`(?i)([?&](?:code|access_token)=)[^&\s"']+`), with: "${1}" + Mark, may: func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
-	{find: regexp.MustCompile(`(?i)((?:^|[?&;\s"']|%26|signature=)sig(?:=|%3d))[^&\s"';%]+(?:%[0-9a-f]{2}[^&\s"';%]*)*`), with: "${1}" + Mark, may: holdsLower("sig=", "sig%3d")},
+	{find: regexp.MustCompile(`(?i)(<(?:[\w:.-]*(?:password|secret|token|apikey|api-key|accesskey|passphrase|` +
+		`connectionstring))>\s*(?:<value>\s*)?)` +
+		`[^<\s][^<]*`), with: "${1}" + Mark, may: holdsLower("password>", "secret>", "token>", "key>", "passphrase>", "string>")},
+	{find: regexp.MustCompile(`(?i)([?&](?:code|access_token)=)[^&\s"']+`), with: "${1}" + Mark,
+		may: func(s, _ string) bool { return strings.ContainsAny(s, "?&") }},
+	{find: regexp.MustCompile(`(?i)((?:^|[?&;\s"']|%26|signature=)sig(?:=|%3d))[^&\s"';%]+(?:%[0-9a-f]{2}[^&\s"';%]*)*`),
+		with: "${1}" + Mark, may: holdsLower("sig=", "sig%3d")},
 	// XML that names the field in one attribute, and has its value in the next.
-	{find: regexp.MustCompile(`(?i)((?:key|name)\s*=\s*["'][\w:.-]*(?:` + secretWords + `|token|secret|pass|pwd)["']\s*value\s*=\s*)("[^"]*"|'[^']*')`), with: "${1}" + Mark, may: holdsLower("value")},
+	{find: regexp.MustCompile(`(?i)((?:key|name)\s*=\s*["'][\w:.-]*(?:` + secretWords + `|token|secret|pass|` +
+		`pwd)["']\s*value\s*=\s*)("[^"]*"|'[^']*')`), with: "${1}" + Mark, may: holdsLower("value")},
 	// JSON and YAML that name it so, as the environment of a container does.
-	{find: regexp.MustCompile(`(?i)(["']?name["']?\s*:\s*["']?[\w.-]*(?:` + secretWords + `|token|secret|pass|pwd)["']?\s*,?\s*["']?value["']?\s*:\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("value")},
+	{find: regexp.MustCompile(`(?i)(["']?name["']?\s*:\s*["']?[\w.-]*(?:` + secretWords +
+		`|token|secret|pass|pwd)["']?\s*,?\s*["']?value["']?\s*:\s*)` +
+		fieldValue), with: "${1}" + Mark, may: holdsLower("value")},
 	// A user and a password, as HTTP has them.
 	{find: regexp.MustCompile(`(?i)(\bbasic\s+)([a-z0-9+/]{8,}={0,2})`), with: "${1}" + Mark, may: holdsLower("basic"), when: credentials},
 	// A header of HTTP with a name of its own, and the same where a program is given one.
-	{find: regexp.MustCompile(`(?i)(\bx-[\w-]*(?:token|key|secret|auth|password|signature)[\w-]*["']?\s*[:=]\s*["']?)[^\s"',;]+`), with: "${1}" + Mark, may: holdsLower("x-")},
-	{find: regexp.MustCompile(`(?i)((?:-H|--header)[\s=]*["']?[\w-]*(?:token|key|secret|authorization)\s*:\s*)[^\s"'][^\r\n"']*`), with: "${1}" + Mark, may: holdsLower("-h", "--header")},
+	{find: regexp.MustCompile(`(?i)(\bx-[\w-]*(?:token|key|secret|auth|password|` +
+		`signature)[\w-]*["']?\s*[:=]\s*["']?)[^\s"',;]+`), with: "${1}" + Mark, may: holdsLower("x-")},
+	{find: regexp.MustCompile(`(?i)((?:-H|--header)[\s=]*["']?[\w-]*(?:token|key|secret|` +
+		`authorization)\s*:\s*)[^\s"'][^\r\n"']*`), with: "${1}" + Mark, may: holdsLower("-h", "--header")},
 	// Short names: an assignment to DBPASS or MYSQL_PWD, a member or a field with a
 	// prefix, the member auth of a registry's credentials, and .netrc.
-	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:pass|pwd)["']?\s*(?:=>|:=|=)\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
-	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]+[a-z0-9](?:pass|pwd)["']?\s*:\s*)` + fieldValue), with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
-	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
+	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:pass|pwd)["']?\s*(?:=>|:=|=)\s*)` + fieldValue),
+		with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
+	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]+[a-z0-9](?:pass|pwd)["']?\s*:\s*)` + fieldValue),
+		with: "${1}" + Mark, may: holdsLower("pass", "pwd"), when: password},
+	{find: regexp.MustCompile(`(?i)([a-z0-9_.-]*[a-z0-9_.-]token\\*["']?\s*(?:=>|:=|:)\s*)("[^"]+"|\\+"[^"]*"|` +
+		`'[^']+'|[\w.~+/=-]{8,})`), with: "${1}" + Mark, may: holdsLower("token")},
 	{find: regexp.MustCompile(`(?i)("auth"\s*:\s*)"[\w+/=-]{8,}"`), with: "${1}" + Mark, may: holdsLower(`"auth"`)},
 	{find: regexp.MustCompile(`(?i)(\blogin\s+\S+\s+password\s+)\S+`), with: "${1}" + Mark, may: holdsLower("login")},
 	// What is before the @ of an address: user and password, or a token alone.

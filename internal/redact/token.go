@@ -24,23 +24,31 @@ var prefixes = strings.Fields(`
 // that is in it, in lower case.
 var shapes = []struct{ part, pattern string }{
 	// AWS
-	{"akia", `AKIA[A-Z0-9]{16}`}, {"asia", `ASIA[A-Z0-9]{16}`}, {"abia", `ABIA[A-Z0-9]{16}`}, {"acca", `ACCA[A-Z0-9]{16}`}, {"a3t", `A3T[A-Z0-9]{17}`},
+	{"akia", `AKIA[A-Z0-9]{16}`}, {"asia", `ASIA[A-Z0-9]{16}`}, {"abia", `ABIA[A-Z0-9]{16}`},
+	{"acca", `ACCA[A-Z0-9]{16}`}, {"a3t", `A3T[A-Z0-9]{17}`},
 	{"absk", `ABSK[A-Za-z0-9+/]{100,}`},
 	// Google, Meta, Square, Slack, payments
-	{"aiza", `AIza[\w-]{35}`}, {"eaa", `EAA[MC][A-Za-z0-9]{100,}`}, {"eaaa", `EAAA[\w-]{22,}`}, {"|", `\d{15,16}\|[\w-]{27,40}`}, {"%", `\d{15,16}%[\w-]{27,40}`},
+	{"aiza", `AIza[\w-]{35}`}, {"eaa", `EAA[MC][A-Za-z0-9]{100,}`}, {"eaaa", `EAAA[\w-]{22,}`},
+	{"|", `\d{15,16}\|[\w-]{27,40}`}, {"%", `\d{15,16}%[\w-]{27,40}`},
 	{"xox", `(?i:xox[a-z]-)[\w-]{7,}`}, {"xapp-", `(?i:xapp-)\d-\w+-\d+-\w+`}, {"xoxe.", `(?i:xoxe\.xox[bp]-)[\w-]{20,}`},
-	{"flwseck", `FLWSECK_TEST-[A-Za-z0-9]{12}`}, {"k_test_", `[srp]k_test_\w{10,}`}, {"k_live_", `[srp]k_live_\w{10,}`}, {"k_prod_", `[srp]k_prod_\w{10,}`},
+	{"flwseck", `FLWSECK_TEST-[A-Za-z0-9]{12}`}, {"k_test_", `[srp]k_test_\w{10,}`},
+	{"k_live_", `[srp]k_live_\w{10,}`}, {"k_prod_", `[srp]k_prod_\w{10,}`},
 	// HashiCorp, 1Password, Adobe, Airtable, Alibaba, JFrog, ClickHouse, Cloudflare, Databricks, EasyPost
 	{"hv", `hv[sbr]\.[\w-]{24,}`}, {".atlasv1.", `[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}`}, {"a3-", `A3-[A-Z0-9]{6}-[A-Z0-9-]{20,}`},
-	{"p8e-", `p8e-[A-Za-z0-9]{32}`}, {"pat", `pat[A-Za-z0-9]{14}\.[a-f0-9]{64}`}, {"ltai", `LTAI[A-Za-z0-9]{20}`}, {"akcp", `AKCp[A-Za-z0-9]{69}`},
-	{"cmvmd", `cmVmd[A-Za-z0-9]{59}`}, {"4b1d", `4b1d[A-Za-z0-9]{38}`}, {"v1.0-", `v1\.0-[a-f0-9]{24}-[a-f0-9]{146}`}, {"dapi", `dapi[a-f0-9]{32}`},
+	{"p8e-", `p8e-[A-Za-z0-9]{32}`}, {"pat", `pat[A-Za-z0-9]{14}\.[a-f0-9]{64}`}, {"ltai", `LTAI[A-Za-z0-9]{20}`},
+	{"akcp", `AKCp[A-Za-z0-9]{69}`},
+	{"cmvmd", `cmVmd[A-Za-z0-9]{59}`}, {"4b1d", `4b1d[A-Za-z0-9]{38}`},
+	{"v1.0-", `v1\.0-[a-f0-9]{24}-[a-f0-9]{146}`}, {"dapi", `dapi[a-f0-9]{32}`},
 	{"ezak", `EZAK[A-Za-z0-9]{54}`}, {"eztk", `EZTK[A-Za-z0-9]{54}`},
 	// SendGrid, Harness, MaxMind, Octopus Deploy, Twilio, OpenAI, OpenShift, New Relic, Authress
-	{"sg.", `SG\.[\w=.-]{60,}`}, {"at.", `[ps]at\.[\w-]{22}\.\w{24}\.\w{20}`}, {"_mmk", `[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`}, {"api-", `API-[A-Z0-9]{26}`},
-	{"sk", `SK[0-9a-fA-F]{32}`}, {"t3blbkfj", `sk-[A-Za-z0-9]{20}T3BlbkFJ\w{20}`}, {"sha256~", `sha256~[\w-]{43}`}, {"nrjs-", `NRJS-[a-f0-9]{19}`},
+	{"sg.", `SG\.[\w=.-]{60,}`}, {"at.", `[ps]at\.[\w-]{22}\.\w{24}\.\w{20}`},
+	{"_mmk", `[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`}, {"api-", `API-[A-Z0-9]{26}`},
+	{"sk", `SK[0-9a-fA-F]{32}`}, {"t3blbkfj", `sk-[A-Za-z0-9]{20}T3BlbkFJ\w{20}`}, {"sha256~", `sha256~[\w-]{43}`},
+	{"nrjs-", `NRJS-[a-f0-9]{19}`},
 	{".acc", `(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[\w+/=-]{30,}`},
 	// JSON Web Tokens and others of JSON, also in base64 of base64
-	{".ey", `ey[A-Za-z0-9]{17,}\.ey[\w/\\-]{17,}(?:\.[\w/\\-]*=*)?`}, {"eyjrijoi", `(?i:eyJrIjoi)[A-Za-z0-9]{60,}`}, {"zxlk", `ZXlK[\w/+\\-]{40,}={0,2}`},
+	{".ey", `ey[A-Za-z0-9]{17,}\.ey[\w/\\-]{17,}(?:\.[\w/\\-]*=*)?`}, {"eyjrijoi", `(?i:eyJrIjoi)[A-Za-z0-9]{60,}`},
+	{"zxlk", `ZXlK[\w/+\\-]{40,}={0,2}`},
 	// Microsoft's keys of 32 and 64 bytes with a signature in them, and any of 64 bytes
 	{"aiot", `[A-Za-z0-9+/]{33}AIoT[A-Za-z0-9+/]{5}[A-P]=`}, {"+a", `[A-Za-z0-9+/]{33}\+(?:ASb|AEh|ARm)[A-Za-z0-9+/]{5}[A-P]=`},
 	{"azfu", `\w{44}AzFu\w{5}[AQgw]==`}, {"azse", `\w{42}AzSe\w{6}`}, {"+acr", `\w{42}\+ACR\w{6}`}, {"==", `[A-Za-z0-9+/]{86}==`},
@@ -71,24 +79,31 @@ const assigned = `[ \t\w.-]{0,20}[\s'"]{0,3}(?:=>|=|>|:{1,3}=|\|\||:|\?=|,)[` + 
 
 // tokens are the rules of what is a secret by its shape alone, or by a service's name.
 var tokens = slices.Concat(shaped(), []rule{
-	{find: regexp.MustCompile(`(?i)(^|[^a-z0-9])` + anyOf(prefixes) + `([\w.~+/=-]{16,})`), with: "${1}" + Mark, may: holdsLower(prefixes...), when: mixed},
+	{find: regexp.MustCompile(`(?i)(^|[^a-z0-9])` + anyOf(prefixes) + `([\w.~+/=-]{16,})`), with: "${1}" + Mark,
+		may: holdsLower(prefixes...), when: mixed},
 	{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/_.-])s\.([A-Za-z0-9]{24})\b`), with: "${1}" + Mark, may: holds("s."), when: mixed},
-	{find: regexp.MustCompile(`(?i)(` + anyOf(services) + assigned + `)([\w=%:+/-]{14,})`), with: "${1}" + Mark, may: holdsLower(services...), when: func(groups []string) bool { return mixed(groups) && !strings.Contains(groups[2], "://") }},
+	{find: regexp.MustCompile(`(?i)(` + anyOf(services) + assigned + `)([\w=%:+/-]{14,})`), with: "${1}" + Mark,
+		may:  holdsLower(services...),
+		when: func(groups []string) bool { return mixed(groups) && !strings.Contains(groups[2], "://") }},
 	{find: regexp.MustCompile(`(?i)(password` + assigned + `)("[\w=-]{8,20}")`), with: "${1}" + Mark, may: holdsLower("password")},
 	{find: regexp.MustCompile(`(_gitlab_session=)\w+`), with: "${1}" + Mark, may: holds("_gitlab_session=")},
-	{find: regexp.MustCompile(`(hooks\.slack\.com/\w+/|webhook\.office\.com/\w+/|discord(?:app)?\.com/api/webhooks/)[\w/@+-]+`), with: "${1}" + Mark, may: holds("hook")},
+	{find: regexp.MustCompile(`(hooks\.slack\.com/\w+/|webhook\.office\.com/\w+/|` +
+		`discord(?:app)?\.com/api/webhooks/)[\w/@+-]+`), with: "${1}" + Mark, may: holds("hook")},
 	// A value in the manifest of a Secret.
-	{find: regexp.MustCompile(`(?im)^([ \t]+([\w.-]+):[ \t]+)["']?[a-z0-9+/]{10,}={0,3}["']?[ \t\r]*$`), with: "${1}" + Mark, may: holdsLower("kind: secret"), when: func(groups []string) bool {
-		return groups[2] != "name" && groups[2] != "namespace" && groups[2] != "kind" && groups[2] != "resourceVersion"
-	}},
+	{find: regexp.MustCompile(`(?im)^([ \t]+([\w.-]+):[ \t]+)["']?[a-z0-9+/]{10,}={0,3}["']?[ \t\r]*$`),
+		with: "${1}" + Mark, may: holdsLower("kind: secret"), when: func(groups []string) bool {
+			return groups[2] != "name" && groups[2] != "namespace" && groups[2] != "kind" && groups[2] != "resourceVersion"
+		}},
 	// A name with a word for a secret anywhere, and a value that only chance writes.
-	{find: regexp.MustCompile(`(?i)((?:access|auth|api|cred|key|passw|secret|token)[\w.-]{0,20}["']?\s*(?:=>|:=|[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: longWord, when: random},
+	{find: regexp.MustCompile(`(?i)((?:access|auth|api|cred|key|passw|secret|token)[\w.-]{0,20}["']?\s*(?:=>|:=|` +
+		`[:=])\s*["'` + "`" + `]?)([\w+/=-]{20,})`), with: "${1}" + Mark, may: longWord, when: random},
 })
 
 // shaped are the rules of the shapes.
 func shaped() (rules []rule) {
 	for _, s := range shapes {
-		rules = append(rules, rule{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/-])` + s.pattern), with: "${1}" + Mark, may: holdsLower(s.part)})
+		rules = append(rules, rule{find: regexp.MustCompile(`(^|[^A-Za-z0-9+/-])` + s.pattern), with: "${1}" + Mark,
+			may: holdsLower(s.part)})
 	}
 	return rules
 }
@@ -129,5 +144,6 @@ func random(groups []string) bool {
 		return false
 	}
 	return hexNumber.MatchString(value) ||
-		strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLower) && strings.ContainsFunc(value, unicode.IsUpper)
+		strings.ContainsAny(value, "0123456789") && strings.ContainsFunc(value, unicode.IsLower) &&
+			strings.ContainsFunc(value, unicode.IsUpper)
 }

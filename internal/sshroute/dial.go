@@ -61,7 +61,8 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Jump)
 	if err != nil {
 		done()
-		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to you there? name another way in with --jump", r.Cluster.Name, err)
+		return nil, fmt.Errorf("reach the control plane endpoint of cluster %s by SSH: %w; is port 22 open to "+
+			"you there? name another way in with --jump", r.Cluster.Name, err)
 	}
 	if e.jump, err = e.login(ctx, conn, r.Door); err != nil {
 		done()
@@ -74,7 +75,8 @@ func Enter(ctx context.Context, r Route, a Access) (*Entrance, error) {
 // closed by itself.
 func (e *Entrance) To(r Route) *Entrance {
 	other := *e
-	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine, r.Node, r.Address, r.Windows, r.VM
+	other.route.Machine, other.route.Node, other.route.Address, other.route.Windows, other.route.VM = r.Machine,
+		r.Node, r.Address, r.Windows, r.VM
 	return &other
 }
 

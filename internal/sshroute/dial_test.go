@@ -52,8 +52,10 @@ func newSite(t *testing.T) *site {
 	linux := guesttest.Boot(t, guest.Linux, "cp", "10.0.0.4", line)
 	jump := guesttest.Jump(t, linux, behind)
 	s := &site{notes: &bytes.Buffer{}, key: private, windows: windows}
-	s.route = sshroute.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1", Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump, Door: "control-plane-c-1:22"}
-	s.access = sshroute.Access{User: sshroute.User, Keys: sshroute.Keys{Identity: writeKey(t, dir, private, "")}, KnownHosts: s.route.KnownHosts(dir), Notes: s.notes}
+	s.route = sshroute.Route{Cluster: client.ObjectKey{Namespace: "default", Name: "c"}, ClusterUID: "1",
+		Machine: "w", Node: "w", Windows: true, Address: "10.1.0.5", Jump: jump, Door: "control-plane-c-1:22"}
+	s.access = sshroute.Access{User: sshroute.User, Keys: sshroute.Keys{Identity: writeKey(t, dir, private, "")},
+		KnownHosts: s.route.KnownHosts(dir), Notes: s.notes}
 	return s
 }
 

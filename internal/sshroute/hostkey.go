@@ -59,8 +59,10 @@ func (h hostKeys) check(name string, key ssh.PublicKey) error {
 	case !ok:
 		return fmt.Errorf("host key of %s: %w", name, err)
 	case len(unknown.Want) > 0:
-		return fmt.Errorf("host key of %s has changed: it is now %s, but %s line %d remembers %s; another machine answers. If you know why, forget the old key and try again: ssh-keygen -f '%s' -R '%s'",
-			name, ssh.FingerprintSHA256(key), h.file, unknown.Want[0].Line, ssh.FingerprintSHA256(unknown.Want[0].Key), h.file, knownhosts.Normalize(name))
+		return fmt.Errorf("host key of %s has changed: it is now %s, but %s line %d remembers %s; another "+
+			"machine answers. If you know why, forget the old key and try again: ssh-keygen -f '%s' -R '%s'",
+			name, ssh.FingerprintSHA256(key), h.file, unknown.Want[0].Line,
+			ssh.FingerprintSHA256(unknown.Want[0].Key), h.file, knownhosts.Normalize(name))
 	}
 	return h.add(name, key)
 }

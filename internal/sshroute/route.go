@@ -170,7 +170,8 @@ func between(m *clusterv1.Machine, cluster *clusterv1.Cluster, vm *infrav1.Azure
 	case r.Address == "":
 		r.Blocked = fmt.Errorf("machine %s has no address yet; see what it waits for: casement why %s", m.Name, m.Name)
 	case jump == "":
-		r.Blocked = fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); name another way in with --jump", cluster.Name)
+		r.Blocked = fmt.Errorf("cluster %s has no control plane endpoint yet (spec.controlPlaneEndpoint.host); "+
+			"name another way in with --jump", cluster.Name)
 	}
 	return r
 }
@@ -222,7 +223,8 @@ func choose(machines []clusterv1.Machine, namespace, name string) (*clusterv1.Ma
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%q is the node of two machines in namespace %s, %s and %s; name the machine", name, namespace, found.Name, m.Name)
+			return nil, fmt.Errorf("%q is the node of two machines in namespace %s, %s and %s; name the machine",
+				name, namespace, found.Name, m.Name)
 		}
 		found = m
 	}

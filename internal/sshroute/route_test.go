@@ -28,18 +28,28 @@ func TestBetween(t *testing.T) {
 		windows               bool
 		refusal               string
 	}{
-		{name: "through the endpoint", endpoint: "20.1.2.3", os: "Windows", addresses: addresses("InternalDNS", "win", "InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4", wantJump: "20.1.2.3:22", windows: true},
-		{name: "an endpoint of IPv6", endpoint: "2001:db8::1", os: "Linux", addresses: addresses("InternalIP", "fd00::4"), wantAddress: "fd00::4", wantJump: "[2001:db8::1]:22"},
-		{name: "IPv4 before IPv6", endpoint: "e", addresses: addresses("InternalIP", "fd00::4", "InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4", wantJump: "e:22"},
-		{name: "a jump of the user's", endpoint: "e", jump: "bastion:2022", addresses: addresses("InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4", wantJump: "bastion:2022"},
-		{name: "straight to the public address", jump: Straight, addresses: addresses("InternalIP", "10.1.0.4", "ExternalIP", "20.1.2.4"), wantAddress: "20.1.2.4"},
+		{name: "through the endpoint", endpoint: "20.1.2.3", os: "Windows",
+			addresses: addresses("InternalDNS", "win", "InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4",
+			wantJump: "20.1.2.3:22", windows: true},
+		{name: "an endpoint of IPv6", endpoint: "2001:db8::1", os: "Linux",
+			addresses: addresses("InternalIP", "fd00::4"), wantAddress: "fd00::4", wantJump: "[2001:db8::1]:22"},
+		{name: "IPv4 before IPv6", endpoint: "e",
+			addresses: addresses("InternalIP", "fd00::4", "InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4",
+			wantJump: "e:22"},
+		{name: "a jump of the user's", endpoint: "e", jump: "bastion:2022",
+			addresses: addresses("InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4", wantJump: "bastion:2022"},
+		{name: "straight to the public address", jump: Straight,
+			addresses: addresses("InternalIP", "10.1.0.4", "ExternalIP", "20.1.2.4"), wantAddress: "20.1.2.4"},
 		{name: "straight to the private address", jump: Straight, addresses: addresses("InternalIP", "10.1.0.4"), wantAddress: "10.1.0.4"},
 		{name: "no address", endpoint: "e", refusal: "casement why m"},
-		{name: "a public address alone does not do behind the endpoint", endpoint: "e", addresses: addresses("ExternalIP", "20.1.2.4"), refusal: "no address yet"},
+		{name: "a public address alone does not do behind the endpoint", endpoint: "e",
+			addresses: addresses("ExternalIP", "20.1.2.4"), refusal: "no address yet"},
 		{name: "no endpoint", addresses: addresses("InternalIP", "10.1.0.4"), refusal: "--jump"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: clusterv1.MachineStatus{Addresses: c.addresses, NodeRef: clusterv1.MachineNodeReference{Name: "n"}}}
+			m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Status: clusterv1.MachineStatus{
+				Addresses: c.addresses, NodeRef: clusterv1.MachineNodeReference{Name: "n"},
+			}}
 			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "u"}}
 			cluster.Spec.ControlPlaneEndpoint.Host = c.endpoint
 			vm := &infrav1.AzureMachine{}
@@ -74,7 +84,8 @@ func TestChoose(t *testing.T) {
 		m.Status.NodeRef.Name, m.Spec.InfrastructureRef.Name = node, vm
 		return m
 	}
-	machines := []clusterv1.Machine{machine("a", "node-1", "vm-a"), machine("b", "node-2", "a"), machine("c", "twin", ""), machine("d", "twin", "")}
+	machines := []clusterv1.Machine{machine("a", "node-1", "vm-a"), machine("b", "node-2", "a"),
+		machine("c", "twin", ""), machine("d", "twin", "")}
 	for _, c := range []struct{ name, want, refusal string }{
 		{"a", "a", ""}, // a machine's own name goes before another's VM
 		{"NODE-2", "b", ""},
@@ -112,7 +123,9 @@ func TestAt(t *testing.T) {
 		t.Fatalf("without a node: %+v", r)
 	}
 	node := &corev1.Node{}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "n"}, {Type: corev1.NodeInternalIP, Address: "10.1.0.9"}}
+	node.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: "n"}, {Type: corev1.NodeInternalIP, Address: "10.1.0.9"},
+	}
 	node.Status.NodeInfo.OperatingSystem = "windows"
 	if r = r.At(node); r.Blocked != nil || r.Address != "10.1.0.9" || r.Jump != "e:22" || !r.Windows {
 		t.Errorf("with its node: %+v", r)

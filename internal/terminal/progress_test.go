@@ -19,16 +19,22 @@ func views() map[string][]View {
 	}
 	etcd := Step{Name: "etcd and the management API server", State: Done, Took: 1200 * time.Millisecond}
 	waiting := func(workers, cause string) View {
-		return View{Title: "Waiting for cluster demo", Elapsed: 12300 * time.Millisecond, Cause: cause, Waits: "Machine demo-md-win-x7k2p: its node is not ready: NodeHealthy: Waiting for AzureMachine to report spec.providerID", Steps: []Step{
-			{Name: "infrastructure", State: Done}, {Name: "control plane", State: Done, Detail: "1/1 ready"},
-			{Name: "workers demo-md-win", State: Now, Detail: workers + " ready"},
-			{Name: "available", State: Now}}}
+		return View{Title: "Waiting for cluster demo", Elapsed: 12300 * time.Millisecond, Cause: cause,
+			Waits: "Machine demo-md-win-x7k2p: its node is not ready: NodeHealthy: Waiting for AzureMachine to report spec.providerID",
+			Steps: []Step{
+				{Name: "infrastructure", State: Done}, {Name: "control plane", State: Done, Detail: "1/1 ready"},
+				{Name: "workers demo-md-win", State: Now, Detail: workers + " ready"},
+				{Name: "available", State: Now}}}
 	}
 	return map[string][]View{
-		"up": {starting(200*time.Millisecond, Step{Name: etcd.Name, State: Now}), starting(1500*time.Millisecond, etcd, Step{Name: "custom resource definitions", State: Now, Detail: "30 of 64"}),
-			starting(3*time.Second, etcd, Step{Name: "custom resource definitions", State: Done, Took: 900 * time.Millisecond}, Step{Name: "webhooks", State: Ahead})},
+		"up": {starting(200*time.Millisecond, Step{Name: etcd.Name, State: Now}), starting(1500*time.Millisecond,
+			etcd, Step{Name: "custom resource definitions", State: Now, Detail: "30 of 64"}),
+			starting(3*time.Second, etcd,
+				Step{Name: "custom resource definitions", State: Done, Took: 900 * time.Millisecond},
+				Step{Name: "webhooks", State: Ahead})},
 		"wait": {waiting("0/2", ""), waiting("1/2", ""),
-			waiting("1/2", "QuotaExceeded at AzureMachine/demo-md-win-x7k2p: the subscription's quota for this VM family, region or resource is used up")},
+			waiting("1/2", "QuotaExceeded at AzureMachine/demo-md-win-x7k2p: the subscription's quota for this "+
+				"VM family, region or resource is used up")},
 		"hostile": {{Title: "a\x1b[2Jb", Steps: []Step{{Name: "x\ry", State: Now, Detail: "\x1b]0;owned\a\nnext"}}, Cause: "\u202eowned"}},
 	}
 }

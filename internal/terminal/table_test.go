@@ -14,13 +14,21 @@ import (
 
 // tables are rows of the kinds that commands print.
 var tables = map[string]string{
-	"prose": "STUB\tDOES\nazure-cni\twrites the CNI configuration of azure-vnet; pods then have addresses of the node's interface\nidle\truns and does nothing\n",
-	"names": "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS\nGET\tMicrosoft.Compute/locations/communityGalleries/images/versions\t200\tcasement\t2\nGET\toperations\t200\tGo-http-client/1.1\t22\n",
+	"prose": "STUB\tDOES\nazure-cni\twrites the CNI configuration of azure-vnet; pods then have addresses of " +
+		"the node's interface\nidle\truns and does nothing\n",
+	"names": "VERB\tRESOURCE TYPE\tSTATUS\tCALLER\tCALLS\n" +
+		"GET\tMicrosoft.Compute/locations/communityGalleries/images/versions\t200\tcasement\t2\n" +
+		"GET\toperations\t200\tGo-http-client/1.1\t22\n",
 	"headers": "SIMULATED VM\tOS\tPHASE\tADDRESS\tON THIS MACHINE\tIMAGE HOLDS\tREALLY RUNS\n" +
-		"demo-control-plane-cc7nx\tLinux\tRunning\t10.0.0.4\t127.37.0.4\tv1.36.3\tv1.36.3\ndemo-md-w-65x9m\tWindows\tRunning\t10.1.0.6\t127.1.0.6\tv1.36.3\t\n" +
+		"demo-control-plane-cc7nx\tLinux\tRunning\t10.0.0.4\t127.37.0.4\tv1.36.3\tv1.36.3\n" +
+		"demo-md-w-65x9m\tWindows\tRunning\t10.1.0.6\t127.1.0.6\tv1.36.3\t\n" +
 		"\tits guest has ended: the boot agent found no user data, which a machine of this image cannot do without\n",
-	"pairs": "Plane\tready\tprocess 25179, since 2026-11-22 21:09:08\nKubeconfig\t/home/somebody/.local/state/casement/kubeconfig\n\nA line without cells that has more words than there is room for.\n",
-	"tree":  "OBJECT\tREADY\tDETAIL\nCluster/demo\tTrue\tProvisioned\n├─KubeadmControlPlane/demo-control-plane\tTrue\tv1.36.3\n│ └─Machine/demo-control-plane-cc7nx\tTrue\tnode demo-cont…\n",
+	"pairs": "Plane\tready\tprocess 25179, since 2026-11-22 21:09:08\n" +
+		"Kubeconfig\t/home/somebody/.local/state/casement/kubeconfig\n\n" +
+		"A line without cells that has more words than there is room for.\n",
+	"tree": "OBJECT\tREADY\tDETAIL\nCluster/demo\tTrue\tProvisioned\n" +
+		"├─KubeadmControlPlane/demo-control-plane\tTrue\tv1.36.3\n" +
+		"│ └─Machine/demo-control-plane-cc7nx\tTrue\tnode demo-cont…\n",
 }
 
 func TestTable(t *testing.T) {

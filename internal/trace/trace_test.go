@@ -65,7 +65,9 @@ type transport struct{}
 
 func (transport) Do(r *http.Request) (*http.Response, error) {
 	body := `{"error": {"code": "Conflict", "message": "the password ` + secret + ` is in use"}}`
-	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{"X-Ms-Request-Id": {"request-1"}, "Content-Type": {"application/json"}, "X-Secret": {secret}},
+	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{
+		"X-Ms-Request-Id": {"request-1"}, "Content-Type": {"application/json"}, "X-Secret": {secret},
+	},
 		Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
@@ -89,10 +91,12 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Reconciler("AzureMachine", reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-		_, err := azure.Put(ctx, "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v", "2024-07-01", json.RawMessage(`{"properties": {"osProfile": {"customData": "`+secret+`"}}}`))
+		_, err := azure.Put(ctx, "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v",
+			"2024-07-01", json.RawMessage(`{"properties": {"osProfile": {"customData": "`+secret+`"}}}`))
 		return reconcile.Result{RequeueAfter: time.Minute}, err
 	}))
-	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "m"}}); err == nil {
+	if _, err := r.Reconcile(t.Context(),
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "team", Name: "m"}}); err == nil {
 		t.Fatal("the call did not fail")
 	}
 	if err := stop(); err != nil {
@@ -141,7 +145,8 @@ func TestCorrelation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := controller.NewUnmanaged("trace", controller.Options{SkipNameValidation: new(true), LogConstructor: func(*reconcile.Request) logr.Logger { return logr.Discard() },
+	c, err := controller.NewUnmanaged("trace", controller.Options{SkipNameValidation: new(true),
+		LogConstructor: func(*reconcile.Request) logr.Logger { return logr.Discard() },
 		Reconciler: Reconciler("AzureMachine", reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 			ids <- string(controller.ReconcileIDFromContext(ctx))
 			_, err := azure.Get(ctx, "/subscriptions/s/resourceGroups/g", "2024-07-01")

@@ -46,7 +46,8 @@ func bundle() string {
 			exports = append(exports, m[2])
 		}
 		text = importLine.ReplaceAllString(exportWord.ReplaceAllString(text, "$1"), "const $1 = ${2}_module;")
-		out.WriteString("const " + strings.TrimSuffix(name, ".js") + "_module = (() => {\n" + text + "return { " + strings.Join(exports, ", ") + " };\n})();\n")
+		out.WriteString("const " + strings.TrimSuffix(name, ".js") + "_module = (() => {\n" + text + "return { " +
+			strings.Join(exports, ", ") + " };\n})();\n")
 	}
 	out.WriteString("})();\n")
 	return out.String()

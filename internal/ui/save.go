@@ -48,7 +48,8 @@ func Save(ctx context.Context, source Source, now time.Time, w io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	return page.Execute(w, view{Saved: true, Nonce: rand.Text(), Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data)})
+	return page.Execute(w, view{Saved: true, Nonce: rand.Text(), Style: template.CSS(style),
+		Script: template.JS(script), Data: template.JS(data)})
 }
 
 // explain adds the answer about an object in trouble, and the boot log of a machine. An

@@ -74,7 +74,8 @@ func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + 
 
 // Serve answers on a listener until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the streams end with it
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -202,7 +202,10 @@ func TestAnswersAreRedacted(t *testing.T) {
 
 // TestSave: a report is one file that loads nothing, and in which no name ends a script.
 func TestSave(t *testing.T) {
-	source := &scripted{models: []model.Model{{"object/Machine/ns/x": row(`{"kind":"Machine","name":"</script><img src=x>","state":"bad"}`), "object/Machine/ns/y": row(`{"kind":"Machine","state":"ok"}`)}}}
+	source := &scripted{models: []model.Model{{
+		"object/Machine/ns/x": row(`{"kind":"Machine","name":"</script><img src=x>","state":"bad"}`),
+		"object/Machine/ns/y": row(`{"kind":"Machine","state":"ok"}`),
+	}}}
 	var out bytes.Buffer
 	if err := Save(t.Context(), source, time.Unix(0, 0), &out); err != nil {
 		t.Fatal(err)

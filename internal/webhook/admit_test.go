@@ -12,8 +12,13 @@ func TestAdmit(t *testing.T) {
 		name, kind, object string
 		errs               string
 	}{
-		{"a cluster", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope","subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"}}}`, ""},
-		{"a subnet outside", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope","subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"},"networkSpec":{"vnet":{"name":"v","cidrBlocks":["10.0.0.0/16"]},"subnets":[{"name":"c","role":"control-plane","cidrBlocks":["10.0.0.0/24"]},{"name":"n","role":"node","cidrBlocks":["10.9.0.0/24"]}]}}}`, "spec.networkSpec.subnets[1].cidrBlocks[0]"},
+		{"a cluster", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope",` +
+			`"subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"}}}`, ""},
+		{"a subnet outside", "AzureCluster", `{"metadata":{"name":"demo"},"spec":{"location":"westeurope",` +
+			`"subscriptionID":"s","identityRef":{"kind":"AzureClusterIdentity","name":"i"},` +
+			`"networkSpec":{"vnet":{"name":"v","cidrBlocks":["10.0.0.0/16"]},"subnets":[{"name":"c",` +
+			`"role":"control-plane","cidrBlocks":["10.0.0.0/24"]},{"name":"n","role":"node",` +
+			`"cidrBlocks":["10.9.0.0/24"]}]}}}`, "spec.networkSpec.subnets[1].cidrBlocks[0]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Admit(tc.kind, []byte(tc.object))

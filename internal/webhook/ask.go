@@ -33,7 +33,8 @@ func askIdentity(ctx context.Context, c Config, old, i *infrav1.AzureClusterIden
 		return nil, nil, err
 	}
 	if !allowed {
-		return []string{fmt.Sprintf("spec.clientSecret: %s may not read secret %s, so that it is not used unless its annotation %s names %s/%s; keep the secret in namespace %s",
+		return []string{fmt.Sprintf("spec.clientSecret: %s may not read secret %s, so that it is not used "+
+			"unless its annotation %s names %s/%s; keep the secret in namespace %s",
 			request.UserInfo.Username, grant.SecretOf(i), grant.IdentitiesAnnotation, i.Namespace, i.Name, i.Namespace)}, nil, nil
 	}
 	if ptr.Deref(request.DryRun, false) {
@@ -47,7 +48,9 @@ func mayRead(ctx context.Context, c client.Client, request admission.Request, se
 	user := request.UserInfo
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: secret.Namespace, Name: secret.Name, Verb: "get", Version: "v1", Resource: "secrets"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: secret.Namespace, Name: secret.Name, Verb: "get", Version: "v1", Resource: "secrets",
+		},
 	}}
 	for key, values := range user.Extra {
 		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
@@ -70,7 +73,8 @@ func askMachineTemplate(ctx context.Context, c Config, old, t *infrav1.AzureMach
 	if old != nil {
 		return nil, nil, nil
 	}
-	errs, err := unknownSubnets(ctx, c.Client, t, t.Spec.Template.Spec.NetworkInterfaces, field.NewPath("spec", "template", "spec", "networkInterfaces"))
+	errs, err := unknownSubnets(ctx, c.Client, t, t.Spec.Template.Spec.NetworkInterfaces,
+		field.NewPath("spec", "template", "spec", "networkInterfaces"))
 	return nil, errs, err
 }
 
@@ -85,13 +89,15 @@ func askPool(ctx context.Context, c Config, old, p *infrav1.AzureMachinePool) ([
 // unknownSubnets are interfaces in subnets that the cluster does not have. Where the
 // object does not say which cluster it is for, or the cluster is not there yet, nothing
 // is known.
-func unknownSubnets(ctx context.Context, c client.Client, o client.Object, interfaces []infrav1.NetworkInterface, path *field.Path) (field.ErrorList, error) {
+func unknownSubnets(ctx context.Context, c client.Client, o client.Object, interfaces []infrav1.NetworkInterface,
+	path *field.Path) (field.ErrorList, error) {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" || !slices.ContainsFunc(interfaces, func(n infrav1.NetworkInterface) bool { return n.SubnetName != "" }) {
 		return nil, nil
 	}
 	var clusters infrav1.AzureClusterList
-	if err := c.List(ctx, &clusters, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+	if err := c.List(ctx, &clusters, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
 		return nil, fmt.Errorf("find the AzureCluster of cluster %s: %w", name, err)
 	}
 	if len(clusters.Items) != 1 {

@@ -77,7 +77,9 @@ func defaultSubnets(name string, s *infrav1.AzureClusterSpec) {
 	made := false
 	if !hasRole(s, infrav1.SubnetNode, infrav1.SubnetCluster) {
 		made = true
-		n.Subnets = append(n.Subnets, infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{Name: name + "-node-subnet", Role: infrav1.SubnetNode}})
+		n.Subnets = append(n.Subnets, infrav1.SubnetSpec{
+			SubnetClassSpec: infrav1.SubnetClassSpec{Name: name + "-node-subnet", Role: infrav1.SubnetNode},
+		})
 	}
 	nodes := 0
 	var nodeRouteTable string
@@ -92,7 +94,8 @@ func defaultSubnets(name string, s *infrav1.AzureClusterSpec) {
 			defaultNatGateway(subnet, name+"-natgw")
 		case infrav1.SubnetNode:
 			nodes++
-			defaultSubnet(subnet, fmt.Sprintf("%s-node-subnet-%d", name, nodes), fmt.Sprintf(defaultNodeCIDRPattern, nodes), name+"-node-nsg")
+			defaultSubnet(subnet, fmt.Sprintf("%s-node-subnet-%d", name, nodes),
+				fmt.Sprintf(defaultNodeCIDRPattern, nodes), name+"-node-nsg")
 			setDefault(&subnet.RouteTable.Name, name+"-node-routetable")
 			gateway := fmt.Sprintf("%s-node-natgw-%d", name, nodes)
 			if made {

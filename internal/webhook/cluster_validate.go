@@ -17,7 +17,8 @@ var clusterNamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,42}[a-z0-9]$`)
 
 func validateCluster(old, c *infrav1.AzureCluster) field.ErrorList {
 	if old == nil {
-		errs := named(field.NewPath("metadata", "name"), c.Name, clusterNamePattern, "must be 2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends")
+		errs := named(field.NewPath("metadata", "name"), c.Name, clusterNamePattern,
+			"must be 2 to 44 lower-case letters, digits and dashes, with a letter or digit at both ends")
 		return append(errs, validateClusterSpec(&c.Spec)...)
 	}
 	// What admission itself would fill is no change, and a fault that the stored
@@ -52,7 +53,8 @@ func validateClusterSpec(s *infrav1.AzureClusterSpec) field.ErrorList {
 	errs = append(errs, validateLBs(s, network)...)
 	errs = append(errs, validateBastion(s.BastionSpec.AzureBastion, path.Child("bastionSpec", "azureBastion"))...)
 	if !s.ControlPlaneEnabled && s.NetworkSpec.ControlPlaneOutboundLB != nil {
-		errs = append(errs, field.Forbidden(network.Child("controlPlaneOutboundLB"), "controlPlaneEnabled is false: there is no control plane here"))
+		errs = append(errs, field.Forbidden(network.Child("controlPlaneOutboundLB"),
+			"controlPlaneEnabled is false: there is no control plane here"))
 	}
 	return errs
 }
@@ -111,7 +113,8 @@ func clusterImmutable(old, s *infrav1.AzureClusterSpec, path *field.Path) field.
 	errs = append(errs, onceSet(path.Child("bastionSpec", "azureBastion"), old.BastionSpec.AzureBastion, s.BastionSpec.AzureBastion)...)
 	network, was, is := path.Child("networkSpec"), &old.NetworkSpec, &s.NetworkSpec
 	errs = append(errs, immutable(network.Child("privateDNSZoneName"), was.PrivateDNSZoneName, is.PrivateDNSZoneName)...)
-	errs = append(errs, immutable(network.Child("privateDNSZoneResourceGroup"), was.PrivateDNSZoneResourceGroup, is.PrivateDNSZoneResourceGroup)...)
+	errs = append(errs, immutable(network.Child("privateDNSZoneResourceGroup"), was.PrivateDNSZoneResourceGroup,
+		is.PrivateDNSZoneResourceGroup)...)
 	errs = append(errs, immutable(network.Child("privateDNSZone"), zoneMode(was), zoneMode(is))...)
 	errs = append(errs, immutable(network.Child("controlPlaneOutboundLB"), was.ControlPlaneOutboundLB, is.ControlPlaneOutboundLB)...)
 	errs = append(errs, apiServerLBImmutable(was.APIServerLB, is.APIServerLB, network.Child("apiServerLB"))...)
@@ -136,7 +139,8 @@ func apiServerLBImmutable(was, is *infrav1.LoadBalancerSpec, path *field.Path) f
 	errs = append(errs, onceSet(path.Child("idleTimeoutInMinutes"), was.IdleTimeoutInMinutes, is.IdleTimeoutInMinutes)...)
 	errs = append(errs, immutable(path.Child("availabilityZones"), zones(was), zones(is))...)
 	if was.Type == infrav1.Internal && len(was.FrontendIPs) == 1 && len(is.FrontendIPs) == 1 {
-		errs = append(errs, onceSet(path.Child("frontendIPs").Index(0).Child("privateIP"), was.FrontendIPs[0].PrivateIPAddress, is.FrontendIPs[0].PrivateIPAddress)...)
+		errs = append(errs, onceSet(path.Child("frontendIPs").Index(0).Child("privateIP"),
+			was.FrontendIPs[0].PrivateIPAddress, is.FrontendIPs[0].PrivateIPAddress)...)
 	}
 	return errs
 }

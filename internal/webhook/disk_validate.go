@@ -33,11 +33,14 @@ func validateImage(image *infrav1.Image, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path.Child("id"), "the resource ID of an image or gallery version")}
 	}
 	if g := image.ComputeGallery; g != nil && (g.SubscriptionID == nil) != (g.ResourceGroup == nil) {
-		return field.ErrorList{field.Invalid(path.Child("computeGallery"), g.Name, "a private gallery needs subscriptionID and resourceGroup together; a community gallery has neither")}
+		return field.ErrorList{field.Invalid(path.Child("computeGallery"), g.Name,
+			"a private gallery needs subscriptionID and resourceGroup together; a community gallery has neither")}
 	}
 	if g := image.SharedGallery; g != nil {
-		if given := []bool{g.Publisher != nil, g.Offer != nil, g.SKU != nil}; slices.Contains(given, true) && slices.Contains(given, false) {
-			return field.ErrorList{field.Invalid(path.Child("sharedGallery"), g.Name, "a purchase plan needs publisher, offer and sku together")}
+		if given := []bool{g.Publisher != nil, g.Offer != nil, g.SKU != nil}; slices.Contains(given, true) &&
+			slices.Contains(given, false) {
+			return field.ErrorList{field.Invalid(path.Child("sharedGallery"), g.Name,
+				"a purchase plan needs publisher, offer and sku together")}
 		}
 	}
 	return nil
@@ -54,10 +57,12 @@ func validateOSDisk(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorLi
 	}
 	errs = append(errs, validateManagedDisk(d.ManagedDisk, path.Child("managedDisk"))...)
 	if uncached(d.ManagedDisk) {
-		errs = append(errs, field.Invalid(path.Child("managedDisk", "storageAccountType"), d.ManagedDisk.StorageAccountType, "Azure has it for data disks only"))
+		errs = append(errs, field.Invalid(path.Child("managedDisk", "storageAccountType"),
+			d.ManagedDisk.StorageAccountType, "Azure has it for data disks only"))
 	}
 	if d.DiffDiskSettings != nil && d.ManagedDisk != nil && d.ManagedDisk.DiskEncryptionSet != nil {
-		errs = append(errs, field.Invalid(path.Child("managedDisk", "diskEncryptionSet"), d.ManagedDisk.DiskEncryptionSet.ID, "an ephemeral OS disk cannot have a disk encryption set"))
+		errs = append(errs, field.Invalid(path.Child("managedDisk", "diskEncryptionSet"),
+			d.ManagedDisk.DiskEncryptionSet.ID, "an ephemeral OS disk cannot have a disk encryption set"))
 	}
 	return errs
 }
@@ -85,7 +90,8 @@ func validateDataDisks(disks []infrav1.DataDisk, path *field.Path) field.ErrorLi
 		names[d.NameSuffix] = true
 		errs = append(errs, validateManagedDisk(d.ManagedDisk, p.Child("managedDisk"))...)
 		if uncached(d.ManagedDisk) && d.CachingType != "None" {
-			errs = append(errs, field.Invalid(p.Child("cachingType"), d.CachingType, fmt.Sprintf("must be None for %s", d.ManagedDisk.StorageAccountType)))
+			errs = append(errs, field.Invalid(p.Child("cachingType"), d.CachingType,
+				fmt.Sprintf("must be None for %s", d.ManagedDisk.StorageAccountType)))
 		}
 		if d.Lun == nil {
 			continue
@@ -122,22 +128,27 @@ func validateSecurity(s *infrav1.AzureMachineSpec, path *field.Path) field.Error
 	}
 	encryption := disk.SecurityProfile.SecurityEncryptionType
 	if disk.SecurityProfile.DiskEncryptionSet != nil && encryption != diskWithGuestState {
-		errs = append(errs, field.Invalid(path.Child("osDisk", "managedDisk", "securityProfile", "securityEncryptionType"), encryption, "a disk encryption set needs DiskWithVMGuestState"))
+		errs = append(errs, field.Invalid(path.Child("osDisk", "managedDisk", "securityProfile",
+			"securityEncryptionType"), encryption, "a disk encryption set needs DiskWithVMGuestState"))
 	}
 	if encryption == "" {
 		return errs
 	}
 	if profile.SecurityType != infrav1.SecurityTypesConfidentialVM {
-		errs = append(errs, field.Invalid(at.Child("securityType"), profile.SecurityType, fmt.Sprintf("securityEncryptionType %s needs ConfidentialVM", encryption)))
+		errs = append(errs, field.Invalid(at.Child("securityType"), profile.SecurityType,
+			fmt.Sprintf("securityEncryptionType %s needs ConfidentialVM", encryption)))
 	}
 	if !vTPM {
-		errs = append(errs, field.Invalid(at.Child("uefiSettings", "vTpmEnabled"), vTPM, fmt.Sprintf("securityEncryptionType %s needs it", encryption)))
+		errs = append(errs, field.Invalid(at.Child("uefiSettings", "vTpmEnabled"), vTPM,
+			fmt.Sprintf("securityEncryptionType %s needs it", encryption)))
 	}
 	if encryption == diskWithGuestState && !secureBoot {
-		errs = append(errs, field.Invalid(at.Child("uefiSettings", "secureBootEnabled"), secureBoot, fmt.Sprintf("securityEncryptionType %s needs it", encryption)))
+		errs = append(errs, field.Invalid(at.Child("uefiSettings", "secureBootEnabled"), secureBoot,
+			fmt.Sprintf("securityEncryptionType %s needs it", encryption)))
 	}
 	if encryption == diskWithGuestState && ptr.Deref(profile.EncryptionAtHost, false) {
-		errs = append(errs, field.Invalid(at.Child("encryptionAtHost"), true, fmt.Sprintf("not with securityEncryptionType %s", encryption)))
+		errs = append(errs, field.Invalid(at.Child("encryptionAtHost"), true,
+			fmt.Sprintf("not with securityEncryptionType %s", encryption)))
 	}
 	return errs
 }

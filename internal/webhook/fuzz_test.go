@@ -65,7 +65,8 @@ func random[T any](seed uint64, spec func(*T) any) *T {
 // settles checks what holds of every object, good or bad: defaulting twice is
 // once, an object that does not change is never refused, and applying the same
 // manifest again changes nothing.
-func settles[T any](t *testing.T, manifest T, clone func(T) T, inherit func(old, obj T), defaults func(T) error, refused func(old, obj T) int) {
+func settles[T any](t *testing.T, manifest T, clone func(T) T, inherit func(old, obj T), defaults func(T) error,
+	refused func(old, obj T) int) {
 	t.Helper()
 	stored := clone(manifest)
 	if err := defaults(stored); err != nil {
@@ -103,7 +104,8 @@ func FuzzCluster(f *testing.F) {
 				s.Name = fmt.Sprintf("subnet-%d", i)
 			}
 		}
-		settles(t, c, (*infrav1.AzureCluster).DeepCopy, inheritCluster, defaultCluster, func(old, obj *infrav1.AzureCluster) int { return len(validateCluster(old, obj)) })
+		settles(t, c, (*infrav1.AzureCluster).DeepCopy, inheritCluster, defaultCluster,
+			func(old, obj *infrav1.AzureCluster) int { return len(validateCluster(old, obj)) })
 		validateCluster(nil, c)
 		ignored("AzureCluster", c)
 	})
@@ -118,13 +120,15 @@ func FuzzMachine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		m := random(seed, func(m *infrav1.AzureMachine) any { return &m.Spec })
 		m.Name, m.Spec.SSHPublicKey = "demo", key
-		settles(t, m, (*infrav1.AzureMachine).DeepCopy, inheritMachine, defaultMachine, func(old, obj *infrav1.AzureMachine) int { return len(validateMachine(old, obj)) })
+		settles(t, m, (*infrav1.AzureMachine).DeepCopy, inheritMachine, defaultMachine,
+			func(old, obj *infrav1.AzureMachine) int { return len(validateMachine(old, obj)) })
 		validateMachine(nil, m)
 		template := &infrav1.AzureMachineTemplate{}
 		template.Spec.Template.Spec = m.Spec
-		settles(t, template, (*infrav1.AzureMachineTemplate).DeepCopy, inheritMachineTemplate, defaultMachineTemplate, func(old, obj *infrav1.AzureMachineTemplate) int {
-			return len(validateMachineTemplate(old, obj))
-		})
+		settles(t, template, (*infrav1.AzureMachineTemplate).DeepCopy, inheritMachineTemplate,
+			defaultMachineTemplate, func(old, obj *infrav1.AzureMachineTemplate) int {
+				return len(validateMachineTemplate(old, obj))
+			})
 	})
 }
 

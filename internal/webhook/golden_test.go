@@ -69,15 +69,23 @@ func admit(t *testing.T, document string) (stored map[string]any, warnings []str
 	defaulting.Default(raw, schema)
 	switch kind {
 	case "AzureCluster":
-		warnings = through(t, raw, &infrav1.AzureCluster{}, hook[*infrav1.AzureCluster]{kind: kind, defaults: defaultCluster, validate: validateCluster})
+		warnings = through(t, raw, &infrav1.AzureCluster{},
+			hook[*infrav1.AzureCluster]{kind: kind, defaults: defaultCluster, validate: validateCluster})
 	case "AzureClusterTemplate":
-		warnings = through(t, raw, &infrav1.AzureClusterTemplate{}, hook[*infrav1.AzureClusterTemplate]{kind: kind, defaults: defaultClusterTemplate, validate: validateClusterTemplate})
+		warnings = through(t, raw, &infrav1.AzureClusterTemplate{}, hook[*infrav1.AzureClusterTemplate]{
+			kind: kind, defaults: defaultClusterTemplate, validate: validateClusterTemplate,
+		})
 	case "AzureMachine":
-		warnings = through(t, raw, &infrav1.AzureMachine{}, hook[*infrav1.AzureMachine]{kind: kind, defaults: defaultMachine, validate: validateMachine, warn: warnMachine})
+		warnings = through(t, raw, &infrav1.AzureMachine{}, hook[*infrav1.AzureMachine]{
+			kind: kind, defaults: defaultMachine, validate: validateMachine, warn: warnMachine,
+		})
 	case "AzureMachineTemplate":
-		warnings = through(t, raw, &infrav1.AzureMachineTemplate{}, hook[*infrav1.AzureMachineTemplate]{kind: kind, defaults: defaultMachineTemplate, validate: validateMachineTemplate})
+		warnings = through(t, raw, &infrav1.AzureMachineTemplate{}, hook[*infrav1.AzureMachineTemplate]{
+			kind: kind, defaults: defaultMachineTemplate, validate: validateMachineTemplate,
+		})
 	case "AzureClusterIdentity":
-		warnings = through(t, raw, &infrav1.AzureClusterIdentity{}, hook[*infrav1.AzureClusterIdentity]{kind: kind, validate: validateIdentity, warn: warnIdentity})
+		warnings = through(t, raw, &infrav1.AzureClusterIdentity{},
+			hook[*infrav1.AzureClusterIdentity]{kind: kind, validate: validateIdentity, warn: warnIdentity})
 	default:
 		t.Fatalf("kind %s has no webhook", kind)
 	}
@@ -159,7 +167,8 @@ func schemaOf(t *testing.T, kind string) (*structuralschema.Structural, validati
 			continue
 		}
 		internal := &apiextensions.CustomResourceValidation{}
-		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(crd.Spec.Versions[0].Schema, internal, nil); err != nil {
+		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
+			crd.Spec.Versions[0].Schema, internal, nil); err != nil {
 			t.Fatal(err)
 		}
 		schema, err := structuralschema.NewStructural(internal.OpenAPIV3Schema)
@@ -193,7 +202,8 @@ func TestShell(t *testing.T) {
 	}
 	t.Run("the key of the stored object is kept", func(t *testing.T) {
 		resp := admission.WithDefaulter(scheme, h).Handle(t.Context(), request(false, manifest))
-		if !resp.Allowed || len(resp.Patches) != 1 || resp.Patches[0].Path != "/spec/sshPublicKey" || resp.Patches[0].Value != old.Spec.SSHPublicKey {
+		if !resp.Allowed || len(resp.Patches) != 1 || resp.Patches[0].Path != "/spec/sshPublicKey" ||
+			resp.Patches[0].Value != old.Spec.SSHPublicKey {
 			t.Errorf("response %+v, want one patch that brings the key back", resp)
 		}
 	})

@@ -25,16 +25,21 @@ func validateIdentitySpec(s *infrav1.AzureClusterIdentitySpec, path *field.Path)
 	}
 	if s.Type != infrav1.UserAssignedIdentityCredential {
 		if s.UserAssignedIdentityCredentialsPath != "" {
-			errs = append(errs, field.Forbidden(path.Child("userAssignedIdentityCredentialsPath"), "only with type UserAssignedIdentityCredential"))
+			errs = append(errs, field.Forbidden(path.Child("userAssignedIdentityCredentialsPath"),
+				"only with type UserAssignedIdentityCredential"))
 		}
 		if s.UserAssignedIdentityCredentialsCloudType != "" {
-			errs = append(errs, field.Forbidden(path.Child("userAssignedIdentityCredentialsCloudType"), "only with type UserAssignedIdentityCredential"))
+			errs = append(errs, field.Forbidden(path.Child("userAssignedIdentityCredentialsCloudType"),
+				"only with type UserAssignedIdentityCredential"))
 		}
 	} else if s.UserAssignedIdentityCredentialsPath == "" {
-		errs = append(errs, field.Required(path.Child("userAssignedIdentityCredentialsPath"), fmt.Sprintf("type %s reads its credentials from a file", s.Type)))
+		errs = append(errs, field.Required(path.Child("userAssignedIdentityCredentialsPath"),
+			fmt.Sprintf("type %s reads its credentials from a file", s.Type)))
 	}
-	if clouds := []string{"public", "china", "usgovernment"}; s.UserAssignedIdentityCredentialsCloudType != "" && !slices.Contains(clouds, s.UserAssignedIdentityCredentialsCloudType) {
-		errs = append(errs, field.NotSupported(path.Child("userAssignedIdentityCredentialsCloudType"), s.UserAssignedIdentityCredentialsCloudType, clouds))
+	if clouds := []string{"public", "china", "usgovernment"}; s.UserAssignedIdentityCredentialsCloudType != "" &&
+		!slices.Contains(clouds, s.UserAssignedIdentityCredentialsCloudType) {
+		errs = append(errs, field.NotSupported(path.Child("userAssignedIdentityCredentialsCloudType"),
+			s.UserAssignedIdentityCredentialsCloudType, clouds))
 	}
 	return errs
 }

@@ -17,7 +17,8 @@ func validateLBs(s *infrav1.AzureClusterSpec, network *field.Path) field.ErrorLi
 		errs = append(errs, validateAPIServerLB(s, lb, network.Child("apiServerLB"))...)
 	}
 	if !private && n.PrivateDNSZoneName != "" {
-		errs = append(errs, field.Invalid(network.Child("privateDNSZoneName"), n.PrivateDNSZoneName, "only an internal API server has a private DNS zone"))
+		errs = append(errs, field.Invalid(network.Child("privateDNSZoneName"), n.PrivateDNSZoneName,
+			"only an internal API server has a private DNS zone"))
 	}
 	if n.PrivateDNSZoneResourceGroup != "" && n.PrivateDNSZoneName == "" {
 		errs = append(errs, field.Required(network.Child("privateDNSZoneName"), "privateDNSZoneResourceGroup needs the zone's name"))
@@ -62,7 +63,8 @@ func validatePublicIPs(s *infrav1.AzureClusterSpec, frontends []infrav1.Frontend
 			private++
 			errs = append(errs, validateInternalIP(s, f, path.Index(i))...)
 		case f.PrivateIPAddress != "":
-			errs = append(errs, field.Forbidden(path.Index(i).Child("privateIP"), "a frontend has a public IP or a private one; add a second frontend for the other"))
+			errs = append(errs, field.Forbidden(path.Index(i).Child("privateIP"),
+				"a frontend has a public IP or a private one; add a second frontend for the other"))
 			public++
 		default:
 			public++

@@ -16,10 +16,12 @@ func TestLintAgrees(t *testing.T) {
 	all := rules.All()
 	rule := all[slices.IndexFunc(all, func(r lint.Rule) bool { return r.ID == "WIN805" })]
 	refused := 0
-	for _, name := range []string{"demo", "d1", "d", "Demo", "demo-", "-demo", "a.b", "a_b", "1a", "x--y", strings.Repeat("a", 44), strings.Repeat("a", 45)} {
+	for _, name := range []string{"demo", "d1", "d", "Demo", "demo-", "-demo", "a.b", "a_b", "1a", "x--y",
+		strings.Repeat("a", 44), strings.Repeat("a", 45)} {
 		c := cluster(t, func(c *infrav1.AzureCluster) { c.Name = name })
 		errs := validateCluster(nil, c)
-		set, unread := lint.Parse("cluster", []byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureCluster\nmetadata:\n  name: "+name+"\n"), lint.Options{})
+		set, unread := lint.Parse("cluster", []byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n"+
+			"kind: AzureCluster\nmetadata:\n  name: "+name+"\n"), lint.Options{})
 		if len(unread) > 0 {
 			t.Fatal(unread)
 		}

@@ -13,7 +13,8 @@ import (
 
 var (
 	guidPattern        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	reservationPattern = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/capacityReservationGroups/[^/]+$`)
+	reservationPattern = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/[^/]+/providers/` +
+		`Microsoft\.Compute/capacityReservationGroups/[^/]+$`)
 )
 
 func validateMachine(old, m *infrav1.AzureMachine) field.ErrorList {
@@ -81,11 +82,13 @@ func validateVM(s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	errs = append(errs, validateExtensions(s, path.Child("vmExtensions"))...)
 	if spot := s.SpotVMOptions; spot != nil && spot.MaxPrice != nil {
 		if price := spot.MaxPrice.AsApproximateFloat64(); price <= 0 && price != -1 {
-			errs = append(errs, field.Invalid(path.Child("spotVMOptions", "maxPrice"), spot.MaxPrice.String(), "must be more than 0 US dollars an hour, or -1 for up to the price on demand"))
+			errs = append(errs, field.Invalid(path.Child("spotVMOptions", "maxPrice"), spot.MaxPrice.String(),
+				"must be more than 0 US dollars an hour, or -1 for up to the price on demand"))
 		}
 	}
 	if id := s.CapacityReservationGroupID; id != nil && !reservationPattern.MatchString(*id) {
-		errs = append(errs, field.Invalid(path.Child("capacityReservationGroupID"), *id, "must be the resource ID of a Microsoft.Compute/capacityReservationGroups"))
+		errs = append(errs, field.Invalid(path.Child("capacityReservationGroupID"), *id,
+			"must be the resource ID of a Microsoft.Compute/capacityReservationGroups"))
 	}
 	return errs
 }
@@ -97,7 +100,8 @@ func validateSSHKey(key string, path *field.Path) field.ErrorList {
 		_, _, _, _, err = ssh.ParseAuthorizedKey(raw)
 	}
 	if err != nil {
-		return field.ErrorList{field.Invalid(path, "(not shown)", "must be the base64 of an authorized_keys line, such as of an id_rsa.pub")}
+		return field.ErrorList{field.Invalid(path, "(not shown)",
+			"must be the base64 of an authorized_keys line, such as of an id_rsa.pub")}
 	}
 	return nil
 }
@@ -120,7 +124,8 @@ func validateIdentities(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 	case !system:
 		errs = append(errs, field.Forbidden(at, "only with identity SystemAssigned"))
 	case s.RoleAssignmentName != "" && role.Name != "":
-		errs = append(errs, field.Invalid(path.Child("roleAssignmentName"), s.RoleAssignmentName, "give systemAssignedIdentityRole.name alone"))
+		errs = append(errs, field.Invalid(path.Child("roleAssignmentName"), s.RoleAssignmentName,
+			"give systemAssignedIdentityRole.name alone"))
 	case role.Name != "" && !guidPattern.MatchString(role.Name):
 		errs = append(errs, field.Invalid(at.Child("name"), role.Name, "must be a GUID, or empty for a new one"))
 	}
@@ -133,11 +138,13 @@ func validateInterfaces(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 		errs = append(errs, field.Invalid(path.Child("subnetName"), s.SubnetName, "give networkInterfaces[0].subnetName alone"))
 	}
 	if s.AcceleratedNetworking != nil {
-		errs = append(errs, field.Invalid(path.Child("acceleratedNetworking"), *s.AcceleratedNetworking, "give networkInterfaces[0].acceleratedNetworking alone"))
+		errs = append(errs, field.Invalid(path.Child("acceleratedNetworking"), *s.AcceleratedNetworking,
+			"give networkInterfaces[0].acceleratedNetworking alone"))
 	}
 	for i, n := range s.NetworkInterfaces {
 		if n.PrivateIPConfigs < 1 {
-			errs = append(errs, field.Invalid(path.Child("networkInterfaces").Index(i).Child("privateIPConfigs"), n.PrivateIPConfigs, "must be at least 1"))
+			errs = append(errs, field.Invalid(path.Child("networkInterfaces").Index(i).Child("privateIPConfigs"),
+				n.PrivateIPConfigs, "must be at least 1"))
 		}
 	}
 	return errs
@@ -175,7 +182,8 @@ func validateExtensions(s *infrav1.AzureMachineSpec, path *field.Path) field.Err
 func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.ErrorList {
 	errs := immutable(path.Child("image"), old.Image, s.Image)
 	errs = append(errs, immutable(path.Child("identity"), old.Identity, s.Identity)...)
-	errs = append(errs, immutable(path.Child("systemAssignedIdentityRole"), old.SystemAssignedIdentityRole, s.SystemAssignedIdentityRole)...)
+	errs = append(errs, immutable(path.Child("systemAssignedIdentityRole"), old.SystemAssignedIdentityRole,
+		s.SystemAssignedIdentityRole)...)
 	errs = append(errs, immutable(path.Child("userAssignedIdentities"), old.UserAssignedIdentities, s.UserAssignedIdentities)...)
 	errs = append(errs, immutable(path.Child("roleAssignmentName"), old.RoleAssignmentName, s.RoleAssignmentName)...)
 	errs = append(errs, immutable(path.Child("osDisk"), old.OSDisk, s.OSDisk)...)
@@ -188,9 +196,12 @@ func machineImmutable(old, s *infrav1.AzureMachineSpec, path *field.Path) field.
 	errs = append(errs, immutable(path.Child("spotVMOptions"), old.SpotVMOptions, s.SpotVMOptions)...)
 	errs = append(errs, immutable(path.Child("securityProfile"), old.SecurityProfile, s.SecurityProfile)...)
 	errs = append(errs, onceSet(path.Child("diagnostics"), old.Diagnostics, s.Diagnostics)...)
-	errs = append(errs, immutable(path.Child("capacityReservationGroupID"), old.CapacityReservationGroupID, s.CapacityReservationGroupID)...)
-	errs = append(errs, immutable(path.Child("disableExtensionOperations"), old.DisableExtensionOperations, s.DisableExtensionOperations)...)
-	errs = append(errs, onceSet(path.Child("disableVMBootstrapExtension"), old.DisableVMBootstrapExtension, s.DisableVMBootstrapExtension)...)
+	errs = append(errs, immutable(path.Child("capacityReservationGroupID"), old.CapacityReservationGroupID,
+		s.CapacityReservationGroupID)...)
+	errs = append(errs, immutable(path.Child("disableExtensionOperations"), old.DisableExtensionOperations,
+		s.DisableExtensionOperations)...)
+	errs = append(errs, onceSet(path.Child("disableVMBootstrapExtension"), old.DisableVMBootstrapExtension,
+		s.DisableVMBootstrapExtension)...)
 	errs = append(errs, immutable(path.Child("subnetName"), old.SubnetName, s.SubnetName)...)
 	if s.AcceleratedNetworking != nil {
 		errs = append(errs, immutable(path.Child("acceleratedNetworking"), old.AcceleratedNetworking, s.AcceleratedNetworking)...)

@@ -87,7 +87,8 @@ func validateRanges(s *infrav1.AzureClusterSpec, i int, path *field.Path) field.
 		if err != nil {
 			errs = append(errs, field.Invalid(path.Index(j), cidr, "must be an address range such as 10.1.0.0/16"))
 		} else if !slices.ContainsFunc(vnet, func(v netip.Prefix) bool { return v.Contains(prefix.Addr()) }) {
-			errs = append(errs, field.Invalid(path.Index(j), cidr, fmt.Sprintf("must lie inside spec.networkSpec.vnet.cidrBlocks %v", s.NetworkSpec.Vnet.CIDRBlocks)))
+			errs = append(errs, field.Invalid(path.Index(j), cidr,
+				fmt.Sprintf("must lie inside spec.networkSpec.vnet.cidrBlocks %v", s.NetworkSpec.Vnet.CIDRBlocks)))
 		} else {
 			errs = append(errs, overlaps(subnets[:i], prefix, path.Index(j))...)
 		}
@@ -99,7 +100,8 @@ func overlaps(others []infrav1.SubnetSpec, prefix netip.Prefix, path *field.Path
 	for _, other := range others {
 		for _, o := range prefixes(other.CIDRBlocks) {
 			if o.Overlaps(prefix) {
-				return field.ErrorList{field.Invalid(path, prefix.String(), fmt.Sprintf("overlaps %s of subnet %s; Azure refuses that", o, other.Name))}
+				return field.ErrorList{field.Invalid(path, prefix.String(),
+					fmt.Sprintf("overlaps %s of subnet %s; Azure refuses that", o, other.Name))}
 			}
 		}
 	}
@@ -134,7 +136,8 @@ func validateServiceEndpoints(endpoints []infrav1.ServiceEndpointSpec, path *fie
 		}
 		locations := map[string]bool{}
 		for j, l := range e.Locations {
-			errs = append(errs, named(p.Child("locations").Index(j), l, endpointLocationPattern, "must be a region such as westeurope, or *")...)
+			errs = append(errs, named(p.Child("locations").Index(j), l, endpointLocationPattern,
+				"must be a region such as westeurope, or *")...)
 			if locations[l] {
 				errs = append(errs, field.Duplicate(p.Child("locations").Index(j), l))
 			}
@@ -155,7 +158,8 @@ func validatePrivateEndpoints(subnet *infrav1.SubnetSpec, path *field.Path) fiel
 		}
 		for j, c := range e.PrivateLinkServiceConnections {
 			if c.PrivateLinkServiceID == "" {
-				errs = append(errs, field.Required(p.Child("privateLinkServiceConnections").Index(j).Child("privateLinkServiceID"), "the resource ID of the service"))
+				errs = append(errs, field.Required(p.Child("privateLinkServiceConnections").Index(j).
+					Child("privateLinkServiceID"), "the resource ID of the service"))
 			}
 		}
 		for j, text := range e.PrivateIPAddresses {

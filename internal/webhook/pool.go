@@ -67,7 +67,8 @@ func validatePool(old, p *infrav1.AzureMachinePool) field.ErrorList {
 // own admission. The template itself keeps what its author wrote, and may be changed: a
 // topology changes its pools in place.
 func validatePoolTemplate(_, t *infrav1.AzureMachinePoolTemplate) field.ErrorList {
-	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations}, Spec: *t.Spec.Template.Spec.DeepCopy()}
+	p := &infrav1.AzureMachinePool{ObjectMeta: metav1.ObjectMeta{Annotations: t.Spec.Template.ObjectMeta.Annotations},
+		Spec: *t.Spec.Template.Spec.DeepCopy()}
 	resource := field.NewPath("spec", "template")
 	if err := defaultPool(p); err != nil {
 		return field.ErrorList{field.InternalError(resource, err)}
@@ -97,7 +98,8 @@ func validateStrategy(r *infrav1.MachineRollingUpdateDeployment, path *field.Pat
 	surge, unavailable := isZero(r.MaxSurge, "maxSurge"), isZero(r.MaxUnavailable, "maxUnavailable")
 	// A percentage of 0 passes, as CAPZ lets it: the controller then adds one instance at a time.
 	if surge && unavailable {
-		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), 0, "cannot be 0 when maxSurge is 0: no instance could ever be replaced"))
+		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), 0,
+			"cannot be 0 when maxSurge is 0: no instance could ever be replaced"))
 	}
 	return errs
 }
@@ -115,9 +117,11 @@ func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
 	was := old.Spec.OrchestrationMode
 	setDefault(&was, infrav1.UniformOrchestrationMode)
 	same(path.Child("orchestrationMode"), was, p.Spec.OrchestrationMode, "a scale set keeps its orchestration mode; make a new pool")
-	same(path.Child("template", "osDisk", "osType"), old.Spec.Template.OSDisk.OSType, p.Spec.Template.OSDisk.OSType, "a scale set keeps its operating system; make a new pool")
+	same(path.Child("template", "osDisk", "osType"), old.Spec.Template.OSDisk.OSType, p.Spec.Template.OSDisk.OSType,
+		"a scale set keeps its operating system; make a new pool")
 	if off := old.Spec.Template.DisableVMBootstrapExtension; off != nil {
-		same(path.Child("template", "disableVMBootstrapExtension"), off, p.Spec.Template.DisableVMBootstrapExtension, "cannot be changed once it is set")
+		same(path.Child("template", "disableVMBootstrapExtension"), off,
+			p.Spec.Template.DisableVMBootstrapExtension, "cannot be changed once it is set")
 	}
 	if role := old.Spec.SystemAssignedIdentityRole; role != nil && role.Name != "" {
 		now := ""
@@ -131,7 +135,8 @@ func poolImmutable(old, p *infrav1.AzureMachinePool) field.ErrorList {
 
 func validatePoolMachine(old, m *infrav1.AzureMachinePoolMachine) field.ErrorList {
 	if old != nil && old.Spec.ProviderID != "" && old.Spec.ProviderID != m.Spec.ProviderID {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "providerID"), m.Spec.ProviderID, "cannot be changed: it names the instance")}
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "providerID"), m.Spec.ProviderID,
+			"cannot be changed: it names the instance")}
 	}
 	return nil
 }

@@ -35,8 +35,11 @@ func TestNetworkRefused(t *testing.T) {
 		change func(*infrav1.AzureCluster)
 		field  string
 	}{
-		"name of a group":     {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.Vnet.ResourceGroup = "a b" }, "spec.networkSpec.vnet.resourceGroup"},
-		"range of the vnet":   {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.Vnet.CIDRBlocks = []string{"10.0.0.0/8", "10"} }, "spec.networkSpec.vnet.cidrBlocks[1]"},
+		"name of a group": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.Vnet.ResourceGroup = "a b" },
+			"spec.networkSpec.vnet.resourceGroup"},
+		"range of the vnet": {func(c *infrav1.AzureCluster) {
+			c.Spec.NetworkSpec.Vnet.CIDRBlocks = []string{"10.0.0.0/8", "10"}
+		}, "spec.networkSpec.vnet.cidrBlocks[1]"},
 		"name of a subnet":    {subnet(func(s *infrav1.SubnetSpec) { s.Name = "a b" }), node + ".name"},
 		"two of one name":     {subnet(func(s *infrav1.SubnetSpec) { s.Name = "a" }), node + ".name"},
 		"a service":           {subnet(serviceEndpoint("Storage", "*")), node + ".serviceEndpoints[0].service"},
@@ -46,22 +49,35 @@ func TestNetworkRefused(t *testing.T) {
 		"private endpoint to nothing": {subnet(func(s *infrav1.SubnetSpec) {
 			s.PrivateEndpoints = []infrav1.PrivateEndpointSpec{{Name: "e"}}
 		}), node + ".privateEndpoints[0].privateLinkServiceConnections"},
-		"private endpoint without a target": {subnet(privateEndpoint("e", "", "10.1.0.9")), node + ".privateEndpoints[0].privateLinkServiceConnections[0].privateLinkServiceID"},
-		"private endpoint outside":          {subnet(privateEndpoint("e", "x", "10.2.0.9")), node + ".privateEndpoints[0].privateIPAddresses[0]"},
-		"private endpoint's name":           {subnet(privateEndpoint("e/", "x", "10.1.0.9")), node + ".privateEndpoints[0].name"},
+		"private endpoint without a target": {subnet(privateEndpoint("e", "", "10.1.0.9")),
+			node + ".privateEndpoints[0].privateLinkServiceConnections[0].privateLinkServiceID"},
+		"private endpoint outside": {subnet(privateEndpoint("e", "x", "10.2.0.9")), node + ".privateEndpoints[0].privateIPAddresses[0]"},
+		"private endpoint's name":  {subnet(privateEndpoint("e/", "x", "10.1.0.9")), node + ".privateEndpoints[0].name"},
 		"name of the bastion's subnet": {func(c *infrav1.AzureCluster) {
-			c.Spec.BastionSpec.AzureBastion = &infrav1.AzureBastion{Subnet: infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "b"}}}
+			c.Spec.BastionSpec.AzureBastion = &infrav1.AzureBastion{
+				Subnet: infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "b"}},
+			}
 		}, "spec.bastionSpec.azureBastion.subnet.name"},
-		"name of a load balancer": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.Name = "a b" }), "spec.networkSpec.apiServerLB.name"},
-		"SKU of a load balancer":  {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.SKU = "Basic" }), "spec.networkSpec.apiServerLB.sku"},
-		"two addresses":           {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPs = make([]infrav1.FrontendIP, 2) }), "spec.networkSpec.apiServerLB.frontendIPs"},
+		"name of a load balancer": {
+			apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.Name = "a b" }), "spec.networkSpec.apiServerLB.name",
+		},
+		"SKU of a load balancer": {
+			apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.SKU = "Basic" }), "spec.networkSpec.apiServerLB.sku",
+		},
+		"two addresses": {
+			apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPs = make([]infrav1.FrontendIP, 2) }),
+			"spec.networkSpec.apiServerLB.frontendIPs",
+		},
 		"two private ones": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
 			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "a"}, privateFrontend("b", "10.0.0.4"), privateFrontend("c", "10.0.0.5")}
 		}), "spec.networkSpec.apiServerLB.frontendIPs"},
 		"a private one outside": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
 			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "a"}, privateFrontend("b", "10.9.0.4")}
 		}), "spec.networkSpec.apiServerLB.frontendIPs[1].privateIP"},
-		"count of addresses": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPsCount = new(int32(2)) }), "spec.networkSpec.apiServerLB.frontendIPsCount"},
+		"count of addresses": {
+			apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.FrontendIPsCount = new(int32(2)) }),
+			"spec.networkSpec.apiServerLB.frontendIPsCount",
+		},
 		"private IP on public": {apiServerLB(func(lb *infrav1.LoadBalancerSpec) {
 			lb.FrontendIPs = []infrav1.FrontendIP{privateFrontend("f", "10.0.0.4")}
 			lb.FrontendIPs[0].PublicIP = &infrav1.PublicIPSpec{Name: "p"}
@@ -70,11 +86,15 @@ func TestNetworkRefused(t *testing.T) {
 			lb.Type = infrav1.Internal
 			lb.FrontendIPs = []infrav1.FrontendIP{{Name: "f", PublicIP: &infrav1.PublicIPSpec{Name: "p"}}}
 		}), "spec.networkSpec.apiServerLB.frontendIPs[0].publicIP"},
-		"outbound of a public control plane": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.ControlPlaneOutboundLB = &infrav1.LoadBalancerSpec{} }, "spec.networkSpec.controlPlaneOutboundLB"},
+		"outbound of a public control plane": {func(c *infrav1.AzureCluster) {
+			c.Spec.NetworkSpec.ControlPlaneOutboundLB = &infrav1.LoadBalancerSpec{}
+		}, "spec.networkSpec.controlPlaneOutboundLB"},
 		"negative count": {func(c *infrav1.AzureCluster) {
 			c.Spec.NetworkSpec.NodeOutboundLB = &infrav1.LoadBalancerSpec{FrontendIPsCount: new(int32(-1))}
 		}, "spec.networkSpec.nodeOutboundLB.frontendIPsCount"},
-		"group of a zone without its name": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.PrivateDNSZoneResourceGroup = "g" }, "spec.networkSpec.privateDNSZoneName"},
+		"group of a zone without its name": {func(c *infrav1.AzureCluster) {
+			c.Spec.NetworkSpec.PrivateDNSZoneResourceGroup = "g"
+		}, "spec.networkSpec.privateDNSZoneName"},
 		"port": {func(c *infrav1.AzureCluster) {
 			c.Spec.NetworkSpec.AdditionalAPIServerLBPorts = []infrav1.LoadBalancerPort{{Name: "rke2", Port: 0}}
 		}, "spec.networkSpec.additionalAPIServerLBPorts[0].port"},
@@ -94,7 +114,8 @@ func TestNetworkRefused(t *testing.T) {
 	})
 	t.Run("type of a load balancer", func(t *testing.T) {
 		c := cluster(t, apiServerLB(func(lb *infrav1.LoadBalancerSpec) { lb.Type = "Private" }))
-		if errs := validateCluster(nil, c); !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == "spec.networkSpec.apiServerLB.type" }) {
+		if errs := validateCluster(nil, c); !slices.ContainsFunc(errs,
+			func(e *field.Error) bool { return e.Field == "spec.networkSpec.apiServerLB.type" }) {
 			t.Errorf("errors %v, want one about the type", errs)
 		}
 	})
@@ -139,23 +160,45 @@ func TestClusterUpdates(t *testing.T) {
 		change func(*infrav1.AzureCluster)
 		field  string // empty: allowed
 	}{
-		"host":                    {func(c *infrav1.AzureCluster) { c.Spec.ControlPlaneEndpoint.Host = "other" }, "spec.controlPlaneEndpoint.host"},
-		"port":                    {func(c *infrav1.AzureCluster) { c.Spec.ControlPlaneEndpoint.Port = 443 }, "spec.controlPlaneEndpoint.port"},
-		"bastion gone":            {func(c *infrav1.AzureCluster) { c.Spec.BastionSpec.AzureBastion = nil }, "spec.bastionSpec.azureBastion"},
-		"zone":                    {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZoneName = "other" }), "spec.networkSpec.privateDNSZoneName"},
-		"zone's group":            {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZoneResourceGroup = "other" }), "spec.networkSpec.privateDNSZoneResourceGroup"},
-		"zone's mode":             {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZone = new(infrav1.PrivateDNSZoneModeNone) }), "spec.networkSpec.privateDNSZone"},
-		"zone's mode spelled":     {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZone = new(infrav1.PrivateDNSZoneModeSystem) }), ""},
-		"control plane's way":     {network(func(n *infrav1.NetworkSpec) { n.ControlPlaneOutboundLB = nil }), "spec.networkSpec.controlPlaneOutboundLB"},
-		"private IP":              {network(func(n *infrav1.NetworkSpec) { n.APIServerLB.FrontendIPs[0].PrivateIPAddress = "10.0.0.101" }), "spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"},
-		"idle timeout":            {network(func(n *infrav1.NetworkSpec) { n.APIServerLB.IdleTimeoutInMinutes = new(int32(5)) }), "spec.networkSpec.apiServerLB.idleTimeoutInMinutes"},
-		"zones":                   {network(func(n *infrav1.NetworkSpec) { n.APIServerLB.AvailabilityZones = []string{"1"} }), "spec.networkSpec.apiServerLB.availabilityZones"},
-		"outbound name":           {network(func(n *infrav1.NetworkSpec) { n.NodeOutboundLB.Name = "other" }), "spec.networkSpec.nodeOutboundLB.name"},
-		"outbound frontends":      {network(func(n *infrav1.NetworkSpec) { n.NodeOutboundLB.FrontendIPs[0].Name = "other" }), "spec.networkSpec.nodeOutboundLB.frontendIPs"},
+		"host": {func(c *infrav1.AzureCluster) { c.Spec.ControlPlaneEndpoint.Host = "other" },
+			"spec.controlPlaneEndpoint.host"},
+		"port": {func(c *infrav1.AzureCluster) { c.Spec.ControlPlaneEndpoint.Port = 443 },
+			"spec.controlPlaneEndpoint.port"},
+		"bastion gone": {
+			func(c *infrav1.AzureCluster) { c.Spec.BastionSpec.AzureBastion = nil }, "spec.bastionSpec.azureBastion",
+		},
+		"zone": {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZoneName = "other" }),
+			"spec.networkSpec.privateDNSZoneName"},
+		"zone's group": {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZoneResourceGroup = "other" }),
+			"spec.networkSpec.privateDNSZoneResourceGroup"},
+		"zone's mode": {
+			network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZone = new(infrav1.PrivateDNSZoneModeNone) }),
+			"spec.networkSpec.privateDNSZone",
+		},
+		"zone's mode spelled": {network(func(n *infrav1.NetworkSpec) { n.PrivateDNSZone = new(infrav1.PrivateDNSZoneModeSystem) }), ""},
+		"control plane's way": {network(func(n *infrav1.NetworkSpec) { n.ControlPlaneOutboundLB = nil }),
+			"spec.networkSpec.controlPlaneOutboundLB"},
+		"private IP": {
+			network(func(n *infrav1.NetworkSpec) { n.APIServerLB.FrontendIPs[0].PrivateIPAddress = "10.0.0.101" }),
+			"spec.networkSpec.apiServerLB.frontendIPs[0].privateIP",
+		},
+		"idle timeout": {network(func(n *infrav1.NetworkSpec) { n.APIServerLB.IdleTimeoutInMinutes = new(int32(5)) }),
+			"spec.networkSpec.apiServerLB.idleTimeoutInMinutes"},
+		"zones": {network(func(n *infrav1.NetworkSpec) { n.APIServerLB.AvailabilityZones = []string{"1"} }),
+			"spec.networkSpec.apiServerLB.availabilityZones"},
+		"outbound name": {network(func(n *infrav1.NetworkSpec) { n.NodeOutboundLB.Name = "other" }),
+			"spec.networkSpec.nodeOutboundLB.name"},
+		"outbound frontends": {
+			network(func(n *infrav1.NetworkSpec) { n.NodeOutboundLB.FrontendIPs[0].Name = "other" }),
+			"spec.networkSpec.nodeOutboundLB.frontendIPs",
+		},
 		"more outbound addresses": {network(func(n *infrav1.NetworkSpec) { n.NodeOutboundLB.FrontendIPsCount = new(int32(3)) }), ""},
-		"range":                   {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].CIDRBlocks = []string{"10.2.0.0/16"} }), "spec.networkSpec.subnets[1].cidrBlocks"},
-		"security group":          {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].SecurityGroup.Name = "other" }), "spec.networkSpec.subnets[1].securityGroup.name"},
-		"route table":             {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].RouteTable.Name = "other" }), "spec.networkSpec.subnets[1].routeTable.name"},
+		"range": {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].CIDRBlocks = []string{"10.2.0.0/16"} }),
+			"spec.networkSpec.subnets[1].cidrBlocks"},
+		"security group": {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].SecurityGroup.Name = "other" }),
+			"spec.networkSpec.subnets[1].securityGroup.name"},
+		"route table": {network(func(n *infrav1.NetworkSpec) { n.Subnets[1].RouteTable.Name = "other" }),
+			"spec.networkSpec.subnets[1].routeTable.name"},
 		"one subnet more": {network(func(n *infrav1.NetworkSpec) {
 			n.Subnets = append(n.Subnets, infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{Role: infrav1.SubnetNode}})
 		}), ""},
@@ -232,8 +275,11 @@ func TestNamesStay(t *testing.T) {
 func TestMachineRules(t *testing.T) {
 	confidential := func(change func(*infrav1.AzureMachineSpec)) func(*infrav1.AzureMachine) {
 		return func(m *infrav1.AzureMachine) {
-			m.Spec.OSDisk.ManagedDisk = &infrav1.ManagedDiskParameters{SecurityProfile: &infrav1.VMDiskSecurityProfile{SecurityEncryptionType: "DiskWithVMGuestState"}}
-			m.Spec.SecurityProfile = &infrav1.SecurityProfile{SecurityType: infrav1.SecurityTypesConfidentialVM, UefiSettings: &infrav1.UefiSettings{SecureBootEnabled: new(true), VTpmEnabled: new(true)}}
+			m.Spec.OSDisk.ManagedDisk = &infrav1.ManagedDiskParameters{
+				SecurityProfile: &infrav1.VMDiskSecurityProfile{SecurityEncryptionType: "DiskWithVMGuestState"},
+			}
+			m.Spec.SecurityProfile = &infrav1.SecurityProfile{SecurityType: infrav1.SecurityTypesConfidentialVM,
+				UefiSettings: &infrav1.UefiSettings{SecureBootEnabled: new(true), VTpmEnabled: new(true)}}
 			change(&m.Spec)
 		}
 	}
@@ -244,21 +290,37 @@ func TestMachineRules(t *testing.T) {
 		change func(*infrav1.AzureMachine)
 		field  string // empty: allowed
 	}{
-		"confidential":                     {confidential(func(*infrav1.AzureMachineSpec) {}), ""},
-		"confidential, other type":         {confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.SecurityType = infrav1.SecurityTypesTrustedLaunch }), "spec.securityProfile.securityType"},
-		"confidential without vTPM":        {confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.UefiSettings.VTpmEnabled = nil }), "spec.securityProfile.uefiSettings.vTpmEnabled"},
-		"confidential without secure boot": {confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.UefiSettings.SecureBootEnabled = new(false) }), "spec.securityProfile.uefiSettings.secureBootEnabled"},
-		"confidential and at host":         {confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.EncryptionAtHost = new(true) }), "spec.securityProfile.encryptionAtHost"},
+		"confidential": {confidential(func(*infrav1.AzureMachineSpec) {}), ""},
+		"confidential, other type": {confidential(func(s *infrav1.AzureMachineSpec) {
+			s.SecurityProfile.SecurityType = infrav1.SecurityTypesTrustedLaunch
+		}), "spec.securityProfile.securityType"},
+		"confidential without vTPM": {
+			confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.UefiSettings.VTpmEnabled = nil }),
+			"spec.securityProfile.uefiSettings.vTpmEnabled",
+		},
+		"confidential without secure boot": {confidential(func(s *infrav1.AzureMachineSpec) {
+			s.SecurityProfile.UefiSettings.SecureBootEnabled = new(false)
+		}), "spec.securityProfile.uefiSettings.secureBootEnabled"},
+		"confidential and at host": {
+			confidential(func(s *infrav1.AzureMachineSpec) { s.SecurityProfile.EncryptionAtHost = new(true) }),
+			"spec.securityProfile.encryptionAtHost",
+		},
 		"guest state and a key": {confidential(func(s *infrav1.AzureMachineSpec) {
-			s.OSDisk.ManagedDisk.SecurityProfile = &infrav1.VMDiskSecurityProfile{SecurityEncryptionType: "VMGuestStateOnly", DiskEncryptionSet: &infrav1.DiskEncryptionSetParameters{ID: "x"}}
+			s.OSDisk.ManagedDisk.SecurityProfile = &infrav1.VMDiskSecurityProfile{
+				SecurityEncryptionType: "VMGuestStateOnly",
+				DiskEncryptionSet:      &infrav1.DiskEncryptionSetParameters{ID: "x"},
+			}
 		}), "spec.osDisk.managedDisk.securityProfile.securityEncryptionType"},
 		"vTPM without a type": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.SecurityProfile = &infrav1.SecurityProfile{UefiSettings: &infrav1.UefiSettings{VTpmEnabled: new(true)}}
 		}), "spec.securityProfile.securityType"},
 		"trusted launch": {spec(func(s *infrav1.AzureMachineSpec) {
-			s.SecurityProfile = &infrav1.SecurityProfile{SecurityType: infrav1.SecurityTypesTrustedLaunch, UefiSettings: &infrav1.UefiSettings{VTpmEnabled: new(true)}}
+			s.SecurityProfile = &infrav1.SecurityProfile{SecurityType: infrav1.SecurityTypesTrustedLaunch,
+				UefiSettings: &infrav1.UefiSettings{VTpmEnabled: new(true)}}
 		}), ""},
-		"identities of none": {spec(func(s *infrav1.AzureMachineSpec) { s.UserAssignedIdentities = make([]infrav1.UserAssignedIdentity, 1) }), "spec.userAssignedIdentities"},
+		"identities of none": {spec(func(s *infrav1.AzureMachineSpec) {
+			s.UserAssignedIdentities = make([]infrav1.UserAssignedIdentity, 1)
+		}), "spec.userAssignedIdentities"},
 		"role of none": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.SystemAssignedIdentityRole = &infrav1.SystemAssignedIdentityRole{}
 		}), "spec.systemAssignedIdentityRole"},
@@ -284,7 +346,10 @@ func TestMachineRules(t *testing.T) {
 			s.Diagnostics = &infrav1.Diagnostics{Boot: &infrav1.BootDiagnostics{StorageAccountType: infrav1.UserManagedDiagnosticsStorage}}
 		}), "spec.diagnostics.boot.userManaged"},
 		"account of two": {spec(func(s *infrav1.AzureMachineSpec) {
-			s.Diagnostics = &infrav1.Diagnostics{Boot: &infrav1.BootDiagnostics{StorageAccountType: infrav1.DisabledDiagnosticsStorage, UserManaged: &infrav1.UserManagedBootDiagnostics{}}}
+			s.Diagnostics = &infrav1.Diagnostics{Boot: &infrav1.BootDiagnostics{
+				StorageAccountType: infrav1.DisabledDiagnosticsStorage,
+				UserManaged:        &infrav1.UserManagedBootDiagnostics{},
+			}}
 		}), "spec.diagnostics.boot.userManaged"},
 		"free of charge": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.SpotVMOptions = &infrav1.SpotVMOptions{MaxPrice: new(resource.MustParse("0"))}
@@ -292,13 +357,18 @@ func TestMachineRules(t *testing.T) {
 		"price on demand": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.SpotVMOptions = &infrav1.SpotVMOptions{MaxPrice: new(resource.MustParse("-1"))}
 		}), ""},
-		"reservation": {spec(func(s *infrav1.AzureMachineSpec) { s.CapacityReservationGroupID = new("group") }), "spec.capacityReservationGroupID"},
+		"reservation": {spec(func(s *infrav1.AzureMachineSpec) { s.CapacityReservationGroupID = new("group") }),
+			"spec.capacityReservationGroupID"},
 		"disk SKU": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.OSDisk.ManagedDisk = &infrav1.ManagedDiskParameters{StorageAccountType: "Fast"}
 		}), "spec.osDisk.managedDisk.storageAccountType"},
-		"disk without a name": {spec(func(s *infrav1.AzureMachineSpec) { s.DataDisks = []infrav1.DataDisk{{DiskSizeGB: 4}} }), "spec.dataDisks[0].nameSuffix"},
+		"disk without a name": {
+			spec(func(s *infrav1.AzureMachineSpec) { s.DataDisks = []infrav1.DataDisk{{DiskSizeGB: 4}} }),
+			"spec.dataDisks[0].nameSuffix",
+		},
 		"cached ultra disk": {spec(func(s *infrav1.AzureMachineSpec) {
-			s.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 4, CachingType: "ReadOnly", ManagedDisk: &infrav1.ManagedDiskParameters{StorageAccountType: ultraSSD}}}
+			s.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 4, CachingType: "ReadOnly",
+				ManagedDisk: &infrav1.ManagedDiskParameters{StorageAccountType: ultraSSD}}}
 		}), "spec.dataDisks[0].cachingType"},
 		"ephemeral and encrypted": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.OSDisk.DiffDiskSettings = &infrav1.DiffDiskSettings{Option: "Local"}
@@ -310,8 +380,10 @@ func TestMachineRules(t *testing.T) {
 		"half a gallery": {spec(func(s *infrav1.AzureMachineSpec) {
 			s.Image = &infrav1.Image{ComputeGallery: &infrav1.AzureComputeGalleryImage{ResourceGroup: new("g")}}
 		}), "spec.image.computeGallery"},
-		"empty image ID":  {spec(func(s *infrav1.AzureMachineSpec) { s.Image = &infrav1.Image{ID: new("")} }), "spec.image.id"},
-		"extension twice": {spec(func(s *infrav1.AzureMachineSpec) { s.VMExtensions = []infrav1.VMExtension{{Name: "e"}, {Name: "e"}} }), "spec.vmExtensions[1].name"},
+		"empty image ID": {spec(func(s *infrav1.AzureMachineSpec) { s.Image = &infrav1.Image{ID: new("")} }), "spec.image.id"},
+		"extension twice": {spec(func(s *infrav1.AzureMachineSpec) {
+			s.VMExtensions = []infrav1.VMExtension{{Name: "e"}, {Name: "e"}}
+		}), "spec.vmExtensions[1].name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := validateMachine(nil, machine(t, tc.change))
@@ -330,19 +402,23 @@ func TestMachineUpdates(t *testing.T) {
 		field  string // empty: allowed
 		warn   string
 	}{
-		"image":           {func(s *infrav1.AzureMachineSpec) { s.Image = &infrav1.Image{ID: new("x")} }, "spec.image", ""},
-		"identity":        {func(s *infrav1.AzureMachineSpec) { s.Identity = infrav1.VMIdentityNone }, "spec.identity", ""},
-		"role":            {func(s *infrav1.AzureMachineSpec) { s.SystemAssignedIdentityRole.Scope = "/" }, "spec.systemAssignedIdentityRole", ""},
-		"OS disk":         {func(s *infrav1.AzureMachineSpec) { s.OSDisk.DiskSizeGB = new(int32(64)) }, "spec.osDisk", ""},
-		"data disks":      {func(s *infrav1.AzureMachineSpec) { s.DataDisks = make([]infrav1.DataDisk, 1) }, "spec.dataDisks", ""},
-		"key":             {func(s *infrav1.AzureMachineSpec) { s.SSHPublicKey = "x" }, "spec.sshPublicKey", ""},
-		"public IP":       {func(s *infrav1.AzureMachineSpec) { s.AllocatePublicIP = true }, "spec.allocatePublicIP", ""},
-		"forwarding":      {func(s *infrav1.AzureMachineSpec) { s.EnableIPForwarding = true }, "spec.enableIPForwarding", ""},
-		"spot":            {func(s *infrav1.AzureMachineSpec) { s.SpotVMOptions = &infrav1.SpotVMOptions{} }, "spec.spotVMOptions", ""},
-		"security":        {func(s *infrav1.AzureMachineSpec) { s.SecurityProfile = &infrav1.SecurityProfile{} }, "spec.securityProfile", ""},
-		"diagnostics":     {func(s *infrav1.AzureMachineSpec) { s.Diagnostics = nil }, "spec.diagnostics", ""},
-		"reservation":     {func(s *infrav1.AzureMachineSpec) { s.CapacityReservationGroupID = new("x") }, "spec.capacityReservationGroupID", ""},
-		"extensions off":  {func(s *infrav1.AzureMachineSpec) { s.DisableExtensionOperations = new(true) }, "spec.disableExtensionOperations", ""},
+		"image":    {func(s *infrav1.AzureMachineSpec) { s.Image = &infrav1.Image{ID: new("x")} }, "spec.image", ""},
+		"identity": {func(s *infrav1.AzureMachineSpec) { s.Identity = infrav1.VMIdentityNone }, "spec.identity", ""},
+		"role": {func(s *infrav1.AzureMachineSpec) { s.SystemAssignedIdentityRole.Scope = "/" },
+			"spec.systemAssignedIdentityRole", ""},
+		"OS disk":    {func(s *infrav1.AzureMachineSpec) { s.OSDisk.DiskSizeGB = new(int32(64)) }, "spec.osDisk", ""},
+		"data disks": {func(s *infrav1.AzureMachineSpec) { s.DataDisks = make([]infrav1.DataDisk, 1) }, "spec.dataDisks", ""},
+		"key":        {func(s *infrav1.AzureMachineSpec) { s.SSHPublicKey = "x" }, "spec.sshPublicKey", ""},
+		"public IP":  {func(s *infrav1.AzureMachineSpec) { s.AllocatePublicIP = true }, "spec.allocatePublicIP", ""},
+		"forwarding": {func(s *infrav1.AzureMachineSpec) { s.EnableIPForwarding = true }, "spec.enableIPForwarding", ""},
+		"spot":       {func(s *infrav1.AzureMachineSpec) { s.SpotVMOptions = &infrav1.SpotVMOptions{} }, "spec.spotVMOptions", ""},
+		"security": {func(s *infrav1.AzureMachineSpec) { s.SecurityProfile = &infrav1.SecurityProfile{} },
+			"spec.securityProfile", ""},
+		"diagnostics": {func(s *infrav1.AzureMachineSpec) { s.Diagnostics = nil }, "spec.diagnostics", ""},
+		"reservation": {func(s *infrav1.AzureMachineSpec) { s.CapacityReservationGroupID = new("x") },
+			"spec.capacityReservationGroupID", ""},
+		"extensions off": {func(s *infrav1.AzureMachineSpec) { s.DisableExtensionOperations = new(true) },
+			"spec.disableExtensionOperations", ""},
 		"bootstrap check": {func(s *infrav1.AzureMachineSpec) { s.DisableVMBootstrapExtension = new(false) }, "", ""},
 		"subnet filled":   {func(s *infrav1.AzureMachineSpec) { s.NetworkInterfaces[0].SubnetName = "nodes" }, "", ""},
 		"interface added": {func(s *infrav1.AzureMachineSpec) {
@@ -396,7 +472,8 @@ func TestTemplateRefused(t *testing.T) {
 		field  string
 	}{
 		"role name": {func(s *infrav1.AzureMachineSpec) {
-			s.Identity, s.SystemAssignedIdentityRole = infrav1.VMIdentitySystemAssigned, &infrav1.SystemAssignedIdentityRole{Name: "b24988ac-6180-42a0-ab88-20f7382dd24c"}
+			s.Identity, s.SystemAssignedIdentityRole = infrav1.VMIdentitySystemAssigned,
+				&infrav1.SystemAssignedIdentityRole{Name: "b24988ac-6180-42a0-ab88-20f7382dd24c"}
 		}, "spec.template.spec.systemAssignedIdentityRole.name"},
 		"old role name": {func(s *infrav1.AzureMachineSpec) {
 			s.Identity, s.RoleAssignmentName = infrav1.VMIdentitySystemAssigned, "x"

@@ -27,7 +27,9 @@ func TestStrategy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			surge, unavailable := intstr.Parse(c.surge), intstr.Parse(c.unavailable)
-			errs := validateStrategy(&infrav1.MachineRollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}, field.NewPath("spec"))
+			errs := validateStrategy(&infrav1.MachineRollingUpdateDeployment{
+				MaxSurge: &surge, MaxUnavailable: &unavailable,
+			}, field.NewPath("spec"))
 			if refused := len(errs) > 0; refused != c.refused {
 				t.Errorf("refused %v, want %v: %v", refused, c.refused, errs)
 			}

@@ -43,14 +43,16 @@ func Notes() []Note {
 		{Kind: "AzureCluster", Path: "spec.networkSpec.controlPlaneOutboundLB.id", Text: byName},
 		{Kind: "AzureMachine", Path: "spec.failureDomain", Text: "deprecated: failureDomain of the Machine wins"},
 		{Kind: "AzureMachine", Path: "spec.image.sharedGallery", Text: "deprecated: use computeGallery"},
-		{Kind: "AzureMachine", Path: "spec.dataDisks[].managedDisk.securityProfile", Text: "Azure knows it for OS disks only; it is not sent"},
+		{Kind: "AzureMachine", Path: "spec.dataDisks[].managedDisk.securityProfile",
+			Text: "Azure knows it for OS disks only; it is not sent"},
 		{Kind: "AzureMachine", Path: "spec.vmSize", Text: made, OnChange: true},
 		{Kind: "AzureMachine", Path: "spec.failureDomain", Text: made, OnChange: true},
 		{Kind: "AzureMachine", Path: "spec.vmExtensions", Text: made, OnChange: true},
 		{Kind: "AzureMachine", Path: "spec.dnsServers", Text: made, OnChange: true},
 		{Kind: "AzureMachine", Path: "spec.additionalCapabilities", Text: made, OnChange: true},
 		{Kind: "AzureClusterIdentity", Path: "spec.resourceID", Text: "deprecated: clientID alone names the identity"},
-		{Kind: "AzureClusterIdentity", Path: "spec.userAssignedIdentityCredentialsCloudType", Text: "azureEnvironment of the AzureCluster names the cloud"},
+		{Kind: "AzureClusterIdentity", Path: "spec.userAssignedIdentityCredentialsCloudType",
+			Text: "azureEnvironment of the AzureCluster names the cloud"},
 	}
 }
 
@@ -174,7 +176,8 @@ func warnMachine(m *infrav1.AzureMachine) []string {
 	if m.Name == "" || !digits && !strings.Contains(m.Name, ".") {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.name: Windows refuses a computer name of digits alone or with dots; the VM and its node are called %s", windows.ComputerName(m.Name, nil))}
+	return []string{fmt.Sprintf("metadata.name: Windows refuses a computer name of digits alone or with dots; "+
+		"the VM and its node are called %s", windows.ComputerName(m.Name, nil))}
 }
 
 func warnIdentity(i *infrav1.AzureClusterIdentity) []string {
@@ -185,7 +188,8 @@ func warnIdentity(i *infrav1.AzureClusterIdentity) []string {
 	switch allowed := i.Spec.AllowedNamespaces; {
 	case allowed == nil:
 		out = append(out, "spec.allowedNamespaces: not set, so that no AzureCluster may use this identity; {} allows all namespaces")
-	case allowed.Selector != nil && len(allowed.Selector.MatchLabels) == 0 && len(allowed.Selector.MatchExpressions) == 0 && len(allowed.NamespaceList) == 0:
+	case allowed.Selector != nil && len(allowed.Selector.MatchLabels) == 0 &&
+		len(allowed.Selector.MatchExpressions) == 0 && len(allowed.NamespaceList) == 0:
 		out = append(out, "spec.allowedNamespaces.selector: an empty selector matches no namespace; allowedNamespaces: {} allows all")
 	}
 	return out

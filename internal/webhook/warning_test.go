@@ -90,12 +90,14 @@ func TestWarnings(t *testing.T) {
 		got  []string
 		want string // start of the only warning
 	}{
-		"digits":         {warnMachine(named("2026", infrav1.WindowsOS)), "metadata.name: "},
-		"dots":           {warnMachine(named("win.1", infrav1.WindowsOS)), "metadata.name: "},
-		"digits, Linux":  {warnMachine(named("2026", infrav1.LinuxOS)), ""},
-		"usual":          {warnMachine(named("demo-md-win-abcde", infrav1.WindowsOS)), ""},
-		"no namespace":   {warnIdentity(&infrav1.AzureClusterIdentity{}), "spec.allowedNamespaces: "},
-		"all namespaces": {warnIdentity(&infrav1.AzureClusterIdentity{Spec: infrav1.AzureClusterIdentitySpec{AllowedNamespaces: &infrav1.AllowedNamespaces{}}}), ""},
+		"digits":        {warnMachine(named("2026", infrav1.WindowsOS)), "metadata.name: "},
+		"dots":          {warnMachine(named("win.1", infrav1.WindowsOS)), "metadata.name: "},
+		"digits, Linux": {warnMachine(named("2026", infrav1.LinuxOS)), ""},
+		"usual":         {warnMachine(named("demo-md-win-abcde", infrav1.WindowsOS)), ""},
+		"no namespace":  {warnIdentity(&infrav1.AzureClusterIdentity{}), "spec.allowedNamespaces: "},
+		"all namespaces": {warnIdentity(&infrav1.AzureClusterIdentity{
+			Spec: infrav1.AzureClusterIdentitySpec{AllowedNamespaces: &infrav1.AllowedNamespaces{}},
+		}), ""},
 		"empty selector": {warnIdentity(&infrav1.AzureClusterIdentity{Spec: infrav1.AzureClusterIdentitySpec{
 			AllowedNamespaces: &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}}}), "spec.allowedNamespaces.selector: "},
 		"deprecated type": {warnIdentity(&infrav1.AzureClusterIdentity{Spec: infrav1.AzureClusterIdentitySpec{

@@ -78,10 +78,15 @@ type kind interface {
 func kinds() []kind {
 	return []kind{
 		hook[*infrav1.AzureCluster]{kind: "AzureCluster", inherit: inheritCluster, defaults: defaultCluster, validate: validateCluster},
-		hook[*infrav1.AzureClusterTemplate]{kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate},
-		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine, validate: validateMachine, warn: warnMachine, ask: askMachine},
-		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate, defaults: defaultMachineTemplate, validate: validateMachineTemplate, ask: askMachineTemplate},
-		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool, validate: validatePool, ask: askPool},
+		hook[*infrav1.AzureClusterTemplate]{
+			kind: "AzureClusterTemplate", defaults: defaultClusterTemplate, validate: validateClusterTemplate,
+		},
+		hook[*infrav1.AzureMachine]{kind: "AzureMachine", inherit: inheritMachine, defaults: defaultMachine,
+			validate: validateMachine, warn: warnMachine, ask: askMachine},
+		hook[*infrav1.AzureMachineTemplate]{kind: "AzureMachineTemplate", inherit: inheritMachineTemplate,
+			defaults: defaultMachineTemplate, validate: validateMachineTemplate, ask: askMachineTemplate},
+		hook[*infrav1.AzureMachinePool]{kind: "AzureMachinePool", inherit: inheritPool, defaults: defaultPool,
+			validate: validatePool, ask: askPool},
 		hook[*infrav1.AzureMachinePoolTemplate]{kind: "AzureMachinePoolTemplate", validate: validatePoolTemplate},
 		hook[*infrav1.AzureMachinePoolMachine]{kind: "AzureMachinePoolMachine", validate: validatePoolMachine},
 		hook[*infrav1.AzureClusterIdentity]{kind: "AzureClusterIdentity", validate: validateIdentity, warn: warnIdentity, ask: askIdentity},

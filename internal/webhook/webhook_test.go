@@ -46,9 +46,12 @@ func TestClusterDefaults(t *testing.T) {
 	n := c.Spec.NetworkSpec
 	got := map[string]string{
 		"group": c.Spec.ResourceGroup, "vnet": n.Vnet.Name, "vnet CIDR": strings.Join(n.Vnet.CIDRBlocks, ","),
-		"lb": n.APIServerLB.Name, "frontend": n.APIServerLB.FrontendIPs[0].Name, "ip": n.APIServerLB.FrontendIPs[0].PublicIP.Name, "pool": n.APIServerLB.BackendPool.Name,
-		"control plane": n.Subnets[0].Name + " " + n.Subnets[0].CIDRBlocks[0] + " " + n.Subnets[0].SecurityGroup.Name + " " + n.Subnets[0].RouteTable.Name,
-		"node":          n.Subnets[1].Name + " " + n.Subnets[1].CIDRBlocks[0] + " " + n.Subnets[1].SecurityGroup.Name + " " + n.Subnets[1].RouteTable.Name + " " + n.Subnets[1].NatGateway.Name,
+		"lb": n.APIServerLB.Name, "frontend": n.APIServerLB.FrontendIPs[0].Name,
+		"ip": n.APIServerLB.FrontendIPs[0].PublicIP.Name, "pool": n.APIServerLB.BackendPool.Name,
+		"control plane": n.Subnets[0].Name + " " + n.Subnets[0].CIDRBlocks[0] + " " +
+			n.Subnets[0].SecurityGroup.Name + " " + n.Subnets[0].RouteTable.Name,
+		"node": n.Subnets[1].Name + " " + n.Subnets[1].CIDRBlocks[0] + " " + n.Subnets[1].SecurityGroup.Name + " " +
+			n.Subnets[1].RouteTable.Name + " " + n.Subnets[1].NatGateway.Name,
 	}
 	want := map[string]string{
 		"group": "demo", "vnet": "demo-vnet", "vnet CIDR": "10.0.0.0/8",
@@ -85,13 +88,22 @@ func TestClusterRefused(t *testing.T) {
 		"tunnel without SKU": {func(c *infrav1.AzureCluster) {
 			c.Spec.BastionSpec.AzureBastion = &infrav1.AzureBastion{EnableTunneling: true}
 		}, "spec.bastionSpec.azureBastion.enableTunneling"},
-		"zone name on public": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.PrivateDNSZoneName = "a.b" }, "spec.networkSpec.privateDNSZoneName"},
-		"internal IP outside": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.APIServerLB = internalLB("10.9.0.1") }, "spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"},
+		"zone name on public": {func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.PrivateDNSZoneName = "a.b" },
+			"spec.networkSpec.privateDNSZoneName"},
+		"internal IP outside": {func(c *infrav1.AzureCluster) {
+			c.Spec.NetworkSpec.APIServerLB = internalLB("10.9.0.1")
+		}, "spec.networkSpec.apiServerLB.frontendIPs[0].privateIP"},
 		"idle timeout": {func(c *infrav1.AzureCluster) {
-			c.Spec.NetworkSpec.APIServerLB = &infrav1.LoadBalancerSpec{LoadBalancerClassSpec: infrav1.LoadBalancerClassSpec{IdleTimeoutInMinutes: new(int32(31))}}
+			c.Spec.NetworkSpec.APIServerLB = &infrav1.LoadBalancerSpec{
+				LoadBalancerClassSpec: infrav1.LoadBalancerClassSpec{IdleTimeoutInMinutes: new(int32(31))},
+			}
 		}, "spec.networkSpec.apiServerLB.idleTimeoutInMinutes"},
-		"priority of a rule": {rule(infrav1.SecurityRule{Name: "r", Priority: 99}), "spec.networkSpec.subnets[0].securityGroup.securityRules[0].priority"},
-		"source and sources": {rule(infrav1.SecurityRule{Name: "r", Priority: 100, Source: new("*"), Sources: []*string{new("*")}}), "spec.networkSpec.subnets[0].securityGroup.securityRules[0].sources"},
+		"priority of a rule": {rule(infrav1.SecurityRule{Name: "r", Priority: 99}),
+			"spec.networkSpec.subnets[0].securityGroup.securityRules[0].priority"},
+		"source and sources": {
+			rule(infrav1.SecurityRule{Name: "r", Priority: 100, Source: new("*"), Sources: []*string{new("*")}}),
+			"spec.networkSpec.subnets[0].securityGroup.securityRules[0].sources",
+		},
 		"two peerings": {func(c *infrav1.AzureCluster) {
 			c.Spec.NetworkSpec.Vnet.Peerings = []infrav1.VnetPeeringSpec{{RemoteVnetName: "v"}, {RemoteVnetName: "v"}}
 		}, "spec.networkSpec.vnet.peerings[1].remoteVnetName"},
@@ -136,12 +148,14 @@ func internalLB(ip string) *infrav1.LoadBalancerSpec {
 
 func TestClusterImmutable(t *testing.T) {
 	for field, change := range map[string]func(*infrav1.AzureCluster){
-		"spec.resourceGroup":                          func(c *infrav1.AzureCluster) { c.Spec.ResourceGroup = "other" },
-		"spec.subscriptionID":                         func(c *infrav1.AzureCluster) { c.Spec.SubscriptionID = "other" },
-		"spec.location":                               func(c *infrav1.AzureCluster) { c.Spec.Location = "other" },
-		"spec.azureEnvironment":                       func(c *infrav1.AzureCluster) { c.Spec.AzureEnvironment = "AzureChinaCloud" },
-		"spec.networkSpec.apiServerLB.name":           func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.APIServerLB.Name = "other" },
-		"spec.networkSpec.subnets[1].natGateway.name": func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.Subnets[1].NatGateway.Name = "other" },
+		"spec.resourceGroup":                func(c *infrav1.AzureCluster) { c.Spec.ResourceGroup = "other" },
+		"spec.subscriptionID":               func(c *infrav1.AzureCluster) { c.Spec.SubscriptionID = "other" },
+		"spec.location":                     func(c *infrav1.AzureCluster) { c.Spec.Location = "other" },
+		"spec.azureEnvironment":             func(c *infrav1.AzureCluster) { c.Spec.AzureEnvironment = "AzureChinaCloud" },
+		"spec.networkSpec.apiServerLB.name": func(c *infrav1.AzureCluster) { c.Spec.NetworkSpec.APIServerLB.Name = "other" },
+		"spec.networkSpec.subnets[1].natGateway.name": func(c *infrav1.AzureCluster) {
+			c.Spec.NetworkSpec.Subnets[1].NatGateway.Name = "other"
+		},
 	} {
 		t.Run(field, func(t *testing.T) {
 			old := cluster(t, nil)
@@ -199,14 +213,18 @@ func TestMachineRefused(t *testing.T) {
 		"ultra OS disk": {func(m *infrav1.AzureMachine) {
 			m.Spec.OSDisk.ManagedDisk = &infrav1.ManagedDiskParameters{StorageAccountType: "UltraSSD_LRS"}
 		}, "spec.osDisk.managedDisk.storageAccountType"},
-		"data disk too small": {func(m *infrav1.AzureMachine) { m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 3}} }, "spec.dataDisks[0].diskSizeGB"},
+		"data disk too small": {func(m *infrav1.AzureMachine) {
+			m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 3}}
+		}, "spec.dataDisks[0].diskSizeGB"},
 		"LUN twice": {func(m *infrav1.AzureMachine) {
-			m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 4, Lun: new(int32(1))}, {NameSuffix: "b", DiskSizeGB: 4, Lun: new(int32(1))}}
+			m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 4, Lun: new(int32(1))},
+				{NameSuffix: "b", DiskSizeGB: 4, Lun: new(int32(1))}}
 		}, "spec.dataDisks[1].lun"},
 		"LUN out of range": {func(m *infrav1.AzureMachine) {
 			m.Spec.DataDisks = []infrav1.DataDisk{{NameSuffix: "a", DiskSizeGB: 4, Lun: new(int32(64))}}
 		}, "spec.dataDisks[0].lun"},
-		"no user identity": {func(m *infrav1.AzureMachine) { m.Spec.Identity = infrav1.VMIdentityUserAssigned }, "spec.userAssignedIdentities"},
+		"no user identity": {func(m *infrav1.AzureMachine) { m.Spec.Identity = infrav1.VMIdentityUserAssigned },
+			"spec.userAssignedIdentities"},
 		"extension forbidden": {func(m *infrav1.AzureMachine) {
 			m.Spec.DisableExtensionOperations = new(true)
 			m.Spec.VMExtensions = []infrav1.VMExtension{{Name: "e"}}

@@ -110,7 +110,8 @@ func defaultWindows(v version, annotations map[string]string) (Image, error) {
 		return oldWindows(v, runtime, year)
 	}
 	if runtime != "" && runtime != Containerd {
-		return Image{}, fmt.Errorf("choose an image: annotation %s is %q: Kubernetes %s runs on %s only; remove the annotation", RuntimeAnnotation, runtime, v, Containerd)
+		return Image{}, fmt.Errorf("choose an image: annotation %s is %q: Kubernetes %s runs on %s only; remove "+
+			"the annotation", RuntimeAnnotation, runtime, v, Containerd)
 	}
 	if kept, ok := keptWindows()[v.core()]; ok && v.pre == "" {
 		return Image{Publisher: Publisher, Offer: windowsOffer, SKU: "windows-2019-containerd-gen1", Version: kept}, nil
@@ -129,9 +130,12 @@ func oldWindows(v version, runtime, year string) (Image, error) {
 	case runtime != "" && runtime != Containerd && runtime != dockershim:
 		return Image{}, fmt.Errorf("choose an image: annotation %s is %q: use %s or %s", RuntimeAnnotation, runtime, Containerd, dockershim)
 	case runtime == Containerd && v.less(firstContainerd):
-		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Windows images have it from Kubernetes %s on, not at %s; remove the annotation or raise the Machine's spec.version", RuntimeAnnotation, runtime, firstContainerd, v)
+		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Windows images have it from "+
+			"Kubernetes %s on, not at %s; remove the annotation or raise the Machine's "+
+			"spec.version", RuntimeAnnotation, runtime, firstContainerd, v)
 	case runtime == dockershim && !v.less(lastDockershim):
-		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Kubernetes dropped it at %s and the machine wants %s; remove the annotation", RuntimeAnnotation, runtime, lastDockershim, v)
+		return Image{}, fmt.Errorf("choose an image: annotation %s is %s: Kubernetes dropped it at %s and the "+
+			"machine wants %s; remove the annotation", RuntimeAnnotation, runtime, lastDockershim, v)
 	}
 	if year == "" {
 		year = "2019"
@@ -150,7 +154,8 @@ func windowsYear(annotation string) (string, error) {
 	}
 	year, ok := strings.CutPrefix(annotation, "windows-")
 	if !ok || len(year) != 4 || strings.Trim(year, "0123456789") != "" {
-		return "", fmt.Errorf("choose an image: annotation %s is %q: write windows- and the year, such as windows-%s", WindowsServerVersionAnnotation, annotation, DefaultRelease)
+		return "", fmt.Errorf("choose an image: annotation %s is %q: write windows- and the year, such as windows-%s",
+			WindowsServerVersionAnnotation, annotation, DefaultRelease)
 	}
 	return year, nil
 }

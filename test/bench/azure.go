@@ -113,14 +113,16 @@ func azureLoad(show func(row), home string, vms int) error {
 	filled := time.Since(begun)
 	note := fmt.Sprintf("%d VMs, as many interfaces and disks", vms)
 	show(row{"local Azure: PUT of VM or interface, median", "ms", ms(puts, 50), 0, note})
-	show(row{"local Azure: PUT of VM or interface, 99 of 100", "ms", ms(puts, 99), 0, fmt.Sprintf("%.0f PUT/s", float64(len(puts))/filled.Seconds())})
+	show(row{"local Azure: PUT of VM or interface, 99 of 100", "ms", ms(puts, 99), 0,
+		fmt.Sprintf("%.0f PUT/s", float64(len(puts))/filled.Seconds())})
 	gets, took, err := l.many(10*time.Second, func(random *rand.Rand) (string, string, string) {
 		return http.MethodGet, vmID(random.IntN(vms)), ""
 	})
 	if err != nil {
 		return err
 	}
-	show(row{"local Azure: GET of a VM per second, at least", "/s", float64(len(gets)) / took.Seconds(), 5000, "more is better; the client shares the cores"})
+	show(row{"local Azure: GET of a VM per second, at least", "/s", float64(len(gets)) / took.Seconds(), 5000,
+		"more is better; the client shares the cores"})
 	show(row{"local Azure: GET of a VM, median", "ms", ms(gets, 50), 0, fmt.Sprintf("%d connections", workers)})
 	show(row{"local Azure: GET of a VM, 99 of 100", "ms", ms(gets, 99), 0, ""})
 	l.workers = 1
@@ -166,8 +168,13 @@ func connect(address, ca string) (*load, error) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(data)
-	l := &load{base: "https://" + address, workers: workers, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, TLSClientConfig: &tls.Config{RootCAs: roots}}}}
-	resp, err := l.http.PostForm(l.base+"/"+azuresim.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{"grant_type": {"client_credentials"}, "client_id": {azuresim.DefaultClient}, "client_secret": {strings.TrimSpace(string(secret))}, "scope": {"https://management.azure.com/.default"}})
+	l := &load{base: "https://" + address, workers: workers, http: &http.Client{
+		Transport: &http.Transport{MaxIdleConnsPerHost: workers, TLSClientConfig: &tls.Config{RootCAs: roots}},
+	}}
+	resp, err := l.http.PostForm(l.base+"/"+azuresim.DefaultTenant+"/oauth2/v2.0/token", map[string][]string{
+		"grant_type": {"client_credentials"}, "client_id": {azuresim.DefaultClient},
+		"client_secret": {strings.TrimSpace(string(secret))}, "scope": {"https://management.azure.com/.default"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -202,21 +209,29 @@ func (l *load) do(method, path, body string) (time.Duration, error) {
 func (l *load) fill(vms int) ([]time.Duration, error) {
 	for _, r := range [][2]string{
 		{group, `{"location":"westeurope"}`},
-		{strings.TrimSuffix(subnetID, "/subnets/s"), `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s","properties":{"addressPrefix":"10.0.0.0/16"}}]}}`},
+		{strings.TrimSuffix(subnetID, "/subnets/s"), `{"location":"westeurope",` +
+			`"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s",` +
+			`"properties":{"addressPrefix":"10.0.0.0/16"}}]}}`},
 	} {
 		if _, err := l.do(http.MethodPut, r[0], r[1]); err != nil {
 			return nil, err
 		}
 	}
 	return l.each(vms, func(i int) ([]time.Duration, error) {
-		nic, err := l.do(http.MethodPut, nicID(i), fmt.Sprintf(`{"location":"westeurope","tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned"},"properties":{"ipConfigurations":[{"name":"pipConfig","properties":{"primary":true,"privateIPAllocationMethod":"Dynamic","subnet":{"id":%q}}}]}}`, subnetID))
+		nic, err := l.do(http.MethodPut, nicID(i), fmt.Sprintf(`{"location":"westeurope",`+
+			`"tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned"},`+
+			`"properties":{"ipConfigurations":[{"name":"pipConfig","properties":{"primary":true,`+
+			`"privateIPAllocationMethod":"Dynamic","subnet":{"id":%q}}}]}}`, subnetID))
 		if err != nil {
 			return nil, err
 		}
-		vm, err := l.do(http.MethodPut, vmID(i), fmt.Sprintf(`{"location":"westeurope","tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned","sigs.k8s.io_cluster-api-provider-azure_role":"node"},
+		vm, err := l.do(http.MethodPut, vmID(i),
+			fmt.Sprintf(
+				`{"location":"westeurope","tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned","sigs.k8s.io_cluster-api-provider-azure_role":"node"},
 			"properties":{"hardwareProfile":{"vmSize":"Standard_B1s"},"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},"osDisk":{"name":"vm%[1]d_OSDisk","osType":"Windows","createOption":"FromImage","deleteOption":"Delete","diskSizeGB":128,"managedDisk":{"storageAccountType":"Premium_LRS"}}},
 			"osProfile":{"computerName":"vm%[1]d","adminUsername":"capi","adminPassword":"Correct-Horse-1","customData":%[2]q,"windowsConfiguration":{"enableAutomaticUpdates":false}},
-			"networkProfile":{"networkInterfaces":[{"id":%[3]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`, i, customData, nicID(i)))
+			"networkProfile":{"networkInterfaces":[{"id":%[3]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`,
+				i, customData, nicID(i)))
 		return []time.Duration{nic, vm}, err
 	})
 }

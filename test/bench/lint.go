@@ -25,7 +25,8 @@ func lintBench(show func(row), bin, home string, documents int) error {
 	if err := schemas(schema, bin); err != nil {
 		return err
 	}
-	conform := []string{"-strict", "-summary", "-output", "json", "-schema-location", schema + "/{{.ResourceKind}}{{.KindSuffix}}.json", files}
+	conform := []string{"-strict", "-summary", "-output", "json", "-schema-location",
+		schema + "/{{.ResourceKind}}{{.KindSuffix}}.json", files}
 	var ours, theirs *measure.Usage
 	for range rounds {
 		u, err := measure.Run(nil, filepath.Join(bin, "casement"), "lint", "-o", "json", files)
@@ -49,9 +50,11 @@ func lintBench(show func(row), bin, home string, documents int) error {
 		return err
 	}
 	perSecond := func(u *measure.Usage) float64 { return float64(documents) / u.Wall.Seconds() }
-	show(row{"casement lint, all rules: documents per second", "/s", perSecond(ours), 0, fmt.Sprintf("%d documents, %d findings; more is better", documents, findings)})
+	show(row{"casement lint, all rules: documents per second", "/s", perSecond(ours), 0,
+		fmt.Sprintf("%d documents, %d findings; more is better", documents, findings)})
 	show(row{"kubeconform -strict on the same files", "/s", perSecond(theirs), 0, "schemas from our API server's OpenAPI; all are valid"})
-	show(row{"kubeconform's speed, casement lint's is 1", "x", perSecond(theirs) / perSecond(ours), 1, fmt.Sprintf("CPU time %.1f s and %.1f s", theirs.CPU.Seconds(), ours.CPU.Seconds())})
+	show(row{"kubeconform's speed, casement lint's is 1", "x", perSecond(theirs) / perSecond(ours), 1,
+		fmt.Sprintf("CPU time %.1f s and %.1f s", theirs.CPU.Seconds(), ours.CPU.Seconds())})
 	show(row{"casement lint: peak memory", "MiB", ours.Peak / (1 << 20), 1024, ""})
 	show(row{"kubeconform: peak memory", "MiB", theirs.Peak / (1 << 20), 0, ""})
 	return nil

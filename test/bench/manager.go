@@ -70,7 +70,8 @@ func managerMemory(show func(row), bin string, machines int) error {
 	p, err := process.Start(process.Spec{
 		Name: "casement-manager", Path: filepath.Join(bin, "casement-manager"), Log: filepath.Join(dir, "manager.log"),
 		Env: []string{"KUBECONFIG=" + filepath.Join(dir, "management", "kubeconfig")},
-		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", port), "--webhook-cert-dir=" + dir, "--metrics-bind-address=0", "--health-addr=0",
+		Argv: []string{"casement-manager", "--webhook-host=127.0.0.1", fmt.Sprint("--webhook-port=", port),
+			"--webhook-cert-dir=" + dir, "--metrics-bind-address=0", "--health-addr=0",
 			"--azure-authority-host=" + endpoint, "--azure-resource-manager-endpoint=" + endpoint, "--azure-ca-file=" + ca},
 	})
 	if err != nil {
@@ -157,7 +158,9 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	}
 	owned := func(name, kind string, owner client.Object) metav1.ObjectMeta {
 		m := meta(name)
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}}
+		m.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()},
+		}
 		return m
 	}
 	ref := func(kind, name string) clusterv1.ContractVersionedObjectReference {
@@ -167,10 +170,13 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	for _, o := range []client.Object{
 		&corev1.Secret{ObjectMeta: meta("sp"), Data: map[string][]byte{"clientSecret": []byte(secret)}},
 		&infrav1.AzureClusterIdentity{ObjectMeta: meta("identity"), Spec: infrav1.AzureClusterIdentitySpec{
-			Type: infrav1.ServicePrincipal, ClientID: azuresim.DefaultClient, TenantID: azuresim.DefaultTenant, ClientSecret: corev1.SecretReference{Name: "sp", Namespace: "default"},
+			Type: infrav1.ServicePrincipal, ClientID: azuresim.DefaultClient, TenantID: azuresim.DefaultTenant,
+			ClientSecret:      corev1.SecretReference{Name: "sp", Namespace: "default"},
 			AllowedNamespaces: &infrav1.AllowedNamespaces{},
 		}},
-		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n")}},
+		&corev1.Secret{ObjectMeta: meta("data"), Data: map[string][]byte{
+			"value": []byte("## template: jinja\n#cloud-config\n\nruncmd:\n  - kubeadm join\n"),
+		}},
 		cluster,
 	} {
 		if err := create(ctx, c, o); err != nil {
@@ -197,7 +203,9 @@ func fill(ctx context.Context, c client.Client, secret string, machines int) err
 	for i := range machines {
 		name := fmt.Sprintf("win-%04d", i)
 		m := &clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{
-			ClusterName: "bench", Version: kuberelease.Default, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")}, InfrastructureRef: ref("AzureMachine", name),
+			ClusterName: "bench", Version: kuberelease.Default,
+			Bootstrap:         clusterv1.Bootstrap{DataSecretName: new("data")},
+			InfrastructureRef: ref("AzureMachine", name),
 		}}
 		if err := c.Create(ctx, m); err != nil {
 			return err

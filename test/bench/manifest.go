@@ -65,8 +65,10 @@ func manifests(dir string, n int) error {
 
 // workloads are kinds that make pods, with what is around the template.
 var workloads = []struct{ kind, head, restart string }{
-	{"Deployment", "apiVersion: apps/v1\nkind: Deployment\n%s\nspec:\n  replicas: 3\n  revisionHistoryLimit: 5\n  selector:\n    matchLabels:\n      app: %s\n", ""},
-	{"StatefulSet", "apiVersion: apps/v1\nkind: StatefulSet\n%s\nspec:\n  replicas: 3\n  serviceName: %[2]s\n  selector:\n    matchLabels:\n      app: %[2]s\n", ""},
+	{"Deployment", "apiVersion: apps/v1\nkind: Deployment\n%s\nspec:\n  replicas: 3\n  revisionHistoryLimit: 5\n" +
+		"  selector:\n    matchLabels:\n      app: %s\n", ""},
+	{"StatefulSet", "apiVersion: apps/v1\nkind: StatefulSet\n%s\nspec:\n  replicas: 3\n  serviceName: %[2]s\n" +
+		"  selector:\n    matchLabels:\n      app: %[2]s\n", ""},
 	{"DaemonSet", "apiVersion: apps/v1\nkind: DaemonSet\n%s\nspec:\n  selector:\n    matchLabels:\n      app: %s\n", ""},
 	{"Job", "apiVersion: batch/v1\nkind: Job\n%s\nspec:\n  backoffLimit: 3\n  completions: 2 # of %s\n", "      restartPolicy: Never\n"},
 }
@@ -74,20 +76,32 @@ var workloads = []struct{ kind, head, restart string }{
 // application is a workload with what is usually beside it.
 func application(random *rand.Rand, i int) []string {
 	name := fmt.Sprintf("app-%d", i)
-	meta := fmt.Sprintf("metadata:\n  name: %[1]s\n  namespace: team-%[2]d\n  labels:\n    app: %[1]s\n    app.kubernetes.io/part-of: shop\n  annotations:\n    example.com/owner: \"team %[2]d\"", name, i%10)
+	meta := fmt.Sprintf("metadata:\n  name: %[1]s\n  namespace: team-%[2]d\n  labels:\n    app: %[1]s\n"+
+		"    app.kubernetes.io/part-of: shop\n  annotations:\n"+
+		"    example.com/owner: \"team %[2]d\"", name, i%10)
 	w := workloads[random.IntN(len(workloads))]
 	out := []string{fmt.Sprintf(w.head, meta, name) + template(random, name, w.restart)}
 	out = append(out,
-		fmt.Sprintf("apiVersion: v1\nkind: Service\n%s\nspec:\n  type: ClusterIP\n  selector:\n    app: %s\n  ports:\n  - name: http\n    port: 80\n    targetPort: http\n    protocol: TCP\n", meta, name),
-		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\n%s\ndata:\n  mode: fast\n  settings.ini: |\n    [main]\n    workers = %d\n    log = info\n    # the rest is default\n  feature: \"true\"\n", meta, random.IntN(32)),
-		fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\n%s\nspec:\n  accessModes:\n  - ReadWriteOnce\n  storageClassName: managed-csi\n  resources:\n    requests:\n      storage: %dGi\n", meta, 1+random.IntN(64)))
+		fmt.Sprintf("apiVersion: v1\nkind: Service\n%s\nspec:\n  type: ClusterIP\n  selector:\n    app: %s\n"+
+			"  ports:\n  - name: http\n    port: 80\n    targetPort: http\n    protocol: TCP\n", meta, name),
+		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\n%s\ndata:\n  mode: fast\n  settings.ini: |\n    [main]\n"+
+			"    workers = %d\n    log = info\n    # the rest is default\n"+
+			"  feature: \"true\"\n", meta, random.IntN(32)),
+		fmt.Sprintf("apiVersion: v1\nkind: PersistentVolumeClaim\n%s\nspec:\n  accessModes:\n  - ReadWriteOnce\n"+
+			"  storageClassName: managed-csi\n  resources:\n    requests:\n"+
+			"      storage: %dGi\n", meta, 1+random.IntN(64)))
 	if random.IntN(2) == 0 {
-		out = append(out, fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: Ingress\n%s\nspec:\n  ingressClassName: nginx\n  rules:\n  - host: %[2]s.example.com\n    http:\n      paths:\n      - path: /\n        pathType: Prefix\n        backend:\n          service:\n            name: %[2]s\n            port:\n              name: http\n", meta, name))
+		out = append(out, fmt.Sprintf("apiVersion: networking.k8s.io/v1\nkind: Ingress\n%s\nspec:\n"+
+			"  ingressClassName: nginx\n  rules:\n  - host: %[2]s.example.com\n    http:\n      paths:\n"+
+			"      - path: /\n        pathType: Prefix\n        backend:\n          service:\n"+
+			"            name: %[2]s\n            port:\n              name: http\n", meta, name))
 	}
 	if random.IntN(3) == 0 {
 		out = append(out,
 			fmt.Sprintf("apiVersion: v1\nkind: ServiceAccount\n%s\nautomountServiceAccountToken: false\n", meta),
-			fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n%s\nrules:\n- apiGroups: [\"\"]\n  resources: [configmaps, secrets]\n  verbs: [get, list, watch]\n- apiGroups: [apps]\n  resources: [deployments]\n  verbs: [get]\n", meta))
+			fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n%s\nrules:\n- apiGroups: [\"\"]\n"+
+				"  resources: [configmaps, secrets]\n  verbs: [get, list, watch]\n- apiGroups: [apps]\n"+
+				"  resources: [deployments]\n  verbs: [get]\n", meta))
 	}
 	return out
 }
@@ -96,13 +110,17 @@ func application(random *rand.Rand, i int) []string {
 func template(random *rand.Rand, name, restart string) string {
 	var b strings.Builder
 	windows, faulty := random.IntN(2) == 0, random.IntN(10) == 0
-	fmt.Fprintf(&b, "  template:\n    metadata:\n      labels:\n        app: %s\n    spec:\n%s      serviceAccountName: default\n      terminationGracePeriodSeconds: %d\n", name, restart, 10+random.IntN(50))
+	fmt.Fprintf(&b, "  template:\n    metadata:\n      labels:\n        app: %s\n    spec:\n"+
+		"%s      serviceAccountName: default\n"+
+		"      terminationGracePeriodSeconds: %d\n", name, restart, 10+random.IntN(50))
 	image, memory := "registry.example.com/shop/server:1.4.2", "512Mi"
 	if windows {
 		image = "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022"
-		b.WriteString("      os:\n        name: windows\n      nodeSelector:\n        kubernetes.io/os: windows\n        node.kubernetes.io/windows-build: 10.0.20348\n")
+		b.WriteString("      os:\n        name: windows\n      nodeSelector:\n" +
+			"        kubernetes.io/os: windows\n        node.kubernetes.io/windows-build: 10.0.20348\n")
 	} else {
-		b.WriteString("      nodeSelector:\n        kubernetes.io/os: linux\n      securityContext:\n        runAsNonRoot: true\n        fsGroup: 2000\n")
+		b.WriteString("      nodeSelector:\n        kubernetes.io/os: linux\n      securityContext:\n" +
+			"        runAsNonRoot: true\n        fsGroup: 2000\n")
 	}
 	if windows && faulty {
 		memory = "800m"
@@ -140,7 +158,8 @@ func template(random *rand.Rand, name, restart string) string {
           mountPath: /data
 `, c, image, name, 8080+c, memory)
 		if !windows {
-			b.WriteString("        securityContext:\n          readOnlyRootFilesystem: true\n          capabilities:\n            drop: [ALL]\n")
+			b.WriteString("        securityContext:\n          readOnlyRootFilesystem: true\n" +
+				"          capabilities:\n            drop: [ALL]\n")
 		}
 	}
 	fmt.Fprintf(&b, "      volumes:\n      - name: data\n        persistentVolumeClaim:\n          claimName: %s\n", name)

@@ -47,7 +47,8 @@ func (p *plane) onPaper(show func(row), machines int) error {
 // than machines that boot. All have the address of that machine, so that looks into
 // nodes are real.
 func (p *plane) paper(ctx context.Context, show func(row), model string, machines int) error {
-	workload, err := kubeproc.Start(ctx, kubeproc.Config{Dir: filepath.Join(p.files, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
+	workload, err := kubeproc.Start(ctx,
+		kubeproc.Config{Dir: filepath.Join(p.files, "workload"), Binary: filepath.Join(p.bin, "casement-kube")})
 	if err != nil {
 		return err
 	}
@@ -115,13 +116,15 @@ func (c *copier) copyCluster(ctx context.Context, model string, kubeconfig []byt
 	if err := c.management.Create(ctx, namespace); err != nil {
 		return err
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: paperName, Name: paperName + "-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: paperName}},
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: paperName, Name: paperName + "-kubeconfig",
+		Labels: map[string]string{clusterv1.ClusterNameLabel: paperName}},
 		Type: clusterv1.ClusterSecretType, Data: map[string][]byte{"value": kubeconfig}}
 	if err := c.management.Create(ctx, secret); err != nil {
 		return err
 	}
 	for _, one := range []struct{ group, kind, name string }{
-		{"infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", model}, {"controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", model + "-control-plane"},
+		{"infrastructure.cluster.x-k8s.io/v1beta1", "AzureCluster", model},
+		{"controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", model + "-control-plane"},
 		{"cluster.x-k8s.io/v1beta2", "Cluster", model}, {"cluster.x-k8s.io/v1beta2", "MachineDeployment", model + "-md-win"},
 	} {
 		o := &unstructured.Unstructured{}
@@ -139,7 +142,8 @@ func (c *copier) copyCluster(ctx context.Context, model string, kubeconfig []byt
 
 func (c *copier) copyMachines(ctx context.Context, model string) error {
 	var machines clusterv1.MachineList
-	if err := c.management.List(ctx, &machines, client.InNamespace("default"), client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: model + "-md-win"}); err != nil {
+	if err := c.management.List(ctx, &machines, client.InNamespace("default"),
+		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: model + "-md-win"}); err != nil {
 		return err
 	}
 	if len(machines.Items) == 0 {
@@ -156,7 +160,8 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 	}
 	node := ref("v1", "Node", m.Status.NodeRef.Name)
 	node.SetNamespace("")
-	from := []*unstructured.Unstructured{ref("cluster.x-k8s.io/v1beta2", "Machine", m.Name), ref("infrastructure.cluster.x-k8s.io/v1beta1", "AzureMachine", m.Spec.InfrastructureRef.Name),
+	from := []*unstructured.Unstructured{ref("cluster.x-k8s.io/v1beta2", "Machine", m.Name),
+		ref("infrastructure.cluster.x-k8s.io/v1beta1", "AzureMachine", m.Spec.InfrastructureRef.Name),
 		ref("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", m.Spec.Bootstrap.ConfigRef.Name)}
 	for _, o := range from {
 		if err := c.management.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
@@ -195,11 +200,13 @@ func (c *copier) copyMachines(ctx context.Context, model string) error {
 const copiers = 32
 
 // copyMachine makes the copy of number i.
-func (c *copier) copyMachine(ctx context.Context, model string, i int, names []string, from []*unstructured.Unstructured, node *unstructured.Unstructured, pods []unstructured.Unstructured) error {
+func (c *copier) copyMachine(ctx context.Context, model string, i int, names []string,
+	from []*unstructured.Unstructured, node *unstructured.Unstructured, pods []unstructured.Unstructured) error {
 	another := func(o *unstructured.Unstructured) *unstructured.Unstructured {
 		o = renamed(o, model, paperName)
 		for _, name := range names {
-			replace(o.Object, strings.ReplaceAll(name, model, paperName), fmt.Sprintf("%s-%04d", strings.ReplaceAll(name, model, paperName), i))
+			replace(o.Object, strings.ReplaceAll(name, model, paperName),
+				fmt.Sprintf("%s-%04d", strings.ReplaceAll(name, model, paperName), i))
 		}
 		return o
 	}
@@ -270,7 +277,9 @@ func put(ctx context.Context, c client.Client, o *unstructured.Unstructured) err
 	if !has {
 		return nil
 	}
-	patch, err := (&unstructured.Unstructured{Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "status": status}}).MarshalJSON()
+	patch, err := (&unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "status": status},
+	}).MarshalJSON()
 	if err != nil {
 		return err
 	}

@@ -126,9 +126,11 @@ func (p *plane) small(show func(row), idle time.Duration) error {
 	if err != nil {
 		return err
 	}
-	show(row{what: "ARM reads per hour, idle, 4 machines", unit: "calls", measured: float64(after-reads) * float64(time.Hour) / float64(idle)})
+	show(row{what: "ARM reads per hour, idle, 4 machines", unit: "calls",
+		measured: float64(after-reads) * float64(time.Hour) / float64(idle)})
 	start = time.Now()
-	if err := p.all([]string{"kubectl", "delete", "cluster", "small", "--wait=false"}, []string{"wait", "small", "--for", "deleted"}); err != nil {
+	if err := p.all([]string{"kubectl", "delete", "cluster", "small", "--wait=false"},
+		[]string{"wait", "small", "--for", "deleted"}); err != nil {
 		return err
 	}
 	show(row{what: "delete of the cluster", unit: "s", measured: time.Since(start).Seconds()})
@@ -157,14 +159,17 @@ func (p *plane) large(show func(row), nodes int) error {
 // machines, and what they print. One whose exit code reports trouble is measured all
 // the same.
 func (p *plane) look(show func(row), namespace, cluster string) error {
-	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l", "cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
+	out, err := p.casement(nil, "kubectl", "get", "machines", "-n", namespace, "-l",
+		"cluster.x-k8s.io/deployment-name="+cluster+"-md-win", "-o", "jsonpath={.items[0].metadata.name}")
 	if err != nil {
 		return err
 	}
 	machine, of := string(out), []string{"-n", namespace}
 	for _, args := range [][]string{
-		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"wait", cluster, "--timeout", "1s"}, {"why", cluster}, {"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
-		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"}, {"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.files, "support.tgz")},
+		{"status"}, {"get", "clusters"}, {"tree", cluster}, {"wait", cluster, "--timeout", "1s"}, {"why", cluster},
+		{"why", machine}, {"doctor", cluster}, {"doctor", machine}, {"timeline", machine},
+		{"logs", machine}, {"ssh", machine, "--", "hostname"}, {"calls"}, {"azure", "resources"}, {"azure", "log"},
+		{"azure", "faults", "list"}, {"support", cluster, "--file", filepath.Join(p.files, "support.tgz")},
 	} {
 		what := strings.ReplaceAll(strings.Join(args[:min(2, len(args))], " "), machine, "MACHINE")
 		if slices.Contains(args, cluster) || slices.Contains(args, machine) {

@@ -54,7 +54,8 @@ func schemas(dir, bin string) error {
 			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(filepath.Join(dir, schemaFile(fmt.Sprint(kind["group"]), fmt.Sprint(kind["version"]), fmt.Sprint(kind["kind"]))), data, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, schemaFile(fmt.Sprint(kind["group"]),
+				fmt.Sprint(kind["version"]), fmt.Sprint(kind["kind"]))), data, 0o644); err != nil {
 				return err
 			}
 		}

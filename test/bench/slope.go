@@ -67,7 +67,9 @@ func plot(kinds []string, all []point) []byte {
 		return plotHeight - bottom - seconds/highest*(plotHeight-bottom-top)
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+		plotWidth, plotHeight)
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
 	fmt.Fprintf(&out, `<path d="M%d %dV%dH%d" fill="none" stroke="black"/>`+"\n", left, top, plotHeight-bottom, plotWidth-20)
 	for _, part := range []float64{0.25, 0.5, 0.75, 1} {
@@ -79,7 +81,8 @@ func plot(kinds []string, all []point) []byte {
 	for i, kind := range kinds {
 		points, colour := of(all, kind), colours[i%len(colours)]
 		l := nearest(points)
-		fmt.Fprintf(&out, `<path d="M%.1f %.1fL%.1f %.1f" stroke="%s" stroke-dasharray="4"/>`+"\n", x(0), y(l.fixed), x(most), y(l.fixed+l.slope*most), colour)
+		fmt.Fprintf(&out, `<path d="M%.1f %.1fL%.1f %.1f" stroke="%s" stroke-dasharray="4"/>`+"\n", x(0),
+			y(l.fixed), x(most), y(l.fixed+l.slope*most), colour)
 		for _, p := range points {
 			fmt.Fprintf(&out, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", x(float64(p.nodes)), y(p.total()), colour)
 		}

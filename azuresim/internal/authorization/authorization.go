@@ -19,9 +19,14 @@ func New() engine.Provider {
 		Namespace: "Microsoft.Authorization",
 		Versions:  []string{"2022-04-01", "2020-05-01", "2016-09-01", "2015-07-01"},
 		Types: []engine.Type{
-			{Name: typeAssignment, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true, Echoed: true, Global: true, Prepare: prepareAssignment, Rests: restsRole, View: viewRole, Serve: serveAssigned},
-			{Name: typeDefinition, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true, Echoed: true, Global: true, Prepare: prepareDefinition, Rests: restsRole, View: viewRole, Serve: serveDefinition},
-			{Name: typeLock, Versions: []string{"2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"}, Sync: true, Stateless: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
+			{Name: typeAssignment, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true,
+				Echoed: true, Global: true, Prepare: prepareAssignment, Rests: restsRole, View: viewRole,
+				Serve: serveAssigned},
+			{Name: typeDefinition, Versions: []string{"2022-04-01", "2015-07-01"}, Sync: true, Stateless: true,
+				Echoed: true, Global: true, Prepare: prepareDefinition, Rests: restsRole, View: viewRole,
+				Serve: serveDefinition},
+			{Name: typeLock, Versions: []string{"2020-05-01", "2017-04-01", "2016-09-01", "2015-01-01"}, Sync: true,
+				Stateless: true, Global: true, Prepare: prepareLock, Serve: serveAssigned},
 		},
 		Refuse:   locked,
 		Roles:    rolesOf,
@@ -36,7 +41,8 @@ func notFound(id engine.ID) *engine.Error {
 	case strings.EqualFold(id.FullType(), typeAssignment):
 		return engine.Refuse(http.StatusNotFound, "RoleAssignmentNotFound", "The role assignment '%s' is not found.", id.Name())
 	case strings.EqualFold(id.FullType(), typeDefinition):
-		return engine.Refuse(http.StatusNotFound, "RoleDefinitionDoesNotExist", "The specified role definition with ID '%s' does not exist.", id.Name())
+		return engine.Refuse(http.StatusNotFound, "RoleDefinitionDoesNotExist",
+			"The specified role definition with ID '%s' does not exist.", id.Name())
 	}
 	return nil
 }

@@ -38,7 +38,9 @@ func locked(c *engine.Request) (e *engine.Error) {
 			below := method == http.MethodDelete && strings.HasPrefix(scope, key+"/")
 			if (method == http.MethodDelete && (above || below)) || readOnly && above {
 				verb := map[string]string{http.MethodDelete: "delete", http.MethodPost: "action"}[method]
-				e = engine.Conflict("ScopeLocked", "The scope '%s' cannot perform %s operation because following scope(s) are locked: '%s'. Please remove the lock and try again.", c.Id, value.OrDefault(verb, "write"), l.Parsed.Scope)
+				e = engine.Conflict("ScopeLocked", "The scope '%s' cannot perform %s operation because "+
+					"following scope(s) are locked: '%s'. Please remove the lock and try "+
+					"again.", c.Id, value.OrDefault(verb, "write"), l.Parsed.Scope)
 				return
 			}
 		}

@@ -39,7 +39,8 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 	}
 	if old != nil && !sameGrant(value.Sub(old.Body, "properties"), p) {
-		return engine.Conflict("RoleAssignmentUpdateNotPermitted", "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
+		return engine.Conflict("RoleAssignmentUpdateNotPermitted",
+			"Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
 	}
 	if e := definitionThere(t, value.Str(p, "roleDefinitionId")); e != nil {
 		return e
@@ -54,7 +55,9 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	for _, other := range t.All(typeAssignment, "") {
 		o := value.Sub(other.Body, "properties")
 		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "scope"), value.Str(p, "scope")) && sameGrant(o, p) {
-			return engine.Conflict("RoleAssignmentExists", "The role assignment already exists. The ID of the existing role assignment is %s.", strings.ReplaceAll(other.Parsed.Name(), "-", ""))
+			return engine.Conflict("RoleAssignmentExists",
+				"The role assignment already exists. The ID of the existing role assignment is %s.",
+				strings.ReplaceAll(other.Parsed.Name(), "-", ""))
 		}
 	}
 	value.SetDefault(p, "principalType", "ServicePrincipal")
@@ -67,7 +70,8 @@ func prepareAssignment(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 
 // sameGrant says whether two role assignments give the same role to the same principal.
 func sameGrant(a, b value.Object) bool {
-	return value.Str(a, "principalId") == value.Str(b, "principalId") && strings.EqualFold(value.Str(a, "roleDefinitionId"), value.Str(b, "roleDefinitionId"))
+	return value.Str(a, "principalId") == value.Str(b, "principalId") &&
+		strings.EqualFold(value.Str(a, "roleDefinitionId"), value.Str(b, "roleDefinitionId"))
 }
 
 // principalThere refuses an assignment to an identity that the directory does not know
@@ -82,6 +86,10 @@ func principalThere(t *engine.Tx, p value.Object) *engine.Error {
 	if !ok || !t.Now.Before(made.Since.Add(t.Server.Options.Latency.Of(replication))) {
 		return nil
 	}
-	return engine.BadRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that you have the correct principal ID. If you are creating this principal and then immediately assigning a role, this error might be related to a replication delay. In this case, set the role assignment principalType property to a value, such as ServicePrincipal, User, or Group.  See https://aka.ms/docs-principaltype",
+	return engine.BadRequest("PrincipalNotFound", "Principal %s does not exist in the directory %s. Check that "+
+		"you have the correct principal ID. If you are creating this principal and then immediately assigning "+
+		"a role, this error might be related to a replication delay. In this case, set the role assignment "+
+		"principalType property to a value, such as ServicePrincipal, User, or Group.  See "+
+		"https://aka.ms/docs-principaltype",
 		strings.ReplaceAll(object, "-", ""), t.Server.Options.TenantID)
 }

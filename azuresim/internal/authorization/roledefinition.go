@@ -33,7 +33,8 @@ var roles = sync.OnceValue(func() []role {
 	var out []role
 	for line := range strings.Lines(rolesTSV) {
 		if cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); !strings.HasPrefix(line, "#") {
-			out = append(out, role{id: cells[0], name: cells[1], actions: list(cells[2]), notActions: list(cells[3]), dataActions: list(cells[4]), description: cells[5]})
+			out = append(out, role{id: cells[0], name: cells[1], actions: list(cells[2]),
+				notActions: list(cells[3]), dataActions: list(cells[4]), description: cells[5]})
 		}
 	}
 	return out
@@ -41,9 +42,11 @@ var roles = sync.OnceValue(func() []role {
 
 // view is a built-in role as clients see it at a scope: "" is the tenant.
 func (r role) view(scope string) value.Object {
-	return value.Object{"id": scope + "/providers/" + typeDefinition + "/" + r.id, "name": r.id, "type": typeDefinition, "properties": value.Object{
+	return value.Object{"id": scope + "/providers/" + typeDefinition + "/" +
+		r.id, "name": r.id, "type": typeDefinition, "properties": value.Object{
 		"roleName": r.name, "type": "BuiltInRole", "description": r.description, "assignableScopes": []any{"/"},
-		"permissions": []any{value.Object{"actions": value.Anys(r.actions), "notActions": value.Anys(r.notActions), "dataActions": value.Anys(r.dataActions), "notDataActions": []any{}}},
+		"permissions": []any{value.Object{"actions": value.Anys(r.actions), "notActions": value.Anys(r.notActions),
+			"dataActions": value.Anys(r.dataActions), "notDataActions": []any{}}},
 		// Azure's own dates differ by role; who wrote them is empty.
 		"createdOn": "2015-02-02T21:55:09.8806423Z", "updatedOn": "2023-07-10T15:10:53.8947865Z", "createdBy": nil, "updatedBy": nil,
 	}}
@@ -118,7 +121,8 @@ func definitions(c *engine.Request, scope string) []any {
 	out := []any{}
 	keep := func(v value.Object) {
 		p := value.Props(v)
-		if (name == "" || strings.EqualFold(value.Str(p, "roleName"), name)) && (typ == "" || strings.EqualFold(value.Str(p, "type"), typ)) {
+		if (name == "" || strings.EqualFold(value.Str(p, "roleName"), name)) &&
+			(typ == "" || strings.EqualFold(value.Str(p, "type"), typ)) {
 			out = append(out, v)
 		}
 	}
@@ -141,7 +145,8 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	for _, other := range t.All(typeDefinition, "") {
 		if other.Key() != d.Key() && strings.EqualFold(value.Str(other.Body, "properties", "roleName"), value.Str(p, "roleName")) {
-			return engine.Conflict("RoleDefinitionWithSameNameExists", "A custom role with the same name already exists in this directory. Use a different name")
+			return engine.Conflict("RoleDefinitionWithSameNameExists",
+				"A custom role with the same name already exists in this directory. Use a different name")
 		}
 	}
 	p["type"] = "CustomRole"

@@ -115,7 +115,8 @@ func (f *file) head(at uint64) ([]byte, bool) {
 	sum := fnv.New64a()
 	sum.Write(m[:56])
 	size := binary.LittleEndian.Uint32(m[8:])
-	valid := binary.LittleEndian.Uint16(f.data[at+8:]) == flagMeta && binary.LittleEndian.Uint32(m) == magic && binary.LittleEndian.Uint32(m[4:]) == version &&
+	valid := binary.LittleEndian.Uint16(f.data[at+8:]) == flagMeta && binary.LittleEndian.Uint32(m) == magic &&
+		binary.LittleEndian.Uint32(m[4:]) == version &&
 		binary.LittleEndian.Uint64(m[56:]) == sum.Sum64() && size >= minPageSize && size <= maxPageSize && size&(size-1) == 0
 	return m, valid
 }

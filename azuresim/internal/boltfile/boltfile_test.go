@@ -74,7 +74,8 @@ func TestRead(t *testing.T) {
 func TestDamage(t *testing.T) {
 	whole := database(t, 300)
 	for name, data := range map[string][]byte{
-		"empty": {}, "one byte": whole[:1], "heads alone": whole[:8192], "half": whole[:len(whole)/2], "zeros": make([]byte, len(whole)), "text": []byte("not a database"),
+		"empty": {}, "one byte": whole[:1], "heads alone": whole[:8192], "half": whole[:len(whole)/2],
+		"zeros": make([]byte, len(whole)), "text": []byte("not a database"),
 	} {
 		if got, err := Read(data); err == nil {
 			t.Errorf("%s: no error, %d buckets", name, len(got))

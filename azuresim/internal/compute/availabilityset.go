@@ -11,7 +11,8 @@ const typeSet = "Microsoft.Compute/availabilitySets"
 
 // availabilitySetType is the row of availability sets.
 func availabilitySetType() engine.Type {
-	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK, Prepare: prepareSet, Guard: guardSet, View: viewSet,
+	return engine.Type{Name: typeSet, Sync: true, Stateless: true, Created: http.StatusOK, Prepare: prepareSet,
+		Guard: guardSet, View: viewSet,
 		Refs: []engine.Reference{{Path: "proximityPlacementGroup", To: typeProximityGroup}}}
 }
 

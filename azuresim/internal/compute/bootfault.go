@@ -43,7 +43,9 @@ func bootFault(s *engine.Server, ctx context.Context, vm host.VM) *engine.Error 
 	if s.Until(ctx, s.Clock.Now().Add(s.Latency(provisioningTimeout))) != nil {
 		return engine.Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The local Azure is stopping.")
 	}
-	return engine.Overlay(engine.Conflict("OSProvisioningTimedOut", "OS Provisioning for VM '%s' did not finish in the allotted time. The VM may still finish provisioning successfully. Please check provisioning state later.", vm.Name), rule)
+	return engine.Overlay(engine.Conflict("OSProvisioningTimedOut", "OS Provisioning for VM '%s' did not finish "+
+		"in the allotted time. The VM may still finish provisioning successfully. Please check provisioning "+
+		"state later.", vm.Name), rule)
 }
 
 // threaten lets a spot VM that has come up be evicted later, if a rule says so.

@@ -23,7 +23,9 @@ func computeBudget(c *engine.Request) (engine.Budget, bool) {
 	action := value.Lower(id.Tail())
 	switch typ := value.Lower(id.ChildType()); {
 	case strings.HasPrefix(typ, "virtualmachinescalesets/virtualmachines"):
-		return scalePolicy("VMScaleSetVM", c.HTTP.Method, action, engine.Budget{Resource: perMinute(4, 12), All: perMinute(500, 1500)}, engine.Budget{Resource: perMinute(12, 36), All: perMinute(2000, 6000)}), true
+		return scalePolicy("VMScaleSetVM", c.HTTP.Method, action,
+			engine.Budget{Resource: perMinute(4, 12), All: perMinute(500, 1500)},
+			engine.Budget{Resource: perMinute(12, 36), All: perMinute(2000, 6000)}), true
 	case strings.HasPrefix(typ, "virtualmachinescalesets"):
 		if c.HTTP.Method == http.MethodPut && len(id.Names) == 1 {
 			return engine.Budget{Name: "PutVMScaleSet", Resource: perMinute(4, 12), All: perMinute(125, 375)}, true
@@ -31,7 +33,9 @@ func computeBudget(c *engine.Request) (engine.Budget, bool) {
 		if action == "instanceview" || len(id.Types) > len(id.Names) && c.HTTP.Method == http.MethodGet {
 			return engine.Budget{Name: "HighCostGetVMScaleSet", Resource: perMinute(10, 30), All: perMinute(360, 1080)}, true
 		}
-		return scalePolicy("VMScaleSet", c.HTTP.Method, action, engine.Budget{Resource: perMinute(4, 12), All: perMinute(175, 525)}, engine.Budget{Resource: perMinute(12, 36), All: perMinute(800, 2400)}), true
+		return scalePolicy("VMScaleSet", c.HTTP.Method, action,
+			engine.Budget{Resource: perMinute(4, 12), All: perMinute(175, 525)},
+			engine.Budget{Resource: perMinute(12, 36), All: perMinute(800, 2400)}), true
 	case strings.HasPrefix(typ, "virtualmachines"):
 		switch {
 		case c.HTTP.Method == http.MethodPut && len(id.Names) == 1:

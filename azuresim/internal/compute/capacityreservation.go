@@ -18,8 +18,10 @@ const (
 func reservationTypes() []engine.Type {
 	silent := engine.Work{Silent: true}
 	return []engine.Type{
-		{Name: typeReservationGroup, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent, Update: silent, Delete: silent, Guard: guardReservationGroup, View: viewReservationGroup},
-		{Name: typeReservation, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent, Update: silent, Delete: silent, Prepare: prepareReservation},
+		{Name: typeReservationGroup, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent,
+			Update: silent, Delete: silent, Guard: guardReservationGroup, View: viewReservationGroup},
+		{Name: typeReservation, Style: engine.StyleCompute, Takes: 3 * time.Second, Put: silent, Update: silent,
+			Delete: silent, Prepare: prepareReservation},
 	}
 }
 
@@ -27,7 +29,9 @@ func reservationTypes() []engine.Type {
 func guardReservationGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeVM, typeScale} {
 		if users := t.Users(d.ID, typ); len(users) > 0 {
-			return engine.Conflict("OperationNotAllowed", "Capacity Reservation Group '%s' cannot be deleted because it is in use by %s.", d.Parsed.Name(), users[0].ID)
+			return engine.Conflict("OperationNotAllowed",
+				"Capacity Reservation Group '%s' cannot be deleted because it is in use by %s.", d.Parsed.Name(),
+				users[0].ID)
 		}
 	}
 	return guardChildren(t, d)

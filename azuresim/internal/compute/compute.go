@@ -56,9 +56,10 @@ func New(host host.Host) engine.Provider {
 	_, _ = rand.Read(state.blobKey[:]) // never fails (crypto/rand)
 	return engine.Provider{
 		Namespace: computeSpace,
-		Versions:  []string{"2025-04-01", "2024-11-01", "2024-07-01", "2024-03-01", "2023-09-01", "2022-11-01", "2022-08-01", "2021-07-01", "2020-06-01", "2019-12-01"},
-		State:     state,
-		Types:     slices.Concat(machineTypes(), diskTypes(), scaleSetTypes(), galleryTypes(), reservationTypes(), keptTypes()),
+		Versions: []string{"2025-04-01", "2024-11-01", "2024-07-01", "2024-03-01", "2023-09-01", "2022-11-01",
+			"2022-08-01", "2021-07-01", "2020-06-01", "2019-12-01"},
+		State: state,
+		Types: slices.Concat(machineTypes(), diskTypes(), scaleSetTypes(), galleryTypes(), reservationTypes(), keptTypes()),
 		Routes: []engine.Route{
 			{Method: http.MethodGet, Path: "skus", Serve: listSKUs},
 			{Method: http.MethodGet, Path: "locations/usages", Serve: listUsages},
@@ -80,27 +81,41 @@ func New(host host.Host) engine.Provider {
 
 // machineTypes are the rows of single machines and of what belongs to them.
 func machineTypes() []engine.Type {
-	disks := []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk, As: engine.AsVirtualMachine}}
+	disks := []engine.Reference{
+		{Path: "storageProfile.osDisk.managedDisk", To: typeDisk, As: engine.AsVirtualMachine},
+		{Path: "storageProfile.dataDisks.managedDisk", To: typeDisk, As: engine.AsVirtualMachine},
+	}
 	return []engine.Type{
-		{Name: typeVM, Style: engine.StyleCompute, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM, Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
+		{Name: typeVM, Style: engine.StyleCompute, Takes: 30 * time.Second, Supersedes: true, Prepare: prepareVM,
+			Rests: restsVM, View: viewVM, Filter: filterMembers, Uses: usesOfVM, Power: powerOf,
 			Put: engine.Work{Name: "vm.create", Run: runCreateVM}, Update: engine.Work{Name: "vm.update", Silent: true}, Delete: vmDelete(),
-			Refs: append(disks, engine.Reference{Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine}, engine.Reference{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine}),
+			Refs: append(disks, engine.Reference{
+				Path: "networkProfile.networkInterfaces", To: foreignNIC, As: engine.AsVirtualMachine,
+			}, engine.Reference{Path: "availabilitySet", To: typeSet, As: engine.AsVirtualMachine}),
 			Actions: []engine.Action{
-				{Name: "start", Takes: 30 * time.Second, Begin: beginStart("start"), Work: engine.Work{Name: "vm.start", Run: runStartVM, Finish: finishPower("running")}},
-				{Name: "restart", Takes: 30 * time.Second, Begin: beginStart("restart"), Work: engine.Work{Name: "vm.restart", Run: runRestartVM, Finish: finishPower("running")}},
-				{Name: "poweroff", Takes: 20 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.stop", Run: runStopVM, Finish: finishPower("stopped")}},
+				{Name: "start", Takes: 30 * time.Second, Begin: beginStart("start"),
+					Work: engine.Work{Name: "vm.start", Run: runStartVM, Finish: finishPower("running")}},
+				{Name: "restart", Takes: 30 * time.Second, Begin: beginStart("restart"),
+					Work: engine.Work{Name: "vm.restart", Run: runRestartVM, Finish: finishPower("running")}},
+				{Name: "poweroff", Takes: 20 * time.Second, Begin: beginAction,
+					Work: engine.Work{Name: "vm.stop", Run: runStopVM, Finish: finishPower("stopped")}},
 				{Name: "deallocate", Takes: 40 * time.Second, Begin: beginAction, Work: vmDeallocate()},
-				{Name: "redeploy", Takes: 60 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.redeploy", Run: runRestartVM, Finish: finishPower("running")}},
+				{Name: "redeploy", Takes: 60 * time.Second, Begin: beginAction,
+					Work: engine.Work{Name: "vm.redeploy", Run: runRestartVM, Finish: finishPower("running")}},
 				{Name: "reapply", Takes: 10 * time.Second, Begin: beginAction, Work: engine.Work{Name: "vm.touch"}},
-				{Name: "runcommand", Takes: 10 * time.Second, Begin: beginScript, Work: engine.Work{Name: "vm.run", Run: runScript, Finish: engine.FinishNothing}},
+				{Name: "runcommand", Takes: 10 * time.Second, Begin: beginScript,
+					Work: engine.Work{Name: "vm.run", Run: runScript, Finish: engine.FinishNothing}},
 				{Name: "generalize", Serve: generalize},
 				{Name: "simulateeviction", Serve: simulateEviction},
 				{Name: "retrievebootdiagnosticsdata", Serve: serveBootDiagnostics},
 				{Name: "instanceview", Method: http.MethodGet, Serve: getInstanceView},
-				{Name: "vmsizes", Method: http.MethodGet, Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }},
+				{Name: "vmsizes", Method: http.MethodGet,
+					Serve: func(c *engine.Request, _ engine.ID) *engine.Error { return listSizes(c) }},
 			}},
-		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Delete: goneDelete(), Prepare: prepareExtension},
-		{Name: typeRun, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: managedRunPut(), Update: managedRunPut(), Delete: goneDelete(), Prepare: prepareManagedRun, View: viewManagedRun},
+		{Name: typeExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(),
+			Update: extensionPut(), Delete: goneDelete(), Prepare: prepareExtension},
+		{Name: typeRun, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: managedRunPut(),
+			Update: managedRunPut(), Delete: goneDelete(), Prepare: prepareManagedRun, View: viewManagedRun},
 		availabilitySetType(),
 		proximityGroupType(),
 	}

@@ -46,7 +46,9 @@ func serveBootDiagnostics(c *engine.Request, vm engine.ID) *engine.Error {
 	name := base64.RawURLEncoding.EncodeToString([]byte(id))
 	end := strconv.FormatInt(c.Server.Clock.Now().Add(life).Unix(), 10)
 	query := url.Values{"se": {end}, "sig": {signature(c.Server, name, end)}}
-	c.Reply(http.StatusOK, value.Object{"serialConsoleLogBlobUri": "https://" + c.Host + blobPrefix + name + "/serialconsole.log?" + query.Encode()})
+	c.Reply(http.StatusOK, value.Object{
+		"serialConsoleLogBlobUri": "https://" + c.Host + blobPrefix + name + "/serialconsole.log?" + query.Encode(),
+	})
 	return nil
 }
 
@@ -66,10 +68,15 @@ func serveBlob(c *engine.Request) bool {
 	end := c.Query.Get("se")
 	until, err := strconv.ParseInt(end, 10, 64)
 	id, badName := base64.RawURLEncoding.DecodeString(name)
-	if err != nil || badName != nil || !hmac.Equal([]byte(c.Query.Get("sig")), []byte(signature(c.Server, name, end))) || c.Server.Clock.Now().Unix() > until || hostOf(c.Server) == nil {
+	if err != nil || badName != nil ||
+		!hmac.Equal([]byte(c.Query.Get("sig")), []byte(signature(c.Server, name, end))) ||
+		c.Server.Clock.Now().Unix() > until || hostOf(c.Server) == nil {
 		c.Writer.Header().Set("Content-Type", "application/xml")
 		c.Writer.WriteHeader(http.StatusForbidden)
-		_, _ = c.Writer.Write([]byte(`<?xml version="1.0" encoding="utf-8"?><Error><Code>AuthenticationFailed</Code><Message>Server failed to authenticate the request.</Message></Error>`)) // the client may be gone
+		// the client may be gone
+		_, _ = c.Writer.Write([]byte(`<?xml version="1.0" ` +
+			`encoding="utf-8"?><Error><Code>AuthenticationFailed</Code><Message>Server failed to authenticate ` +
+			`the request.</Message></Error>`))
 		return true
 	}
 	c.Writer.Header().Set("Content-Type", "application/octet-stream")

@@ -14,7 +14,8 @@ const typeDisk = "Microsoft.Compute/disks"
 
 // diskType is the row of managed disks.
 func diskType() engine.Type {
-	return engine.Type{Name: typeDisk, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
+	return engine.Type{Name: typeDisk, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second,
+		Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
 		Put: diskPut(), Update: diskPut(), Delete: goneDelete(), Prepare: prepareDisk, Guard: guardDisk, View: viewDisk}
 }
 

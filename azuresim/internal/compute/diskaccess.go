@@ -17,8 +17,10 @@ const (
 
 // diskAccessType is the row of what private endpoints reach disks by.
 func diskAccessType() engine.Type {
-	put := engine.Work{Name: "diskaccess.put", Silent: true, Finish: finishManaged(func(d *engine.Doc) { value.Props(d.Body)["timeCreated"] = d.Hidden["timeCreated"] })}
-	return engine.Type{Name: typeDiskAccess, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
+	put := engine.Work{Name: "diskaccess.put", Silent: true,
+		Finish: finishManaged(func(d *engine.Doc) { value.Props(d.Body)["timeCreated"] = d.Hidden["timeCreated"] })}
+	return engine.Type{Name: typeDiskAccess, Versions: diskVersions, Style: engine.StyleCompute,
+		Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
 		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareDiskAccess, Guard: guardDiskAccess, View: viewDiskAccess}
 }
 
@@ -32,7 +34,8 @@ func prepareDiskAccess(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 func guardDiskAccess(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeDisk, typeSnapshot} {
 		if user := naming(t, typ, d.ID, "diskAccessId"); user != nil {
-			return engine.Conflict("OperationNotAllowed", "DiskAccess '%s' cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
+			return engine.Conflict("OperationNotAllowed",
+				"DiskAccess '%s' cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
 		}
 	}
 	return nil
@@ -51,9 +54,12 @@ func viewDiskAccess(t *engine.Tx, d *engine.Doc, body value.Object, _ string) {
 			continue
 		}
 		name := fmt.Sprintf("%s.%s", d.Parsed.Name(), connectionID(endpoint.Key()))
-		connections = append(connections, value.Object{"name": name, "id": d.ID + "/privateEndpointConnections/" + name, "type": typeDiskAccess + "/PrivateEndpointConnections", "properties": value.Object{
+		connections = append(connections, value.Object{"name": name, "id": d.ID + "/privateEndpointConnections/" +
+			name, "type": typeDiskAccess + "/PrivateEndpointConnections", "properties": value.Object{
 			"provisioningState": engine.StatusSucceeded, "privateEndpoint": value.Object{"id": endpoint.ID},
-			"privateLinkServiceConnectionState": value.Object{"actionsRequired": "None", "description": "Auto-Approved", "status": "Approved"}}})
+			"privateLinkServiceConnectionState": value.Object{
+				"actionsRequired": "None", "description": "Auto-Approved", "status": "Approved",
+			}}})
 	}
 	if len(connections) > 0 {
 		value.Props(body)["privateEndpointConnections"] = connections

@@ -16,7 +16,8 @@ const (
 // encryptionSetType is the row of keys that disks are encrypted with.
 func encryptionSetType() engine.Type {
 	put := engine.Work{Name: "encryptionset.put", Silent: true, Finish: finishEncryptionSet}
-	return engine.Type{Name: typeEncryptionSet, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
+	return engine.Type{Name: typeEncryptionSet, Versions: diskVersions, Style: engine.StyleCompute,
+		Takes: 3 * time.Second, Created: http.StatusAccepted, Polled: true,
 		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareEncryptionSet, Guard: guardEncryptionSet, View: viewEncryptionSet,
 		Refs: []engine.Reference{{Path: "activeKey.sourceVault", To: foreignVault}}}
 }
@@ -48,12 +49,15 @@ func finishEncryptionSet(t *engine.Tx, op *engine.Operation, result any, err *en
 func guardEncryptionSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, typ := range []string{typeDisk, typeSnapshot} {
 		if user := naming(t, typ, d.ID, "encryption", "diskEncryptionSetId"); user != nil {
-			return engine.Conflict("OperationNotAllowed", "Disk encryption set %s cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
+			return engine.Conflict("OperationNotAllowed",
+				"Disk encryption set %s cannot be deleted because it is in use by %s.", d.Parsed.Name(), user.ID)
 		}
 	}
 	for _, typ := range []string{typeVM, typeScale} {
 		if users := t.Users(d.ID, typ); len(users) > 0 {
-			return engine.Conflict("OperationNotAllowed", "Disk encryption set %s cannot be deleted because it is in use by %s.", d.Parsed.Name(), users[0].ID)
+			return engine.Conflict("OperationNotAllowed",
+				"Disk encryption set %s cannot be deleted because it is in use by %s.", d.Parsed.Name(),
+				users[0].ID)
 		}
 	}
 	return nil

@@ -45,7 +45,8 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 			if kept, ok := computeOf(t.Server).passwords.LoadAndDelete(d.Key()); ok {
 				password, _ = kept.(string)
 			}
-			command = value.OrDefault(value.Str(d.Hidden, "protectedSettings", "commandToExecute"), value.Str(value.Props(d.Body), "settings", "commandToExecute"))
+			command = value.OrDefault(value.Str(d.Hidden, "protectedSettings", "commandToExecute"),
+				value.Str(value.Props(d.Body), "settings", "commandToExecute"))
 		}
 	})
 	if access && hostOf(s) != nil {
@@ -62,7 +63,9 @@ func runExtension(ctx context.Context, s *engine.Server, op *engine.Operation) (
 	if err != nil {
 		detail = err.Error()
 	}
-	return nil, engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing extension '%s'. Error message: \"Command execution finished, but failed because it returned a non-zero exit code of: '%d'\". %s", name, code, detail)
+	return nil, engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing "+
+		"extension '%s'. Error message: \"Command execution finished, but failed because it returned a "+
+		"non-zero exit code of: '%d'\". %s", name, code, detail)
 }
 
 // isAccess says whether an extension is VMAccess for Windows.
@@ -78,8 +81,11 @@ func checkExtension(t *engine.Tx, d *engine.Doc) *engine.Error {
 	parent, _ := d.Parsed.Parent()
 	for _, other := range t.All(d.Type, parent.String()) {
 		o := value.Props(other.Body)
-		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "publisher"), value.Str(p, "publisher")) && strings.EqualFold(value.Str(o, "type"), value.Str(p, "type")) {
-			return engine.BadRequest("BadRequest", "Multiple VMExtensions per handler not supported for OS type 'Windows'. VMExtension '%s' with handler '%s.%s' already added or specified in input.", other.Parsed.Name(), value.Str(p, "publisher"), value.Str(p, "type"))
+		if other.Key() != d.Key() && strings.EqualFold(value.Str(o, "publisher"), value.Str(p, "publisher")) &&
+			strings.EqualFold(value.Str(o, "type"), value.Str(p, "type")) {
+			return engine.BadRequest("BadRequest", "Multiple VMExtensions per handler not supported for OS type "+
+				"'Windows'. VMExtension '%s' with handler '%s.%s' already added or specified in "+
+				"input.", other.Parsed.Name(), value.Str(p, "publisher"), value.Str(p, "type"))
 		}
 	}
 	return nil
@@ -89,7 +95,9 @@ func checkExtension(t *engine.Tx, d *engine.Doc) *engine.Error {
 // name it only opens Remote Desktop, which is open here.
 func runAccess(s *engine.Server, ctx context.Context, vm, name, user, password string) *engine.Error {
 	failed := func(why string) *engine.Error {
-		return engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing extension '%s' (publisher 'Microsoft.Compute' and type 'VMAccessAgent'). Error message: \"%s\".", name, why)
+		return engine.Conflict("VMExtensionProvisioningError", "VM has reported a failure when processing "+
+			"extension '%s' (publisher 'Microsoft.Compute' and type 'VMAccessAgent'). Error message: "+
+			"\"%s\".", name, why)
 	}
 	if user == "" && password == "" {
 		return nil
@@ -122,7 +130,10 @@ func extensionViews(t *engine.Tx, d *engine.Doc) []any {
 	var out []any
 	for _, x := range extensions {
 		p := value.Sub(x.Body, "properties")
-		out = append(out, value.Object{"name": x.Parsed.Name(), "type": value.Str(p, "publisher") + "." + value.Str(p, "type"), "typeHandlerVersion": value.Str(p, "typeHandlerVersion"), "statuses": []any{provisioningStatus(x)}})
+		out = append(out, value.Object{
+			"name": x.Parsed.Name(), "type": value.Str(p, "publisher") + "." + value.Str(p, "type"),
+			"typeHandlerVersion": value.Str(p, "typeHandlerVersion"), "statuses": []any{provisioningStatus(x)},
+		})
 	}
 	return out
 }

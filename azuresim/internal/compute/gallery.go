@@ -22,19 +22,27 @@ const (
 // Disks and galleries of Microsoft.Compute have API versions of their own.
 var (
 	galleryVersions = []string{"2025-03-03", "2024-03-03", "2023-07-03", "2022-08-03", "2022-03-03", "2021-10-01", "2020-09-30"}
-	diskVersions    = []string{"2025-01-02", "2024-03-02", "2023-10-02", "2023-04-02", "2022-07-02", "2022-03-02", "2021-12-01", "2020-12-01"}
+	diskVersions    = []string{"2025-01-02", "2024-03-02", "2023-10-02", "2023-04-02", "2022-07-02", "2022-03-02",
+		"2021-12-01", "2020-12-01"}
 )
 
 // galleryTypes are the rows of galleries and images.
 func galleryTypes() []engine.Type {
 	return []engine.Type{
-		{Name: typeGallery, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 20 * time.Second, Prepare: prepareGallery, Guard: guardChildren,
+		{Name: typeGallery, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 20 * time.Second,
+			Prepare: prepareGallery, Guard: guardChildren,
 			Actions: []engine.Action{{Name: "share", Begin: beginShare, Work: engine.PutWork()}}},
-		{Name: typeGalleryImage, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Second, Prepare: prepareDefinition, Guard: guardChildren},
-		{Name: typeGalleryVersion, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Minute, Prepare: prepareVersion, View: viewVersion,
-			Refs: []engine.Reference{{Path: "storageProfile.source", To: typeDisk}, {Path: "storageProfile.osDiskImage.source", To: typeDisk}}},
-		{Name: typeImage, Style: engine.StyleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage, Put: engine.Work{Silent: true}, Update: engine.Work{Silent: true}, Delete: engine.Work{Silent: true},
-			Refs: []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk}, {Path: "storageProfile.osDisk.snapshot", To: typeSnapshot}, {Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
+		{Name: typeGalleryImage, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Second,
+			Prepare: prepareDefinition, Guard: guardChildren},
+		{Name: typeGalleryVersion, Versions: galleryVersions, Style: engine.StyleCompute, Takes: 10 * time.Minute,
+			Prepare: prepareVersion, View: viewVersion,
+			Refs: []engine.Reference{{Path: "storageProfile.source", To: typeDisk},
+				{Path: "storageProfile.osDiskImage.source", To: typeDisk}}},
+		{Name: typeImage, Style: engine.StyleCompute, Takes: 60 * time.Second, Prepare: prepareManagedImage,
+			Put: engine.Work{Silent: true}, Update: engine.Work{Silent: true}, Delete: engine.Work{Silent: true},
+			Refs: []engine.Reference{{Path: "storageProfile.osDisk.managedDisk", To: typeDisk},
+				{Path: "storageProfile.osDisk.snapshot", To: typeSnapshot},
+				{Path: "storageProfile.dataDisks.managedDisk", To: typeDisk}}},
 	}
 }
 
@@ -53,9 +61,12 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	community := value.Sub(profile, "communityGalleryInfo")
 	switch permissions := value.Str(profile, "permissions"); {
 	case permissions != "" && permissions != "Private" && permissions != "Groups" && permissions != "Community":
-		return invalid("sharingProfile.permissions", "The value '%s' of parameter 'sharingProfile.permissions' is not one of Private, Groups, Community.", permissions)
+		return invalid("sharingProfile.permissions",
+			"The value '%s' of parameter 'sharingProfile.permissions' is not one of Private, Groups, Community.",
+			permissions)
 	case permissions == "Community" && len(value.Str(community, "publicNamePrefix")) < 5:
-		return invalid("communityGalleryInfo.publicNamePrefix", "A community gallery needs sharingProfile.communityGalleryInfo.publicNamePrefix of 5 to 16 letters and digits.")
+		return invalid("communityGalleryInfo.publicNamePrefix", "A community gallery needs "+
+			"sharingProfile.communityGalleryInfo.publicNamePrefix of 5 to 16 letters and digits.")
 	case permissions == "Community":
 		// The public name stays for the gallery's life.
 		names := value.Anys([]string{value.Str(community, "publicNamePrefix") + "-" + t.Server.GUID()})
@@ -65,7 +76,8 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			}
 		}
 		community["publicNames"] = names
-		community["communityGalleryEnabled"] = old != nil && value.Bool(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "communityGalleryEnabled")
+		community["communityGalleryEnabled"] = old != nil &&
+			value.Bool(old.Body, "properties", "sharingProfile", "communityGalleryInfo", "communityGalleryEnabled")
 	}
 	return nil
 }
@@ -73,7 +85,9 @@ func prepareGallery(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 // guardChildren keeps what has children.
 func guardChildren(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if below := t.Below(d.Key()); len(below) > 0 {
-		return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", below[0].ID)
+		return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. "+
+			"Some existing nested resource IDs include: '%s'. Please delete all nested resources before "+
+			"deleting this resource.", below[0].ID)
 	}
 	return nil
 }
@@ -101,7 +115,8 @@ func prepareDefinition(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return strings.EqualFold(value.Str(other.Body, "properties", "identifier", field), value.Str(p, "identifier", field))
 		}
 		if other.Key() != d.Key() && same("publisher") && same("offer") && same("sku") {
-			return engine.Conflict("Conflict", "The publisher, offer and SKU of the image definition %s are already those of %s in the same gallery.", d.Parsed.Name(), other.Parsed.Name())
+			return engine.Conflict("Conflict", "The publisher, offer and SKU of the image definition %s are "+
+				"already those of %s in the same gallery.", d.Parsed.Name(), other.Parsed.Name())
 		}
 	}
 	return nil
@@ -112,7 +127,8 @@ var versionName = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,9}$`)
 // prepareVersion checks an image version and finds out what it holds.
 func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if !versionName.MatchString(d.Parsed.Name()) {
-		return invalid("galleryImageVersionName", "The image version name '%s' is not valid: it has the form major.minor.patch, each a number of up to 32 bits.", d.Parsed.Name())
+		return invalid("galleryImageVersionName", "The image version name '%s' is not valid: it has the form "+
+			"major.minor.patch, each a number of up to 32 bits.", d.Parsed.Name())
 	}
 	p := value.Props(d.Body)
 	publishing := value.Ensure(p, "publishingProfile")
@@ -126,9 +142,13 @@ func prepareVersion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	if !home {
 		if value.At(publishing, "targetRegions") != nil {
-			return invalid("publishingProfile.targetRegions", "The source region '%s' has to be one of the target regions of the image version %s.", d.Location(), d.Parsed.Name())
+			return invalid("publishingProfile.targetRegions",
+				"The source region '%s' has to be one of the target regions of the image version %s.", d.Location(),
+				d.Parsed.Name())
 		}
-		publishing["targetRegions"] = []any{value.Object{"name": d.Location(), "regionalReplicaCount": float64(1), "storageAccountType": "Standard_LRS"}}
+		publishing["targetRegions"] = []any{value.Object{
+			"name": d.Location(), "regionalReplicaCount": float64(1), "storageAccountType": "Standard_LRS",
+		}}
 	}
 	if old != nil {
 		p["storageProfile"] = value.Clone(value.Props(old.Body)["storageProfile"])
@@ -157,7 +177,9 @@ func capture(t *engine.Tx, d *engine.Doc, id string) *engine.Error {
 		return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source %s of the image %s was not found.", id, d.ID)
 	}
 	if from.Type == typeVM && !value.Bool(from.Hidden, "generalized") {
-		return engine.Conflict("OperationNotAllowed", "The source virtual machine '%s' has to be generalized before an image is made of it.", from.Parsed.Name())
+		return engine.Conflict("OperationNotAllowed",
+			"The source virtual machine '%s' has to be generalized before an image is made of it.",
+			from.Parsed.Name())
 	}
 	source := value.Str(from.Hidden, "source")
 	switch from.Type {
@@ -209,16 +231,19 @@ func viewVersion(_ *engine.Tx, d *engine.Doc, body value.Object, expand string) 
 func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if old != nil {
-		p["storageProfile"], p["sourceVirtualMachine"] = value.Clone(value.Props(old.Body)["storageProfile"]), value.Clone(value.Props(old.Body)["sourceVirtualMachine"])
+		p["storageProfile"], p["sourceVirtualMachine"] = value.Clone(value.Props(old.Body)["storageProfile"]),
+			value.Clone(value.Props(old.Body)["sourceVirtualMachine"])
 		return nil
 	}
 	value.SetDefault(p, "hyperVGeneration", "V1")
 	completeImage(value.Ensure(p, "storageProfile"))
 	vm := value.Str(p, "sourceVirtualMachine", "id")
-	disk := value.OrDefault(value.Str(p, "storageProfile", "osDisk", "managedDisk", "id"), value.Str(p, "storageProfile", "osDisk", "snapshot", "id"))
+	disk := value.OrDefault(value.Str(p, "storageProfile", "osDisk", "managedDisk", "id"),
+		value.Str(p, "storageProfile", "osDisk", "snapshot", "id"))
 	switch {
 	case vm == "" && disk == "" && value.Str(p, "storageProfile", "osDisk", "blobUri") == "":
-		return invalid("storageProfile.osDisk", "An image needs sourceVirtualMachine, or a disk, a snapshot or a blob in storageProfile.osDisk.")
+		return invalid("storageProfile.osDisk",
+			"An image needs sourceVirtualMachine, or a disk, a snapshot or a blob in storageProfile.osDisk.")
 	case vm == "" && disk == "":
 		return nil
 	}
@@ -227,10 +252,14 @@ func prepareManagedImage(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	if from := t.Find(vm); from != nil {
 		if from.Location() != d.Location() {
-			return engine.BadRequest("InvalidParameter", "The image %s and its source virtual machine are not in the same location.", d.Parsed.Name())
+			return engine.BadRequest("InvalidParameter",
+				"The image %s and its source virtual machine are not in the same location.", d.Parsed.Name())
 		}
 		os := value.Sub(from.Body, "properties", "storageProfile", "osDisk")
-		p["storageProfile"] = value.Object{"osDisk": value.Object{"osType": os["osType"], "osState": "Generalized", "diskSizeGB": os["diskSizeGB"], "managedDisk": value.Clone(os["managedDisk"]), "caching": "None"}, "dataDisks": []any{}, "zoneResilient": false}
+		p["storageProfile"] = value.Object{"osDisk": value.Object{
+			"osType": os["osType"], "osState": "Generalized", "diskSizeGB": os["diskSizeGB"],
+			"managedDisk": value.Clone(os["managedDisk"]), "caching": "None",
+		}, "dataDisks": []any{}, "zoneResilient": false}
 	}
 	return nil
 }
@@ -262,7 +291,8 @@ func generalize(c *engine.Request, id engine.ID) *engine.Error {
 		case d == nil:
 			return engine.ErrNotFound(id)
 		case value.Str(d.Hidden, "power") == "running":
-			return engine.Conflict("OperationNotAllowed", "The virtual machine '%s' has to be stopped before it is generalized.", d.Parsed.Name())
+			return engine.Conflict("OperationNotAllowed",
+				"The virtual machine '%s' has to be stopped before it is generalized.", d.Parsed.Name())
 		}
 		d.Hidden["generalized"] = true
 		if holds != "" {

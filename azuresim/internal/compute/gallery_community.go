@@ -15,7 +15,8 @@ import (
 // images, or one that a gallery here shows to the community.
 func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref value.Object) *engine.Error {
 	if len(parts) != 6 || !strings.EqualFold(parts[2], "Images") || !strings.EqualFold(parts[4], "Versions") {
-		return invalid("imageReference.communityGalleryImageId", "The value '%s' has not the form /CommunityGalleries/{name}/Images/{image}/Versions/{version}.", id)
+		return invalid("imageReference.communityGalleryImageId",
+			"The value '%s' has not the form /CommunityGalleries/{name}/Images/{image}/Versions/{version}.", id)
 	}
 	if gallery := shared(t, parts[1]); gallery != nil {
 		return findVersion(t, d, t.Find(gallery.ID+"/images/"+parts[3]), id, value.Lower(parts[5]), ref)
@@ -36,7 +37,8 @@ func findCommunity(t *engine.Tx, d *engine.Doc, id string, parts []string, ref v
 func shared(t *engine.Tx, name string) *engine.Doc {
 	for _, g := range t.All(typeGallery, "") {
 		info := value.Sub(g.Body, "properties", "sharingProfile", "communityGalleryInfo")
-		if value.Bool(info, "communityGalleryEnabled") && slices.ContainsFunc(value.Texts(info, "publicNames"), func(n string) bool { return strings.EqualFold(n, name) }) {
+		if value.Bool(info, "communityGalleryEnabled") && slices.ContainsFunc(value.Texts(info, "publicNames"),
+			func(n string) bool { return strings.EqualFold(n, name) }) {
 			return g
 		}
 	}
@@ -107,7 +109,8 @@ func serveCommunityGallery(c *engine.Request) *engine.Error {
 	var images []communityImage
 	known := false
 	c.Server.Read(func(t *engine.Tx) { images, known = communityImages(t, n[1], location) })
-	missing := engine.Refuse(http.StatusNotFound, "GalleryImageNotFound", "The community gallery, image or version %s was not found.", c.HTTP.URL.Path)
+	missing := engine.Refuse(http.StatusNotFound, "GalleryImageNotFound",
+		"The community gallery, image or version %s was not found.", c.HTTP.URL.Path)
 	if !known {
 		return missing
 	}
@@ -121,13 +124,18 @@ func serveCommunityGallery(c *engine.Request) *engine.Error {
 	}
 	base := "/CommunityGalleries/" + n[1]
 	entry := func(name, typ, unique string, p value.Object) value.Object {
-		return value.Object{"name": name, "location": location, "type": "Microsoft.Compute/locations/communityGalleries" + typ, "identifier": value.Object{"uniqueId": unique}, "properties": p}
+		return value.Object{
+			"name": name, "location": location, "type": "Microsoft.Compute/locations/communityGalleries" + typ,
+			"identifier": value.Object{"uniqueId": unique}, "properties": p,
+		}
 	}
 	definition := func(i communityImage) value.Object {
-		return entry(i.name, "/images", base+"/Images/"+i.name, value.Object{"osType": i.os, "osState": "Generalized", "hyperVGeneration": "V1", "architecture": "x64"})
+		return entry(i.name, "/images", base+"/Images/"+i.name,
+			value.Object{"osType": i.os, "osState": "Generalized", "hyperVGeneration": "V1", "architecture": "x64"})
 	}
 	version := func(v string) value.Object {
-		return entry(v, "/images/versions", base+"/Images/"+image.name+"/Versions/"+v, value.Object{"publishedDate": "2026-01-01T00:00:00Z", "excludeFromLatest": false})
+		return entry(v, "/images/versions", base+"/Images/"+image.name+"/Versions/"+v,
+			value.Object{"publishedDate": "2026-01-01T00:00:00Z", "excludeFromLatest": false})
 	}
 	out := []any{}
 	switch {
@@ -163,7 +171,9 @@ func beginShare(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 	}
 	info := value.Sub(d.Body, "properties", "sharingProfile", "communityGalleryInfo")
 	if info == nil {
-		return engine.BadRequest("OperationNotAllowed", "The gallery %s has no communityGalleryInfo in its sharing profile: it cannot be shown to the community.", d.Parsed.Name())
+		return engine.BadRequest("OperationNotAllowed",
+			"The gallery %s has no communityGalleryInfo in its sharing profile: it cannot be shown to the community.",
+			d.Parsed.Name())
 	}
 	info["communityGalleryEnabled"] = what == "EnableCommunity"
 	return beginAction(t, d, args)

@@ -33,11 +33,14 @@ func checkImageID(t *engine.Tx, d *engine.Doc, id string, ref value.Object) *eng
 		definition, _ := r.Parent()
 		return findVersion(t, d, t.Find(definition.Key()), id, r.Name(), ref)
 	}
-	return invalid("imageReference.id", "The value '%s' of parameter 'imageReference.id' names neither a gallery image nor a managed image.", id)
+	return invalid("imageReference.id",
+		"The value '%s' of parameter 'imageReference.id' names neither a gallery image nor a managed image.", id)
 }
 
 func errImage(id string) *engine.Error {
-	e := engine.Refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in the region. Please contact image owner to replicate to this region, or change your requested region.", id)
+	e := engine.Refuse(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in "+
+		"the region. Please contact image owner to replicate to this region, or change your requested "+
+		"region.", id)
 	e.Target = "imageReference"
 	return e
 }
@@ -66,7 +69,8 @@ func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, re
 		if v.State() != engine.StatusSucceeded || !replicated(v, d.Location()) {
 			continue
 		}
-		if v.Parsed.Name() == version || version == "latest" && !value.Bool(v.Body, "properties", "publishingProfile", "excludeFromLatest") {
+		if v.Parsed.Name() == version ||
+			version == "latest" && !value.Bool(v.Body, "properties", "publishingProfile", "excludeFromLatest") {
 			here = append(here, v)
 		}
 	}
@@ -83,12 +87,14 @@ func findVersion(t *engine.Tx, d, definition *engine.Doc, id, version string, re
 }
 
 func replicated(version *engine.Doc, location string) bool {
-	return slices.ContainsFunc(value.Items(version.Body, "properties", "publishingProfile", "targetRegions"), func(r value.Object) bool { return engine.Region(value.Str(r, "name")) == location })
+	return slices.ContainsFunc(value.Items(version.Body, "properties", "publishingProfile", "targetRegions"),
+		func(r value.Object) bool { return engine.Region(value.Str(r, "name")) == location })
 }
 
 // sameOS holds an OS disk to the operating system of its image.
 func sameOS(d *engine.Doc, os string) *engine.Error {
-	if asked := value.Str(d.Body, "properties", "storageProfile", "osDisk", "osType"); asked != "" && os != "" && !strings.EqualFold(asked, os) {
+	if asked := value.Str(d.Body, "properties", "storageProfile", "osDisk", "osType"); asked != "" && os != "" &&
+		!strings.EqualFold(asked, os) {
 		return invalid("osDisk.osType", "The value '%s' of parameter 'osDisk.osType' is not that of the image, '%s'.", asked, os)
 	}
 	return nil

@@ -112,7 +112,10 @@ func checkImage(t *engine.Tx, d *engine.Doc) *engine.Error {
 		ref["exactVersion"] = exact
 		return checkPlan(d, found)
 	}
-	e := engine.Refuse(http.StatusNotFound, "PlatformImageNotFound", "The platform image '%s:%s:%s:%s' is not available. Verify that all fields in the storage profile are correct. For more details about storage profile information, please refer to https://aka.ms/storageprofile", image.Publisher, image.Offer, image.SKU, image.Version)
+	e := engine.Refuse(http.StatusNotFound, "PlatformImageNotFound", "The platform image '%s:%s:%s:%s' is not "+
+		"available. Verify that all fields in the storage profile are correct. For more details about storage "+
+		"profile information, please refer to "+
+		"https://aka.ms/storageprofile", image.Publisher, image.Offer, image.SKU, image.Version)
 	e.Target = "imageReference"
 	return e
 }
@@ -124,9 +127,15 @@ func checkPlan(d *engine.Doc, i catalogue.Image) *engine.Error {
 	case !i.Plan:
 		return nil
 	case plan == nil:
-		return engine.BadRequest("VMMarketplaceInvalidInput", "Creating a virtual machine from Marketplace image or a custom image sourced from a Marketplace image requires Plan information in the request. VM: '%s'.", d.ID)
-	case !strings.EqualFold(value.Str(plan, "publisher"), i.Publisher) || !strings.EqualFold(value.Str(plan, "product"), i.Offer) || !strings.EqualFold(value.Str(plan, "name"), i.SKU):
-		return engine.BadRequest("VMMarketplaceInvalidInput", "Plan information provided in the request does not match the image's: publisher '%s', product '%s', name '%s'. VM: '%s'.", i.Publisher, i.Offer, i.SKU, d.ID)
+		return engine.BadRequest("VMMarketplaceInvalidInput", "Creating a virtual machine from Marketplace "+
+			"image or a custom image sourced from a Marketplace image requires Plan information in the "+
+			"request. VM: '%s'.", d.ID)
+	case !strings.EqualFold(value.Str(plan, "publisher"), i.Publisher) ||
+		!strings.EqualFold(value.Str(plan, "product"), i.Offer) ||
+		!strings.EqualFold(value.Str(plan, "name"), i.SKU):
+		return engine.BadRequest("VMMarketplaceInvalidInput", "Plan information provided in the request does "+
+			"not match the image's: publisher '%s', product '%s', name '%s'. VM: "+
+			"'%s'.", i.Publisher, i.Offer, i.SKU, d.ID)
 	}
 	return nil
 }
@@ -187,13 +196,16 @@ func serveVersion(c *engine.Request) *engine.Error {
 	if !ok {
 		return errArtifact(c)
 	}
-	id := "/Subscriptions/" + c.Id.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0] + "/Publishers/" + i.Publisher + "/ArtifactTypes/VMImage/Offers/" + i.Offer + "/Skus/" + i.SKU + "/Versions/" + exact
+	id := "/Subscriptions/" + c.Id.Subscription + "/Providers/Microsoft.Compute/Locations/" + n[0] +
+		"/Publishers/" + i.Publisher + "/ArtifactTypes/VMImage/Offers/" + i.Offer + "/Skus/" + i.SKU +
+		"/Versions/" + exact
 	c.Reply(http.StatusOK, value.Object{"name": exact, "location": n[0], "id": id, "properties": imageDetails(i)})
 	return nil
 }
 
 func imageDetails(i catalogue.Image) value.Object {
-	p := value.Object{"hyperVGeneration": i.Generation, "architecture": i.Architecture, "osDiskImage": value.Object{"operatingSystem": i.OS, "sizeInGb": i.DiskGiB}}
+	p := value.Object{"hyperVGeneration": i.Generation, "architecture": i.Architecture,
+		"osDiskImage": value.Object{"operatingSystem": i.OS, "sizeInGb": i.DiskGiB}}
 	if i.Plan {
 		p["plan"] = value.Object{"publisher": i.Publisher, "product": i.Offer, "name": i.SKU}
 	}

@@ -6,7 +6,9 @@ import (
 )
 
 func TestIsoDuration(t *testing.T) {
-	for in, want := range map[string]time.Duration{"PT0S": 0, "PT5M": 5 * time.Minute, "pt1h2m3s": time.Hour + 2*time.Minute + 3*time.Second} {
+	for in, want := range map[string]time.Duration{
+		"PT0S": 0, "PT5M": 5 * time.Minute, "pt1h2m3s": time.Hour + 2*time.Minute + 3*time.Second,
+	} {
 		if got, ok := isoDuration(in); !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", in, got, ok, want)
 		}

@@ -14,9 +14,11 @@ func machineOf(t *engine.Tx, d *engine.Doc) host.VM {
 	p := value.Props(d.Body)
 	size, _ := catalogue.SizeNamed(value.OrDefault(value.Str(p, "hardwareProfile", "vmSize"), value.Str(d.Body, "sku", "name")))
 	vm := host.VM{
-		ID: d.ID, Name: d.Parsed.Name(), ComputerName: value.Str(p, "osProfile", "computerName"), ResourceGroup: d.Parsed.Group, Location: d.Location(),
-		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, OS: "Linux", AdminUsername: value.Str(p, "osProfile", "adminUsername"),
-		Image: imageOf(value.Sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
+		ID: d.ID, Name: d.Parsed.Name(), ComputerName: value.Str(p, "osProfile", "computerName"),
+		ResourceGroup: d.Parsed.Group, Location: d.Location(),
+		Size: size.Name, Cores: size.Available(), MemoryMiB: size.MemoryMiB, OS: "Linux",
+		AdminUsername: value.Str(p, "osProfile", "adminUsername"),
+		Image:         imageOf(value.Sub(p, "storageProfile", "imageReference")), Tags: map[string]string{},
 	}
 	vm.Image.Source, vm.Image.Holds = value.Str(d.Hidden, "source"), value.Str(d.Hidden, "holds")
 	if isWindows(d.Body) {
@@ -76,7 +78,9 @@ func nic(t *engine.Tx, id string) host.NIC {
 }
 
 func imageOf(ref value.Object) host.Image {
-	return host.Image{ID: value.Str(ref, "id") + value.Str(ref, "communityGalleryImageId"), Publisher: value.Str(ref, "publisher"), Offer: value.Str(ref, "offer"), SKU: value.Str(ref, "sku"), Version: value.Str(ref, "version"), ExactVersion: value.Str(ref, "exactVersion")}
+	return host.Image{ID: value.Str(ref, "id") + value.Str(ref, "communityGalleryImageId"),
+		Publisher: value.Str(ref, "publisher"), Offer: value.Str(ref, "offer"), SKU: value.Str(ref, "sku"),
+		Version: value.Str(ref, "version"), ExactVersion: value.Str(ref, "exactVersion")}
 }
 
 func machineNamed(s *engine.Server, id string) (vm host.VM, ok bool) {

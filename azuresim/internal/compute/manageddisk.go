@@ -29,7 +29,8 @@ func checkManaged(t *engine.Tx, d *engine.Doc) *engine.Error {
 	case access == nil:
 		return engine.Refuse(http.StatusNotFound, "NotFound", "DiskAccess object %s not found.", id)
 	case access.State() != engine.StatusSucceeded:
-		return engine.BadRequest("Conflict", "DiskAccess resource '%s' is in failed state. Please try recreating the DiskAccess resource and retry the operation.", access.ID)
+		return engine.BadRequest("Conflict", "DiskAccess resource '%s' is in failed state. Please try "+
+			"recreating the DiskAccess resource and retry the operation.", access.ID)
 	}
 	return nil
 }
@@ -115,14 +116,15 @@ const goneFor = time.Hour
 
 // goneDelete is the delete of a resource whose service words its absence itself.
 func goneDelete() engine.Work {
-	return engine.Work{Name: "compute.delete", Silent: true, Finish: func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
-		if err != nil {
-			engine.FinishPut(t, op, result, err)
-			return
-		}
-		computeOf(t.Server).remember(op.Target, t.Now)
-		t.Drop(op.Target)
-	}}
+	return engine.Work{Name: "compute.delete", Silent: true,
+		Finish: func(t *engine.Tx, op *engine.Operation, result any, err *engine.Error) {
+			if err != nil {
+				engine.FinishPut(t, op, result, err)
+				return
+			}
+			computeOf(t.Server).remember(op.Target, t.Now)
+			t.Drop(op.Target)
+		}}
 }
 
 // remember notes what is deleted, and forgets what was so long ago.

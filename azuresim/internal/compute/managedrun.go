@@ -83,7 +83,8 @@ func runManaged(ctx context.Context, s *engine.Server, op *engine.Operation) (an
 	if ctx.Err() != nil {
 		return nil, engine.Refuse(503, "ServerTimeout", "The local Azure is stopping.")
 	}
-	view := value.Object{"executionState": "Succeeded", "exitCode": float64(code), "output": tail(out), "error": tail(errOut), "executionMessage": "RunCommand script execution completed", "statuses": []any{}}
+	view := value.Object{"executionState": "Succeeded", "exitCode": float64(code), "output": tail(out),
+		"error": tail(errOut), "executionMessage": "RunCommand script execution completed", "statuses": []any{}}
 	switch {
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		view["executionState"], view["executionMessage"] = "TimedOut", "RunCommand script execution timed out"
@@ -93,7 +94,8 @@ func runManaged(ctx context.Context, s *engine.Server, op *engine.Operation) (an
 		view["executionState"] = "Failed"
 	}
 	if strict && view["executionState"] != "Succeeded" {
-		return view, engine.Conflict("VMExtensionProvisioningError", "The Run Command failed with the exit code %d and treatFailureAsDeploymentFailure is set.", code)
+		return view, engine.Conflict("VMExtensionProvisioningError",
+			"The Run Command failed with the exit code %d and treatFailureAsDeploymentFailure is set.", code)
 	}
 	return view, nil
 }

@@ -11,7 +11,8 @@ const typeProximityGroup = "Microsoft.Compute/proximityPlacementGroups"
 
 // proximityGroupType is the row of groups of machines that are near to each other.
 func proximityGroupType() engine.Type {
-	return engine.Type{Name: typeProximityGroup, Sync: true, Stateless: true, Created: http.StatusCreated, Prepare: prepareProximityGroup, Guard: guardProximityGroup, View: viewProximityGroup}
+	return engine.Type{Name: typeProximityGroup, Sync: true, Stateless: true, Created: http.StatusCreated,
+		Prepare: prepareProximityGroup, Guard: guardProximityGroup, View: viewProximityGroup}
 }
 
 // placed are the types whose resources can be in a group, and the array that shows them.
@@ -21,7 +22,8 @@ func prepareProximityGroup(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	value.SetDefault(p, "proximityPlacementGroupType", "Standard")
 	if kind := value.Str(p, "proximityPlacementGroupType"); kind != "Standard" && kind != "Ultra" {
-		return invalid("proximityPlacementGroupType", "The value '%s' of parameter 'proximityPlacementGroupType' is not one of Standard, Ultra.", kind)
+		return invalid("proximityPlacementGroupType",
+			"The value '%s' of parameter 'proximityPlacementGroupType' is not one of Standard, Ultra.", kind)
 	}
 	return nil
 }
@@ -29,7 +31,9 @@ func prepareProximityGroup(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 func guardProximityGroup(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, array := range value.SortedKeys(placed) {
 		if users := t.Users(d.ID, placed[array]); len(users) > 0 {
-			return engine.Conflict("CannotDeleteProximityPlacementGroup", "The proximity placement group '%s' cannot be deleted. Please ensure that it has no resources in it: %s.", d.Parsed.Name(), users[0].ID)
+			return engine.Conflict("CannotDeleteProximityPlacementGroup", "The proximity placement group '%s' "+
+				"cannot be deleted. Please ensure that it has no resources in it: "+
+				"%s.", d.Parsed.Name(), users[0].ID)
 		}
 	}
 	return nil

@@ -58,7 +58,10 @@ func quota(t *engine.Tx, d *engine.Doc, s catalogue.Size, n int, spot bool) *eng
 }
 
 func errQuota(family, location string, limit, used, more int) *engine.Error {
-	return engine.Conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. Submit a request for Quota increase.", family, location, limit, used, more, used+more)
+	return engine.Conflict("OperationNotAllowed", "Operation could not be completed as it results in exceeding "+
+		"approved %s Cores quota. Additional details - Deployment Model: Resource Manager, Location: %s, "+
+		"Current Limit: %d, Current Usage: %d, Additional Required: %d, (Minimum) New Limit Required: %d. "+
+		"Submit a request for Quota increase.", family, location, limit, used, more, used+more)
 }
 
 // listUsages answers the usages of a location.
@@ -66,9 +69,12 @@ func listUsages(c *engine.Request) *engine.Error {
 	var used map[string]int
 	c.Server.Read(func(t *engine.Tx) { used = usage(t, c.Id.Subscription, engine.Region(c.Id.Names[0])) })
 	usage := func(name, shown string, limit int) value.Object {
-		return value.Object{"name": value.Object{"value": name, "localizedValue": shown}, "unit": "Count", "currentValue": used[name], "limit": limit}
+		return value.Object{"name": value.Object{"value": name, "localizedValue": shown}, "unit": "Count",
+			"currentValue": used[name], "limit": limit}
 	}
-	out := []any{usage(usageCores, "Total Regional vCPUs", coreLimit), usage(usageMachines, "Virtual Machines", 25000), usage(usageSets, "Virtual Machine Scale Sets", 2500), usage(usageSpot, "Total Regional Spot vCPUs", coreLimit)}
+	out := []any{usage(usageCores, "Total Regional vCPUs", coreLimit),
+		usage(usageMachines, "Virtual Machines", 25000), usage(usageSets, "Virtual Machine Scale Sets", 2500),
+		usage(usageSpot, "Total Regional Spot vCPUs", coreLimit)}
 	seen := map[string]bool{}
 	for _, s := range catalogue.Sizes() {
 		if !seen[s.Family] {

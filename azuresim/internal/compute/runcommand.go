@@ -13,12 +13,15 @@ type runCommand struct{ id, os, label, description string }
 
 // runCommands are those of the catalogue that the local Azure carries out.
 var runCommands = []runCommand{
-	{"RunPowerShellScript", "Windows", "Executes a PowerShell script", "Custom multiline PowerShell script should be defined in script property. Optional parameters can be set in parameters property."},
-	{"RunShellScript", "Linux", "Executes a Linux shell script", "Custom multiline shell script should be defined in script property. Optional parameters can be set in parameters property."},
+	{"RunPowerShellScript", "Windows", "Executes a PowerShell script", "Custom multiline PowerShell script " +
+		"should be defined in script property. Optional parameters can be set in parameters property."},
+	{"RunShellScript", "Linux", "Executes a Linux shell script", "Custom multiline shell script should be " +
+		"defined in script property. Optional parameters can be set in parameters property."},
 }
 
 func (r runCommand) view() value.Object {
-	return value.Object{"$schema": "http://schema.management.azure.com/schemas/2016-11-17/runcommands.json", "id": r.id, "osType": r.os, "label": r.label, "description": r.description}
+	return value.Object{"$schema": "http://schema.management.azure.com/schemas/2016-11-17/runcommands.json",
+		"id": r.id, "osType": r.os, "label": r.label, "description": r.description}
 }
 
 // serveRunCommands answers the catalogue of a location, and one entry of it.

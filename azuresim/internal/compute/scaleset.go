@@ -42,19 +42,29 @@ const (
 func scaleSetTypes() []engine.Type {
 	nic := "virtualMachineProfile.networkProfile.networkInterfaceConfigurations."
 	return []engine.Type{
-		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true, Prepare: prepareScaleSet, Rests: restsScaleSet, View: viewScaleSet, Actions: scaleSetActions(),
-			Put: scalePut(), Update: scalePut(), Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
-			Works: []engine.Work{scaleTasks(), scaleRoll()},
+		{Name: typeScale, Style: engine.StyleCompute, Takes: 40 * time.Second, Supersedes: true, Preempts: true,
+			Prepare: prepareScaleSet, Rests: restsScaleSet, View: viewScaleSet, Actions: scaleSetActions(),
+			Put: scalePut(), Update: scalePut(),
+			Delete: engine.Work{Name: "scale.delete", Run: runDeleteScaleSet, Finish: finishDeleteScaleSet},
+			Works:  []engine.Work{scaleTasks(), scaleRoll()},
 			Refs: []engine.Reference{
-				{Path: nic + "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsOwner}, {Path: nic + "networkSecurityGroup", To: foreignNSG, As: engine.AsScaleSet},
-				{Path: nic + "ipConfigurations.loadBalancerBackendAddressPools", To: foreignBalancer + "/backendAddressPools", As: engine.AsScaleSet},
-				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools", To: foreignBalancer + "/inboundNatPools", As: engine.AsScaleSet},
+				{Path: nic + "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsOwner},
+				{Path: nic + "networkSecurityGroup", To: foreignNSG, As: engine.AsScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerBackendAddressPools",
+					To: foreignBalancer + "/backendAddressPools", As: engine.AsScaleSet},
+				{Path: nic + "ipConfigurations.loadBalancerInboundNatPools",
+					To: foreignBalancer + "/inboundNatPools", As: engine.AsScaleSet},
 				{Path: "virtualMachineProfile.networkProfile.healthProbe", To: foreignBalancer + "/probes", As: engine.AsScaleSet},
 			}},
 		scaleExtensionType(),
-		{Name: typeInstance, Style: engine.StyleCompute, Sync: true, Global: true, Untracked: true, Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf, Serve: serveInstance, Actions: instanceActions()},
-		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(), Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
-		{Name: typeScaleNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true, Untracked: true, Prepare: refuseWrite, Guard: refuseDelete, Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
+		{Name: typeInstance, Style: engine.StyleCompute, Sync: true, Global: true, Untracked: true,
+			Prepare: prepareInstance, View: viewInstance, Uses: usesOfInstance, Power: powerOf,
+			Serve: serveInstance, Actions: instanceActions()},
+		{Name: typeInstanceExt, Style: engine.StyleCompute, Takes: 10 * time.Second, Put: extensionPut(),
+			Update: extensionPut(), Global: true, Untracked: true, Prepare: prepareExtension},
+		{Name: typeScaleNIC, Style: engine.StyleNetwork, ETag: engine.EtagWeak, Sync: true, Global: true,
+			Untracked: true, Prepare: refuseWrite, Guard: refuseDelete,
+			Parts: map[string]bool{"ipConfigurations": false}, View: viewScaleNIC,
 			Addresses: []string{"ipConfigurations"},
 			Refs: []engine.Reference{
 				{Path: "ipConfigurations.subnet", To: foreignSubnet, As: engine.AsInterface},
@@ -119,7 +129,8 @@ func keepScaleSet(d, old *engine.Doc) *engine.Error {
 	for _, field := range []string{"uniqueId", "timeCreated"} {
 		p[field] = was[field]
 	}
-	for _, field := range []string{"orchestrationMode", "platformFaultDomainCount", "singlePlacementGroup", "upgradePolicy", "virtualMachineProfile", "overprovision", "zoneBalance", "scaleInPolicy"} {
+	for _, field := range []string{"orchestrationMode", "platformFaultDomainCount", "singlePlacementGroup",
+		"upgradePolicy", "virtualMachineProfile", "overprovision", "zoneBalance", "scaleInPolicy"} {
 		if p[field] == nil && was[field] != nil {
 			p[field] = value.Clone(was[field])
 		}
@@ -164,7 +175,8 @@ func keepProfile(profile, before value.Object) {
 			profile[field] = value.Clone(before[field])
 		}
 	}
-	if image := value.Sub(before, "storageProfile", "imageReference"); image != nil && len(value.Sub(profile, "storageProfile", "imageReference")) == 0 {
+	if image := value.Sub(before, "storageProfile", "imageReference"); image != nil &&
+		len(value.Sub(profile, "storageProfile", "imageReference")) == 0 {
 		value.Ensure(profile, "storageProfile")["imageReference"] = value.Clone(image)
 	}
 }
@@ -207,7 +219,8 @@ func hideScaleSet(d *engine.Doc) {
 // it is for instances to come, and no upgrade brings it to those there are. That
 // Azure sees it so is not proven.
 func modelOf(d *engine.Doc) string {
-	data, err := json.Marshal([]any{profileOf(d), value.Str(d.Body, "sku", "name"), d.Hidden["customData"], d.Hidden["userData"], d.Hidden["protectedSettings"]})
+	data, err := json.Marshal([]any{profileOf(d), value.Str(d.Body, "sku", "name"), d.Hidden["customData"],
+		d.Hidden["userData"], d.Hidden["protectedSettings"]})
 	if err != nil {
 		return "" // an object decoded from JSON always encodes
 	}
@@ -254,7 +267,8 @@ func giveIdentity(t *engine.Tx, d, old *engine.Doc) {
 	for id := range users {
 		shown := value.Object{}
 		if u := t.Find(id); u != nil {
-			shown["clientId"], shown["principalId"] = value.Str(value.Props(u.Body), "clientId"), value.Str(value.Props(u.Body), "principalId")
+			shown["clientId"], shown["principalId"] = value.Str(value.Props(u.Body), "clientId"),
+				value.Str(value.Props(u.Body), "principalId")
 		}
 		users[id] = shown
 	}

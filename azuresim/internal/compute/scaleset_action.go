@@ -44,7 +44,8 @@ func scaleSetActions() []engine.Action {
 // instanceActions are the rows of what is asked of one instance.
 func instanceActions() []engine.Action {
 	out := []engine.Action{
-		{Name: "instanceview", Method: http.MethodGet, Serve: func(c *engine.Request, id engine.ID) *engine.Error { return getInstance(c, id, true) }},
+		{Name: "instanceview", Method: http.MethodGet,
+			Serve: func(c *engine.Request, id engine.ID) *engine.Error { return getInstance(c, id, true) }},
 		{Name: "runcommand", Serve: runInInstance, Work: scaleRun()},
 		{Name: "retrievebootdiagnosticsdata", Serve: serveBootDiagnostics},
 		{Name: "simulateeviction", Serve: simulateEviction},
@@ -112,7 +113,8 @@ func memberOf(t *engine.Tx, set *engine.Doc, id string) *engine.Doc {
 }
 
 // ofSet answers with what is read of a set.
-func ofSet(view func(t *engine.Tx, c *engine.Request, set *engine.Doc) (any, *engine.Error)) func(c *engine.Request, id engine.ID) *engine.Error {
+func ofSet(view func(t *engine.Tx, c *engine.Request,
+	set *engine.Doc) (any, *engine.Error)) func(c *engine.Request, id engine.ID) *engine.Error {
 	return func(c *engine.Request, id engine.ID) *engine.Error {
 		var body any
 		e := engine.ErrNotFound(id)
@@ -130,7 +132,10 @@ func ofSet(view func(t *engine.Tx, c *engine.Request, set *engine.Doc) (any, *en
 }
 
 func viewSKUs(_ *engine.Tx, _ *engine.Request, set *engine.Doc) (any, *engine.Error) {
-	return value.Object{"value": []any{value.Object{"resourceType": typeScale, "sku": value.Clone(set.Body["sku"]), "capacity": value.Object{"minimum": 0, "maximum": maxInstances, "defaultCapacity": capacityOf(set), "scaleType": "Automatic"}}}}, nil
+	return value.Object{"value": []any{value.Object{
+		"resourceType": typeScale, "sku": value.Clone(set.Body["sku"]),
+		"capacity": value.Object{"minimum": 0, "maximum": maxInstances, "defaultCapacity": capacityOf(set), "scaleType": "Automatic"},
+	}}}, nil
 }
 
 func listInterfaces(t *engine.Tx, _ *engine.Request, set *engine.Doc) (any, *engine.Error) {
@@ -152,7 +157,8 @@ func listMembers(t *engine.Tx, c *engine.Request, set *engine.Doc) (any, *engine
 func viewRoll(t *engine.Tx, _ *engine.Request, set *engine.Doc) (any, *engine.Error) {
 	body := rollingView(t, set)
 	if body == nil {
-		return nil, engine.Refuse(http.StatusNotFound, "NotFound", "The virtual machine scale set %s has had no rolling upgrade.", set.Parsed.Name())
+		return nil, engine.Refuse(http.StatusNotFound, "NotFound",
+			"The virtual machine scale set %s has had no rolling upgrade.", set.Parsed.Name())
 	}
 	return body, nil
 }
@@ -238,7 +244,8 @@ func chosen(t *engine.Tx, set *engine.Doc, ids []string) ([]*engine.Doc, *engine
 // onMembers begins an operation that does something to the members named; change
 // gives each its task. It does not wait for others on the set: Azure does not
 // either.
-func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, takes time.Duration, change func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error) *engine.Error {
+func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, takes time.Duration,
+	change func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error) *engine.Error {
 	var op *engine.Operation
 	err := c.Server.Update(func(t *engine.Tx) error {
 		set := t.Find(setID.Key())
@@ -259,8 +266,10 @@ func onMembers(c *engine.Request, setID engine.ID, ids []string, method string, 
 		for _, m := range members {
 			keys = append(keys, m.ID)
 		}
-		op = t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID, t.Server.GUID()), Style: engine.StyleCompute, Subscription: c.Id.Subscription,
-			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version, Args: value.Object{"members": value.Anys(keys)}}, scaleTasks(), takes)
+		op = t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: fmt.Sprintf("%s/operations/%s", set.ID,
+			t.Server.GUID()), Style: engine.StyleCompute, Subscription: c.Id.Subscription,
+			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version,
+			Args: value.Object{"members": value.Anys(keys)}}, scaleTasks(), takes)
 		return nil
 	})
 	return c.Accepted(op, err)
@@ -301,9 +310,11 @@ func deleteInstances(c *engine.Request, set engine.ID, ids []string, method stri
 // takes a new OS disk; else the instance keeps its disks and, for another size,
 // starts again.
 func upgradeInstances(c *engine.Request, set engine.ID, ids []string) *engine.Error {
-	return onMembers(c, set, ids, http.MethodPost, 60*time.Second, func(t *engine.Tx, set *engine.Doc, members []*engine.Doc) *engine.Error {
+	return onMembers(c, set, ids, http.MethodPost, 60*time.Second, func(t *engine.Tx, set *engine.Doc,
+		members []*engine.Doc) *engine.Error {
 		if isFlexible(set) {
-			return engine.BadRequest("OperationNotAllowed", "Upgrading instances is not supported for Virtual Machine Scale Sets with the orchestration mode Flexible.")
+			return engine.BadRequest("OperationNotAllowed", "Upgrading instances is not supported for Virtual "+
+				"Machine Scale Sets with the orchestration mode Flexible.")
 		}
 		for _, m := range members {
 			if _, e := upgrade(t, set, m); e != nil {
@@ -327,7 +338,8 @@ func upgrade(t *engine.Tx, set, m *engine.Doc) (*engine.Doc, *engine.Error) {
 	what := taskTouch
 	switch {
 	case was.Hidden["model"] == e.Hidden["model"]:
-	case imageOf(value.Sub(was.Body, "properties", "storageProfile", "imageReference")) != imageOf(value.Sub(e.Body, "properties", "storageProfile", "imageReference")):
+	case imageOf(value.Sub(was.Body, "properties", "storageProfile",
+		"imageReference")) != imageOf(value.Sub(e.Body, "properties", "storageProfile", "imageReference")):
 		what = taskReimage
 	case value.Str(was.Body, "sku", "name") != value.Str(e.Body, "sku", "name"):
 		what = taskRestart
@@ -368,9 +380,13 @@ func prepareInstance(_ *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return engine.ErrNotFound(d.Parsed)
 	}
 	if value.Str(old.Hidden, "todo") != "" {
-		return engine.Conflict("Conflict", "The request failed due to conflict with a concurrent request: the instance %s is %s.", instanceName(old), value.Lower(old.State()))
+		return engine.Conflict("Conflict",
+			"The request failed due to conflict with a concurrent request: the instance %s is %s.",
+			instanceName(old), value.Lower(old.State()))
 	}
-	if n := value.Items(value.Props(d.Body), "storageProfile", "dataDisks"); value.At(value.Props(d.Body), "storageProfile", "dataDisks") != nil && len(n) != len(value.Items(value.Props(old.Body), "storageProfile", "dataDisks")) {
+	if n := value.Items(value.Props(d.Body), "storageProfile", "dataDisks"); value.At(value.Props(d.Body),
+		"storageProfile",
+		"dataDisks") != nil && len(n) != len(value.Items(value.Props(old.Body), "storageProfile", "dataDisks")) {
 		return engine.ErrUnsupported("attaching and detaching data disks of a scale set's instance")
 	}
 	body := value.CloneObject(old.Body)

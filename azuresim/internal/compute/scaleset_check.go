@@ -64,7 +64,8 @@ func checkScaleSet(t *engine.Tx, d *engine.Doc) (catalogue.Size, *engine.Error) 
 
 func checkScaleSetName(d *engine.Doc) *engine.Error {
 	name := d.Parsed.Name()
-	if len(name) > 64 || strings.ContainsAny(name, " ~!@#$%^&*()=+[]{}\\|;:'\",<>/?") || strings.HasPrefix(name, "_") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, "-") {
+	if len(name) > 64 || strings.ContainsAny(name, " ~!@#$%^&*()=+[]{}\\|;:'\",<>/?") ||
+		strings.HasPrefix(name, "_") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, "-") {
 		return errName("vmss name")
 	}
 	return nil
@@ -82,9 +83,12 @@ func checkCapacity(d *engine.Doc) *engine.Error {
 		if limit = maxInstancesGroup; n <= limit {
 			return nil
 		}
-		return engine.BadRequest("InvalidParameter", "The specified sku.capacity %d is out of range: a scale set with singlePlacementGroup set to true has at most %d instances.", n, limit)
+		return engine.BadRequest("InvalidParameter", "The specified sku.capacity %d is out of range: a scale "+
+			"set with singlePlacementGroup set to true has at most %d instances.", n, limit)
 	case n > limit:
-		return engine.BadRequest("InvalidParameter", "The specified sku.capacity %d is out of range. The capacity of a scale set must be between 0 and %d.", n, limit)
+		return engine.BadRequest("InvalidParameter",
+			"The specified sku.capacity %d is out of range. The capacity of a scale set must be between 0 and %d.",
+			n, limit)
 	}
 	return nil
 }
@@ -93,7 +97,8 @@ func checkCapacity(d *engine.Doc) *engine.Error {
 // do here.
 func checkModelled(d *engine.Doc) *engine.Error {
 	p := value.Sub(d.Body, "properties")
-	for _, path := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"}, {"automaticRepairsPolicy", "enabled"}, {"spotRestorePolicy", "enabled"}} {
+	for _, path := range [][]string{{"upgradePolicy", "automaticOSUpgradePolicy", "enableAutomaticOSUpgrade"},
+		{"automaticRepairsPolicy", "enabled"}, {"spotRestorePolicy", "enabled"}} {
 		if value.Bool(p, path...) {
 			return engine.ErrUnsupported("scale sets with " + strings.Join(path, "."))
 		}
@@ -113,7 +118,9 @@ func checkTermination(profile value.Object) *engine.Error {
 	terminate := value.Sub(profile, "scheduledEventsProfile", "terminateNotificationProfile")
 	notice := value.OrDefault(value.Str(terminate, "notBeforeTimeout"), "PT5M")
 	if d, ok := isoDuration(notice); value.Bool(terminate, "enable") && (!ok || d < 5*time.Minute || d > 15*time.Minute) {
-		return invalid("terminateNotificationProfile.notBeforeTimeout", "The value '%s' of parameter 'notBeforeTimeout' is out of range: it has to be between PT5M and PT15M.", notice)
+		return invalid("terminateNotificationProfile.notBeforeTimeout",
+			"The value '%s' of parameter 'notBeforeTimeout' is out of range: it has to be between PT5M and PT15M.",
+			notice)
 	}
 	return nil
 }
@@ -124,13 +131,15 @@ func checkUpgradePolicy(d *engine.Doc) *engine.Error {
 	}
 	mode := value.Str(d.Body, "properties", "upgradePolicy", "mode")
 	if !slices.Contains([]string{"Manual", "Automatic", "Rolling"}, mode) {
-		return invalid("upgradePolicy.mode", "The value '%s' of parameter 'upgradePolicy.mode' is not one of Manual, Automatic, Rolling.", mode)
+		return invalid("upgradePolicy.mode",
+			"The value '%s' of parameter 'upgradePolicy.mode' is not one of Manual, Automatic, Rolling.", mode)
 	}
 	if e := checkRollingPolicy(value.Sub(d.Body, "properties", "upgradePolicy", "rollingUpgradePolicy")); e != nil {
 		return e
 	}
 	if mode == "Rolling" && !hasHealth(profileOf(d)) {
-		return engine.BadRequest("InvalidParameter", "Rolling Upgrade mode is not supported for this Virtual Machine Scale Set because a health probe or health extension was not provided.")
+		return engine.BadRequest("InvalidParameter", "Rolling Upgrade mode is not supported for this Virtual "+
+			"Machine Scale Set because a health probe or health extension was not provided.")
 	}
 	return nil
 }
@@ -184,16 +193,21 @@ func probeOf(set *engine.Doc) *engine.Doc {
 		}
 	}
 	value.Ensure(value.Ensure(p, "storageProfile"), "osDisk")
-	return &engine.Doc{ID: set.ID, Parsed: set.Parsed, Body: value.Object{"location": set.Body["location"], "properties": p}, Hidden: value.Object{}}
+	return &engine.Doc{ID: set.ID, Parsed: set.Parsed,
+		Body: value.Object{"location": set.Body["location"], "properties": p}, Hidden: value.Object{}}
 }
 
 func checkPrefix(set *engine.Doc) *engine.Error {
 	prefix, windows := value.Str(profileOf(set), "osProfile", "computerNamePrefix"), isWindows(value.Object{"properties": profileOf(set)})
 	switch {
 	case windows && (len(prefix) > maxPrefixWindows || strings.Trim(prefix, "0123456789") == "" || strings.ContainsAny(prefix, badPrefix)):
-		return invalid("computerNamePrefix", "Windows computer name prefix cannot be more than 9 characters long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
+		return invalid("computerNamePrefix", "Windows computer name prefix cannot be more than 9 characters "+
+			"long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ "+
+			"] { } \\ | ; : . ' \" , < > / ?.")
 	case len(prefix) > maxPrefixLinux:
-		return invalid("computerNamePrefix", "Linux host name prefix cannot exceed 58 characters in length or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / ?.")
+		return invalid("computerNamePrefix", "Linux host name prefix cannot exceed 58 characters in length or "+
+			"contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / "+
+			"?.")
 	}
 	return nil
 }
@@ -206,7 +220,8 @@ func base36(n int) string {
 
 func checkDataDisks(disks []value.Object, sz catalogue.Size) *engine.Error {
 	if limit := sz.DataDisks; len(disks) > limit {
-		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", limit)
+		return engine.Conflict("OperationNotAllowed",
+			"The maximum number of data disks allowed to be attached to a VM of this size is %d.", limit)
 	}
 	luns := map[int]bool{}
 	for _, disk := range disks {
@@ -223,7 +238,9 @@ func checkDataDisks(disks []value.Object, sz catalogue.Size) *engine.Error {
 func checkUserIdentities(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for id := range value.Sub(d.Body, "identity", "userAssignedIdentities") {
 		if t.Find(id) == nil {
-			return engine.Refuse(http.StatusBadRequest, "FailedIdentityOperation", "Identity operation for resource '%s' failed with error 'Failed to perform resource identity operation. Status: 'BadRequest'. Response: The resource identity '%s' does not exist.'.", d.ID, id)
+			return engine.Refuse(http.StatusBadRequest, "FailedIdentityOperation", "Identity operation for "+
+				"resource '%s' failed with error 'Failed to perform resource identity operation. Status: "+
+				"'BadRequest'. Response: The resource identity '%s' does not exist.'.", d.ID, id)
 		}
 	}
 	return nil
@@ -236,7 +253,8 @@ func checkNetworkProfile(set *engine.Doc) *engine.Error {
 		return invalid("networkProfile", "Required parameter 'networkProfile.networkInterfaceConfigurations' is missing (null).")
 	}
 	if isFlexible(set) && value.Str(profile, "networkProfile", "networkApiVersion") == "" {
-		return invalid("networkProfile.networkApiVersion", "Parameter 'networkApiVersion' is required when the orchestration mode is Flexible.")
+		return invalid("networkProfile.networkApiVersion",
+			"Parameter 'networkApiVersion' is required when the orchestration mode is Flexible.")
 	}
 	primaries := 0
 	for _, c := range configs {
@@ -256,7 +274,8 @@ func checkNetworkProfile(set *engine.Doc) *engine.Error {
 		}
 	}
 	if primaries != 1 {
-		return engine.BadRequest("InvalidRequestFormat", "Virtual Machine Scale Set %s has %d primary network interface configurations. There must be exactly one.", set.Parsed.Name(), primaries)
+		return engine.BadRequest("InvalidRequestFormat", "Virtual Machine Scale Set %s has %d primary network "+
+			"interface configurations. There must be exactly one.", set.Parsed.Name(), primaries)
 	}
 	return nil
 }

@@ -125,7 +125,8 @@ func deleteScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 	op, e := writeScaleSet(c, id, func(set *engine.Doc) *engine.Error {
 		profile := value.Sub(profileOf(set), "extensionProfile")
 		before := value.Items(profile, "extensions")
-		after := slices.DeleteFunc(slices.Clone(before), func(x value.Object) bool { return strings.EqualFold(value.Str(x, "name"), c.Id.Name()) })
+		after := slices.DeleteFunc(slices.Clone(before),
+			func(x value.Object) bool { return strings.EqualFold(value.Str(x, "name"), c.Id.Name()) })
 		if there = len(after) < len(before); there {
 			profile["extensions"] = value.List(after)
 		}
@@ -142,7 +143,8 @@ func deleteScaleExtension(c *engine.Request, id engine.ID) *engine.Error {
 
 // writeScaleSet changes the model of a set and begins the operation that brings it
 // to the instances; done sees the set as it is then.
-func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *engine.Error, done func(*engine.Doc)) (*engine.Operation, *engine.Error) {
+func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *engine.Error,
+	done func(*engine.Doc)) (*engine.Operation, *engine.Error) {
 	var op *engine.Operation
 	err := c.Server.Update(func(t *engine.Tx) error {
 		old, e := scaleSetNamed(t, id)
@@ -155,7 +157,8 @@ func writeScaleSet(c *engine.Request, id engine.ID, change func(*engine.Doc) *en
 		}
 		set := t.Edit(id.Key())
 		if profileOf(set) == nil {
-			return engine.Conflict("OperationNotAllowed", "The virtual machine scale set %s has no virtual machine profile.", set.Parsed.Name())
+			return engine.Conflict("OperationNotAllowed",
+				"The virtual machine scale set %s has no virtual machine profile.", set.Parsed.Name())
 		}
 		if e := change(set); e != nil {
 			return e

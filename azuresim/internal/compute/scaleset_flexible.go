@@ -19,7 +19,8 @@ func makeFlexible(t *engine.Tx, set *engine.Doc, zone string, pool *addressPool)
 	suffix := freeSuffix(t, set)
 	id := set.Parsed.GroupID()
 	id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"virtualMachines"}, []string{set.Parsed.Name() + "_" + suffix}
-	d := &engine.Doc{ID: id.String(), Type: typeVM, Parsed: id, Hidden: value.Object{"power": "running"}, Body: value.Object{"location": set.Body["location"]}}
+	d := &engine.Doc{ID: id.String(), Type: typeVM, Parsed: id, Hidden: value.Object{"power": "running"},
+		Body: value.Object{"location": set.Body["location"]}}
 	for _, field := range []string{"tags", "identity", "plan"} {
 		if v := set.Body[field]; v != nil {
 			d.Body[field] = value.Clone(v)
@@ -98,7 +99,8 @@ func makeFlexibleNICs(t *engine.Tx, set, d *engine.Doc, suffix string, pool *add
 		primary := value.Bool(p, "primary") || len(configs) == 1
 		delete(p, "primary")
 		p["nicType"] = "Standard"
-		t.Put(&engine.Doc{ID: id.String(), Type: foreignNIC, Parsed: id, Hidden: value.Object{}, Body: value.Object{"location": set.Body["location"], "kind": "Regular", "properties": p}})
+		t.Put(&engine.Doc{ID: id.String(), Type: foreignNIC, Parsed: id, Hidden: value.Object{},
+			Body: value.Object{"location": set.Body["location"], "kind": "Regular", "properties": p}})
 		refs = append(refs, value.Object{"id": id.String(), "properties": value.Object{"primary": primary, "deleteOption": "Delete"}})
 	}
 	value.Props(d.Body)["networkProfile"] = value.Object{"networkInterfaces": refs}
@@ -116,13 +118,18 @@ func joinSet(t *engine.Tx, d *engine.Doc) *engine.Error {
 	case set == nil || set.Type != typeScale:
 		return engine.ErrReference(id, d.ID)
 	case !isFlexible(set):
-		return engine.BadRequest("OperationNotAllowed", "The Virtual Machine Scale Set %s has the orchestration mode Uniform. A VM can be attached only to one with the orchestration mode Flexible.", set.Parsed.Name())
+		return engine.BadRequest("OperationNotAllowed", "The Virtual Machine Scale Set %s has the orchestration "+
+			"mode Uniform. A VM can be attached only to one with the orchestration mode "+
+			"Flexible.", set.Parsed.Name())
 	case value.At(d.Body, "properties", "availabilitySet") != nil:
 		return engine.BadRequest("InvalidParameter", "A VM is in an availability set or in a Virtual Machine Scale Set, not in both.")
 	case set.Location() != d.Location():
-		return engine.BadRequest("InvalidParameter", "The Virtual Machine Scale Set %s is not in the same location as the virtual machine %s.", set.ID, d.ID)
+		return engine.BadRequest("InvalidParameter",
+			"The Virtual Machine Scale Set %s is not in the same location as the virtual machine %s.", set.ID, d.ID)
 	case !containsAll(value.Texts(set.Body, "zones"), value.Texts(d.Body, "zones")):
-		return engine.BadRequest("InvalidParameter", "The zone(s) '%s' of the virtual machine %s are none of its Virtual Machine Scale Set's.", strings.Join(value.Texts(d.Body, "zones"), ","), d.Parsed.Name())
+		return engine.BadRequest("InvalidParameter",
+			"The zone(s) '%s' of the virtual machine %s are none of its Virtual Machine Scale Set's.",
+			strings.Join(value.Texts(d.Body, "zones"), ","), d.Parsed.Name())
 	case isDeleting(set):
 		return engine.Conflict("Conflict", "The Virtual Machine Scale Set %s is being deleted.", set.Parsed.Name())
 	}

@@ -14,7 +14,8 @@ import (
 func makeInstance(t *engine.Tx, set *engine.Doc, number int, zone string, pool *addressPool) (*engine.Doc, *engine.Error) {
 	id := set.Parsed.Child("virtualMachines", strconv.Itoa(number))
 	d := &engine.Doc{ID: id.String(), Type: typeInstance, Parsed: id, Hidden: value.Object{"power": "running"}, Body: value.Object{
-		"location": set.Body["location"], "instanceId": id.Name(), "properties": value.Object{"modelDefinitionApplied": "VirtualMachineScaleSet"},
+		"location": set.Body["location"], "instanceId": id.Name(),
+		"properties": value.Object{"modelDefinitionApplied": "VirtualMachineScaleSet"},
 	}}
 	if zone != "" {
 		d.Body["zones"] = []any{zone}
@@ -41,7 +42,8 @@ func applyModel(t *engine.Tx, set, d *engine.Doc) *engine.Error {
 			d.Body[field] = value.Clone(v)
 		}
 	}
-	d.Body["sku"] = value.Object{"name": value.Str(set.Body, "sku", "name"), "tier": value.OrDefault(value.Str(set.Body, "sku", "tier"), "Standard")}
+	d.Body["sku"] = value.Object{"name": value.Str(set.Body, "sku", "name"),
+		"tier": value.OrDefault(value.Str(set.Body, "sku", "tier"), "Standard")}
 	p["hardwareProfile"] = value.Object{}
 	for _, field := range []string{"diagnosticsProfile", "securityProfile", "licenseType"} {
 		delete(p, field)
@@ -125,7 +127,8 @@ func makeInstanceNICs(t *engine.Tx, set, d *engine.Doc, pool *addressPool) *engi
 		if len(configs) == 1 {
 			p["primary"] = true
 		}
-		t.Put(&engine.Doc{ID: id.String(), Type: typeScaleNIC, Parsed: id, Hidden: value.Object{}, Body: value.Object{"location": set.Body["location"], "properties": p}})
+		t.Put(&engine.Doc{ID: id.String(), Type: typeScaleNIC, Parsed: id, Hidden: value.Object{},
+			Body: value.Object{"location": set.Body["location"], "properties": p}})
 		refs = append(refs, value.Object{"id": id.String(), "properties": value.Object{"primary": p["primary"]}})
 	}
 	value.Props(d.Body)["networkProfile"] = value.Object{"networkInterfaces": refs}
@@ -185,7 +188,8 @@ func interfaceOf(set *engine.Doc, config value.Object, address addressSource) (v
 	for _, f := range []string{"enableAcceleratedNetworking", "enableIPForwarding"} {
 		value.SetDefault(p, f, false)
 	}
-	p["provisioningState"], p["dnsSettings"] = engine.StatusSucceeded, value.Object{"dnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"}
+	p["provisioningState"], p["dnsSettings"] = engine.StatusSucceeded,
+		value.Object{"dnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"}
 	return p, nil
 }
 
@@ -229,7 +233,9 @@ func (p *addressPool) next(subnet string, v6 bool, owner string) (string, *engin
 	}
 	ip := p.t.FreeAddress(subnet, v6, p.given[key])
 	if ip == "" {
-		return "", engine.BadRequest("SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for 1 IP addresses.", subnet, engine.Prefixes(value.Sub(s, "properties")))
+		return "", engine.BadRequest("SubnetIsFull",
+			"Subnet %s with address prefix %s does not have enough capacity for 1 IP addresses.", subnet,
+			engine.Prefixes(value.Sub(s, "properties")))
 	}
 	p.given[key][netip.MustParseAddr(ip)] = true
 	return ip, nil

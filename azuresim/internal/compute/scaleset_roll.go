@@ -36,26 +36,34 @@ func policyOf(policy value.Object) rollingPolicy {
 		}
 		return 20
 	}
-	p := rollingPolicy{batch: percent("maxBatchInstancePercent"), unhealthy: percent("maxUnhealthyInstancePercent"), unhealthyUpgraded: percent("maxUnhealthyUpgradedInstancePercent")}
+	p := rollingPolicy{batch: percent("maxBatchInstancePercent"), unhealthy: percent("maxUnhealthyInstancePercent"),
+		unhealthyUpgraded: percent("maxUnhealthyUpgradedInstancePercent")}
 	p.pause, _ = isoDuration(value.OrDefault(value.Str(policy, "pauseTimeBetweenBatches"), "PT0S")) // checked on writing
 	return p
 }
 
 func (p rollingPolicy) view() value.Object {
-	return value.Object{"maxBatchInstancePercent": p.batch, "maxUnhealthyInstancePercent": p.unhealthy, "maxUnhealthyUpgradedInstancePercent": p.unhealthyUpgraded, "pauseTimeBetweenBatches": fmt.Sprintf("PT%dS", int(p.pause.Seconds()))}
+	return value.Object{"maxBatchInstancePercent": p.batch, "maxUnhealthyInstancePercent": p.unhealthy,
+		"maxUnhealthyUpgradedInstancePercent": p.unhealthyUpgraded,
+		"pauseTimeBetweenBatches":             fmt.Sprintf("PT%dS", int(p.pause.Seconds()))}
 }
 
 // checkRollingPolicy holds the ranges of the policy.
 // Source: https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update, RollingUpgradePolicy.
 func checkRollingPolicy(policy value.Object) *engine.Error {
-	for field, least := range map[string]int{"maxBatchInstancePercent": 5, "maxUnhealthyInstancePercent": 5, "maxUnhealthyUpgradedInstancePercent": 0} {
+	for field, least := range map[string]int{
+		"maxBatchInstancePercent": 5, "maxUnhealthyInstancePercent": 5, "maxUnhealthyUpgradedInstancePercent": 0,
+	} {
 		if n, ok := value.Int(policy, field); ok && (n < least || n > 100) {
-			return invalid("rollingUpgradePolicy."+field, "The value '%d' of parameter '%s' is out of range: it has to be between %d and 100.", n, field, least)
+			return invalid("rollingUpgradePolicy."+field,
+				"The value '%d' of parameter '%s' is out of range: it has to be between %d and 100.", n, field,
+				least)
 		}
 	}
 	if pause := value.Str(policy, "pauseTimeBetweenBatches"); pause != "" {
 		if _, ok := isoDuration(pause); !ok {
-			return invalid("rollingUpgradePolicy.pauseTimeBetweenBatches", "The value '%s' of parameter 'pauseTimeBetweenBatches' is no duration in ISO 8601 form.", pause)
+			return invalid("rollingUpgradePolicy.pauseTimeBetweenBatches",
+				"The value '%s' of parameter 'pauseTimeBetweenBatches' is no duration in ISO 8601 form.", pause)
 		}
 	}
 	return nil
@@ -118,7 +126,8 @@ func outdated(t *engine.Tx, set *engine.Doc) []*engine.Doc {
 func roll(t *engine.Tx, set *engine.Doc, method, apiVersion string) *engine.Operation {
 	now := t.Now.Format(time.RFC3339)
 	set.Hidden["rolling"] = value.Object{"code": rollForward, "startTime": now, "lastAction": "Start", "lastActionTime": now}
-	return t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: set.ID + "/rollingUpgrades/latest", Style: engine.StyleCompute, Subscription: set.Parsed.Subscription,
+	return t.Begin(&engine.Operation{Method: method, Target: set.ID, Lock: set.ID + "/rollingUpgrades/latest",
+		Style: engine.StyleCompute, Subscription: set.Parsed.Subscription,
 		Namespace: set.Parsed.Namespace, Location: set.Location(), APIVersion: apiVersion}, scaleRoll(), 60*time.Second)
 }
 
@@ -132,9 +141,11 @@ func startRoll(c *engine.Request, id engine.ID) *engine.Error {
 		case set == nil:
 			return engine.ErrNotFound(id)
 		case isFlexible(set):
-			return engine.BadRequest("OperationNotAllowed", "Rolling upgrades are not supported by the local Azure for Virtual Machine Scale Sets with the orchestration mode Flexible.")
+			return engine.BadRequest("OperationNotAllowed", "Rolling upgrades are not supported by the local "+
+				"Azure for Virtual Machine Scale Sets with the orchestration mode Flexible.")
 		case rollCode(set) == rollForward:
-			return engine.Conflict("OperationNotAllowed", "A rolling upgrade of the virtual machine scale set %s is in progress. Cancel it before you start another.", set.Parsed.Name())
+			return engine.Conflict("OperationNotAllowed", "A rolling upgrade of the virtual machine scale set "+
+				"%s is in progress. Cancel it before you start another.", set.Parsed.Name())
 		}
 		op = roll(t, set, http.MethodPost, c.Version)
 		t.Put(set)
@@ -152,12 +163,14 @@ func cancelRoll(c *engine.Request, id engine.ID) *engine.Error {
 		case set == nil:
 			return engine.ErrNotFound(id)
 		case rollCode(set) != rollForward:
-			return engine.Conflict("OperationNotAllowed", "There is no rolling upgrade of the virtual machine scale set %s to cancel.", set.Parsed.Name())
+			return engine.Conflict("OperationNotAllowed",
+				"There is no rolling upgrade of the virtual machine scale set %s to cancel.", set.Parsed.Name())
 		}
 		rolling := value.Sub(set.Hidden, "rolling")
 		rolling["code"], rolling["lastAction"], rolling["lastActionTime"] = rollCancelled, "Cancel", t.Now.Format(time.RFC3339)
 		t.Put(set)
-		op = t.Begin(&engine.Operation{Method: http.MethodPost, Target: set.ID, Lock: set.ID + "/rollingUpgrades/cancel", Style: engine.StyleCompute, Subscription: c.Id.Subscription,
+		op = t.Begin(&engine.Operation{Method: http.MethodPost, Target: set.ID,
+			Lock: set.ID + "/rollingUpgrades/cancel", Style: engine.StyleCompute, Subscription: c.Id.Subscription,
 			Namespace: c.Id.Namespace, Location: set.Location(), APIVersion: c.Version, Args: value.Object{}}, scaleTasks(), time.Second)
 		return nil
 	})
@@ -233,9 +246,16 @@ func healthy(t *engine.Tx, set *engine.Doc, all []*engine.Doc, policy rollingPol
 	}
 	switch {
 	case upgraded > 0 && badUpgraded*100 > policy.unhealthyUpgraded*upgraded:
-		return engine.Conflict("MaxUnhealthyUpgradedInstancePercentExceededInRollingUpgrade", "Rolling upgrade failed after exceeding the MaxUnhealthyUpgradedInstancePercent value defined in the RollingUpgradePolicy. %d%% of instances are in unhealthy state after being upgraded. For more information on rolling upgrades, please visit http://aka.ms/AzureVMSSRollingUpgrade", badUpgraded*100/upgraded)
+		return engine.Conflict("MaxUnhealthyUpgradedInstancePercentExceededInRollingUpgrade", "Rolling upgrade "+
+			"failed after exceeding the MaxUnhealthyUpgradedInstancePercent value defined in the "+
+			"RollingUpgradePolicy. %d%% of instances are in unhealthy state after being upgraded. For more "+
+			"information on rolling upgrades, please visit "+
+			"http://aka.ms/AzureVMSSRollingUpgrade", badUpgraded*100/upgraded)
 	case len(all) > 0 && bad*100 > policy.unhealthy*len(all):
-		return engine.Conflict("MaxUnhealthyInstancePercentExceededInRollingUpgrade", "Rolling upgrade failed after exceeding the MaxUnhealthyInstancePercent value defined in the RollingUpgradePolicy. %d%% of instances are in unhealthy state. For more information on rolling upgrades, please visit http://aka.ms/AzureVMSSRollingUpgrade", bad*100/len(all))
+		return engine.Conflict("MaxUnhealthyInstancePercentExceededInRollingUpgrade", "Rolling upgrade failed "+
+			"after exceeding the MaxUnhealthyInstancePercent value defined in the RollingUpgradePolicy. %d%% "+
+			"of instances are in unhealthy state. For more information on rolling upgrades, please visit "+
+			"http://aka.ms/AzureVMSSRollingUpgrade", bad*100/len(all))
 	}
 	return nil
 }
@@ -276,10 +296,13 @@ func rollingView(t *engine.Tx, set *engine.Doc) any {
 	for _, field := range []string{"successfulInstanceCount", "failedInstanceCount", "inProgressInstanceCount", "pendingInstanceCount"} {
 		progress[field] = count[field]
 	}
-	p := value.Object{"policy": policyOf(value.Sub(set.Body, "properties", "upgradePolicy", "rollingUpgradePolicy")).view(), "progress": progress, "runningStatus": value.Object{
-		"code": rolling["code"], "startTime": rolling["startTime"], "lastAction": rolling["lastAction"], "lastActionTime": rolling["lastActionTime"]}}
+	p := value.Object{"policy": policyOf(value.Sub(set.Body, "properties", "upgradePolicy", "rollingUpgradePolicy")).
+		view(), "progress": progress, "runningStatus": value.Object{
+		"code": rolling["code"], "startTime": rolling["startTime"], "lastAction": rolling["lastAction"],
+		"lastActionTime": rolling["lastActionTime"]}}
 	if rolling["error"] != nil {
 		p["error"] = rolling["error"]
 	}
-	return value.Object{"id": set.ID + "/rollingUpgrades/latest", "name": "latest", "type": typeScale + "/rollingUpgrades", "location": set.Body["location"], "properties": p}
+	return value.Object{"id": set.ID + "/rollingUpgrades/latest", "name": "latest",
+		"type": typeScale + "/rollingUpgrades", "location": set.Body["location"], "properties": p}
 }

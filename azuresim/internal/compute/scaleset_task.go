@@ -304,7 +304,8 @@ func outcome(s *engine.Server, k task) (done bool, e *engine.Error) {
 	case host.ProvisioningReady:
 		return true, nil
 	case host.ProvisioningFailed:
-		return true, engine.Conflict("OSProvisioningClientError", "OS Provisioning for VM '%s' failed. Error details: %s", name, view.Message)
+		return true, engine.Conflict("OSProvisioningClientError",
+			"OS Provisioning for VM '%s' failed. Error details: %s", name, view.Message)
 	}
 	return false, nil
 }

@@ -179,7 +179,10 @@ func fileExtension(s *engine.Server, id string, e value.Object, secret any) (tar
 		if d.Type == typeVM {
 			typ = typeExt
 		}
-		x := &engine.Doc{Type: typ, Parsed: d.Parsed.Child("extensions", value.Str(e, "name")), Hidden: value.Object{}, Body: value.Object{"location": d.Body["location"], "properties": value.CloneObject(value.Sub(e, "properties"))}}
+		x := &engine.Doc{
+			Type: typ, Parsed: d.Parsed.Child("extensions", value.Str(e, "name")), Hidden: value.Object{},
+			Body: value.Object{"location": d.Body["location"], "properties": value.CloneObject(value.Sub(e, "properties"))},
+		}
 		x.ID = x.Parsed.String()
 		if secret != nil {
 			x.Hidden["protectedSettings"] = secret

@@ -21,16 +21,22 @@ func sizeFor(location, name string, zones []string) (catalogue.Size, *engine.Err
 	sz, ok := catalogue.SizeNamed(name)
 	place, known := engine.Places[location]
 	if !known {
-		return sz, engine.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for the resource type is '%s'.", location, strings.Join(value.SortedKeys(engine.Places), ","))
+		return sz, engine.BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not "+
+			"available for resource type 'Microsoft.Compute/virtualMachines'. List of available regions for "+
+			"the resource type is '%s'.", location, strings.Join(value.SortedKeys(engine.Places), ","))
 	}
 	if !ok {
-		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current region are: %s. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regionservices.", name, sizeNames())
+		return sz, invalid("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in "+
+			"the current region are: %s. Find out more on the valid VM sizes in each region at "+
+			"https://aka.ms/azure-regionservices.", name, sizeNames())
 	}
 	if sz.Name == barredSize {
 		return sz, errSKU(name, location)
 	}
 	if len(zones) > 0 && (!place.Zonal || !slices.Contains([]string{"1", "2", "3"}, zones[0])) {
-		return sz, engine.BadRequest("AvailabilityZoneNotSupported", "The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.", strings.Join(zones, ","), location)
+		return sz, engine.BadRequest("AvailabilityZoneNotSupported",
+			"The zone(s) '%s' for resource type 'Microsoft.Compute/virtualMachines' is not supported in location '%s'.",
+			strings.Join(zones, ","), location)
 	}
 	return sz, nil
 }
@@ -44,7 +50,10 @@ var sizeNames = sync.OnceValue(func() string {
 })
 
 func errSKU(size, location string) *engine.Error {
-	return engine.Conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
+	return engine.Conflict("SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed "+
+		"for Capacity Restrictions: %s' is currently not available in location '%s'. Please try another size "+
+		"or deploy to a different location or different zone. See https://aka.ms/azureskunotavailable for "+
+		"details.", size, location)
 }
 
 // skuFixed is what of a SKU's entry is the same in all regions, encoded: the list of
@@ -62,7 +71,8 @@ var skusFixed = sync.OnceValue(func() []skuFixed {
 			capabilities = append(capabilities, value.Object{"name": c.Name, "value": c.Value})
 		}
 		tier, short, _ := strings.Cut(s.Name, "_")
-		out = append(out, skuFixed{s, encodeFields(value.Object{"resourceType": "virtualMachines", "name": s.Name, "family": s.Family, "tier": tier, "size": short, "capabilities": capabilities})})
+		out = append(out, skuFixed{s, encodeFields(value.Object{"resourceType": "virtualMachines", "name": s.Name,
+			"family": s.Family, "tier": tier, "size": short, "capabilities": capabilities})})
 	}
 	return out
 })
@@ -142,14 +152,17 @@ func skuPlaces(regions []string, ultra, barred bool) value.Object {
 		if engine.Places[r].Zonal {
 			zones = []any{"1", "2", "3"}
 			if ultra {
-				details = []any{value.Object{"name": zones, "capabilities": []any{value.Object{"name": "UltraSSDAvailable", "value": "True"}}}}
+				details = []any{value.Object{
+					"name": zones, "capabilities": []any{value.Object{"name": "UltraSSDAvailable", "value": "True"}},
+				}}
 			}
 		}
 		info = append(info, value.Object{"location": r, "zones": zones, "zoneDetails": details})
 	}
 	all := value.Anys(regions)
 	if barred {
-		restrictions = []any{value.Object{"type": "Location", "values": all, "reasonCode": "NotAvailableForSubscription", "restrictionInfo": value.Object{"locations": all}}}
+		restrictions = []any{value.Object{"type": "Location", "values": all,
+			"reasonCode": "NotAvailableForSubscription", "restrictionInfo": value.Object{"locations": all}}}
 	}
 	return value.Object{"locations": all, "locationInfo": info, "restrictions": restrictions}
 }
@@ -158,7 +171,8 @@ func skuPlaces(regions []string, ultra, barred bool) value.Object {
 func listSizes(c *engine.Request) *engine.Error {
 	out := []any{}
 	for _, s := range catalogue.Sizes() {
-		out = append(out, value.Object{"name": s.Name, "numberOfCores": s.VCPUs, "memoryInMB": s.MemoryMiB, "maxDataDiskCount": s.DataDisks, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": s.TempGiB << 10})
+		out = append(out, value.Object{"name": s.Name, "numberOfCores": s.VCPUs, "memoryInMB": s.MemoryMiB,
+			"maxDataDiskCount": s.DataDisks, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": s.TempGiB << 10})
 	}
 	c.Reply(http.StatusOK, value.Object{"value": out})
 	return nil

@@ -13,8 +13,10 @@ const typeSnapshot = "Microsoft.Compute/snapshots"
 // snapshotType is the row of snapshots of disks.
 func snapshotType() engine.Type {
 	put := engine.Work{Name: "snapshot.put", Finish: finishManaged(fillSnapshot)}
-	return engine.Type{Name: typeSnapshot, Versions: diskVersions, Style: engine.StyleCompute, Takes: 3 * time.Second, Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
-		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareSnapshot, View: func(t *engine.Tx, d *engine.Doc, body value.Object, _ string) { viewManaged(t, d, body) }}
+	return engine.Type{Name: typeSnapshot, Versions: diskVersions, Style: engine.StyleCompute,
+		Takes: 3 * time.Second, Created: http.StatusAccepted, Retry: engine.Retry{Write: 2}, Polled: true,
+		Put: put, Update: put, Delete: goneDelete(), Prepare: prepareSnapshot,
+		View: func(t *engine.Tx, d *engine.Doc, body value.Object, _ string) { viewManaged(t, d, body) }}
 }
 
 // prepareSnapshot checks a snapshot. One of a disk has the disk's size and system.
@@ -26,7 +28,8 @@ func prepareSnapshot(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	if source := value.Str(p, "creationData", "sourceResourceId"); source != "" && old == nil {
 		from := t.Find(source)
 		if from == nil {
-			return engine.Refuse(http.StatusNotFound, "ResourceNotFound", "The source '%s' of snapshot %s was not found.", source, d.Parsed.Name())
+			return engine.Refuse(http.StatusNotFound, "ResourceNotFound",
+				"The source '%s' of snapshot %s was not found.", source, d.Parsed.Name())
 		}
 		if of := from.Hidden["source"]; of != nil {
 			d.Hidden["source"] = of // the image that it came from

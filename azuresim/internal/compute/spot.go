@@ -20,15 +20,20 @@ func checkSpot(profile value.Object, path string) *engine.Error {
 	case priority != "" && !slices.Contains([]string{"Regular", "Low", "Spot"}, priority):
 		return invalid(path+".priority", "The value '%s' of parameter 'priority' is not one of Regular, Low, Spot.", priority)
 	case !isSpot(profile) && policy != "":
-		return engine.BadRequest("OperationNotAllowed", "Eviction policy can be set only on Azure Spot Virtual Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
+		return engine.BadRequest("OperationNotAllowed", "Eviction policy can be set only on Azure Spot Virtual "+
+			"Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
 	case !isSpot(profile) && priced && price != -1:
-		return engine.BadRequest("OperationNotAllowed", "Max price can be set only on Azure Spot Virtual Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
+		return engine.BadRequest("OperationNotAllowed", "Max price can be set only on Azure Spot Virtual "+
+			"Machines. For more information, see http://aka.ms/AzureSpot/errormessages.")
 	case policy != "" && policy != "Deallocate" && policy != "Delete":
 		return invalid(path+".evictionPolicy", "The value '%s' of parameter 'evictionPolicy' is not one of Deallocate, Delete.", policy)
 	case priced && price != -1 && price <= 0:
-		return invalid(path+".billingProfile.maxPrice", "Max price %v is not valid: it has to be greater than 0, or -1 for no limit.", price)
+		return invalid(path+".billingProfile.maxPrice",
+			"Max price %v is not valid: it has to be greater than 0, or -1 for no limit.", price)
 	case isSpot(profile) && value.Str(profile, "storageProfile", "osDisk", "diffDiskSettings", "option") != "" && policy != "Delete":
-		return engine.BadRequest("OperationNotAllowed", "Ephemeral OS disk is not supported for Azure Spot Virtual Machines with the eviction policy Deallocate: such a VM cannot be deallocated. Use the eviction policy Delete.")
+		return engine.BadRequest("OperationNotAllowed", "Ephemeral OS disk is not supported for Azure Spot "+
+			"Virtual Machines with the eviction policy Deallocate: such a VM cannot be deallocated. Use the "+
+			"eviction policy Delete.")
 	}
 	return nil
 }
@@ -81,9 +86,11 @@ func evict(s *engine.Server, id string) *engine.Error {
 		case d == nil || isDeleting(d):
 			return nil
 		case !isSpot(spotOf(d)):
-			return engine.Conflict("OperationNotAllowed", "The VM '%s' is not an Azure Spot Virtual Machine. Only such ones can be evicted.", instanceName(d))
+			return engine.Conflict("OperationNotAllowed",
+				"The VM '%s' is not an Azure Spot Virtual Machine. Only such ones can be evicted.", instanceName(d))
 		}
-		op := &engine.Operation{Method: http.MethodPost, Target: d.ID, Style: engine.StyleCompute, Subscription: d.Parsed.Subscription, Namespace: d.Parsed.Namespace, Location: d.Location()}
+		op := &engine.Operation{Method: http.MethodPost, Target: d.ID, Style: engine.StyleCompute,
+			Subscription: d.Parsed.Subscription, Namespace: d.Parsed.Namespace, Location: d.Location()}
 		deleted := value.Str(spotOf(d), "evictionPolicy") == "Delete"
 		what := taskDeallocate
 		if deleted {

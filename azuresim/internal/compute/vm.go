@@ -113,7 +113,8 @@ func hide(d *engine.Doc) {
 }
 
 func isWindows(body value.Object) bool {
-	return strings.EqualFold(value.Str(body, "properties", "storageProfile", "osDisk", "osType"), "Windows") || value.At(body, "properties", "osProfile", "windowsConfiguration") != nil
+	return strings.EqualFold(value.Str(body, "properties", "storageProfile", "osDisk", "osType"), "Windows") ||
+		value.At(body, "properties", "osProfile", "windowsConfiguration") != nil
 }
 
 func checkOSProfile(d *engine.Doc) *engine.Error {
@@ -129,9 +130,14 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 	}
 	switch {
 	case !windows && len(name) > 64:
-		return invalid("osProfile.computerName", "Linux host name cannot exceed 64 characters in length or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / ?.")
-	case windows && (len(name) > 15 || strings.Trim(name, "0123456789") == "" || strings.ContainsAny(name, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?")):
-		return invalid("osProfile.computerName", "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
+		return invalid("osProfile.computerName", "Linux host name cannot exceed 64 characters in length or "+
+			"contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : ' \" , < > / "+
+			"?.")
+	case windows && (len(name) > 15 || strings.Trim(name, "0123456789") == "" ||
+		strings.ContainsAny(name, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/?")):
+		return invalid("osProfile.computerName", "Windows computer name cannot be more than 15 characters long, "+
+			"be entirely numeric, or contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } "+
+			"\\ | ; : . ' \" , < > / ?.")
 	}
 	if data, err := base64.StdEncoding.DecodeString(value.Str(profile, "customData")); err != nil || len(data) > maxCustomData {
 		return invalid("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 characters.")
@@ -143,7 +149,8 @@ func checkOSProfile(d *engine.Doc) *engine.Error {
 	case windows:
 		return checkPassword(value.Str(profile, "adminPassword"))
 	case value.Bool(linux, "disablePasswordAuthentication") && len(value.Items(linux, "ssh", "publicKeys")) == 0:
-		return invalid("linuxConfiguration.ssh.publicKeys", "Authentication using either SSH or by user name and password must be enabled in Linux profile. For more information, see aka.ms/linux-vm-auth.")
+		return invalid("linuxConfiguration.ssh.publicKeys", "Authentication using either SSH or by user name "+
+			"and password must be enabled in Linux profile. For more information, see aka.ms/linux-vm-auth.")
 	}
 	return nil
 }
@@ -160,7 +167,10 @@ func checkPassword(p string) *engine.Error {
 		classes++
 	}
 	if len(p) < 12 || len(p) > 123 {
-		return invalid("adminPassword", "The supplied password must be between 12-123 characters long and must satisfy at least 3 of password complexity requirements from the following: 1) Contains an uppercase character 2) Contains a lowercase character 3) Contains a numeric digit 4) Contains a special character 5) Control characters are not allowed")
+		return invalid("adminPassword", "The supplied password must be between 12-123 characters long and must "+
+			"satisfy at least 3 of password complexity requirements from the following: 1) Contains an "+
+			"uppercase character 2) Contains a lowercase character 3) Contains a numeric digit 4) Contains a "+
+			"special character 5) Control characters are not allowed")
 	}
 	if classes < 3 {
 		return invalid("adminPassword", "The supplied password must satisfy at least 3 of the password complexity requirements.")
@@ -179,7 +189,8 @@ func attachInterfaces(t *engine.Tx, d *engine.Doc) *engine.Error {
 			return engine.ErrReference(value.Str(n, "id"), d.ID)
 		}
 		if nic.Location() != d.Location() {
-			return engine.BadRequest("InvalidParameter", "The network interface %s is not in the same location as the virtual machine %s.", nic.ID, d.ID)
+			return engine.BadRequest("InvalidParameter",
+				"The network interface %s is not in the same location as the virtual machine %s.", nic.ID, d.ID)
 		}
 		if users := t.Users(nic.ID, typeVM); len(users) > 0 && users[0].Key != d.Key() {
 			return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s.", nic.ID, users[0].ID)
@@ -209,7 +220,9 @@ func makeDisks(t *engine.Tx, d *engine.Doc) *engine.Error {
 		id := d.Parsed.GroupID()
 		id.Namespace, id.Types, id.Names = "Microsoft.Compute", []string{"disks"}, []string{value.Str(disk, "name")}
 		if t.Find(id.Key()) != nil {
-			return engine.Conflict("ConflictingUserInput", "Disk %s already exists in resource group %s. Only CreateOption.Attach is supported.", id.Name(), id.Group)
+			return engine.Conflict("ConflictingUserInput",
+				"Disk %s already exists in resource group %s. Only CreateOption.Attach is supported.", id.Name(),
+				id.Group)
 		}
 		value.SetDefault(managed, "storageAccountType", kind)
 		t.Put(newDisk(t, d, id, disk))
@@ -223,8 +236,9 @@ func newDisk(t *engine.Tx, vm *engine.Doc, id engine.ID, disk value.Object) *eng
 	size, _ := value.Int(disk, "diskSizeGB")
 	d := &engine.Doc{ID: id.String(), Type: typeDisk, Parsed: id, Hidden: value.Object{}, Body: value.Object{
 		"location": vm.Body["location"], "tags": value.Clone(vm.Body["tags"]), "zones": value.Clone(vm.Body["zones"]),
-		"sku":        value.Object{"name": value.Str(disk, "managedDisk", "storageAccountType")},
-		"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(size), "creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), "Empty")}},
+		"sku": value.Object{"name": value.Str(disk, "managedDisk", "storageAccountType")},
+		"properties": value.Object{"provisioningState": engine.StatusSucceeded, "diskSizeGB": float64(size),
+			"creationData": value.Object{"createOption": value.OrDefault(value.Str(disk, "createOption"), "Empty")}},
 	}}
 	keepManaged(t, d, nil)
 	fillDisk(d)

@@ -51,10 +51,12 @@ func runScript(ctx context.Context, s *engine.Server, op *engine.Operation) (any
 	}
 	_, out, errOut, err := hostOf(s).Run(ctx, op.Target, strings.Join(value.Texts(op.Args, "script"), "\n"))
 	if err != nil {
-		return nil, engine.Conflict("VMAgentStatusCommunicationError", "VM '%s' has not reported status for VM agent or extensions: %s", op.Target, err)
+		return nil, engine.Conflict("VMAgentStatusCommunicationError",
+			"VM '%s' has not reported status for VM agent or extensions: %s", op.Target, err)
 	}
 	status := func(stream, text string) value.Object {
-		return value.Object{"code": "ComponentStatus/" + stream + "/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "message": text}
+		return value.Object{"code": "ComponentStatus/" + stream + "/succeeded", "level": "Info",
+			"displayStatus": "Provisioning succeeded", "message": text}
 	}
 	return value.Object{"value": []any{status("StdOut", out), status("StdErr", errOut)}}, nil
 }
@@ -70,7 +72,8 @@ func beginAction(t *engine.Tx, d *engine.Doc, _ value.Object) *engine.Error {
 func beginStart(action string) func(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 	return func(t *engine.Tx, d *engine.Doc, args value.Object) *engine.Error {
 		if value.Bool(d.Hidden, "generalized") {
-			return engine.Conflict("OperationNotAllowed", "Cannot perform operation '%s' because VM '%s' is generalized.", action, d.Parsed.Name())
+			return engine.Conflict("OperationNotAllowed",
+				"Cannot perform operation '%s' because VM '%s' is generalized.", action, d.Parsed.Name())
 		}
 		return beginAction(t, d, args)
 	}

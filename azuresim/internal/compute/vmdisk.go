@@ -43,7 +43,8 @@ func updateDisks(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 	}
 	if size, ok := catalogue.SizeNamed(value.Str(p, "hardwareProfile", "vmSize")); ok && len(luns) > size.DataDisks {
-		return engine.Conflict("OperationNotAllowed", "The maximum number of data disks allowed to be attached to a VM of this size is %d.", size.DataDisks)
+		return engine.Conflict("OperationNotAllowed",
+			"The maximum number of data disks allowed to be attached to a VM of this size is %d.", size.DataDisks)
 	}
 	return makeDisks(t, d)
 }
@@ -150,7 +151,10 @@ func viewDisks(d *engine.Doc) []any {
 	storage := value.Sub(d.Body, "properties", "storageProfile")
 	for _, disk := range append([]value.Object{value.Sub(storage, "osDisk")}, value.Items(storage, "dataDisks")...) {
 		if disk != nil {
-			out = append(out, value.Object{"name": value.Str(disk, "name"), "statuses": []any{value.Object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded", "time": d.Changed.Format(engine.TimeForm)}}})
+			out = append(out, value.Object{"name": value.Str(disk, "name"), "statuses": []any{value.Object{
+				"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded",
+				"time": d.Changed.Format(engine.TimeForm),
+			}}})
 		}
 	}
 	return out

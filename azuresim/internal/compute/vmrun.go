@@ -30,7 +30,8 @@ func runCreateVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 			threaten(s, op.Target)
 			return nil, nil
 		case host.ProvisioningFailed:
-			return nil, engine.Conflict("OSProvisioningClientError", "OS Provisioning for VM '%s' failed. Error details: %s", vm.Name, view.Message)
+			return nil, engine.Conflict("OSProvisioningClientError",
+				"OS Provisioning for VM '%s' failed. Error details: %s", vm.Name, view.Message)
 		}
 		select {
 		case <-ctx.Done():
@@ -55,7 +56,8 @@ func runDeleteVM(ctx context.Context, s *engine.Server, op *engine.Operation) (a
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	if err := hostOf(s).Delete(ctx, op.Target); err != nil {
-		return nil, engine.Refuse(http.StatusInternalServerError, "InternalExecutionError", "The guest of %s did not end: %s", op.Target, err)
+		return nil, engine.Refuse(http.StatusInternalServerError, "InternalExecutionError",
+			"The guest of %s did not end: %s", op.Target, err)
 	}
 	return nil, nil
 }

@@ -98,7 +98,8 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	statuses := []any{provisioningStatus(d)}
 	if why := broken(t, d.ID); why != "" {
 		return value.Object{"disks": viewDisks(d), "hyperVGeneration": "V1", "statuses": []any{
-			value.Object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error", "displayStatus": "Provisioning failed", "message": why,
+			value.Object{"code": "ProvisioningState/failed/OSProvisioningInternalError", "level": "Error",
+				"displayStatus": "Provisioning failed", "message": why,
 				"time": d.Changed.Format("2006-01-02T15:04:05Z")},
 			value.Object{"code": "PowerState/stopped", "level": "Info", "displayStatus": "VM stopped"},
 		}}
@@ -111,7 +112,10 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 	if m := hostOf(t.Server); m != nil && m.View(d.ID).AgentReady {
 		view["computerName"] = value.Str(d.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = systemOf(d)
-		view["vmAgent"] = value.Object{"vmAgentVersion": "casement", "statuses": []any{value.Object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Ready", "message": "simulated guest agent"}}}
+		view["vmAgent"] = value.Object{"vmAgentVersion": "casement", "statuses": []any{value.Object{
+			"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Ready",
+			"message": "simulated guest agent",
+		}}}
 	}
 	if extensions := extensionViews(t, d); len(extensions) > 0 {
 		view["extensions"] = extensions
@@ -123,7 +127,8 @@ func instanceView(t *engine.Tx, d *engine.Doc) value.Object {
 // text are in it.
 func provisioningStatus(d *engine.Doc) value.Object {
 	state := value.Lower(d.State())
-	s := value.Object{"code": "ProvisioningState/" + state, "level": "Info", "displayStatus": "Provisioning " + state, "time": d.Changed.Format("2006-01-02T15:04:05Z")}
+	s := value.Object{"code": "ProvisioningState/" + state, "level": "Info",
+		"displayStatus": "Provisioning " + state, "time": d.Changed.Format("2006-01-02T15:04:05Z")}
 	if failure := value.Sub(d.Hidden, "failure"); failure != nil && d.State() == engine.StatusFailed {
 		s["level"], s["code"], s["message"] = "Error", "ProvisioningState/failed/"+value.Str(failure, "code"), value.Str(failure, "message")
 	}

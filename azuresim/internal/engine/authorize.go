@@ -13,7 +13,8 @@ import (
 func (c *Request) authorize() *Error {
 	refused := func(code, format string, args ...any) *Error {
 		e := Refuse(http.StatusUnauthorized, code, format, args...)
-		e.Challenge = `Bearer authorization_uri="https://` + c.Host + "/" + c.Server.Options.TenantID + `", error="invalid_token", error_description="` + e.Message + `"`
+		e.Challenge = `Bearer authorization_uri="https://` + c.Host + "/" + c.Server.Options.TenantID +
+			`", error="invalid_token", error_description="` + e.Message + `"`
 		return e
 	}
 	raw, ok := strings.CutPrefix(c.HTTP.Header.Get("Authorization"), "Bearer ")
@@ -24,11 +25,16 @@ func (c *Request) authorize() *Error {
 	claims, err := c.Server.Bearer(raw, audiences)
 	switch {
 	case errors.Is(err, ErrTokenTenant):
-		return refused("InvalidAuthenticationTokenTenant", "The access token is from the wrong issuer. It must match the tenant '%s' associated with this subscription.", Issuer(c.Server.Options.TenantID))
+		return refused("InvalidAuthenticationTokenTenant", "The access token is from the wrong issuer. It must "+
+			"match the tenant '%s' associated with this subscription.", Issuer(c.Server.Options.TenantID))
 	case errors.Is(err, jwt.ErrTokenExpired):
-		return refused("ExpiredAuthenticationToken", "The access token expiry UTC time is earlier than current UTC time '%s'.", c.Server.Clock.Now().UTC().Format("1/2/2006 3:04:05 PM"))
+		return refused("ExpiredAuthenticationToken",
+			"The access token expiry UTC time is earlier than current UTC time '%s'.",
+			c.Server.Clock.Now().UTC().Format("1/2/2006 3:04:05 PM"))
 	case errors.Is(err, ErrTokenAudience):
-		return refused("InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong audience or resource. It should exactly match with one of the allowed audiences '%s'.", strings.Join(audiences, "','"))
+		return refused("InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong "+
+			"audience or resource. It should exactly match with one of the allowed audiences "+
+			"'%s'.", strings.Join(audiences, "','"))
 	case err != nil:
 		return refused("InvalidAuthenticationToken", "The access token is invalid.")
 	}

@@ -48,7 +48,8 @@ func loadSigner(dir string) (*signer, error) {
 	}
 	private, ok := key.(*ecdsa.PrivateKey)
 	if !ok || private.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("%s holds no P-256 private key in PEM; delete the file to get a new one, and tokens that were issued before end", filepath.Join(dir, signerFile))
+		return nil, fmt.Errorf("%s holds no P-256 private key in PEM; delete the file to get a new one, and "+
+			"tokens that were issued before end", filepath.Join(dir, signerFile))
 	}
 	point, err := private.PublicKey.Bytes()
 	if err != nil {
@@ -136,7 +137,8 @@ func (s *Server) verify(raw string) (accessClaims, error) {
 		return c, ErrTokenTenant
 	}
 	c = accessClaims{}
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}), jwt.WithTimeFunc(s.Clock.Now), jwt.WithLeeway(ClockSkew), jwt.WithExpirationRequired())
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}),
+		jwt.WithTimeFunc(s.Clock.Now), jwt.WithLeeway(ClockSkew), jwt.WithExpirationRequired())
 	if _, err := parser.ParseWithClaims(raw, &c, func(*jwt.Token) (any, error) { return s.Signer.Key.Public(), nil }); err != nil {
 		return c, err
 	}

@@ -176,14 +176,16 @@ func (c *Request) tenantLevel() *Error {
 			return e
 		}
 	}
-	return Refuse(http.StatusNotFound, "MissingSubscription", "The request did not have a subscription or a valid tenant level resource provider.")
+	return Refuse(http.StatusNotFound, "MissingSubscription",
+		"The request did not have a subscription or a valid tenant level resource provider.")
 }
 
 // OperationPath recognises /subscriptions/S/operationresults/ID and
 // /subscriptions/S/providers/NS/locations/L/operations/ID.
 func (c *Request) OperationPath() (kind string, ok bool) {
 	for i, t := range c.Id.Types {
-		if i < len(c.Id.Names) && (value.Lower(t) == "operationresults" || value.Lower(t) == "operationstatuses" || i == 1 && value.Lower(c.Id.Types[0]) == "locations" && value.Lower(t) == "operations") {
+		if i < len(c.Id.Names) && (value.Lower(t) == "operationresults" || value.Lower(t) == "operationstatuses" ||
+			i == 1 && value.Lower(c.Id.Types[0]) == "locations" && value.Lower(t) == "operations") {
 			return t, true
 		}
 	}
@@ -226,7 +228,8 @@ func (c *Request) Body() (value.Object, *Error) {
 		data = template.Relaxed(data)
 	}
 	if err := json.Unmarshal(data, &o); err != nil || o == nil {
-		return nil, BadRequest("InvalidRequestContent", "The request content was invalid and could not be deserialized: it is no JSON object.")
+		return nil, BadRequest("InvalidRequestContent",
+			"The request content was invalid and could not be deserialized: it is no JSON object.")
 	}
 	return o, nil
 }

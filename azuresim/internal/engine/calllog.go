@@ -73,7 +73,8 @@ func (l *callLog) add(c *Request) {
 	}
 	l.last++
 	now := c.Server.Clock.Now()
-	l.recent = append(l.recent, Call{Number: l.last, Time: now, Method: c.HTTP.Method, Path: c.HTTP.URL.Path, Type: typ, Status: c.status, Caller: caller,
+	l.recent = append(l.recent, Call{Number: l.last, Time: now, Method: c.HTTP.Method, Path: c.HTTP.URL.Path,
+		Type: typ, Status: c.status, Caller: caller,
 		Code: c.Writer.Header().Get("x-ms-error-code"), Fault: c.fault, APIVersion: c.Version, Seconds: now.Sub(c.begun).Seconds()})
 }
 

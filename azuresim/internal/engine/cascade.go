@@ -32,7 +32,8 @@ func (t *Tx) DeleteBelow(parent *Operation) (open []*Operation, refused *Error, 
 		}
 		if k.Guard != nil {
 			if e := k.Guard(t, d); e != nil {
-				refused = Conflict("ResourceGroupDeletionBlocked", "Deletion of resource group '%s' failed as resources with identifiers '%s' could not be deleted: %s", parent.Target, d.ID, e.Message)
+				refused = Conflict("ResourceGroupDeletionBlocked", "Deletion of resource group '%s' failed as "+
+					"resources with identifiers '%s' could not be deleted: %s", parent.Target, d.ID, e.Message)
 				continue
 			}
 		}

@@ -24,10 +24,15 @@ type Cloud struct {
 // Clouds are those that the local Azure can replace.
 func Clouds() []Cloud {
 	return []Cloud{
-		{"AzureCloud", "management.azure.com", "management.core.windows.net", []string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
-		{"AzureChinaCloud", "management.chinacloudapi.cn", "management.core.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn", "login.chinacloudapi.cn"}, "vault.azure.cn"},
-		{"AzureUSGovernment", "management.usgovcloudapi.net", "management.core.usgovcloudapi.net", []string{"login.microsoftonline.us", "login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
-		{"AzureGermanCloud", "management.microsoftazure.de", "management.core.cloudapi.de", []string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
+		{"AzureCloud", "management.azure.com", "management.core.windows.net",
+			[]string{"login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"},
+			"vault.azure.net"},
+		{"AzureChinaCloud", "management.chinacloudapi.cn", "management.core.chinacloudapi.cn",
+			[]string{"login.partner.microsoftonline.cn", "login.chinacloudapi.cn"}, "vault.azure.cn"},
+		{"AzureUSGovernment", "management.usgovcloudapi.net", "management.core.usgovcloudapi.net",
+			[]string{"login.microsoftonline.us", "login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
+		{"AzureGermanCloud", "management.microsoftazure.de", "management.core.cloudapi.de",
+			[]string{"login.microsoftonline.de"}, "vault.microsoftazure.de"},
 	}
 }
 

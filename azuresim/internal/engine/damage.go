@@ -34,7 +34,8 @@ func unseal(key, v []byte) ([]byte, error) {
 	switch {
 	case len(v) > 0 && v[0] == '{' && json.Valid(v):
 		return v, nil
-	case len(v) < 5 || v[0] != sealMark || binary.LittleEndian.Uint32(v[1:]) != crc32.Update(crc32.Checksum(key, sealTable), sealTable, v[5:]):
+	case len(v) < 5 || v[0] != sealMark ||
+		binary.LittleEndian.Uint32(v[1:]) != crc32.Update(crc32.Checksum(key, sealTable), sealTable, v[5:]):
 		return nil, fmt.Errorf("the value of %s is damaged", key)
 	}
 	return v[5:], nil
@@ -76,7 +77,8 @@ func rescue(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s is damaged (%w), and what can be read of it could not be written: %w", path, firstOf(damage), err)
 	}
-	return fmt.Errorf("%s is damaged (%w); it is kept as %s. %d resources and %d operations could be read and are in a new file: start again to go on with them",
+	return fmt.Errorf("%s is damaged (%w); it is kept as %s. %d resources and %d operations could be read and "+
+		"are in a new file: start again to go on with them",
 		path, firstOf(damage), aside, len(whole[bucketDocs]), len(whole[bucketOps]))
 }
 

@@ -58,7 +58,8 @@ func errParentNotFound(id, parent ID) *Error {
 
 func ErrReference(target, from string) *Error {
 	return BadRequest("InvalidResourceReference",
-		"Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.",
+		"Resource %s referenced by resource %s was not found. Please make sure that the referenced resource "+
+			"exists, and that both resources are in the same region.",
 		target, from)
 }
 

@@ -36,19 +36,23 @@ func (c *Request) fail() *Error {
 		c.abort = true
 		return nil
 	case fault.Throttle:
-		e = Refuse(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit has been reached for operation type - %s. For more information, see - https://aka.ms/srpthrottlinglimits", c.Id.ChildType())
+		e = Refuse(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit "+
+			"has been reached for operation type - %s. For more information, see - "+
+			"https://aka.ms/srpthrottlinglimits", c.Id.ChildType())
 		e.RetryAfter = 1
 	case fault.Conflict:
 		e = Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress.")
 		e.RetryAfter = 1
 	default:
-		e = Refuse(http.StatusServiceUnavailable, "ServerTimeout", "The request timed out. Diagnostic information: none, for this is a fault of the local Azure.")
+		e = Refuse(http.StatusServiceUnavailable, "ServerTimeout",
+			"The request timed out. Diagnostic information: none, for this is a fault of the local Azure.")
 	}
 	return Overlay(e, rule)
 }
 
 // errDropped is in the place of the answer that is never given.
-var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped", Message: "The connection was dropped by a fault rule."}
+var errDropped = &Error{Status: http.StatusServiceUnavailable, Code: "ConnectionDropped",
+	Message: "The connection was dropped by a fault rule."}
 
 // Overlay puts what a rule says in the place of what its kind says.
 func Overlay(e *Error, rule fault.Rule) *Error {

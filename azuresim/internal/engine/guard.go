@@ -12,8 +12,11 @@ import (
 func (c *Request) guarded() (err *Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.Server.Log.Error(fmt.Errorf("%v", p), "A request could not be answered; this is a mistake of the local Azure", "method", c.HTTP.Method, "path", c.HTTP.URL.Path, "stack", string(debug.Stack()))
-			err = Refuse(http.StatusInternalServerError, "InternalServerError", "Encountered internal server error in the local Azure. Its log has the details.")
+			c.Server.Log.Error(fmt.Errorf("%v", p),
+				"A request could not be answered; this is a mistake of the local Azure", "method", c.HTTP.Method,
+				"path", c.HTTP.URL.Path, "stack", string(debug.Stack()))
+			err = Refuse(http.StatusInternalServerError, "InternalServerError",
+				"Encountered internal server error in the local Azure. Its log has the details.")
 		}
 	}()
 	return c.serve()

@@ -22,7 +22,8 @@ func (s *Server) Inventory() []Resource {
 				continue
 			}
 			id := r.Parsed()
-			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location, State: value.OrDefault(r.State, StatusSucceeded)}
+			line := Resource{ID: r.ID, Name: id.Name(), Type: r.Type, Group: id.Group, Location: r.Location,
+				State: value.OrDefault(r.State, StatusSucceeded)}
 			if r.power != "" {
 				line.State += ", " + r.power
 			}

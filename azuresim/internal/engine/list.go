@@ -67,7 +67,8 @@ func (c *Request) Page(find func(t *Tx) ([]*Record, *Error), show func(t *Tx, r 
 		if found, e = find(t); e != nil {
 			return
 		}
-		from, _ := slices.BinarySearchFunc(found, string(after)+"\x00", func(r *Record, key string) int { return strings.Compare(r.Key, key) })
+		from, _ := slices.BinarySearchFunc(found, string(after)+"\x00",
+			func(r *Record, key string) int { return strings.Compare(r.Key, key) })
 		if len(after) == 0 {
 			from = 0
 		}
@@ -135,11 +136,12 @@ func (c *Request) listParts() (e *Error) {
 
 // The terms of a $filter over resources that ARM takes.
 var (
-	filterCompare = regexp.MustCompile(`(?i)^(resourceType|name|location|resourceGroup|tagName|tagValue|identity/principalId) (eq|ne) '((?:[^']|'')*)'$`)
-	filterStart   = regexp.MustCompile(`(?i)^startswith\((tagName|name|resourceType), ?'((?:[^']|'')*)'\)$`)
-	filterPart    = regexp.MustCompile(`(?i)^substringof\('((?:[^']|'')*)', ?(name|resourceGroup)\)$`)
-	filterAnd     = regexp.MustCompile(`(?i) and `)
-	filterOr      = regexp.MustCompile(`(?i) or `)
+	filterCompare = regexp.MustCompile(`(?i)^(resourceType|name|location|resourceGroup|tagName|tagValue|` +
+		`identity/principalId) (eq|ne) '((?:[^']|'')*)'$`)
+	filterStart = regexp.MustCompile(`(?i)^startswith\((tagName|name|resourceType), ?'((?:[^']|'')*)'\)$`)
+	filterPart  = regexp.MustCompile(`(?i)^substringof\('((?:[^']|'')*)', ?(name|resourceGroup)\)$`)
+	filterAnd   = regexp.MustCompile(`(?i) and `)
+	filterOr    = regexp.MustCompile(`(?i) or `)
 )
 
 // resourceTest says whether a record is wanted.
@@ -193,7 +195,8 @@ func conjunction(text string) (resourceTest, error) {
 			prefix := value.Lower(m[2])
 			if strings.EqualFold(m[1], "tagName") {
 				terms = append(terms, func(t *Tx, r *Record) bool {
-					return slices.ContainsFunc(value.SortedKeys(value.Sub(t.Doc(r).Body, "tags")), func(k string) bool { return strings.HasPrefix(value.Lower(k), prefix) })
+					return slices.ContainsFunc(value.SortedKeys(value.Sub(t.Doc(r).Body, "tags")),
+						func(k string) bool { return strings.HasPrefix(value.Lower(k), prefix) })
 				})
 				continue
 			}
@@ -296,9 +299,11 @@ func (c *Request) ListResources() *Error {
 				item[field] = v
 			}
 		}
-		for field, v := range map[string]any{"createdtime": d.Created.Format(TimeForm), "changedtime": d.Changed.Format(TimeForm), "provisioningstate": d.State()} {
+		for field, v := range map[string]any{"createdtime": d.Created.Format(TimeForm),
+			"changedtime": d.Changed.Format(TimeForm), "provisioningstate": d.State()} {
 			if strings.Contains(expand, field) {
-				item[map[string]string{"createdtime": "createdTime", "changedtime": "changedTime", "provisioningstate": "provisioningState"}[field]] = v
+				item[map[string]string{"createdtime": "createdTime", "changedtime": "changedTime",
+					"provisioningstate": "provisioningState"}[field]] = v
 			}
 		}
 		return item

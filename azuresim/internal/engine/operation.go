@@ -392,7 +392,8 @@ func (c *Request) serveResult(id string) *Error {
 
 func (c *Request) operation(id string) (op *Operation) {
 	c.Server.Read(func(t *Tx) {
-		if o := t.ops[value.Lower(id)]; o != nil && c.Id.Subscription != "" && value.Lower(o.Subscription) == value.Lower(c.Id.Subscription) {
+		if o := t.ops[value.Lower(id)]; o != nil && c.Id.Subscription != "" &&
+			value.Lower(o.Subscription) == value.Lower(c.Id.Subscription) {
 			op = o
 		}
 	})

@@ -409,7 +409,8 @@ func (r *registry) route(id ID, method string) *Route {
 	path := value.Lower(id.ChildType())
 	for i := range p.Routes {
 		x := &p.Routes[i]
-		if base, all := strings.CutSuffix(x.Path, "/*"); x.Method == method && (x.Path == path || all && strings.HasPrefix(path, base+"/")) {
+		if base, all := strings.CutSuffix(x.Path, "/*"); x.Method == method &&
+			(x.Path == path || all && strings.HasPrefix(path, base+"/")) {
 			return x
 		}
 	}

@@ -117,7 +117,8 @@ func (r *Record) wake(body, hidden []byte) (*Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Doc{ID: r.ID, Type: r.Type, Rev: r.Rev, ETag: r.ETag, Created: r.Created, Changed: r.Changed, Hidden: value.Object{}, Parsed: id, from: r}
+	d := &Doc{ID: r.ID, Type: r.Type, Rev: r.Rev, ETag: r.ETag, Created: r.Created, Changed: r.Changed,
+		Hidden: value.Object{}, Parsed: id, from: r}
 	if err := json.Unmarshal(body, &d.Body); err != nil {
 		return nil, fmt.Errorf("decode the resource %s: %w", r.ID, err)
 	}
@@ -206,7 +207,9 @@ func SummaryOf(k *Type, d *Doc) summary {
 
 // configOf reads an IP configuration.
 func configOf(c value.Object) ipConfig {
-	config := ipConfig{Name: unique.Make(value.Str(c, "name")).Value(), subnet: value.Lower(value.Str(c, "properties", "subnet", "id")), Refs: value.Referenced(value.Sub(c, "properties"))}
+	config := ipConfig{Name: unique.Make(value.Str(c, "name")).Value(),
+		subnet: value.Lower(value.Str(c, "properties", "subnet", "id")),
+		Refs:   value.Referenced(value.Sub(c, "properties"))}
 	if ip, err := netip.ParseAddr(value.Str(c, "properties", "privateIPAddress")); err == nil {
 		config.Address = ip
 	}
@@ -237,7 +240,8 @@ func (st *store) Doc(r *Record) *Doc {
 	err := st.rested(r, func(body, hidden []byte) (err error) { d, err = r.wake(body, hidden); return err })
 	if err != nil {
 		st.log.Error(err, "A resource could not be read", "resource", r.ID)
-		d = &Doc{ID: r.ID, Type: r.Type, Body: value.Object{"properties": value.Object{}}, Hidden: value.Object{}, Parsed: r.Parsed(), from: r}
+		d = &Doc{ID: r.ID, Type: r.Type, Body: value.Object{"properties": value.Object{}}, Hidden: value.Object{},
+			Parsed: r.Parsed(), from: r}
 	}
 	slot.Store(d)
 	return d

@@ -28,7 +28,8 @@ func (c *Request) serveResource() *Error {
 		}
 		return c.delete(k)
 	}
-	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.HTTP.Method)
+	return Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+		"The requested resource does not support http method '%s'.", c.HTTP.Method)
 }
 
 // unknown answers what is asked of a type that is not modelled: there is none of
@@ -132,7 +133,8 @@ func (t *Tx) Writable(id ID, lock string, hash string) *Error {
 	}
 	if id.Group != "" {
 		if g := t.Record(id.GroupID().Key()); g.State == "Deleting" {
-			return Conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
+			return Conflict("ResourceGroupBeingDeleted",
+				"The resource group '%s' is in deprovisioning state and cannot perform this operation.", id.Group)
 		}
 	}
 	return busy(t, id, lock, hash)
@@ -148,7 +150,8 @@ func busy(t *Tx, id ID, lock string, hash string) *Error {
 	if p := t.Server.Registry.Spaces[value.Lower(id.Namespace)]; p != nil && p.Busy != nil {
 		return p.Busy(op, t.Now)
 	}
-	e := Conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
+	e := Conflict("Conflict", "The request failed due to conflict with a concurrent request. To resolve it, "+
+		"please refer to https://aka.ms/activitylog to get more details on the conflicting requests.")
 	e.RetryAfter = 1
 	return e
 }
@@ -257,7 +260,8 @@ func (c *Request) put(k *Type) *Error {
 }
 
 func (c *Request) preconditions(old *Doc) *Error {
-	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed", "The condition in the request's headers is not met by the resource %s.", c.Id)
+	failed := Refuse(http.StatusPreconditionFailed, "PreconditionFailed",
+		"The condition in the request's headers is not met by the resource %s.", c.Id)
 	if m := c.HTTP.Header.Get("If-Match"); m != "" && (old == nil || m != "*" && !strings.Contains(m, old.ETag)) {
 		return failed
 	}
@@ -285,10 +289,13 @@ func (c *Request) next(t *Tx, k *Type, body value.Object, old *Doc) (*Doc, *Erro
 		return nil, BadRequest("LocationRequired", "The location property is required for this definition.")
 	}
 	if old != nil && !k.Global && Region(location) != old.Location() {
-		return nil, Conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in resource group '%s'. A resource with the same name cannot be created in location '%s'. Please select a new resource name.", c.Id.Name(), old.Location(), c.Id.Group, Region(location))
+		return nil, Conflict("InvalidResourceLocation", "The resource '%s' already exists in location '%s' in "+
+			"resource group '%s'. A resource with the same name cannot be created in location '%s'. Please "+
+			"select a new resource name.", c.Id.Name(), old.Location(), c.Id.Group, Region(location))
 	}
 	if location != "" && k.Locations != nil && !slices.Contains(k.Locations, Region(location)) {
-		return nil, BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not available for resource type '%s'. List of available regions for the resource type is '%s'.",
+		return nil, BadRequest("LocationNotAvailableForResourceType", "The provided location '%s' is not "+
+			"available for resource type '%s'. List of available regions for the resource type is '%s'.",
 			location, k.Name, strings.Join(k.Locations, ","))
 	}
 	d.Body = value.CloneObject(body)

@@ -37,7 +37,8 @@ func loadServing(dir string, hosts []string) (*serving, error) {
 		err = errors.New("the certificate is not one of an authority")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s do not make a certificate authority: %w; put them back, or delete both to get a new one that clients have to trust then",
+		return nil, fmt.Errorf("%s and %s do not make a certificate authority: %w; put them back, or delete "+
+			"both to get a new one that clients have to trust then",
 			filepath.Join(dir, caCertFile), filepath.Join(dir, caKeyFile), err)
 	}
 	cert, err := pki.Issue(x509.Certificate{
@@ -88,7 +89,8 @@ func readCA(certFile, keyFile string) (cert, key []byte, err error) {
 		return nil, nil, err
 	}
 	if key, err = os.ReadFile(keyFile); errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s is not there, and %s is: put the key back, or delete the certificate to get a new authority that clients have to trust then", keyFile, certFile)
+		return nil, nil, fmt.Errorf("%s is not there, and %s is: put the key back, or delete the certificate to "+
+			"get a new authority that clients have to trust then", keyFile, certFile)
 	}
 	return cert, key, err
 }

@@ -96,7 +96,8 @@ func Open(cfg Options, providers ...Provider) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Options: cfg, Log: cfg.Log, Clock: cfg.Clock, pace: cfg.Latency, Registry: types, running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
+	s := &Server{Options: cfg, Log: cfg.Log, Clock: cfg.Clock, pace: cfg.Latency, Registry: types,
+		running: newRunning(), feed: newFeed(), calls: newCallLog(), faults: cfg.Faults, store: store}
 	if err := prepare(s); err != nil {
 		store.close()
 		return nil, err

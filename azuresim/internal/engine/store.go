@@ -33,7 +33,8 @@ const (
 )
 
 func openStore(dir string, types *registry, log logr.Logger) (*store, error) {
-	st := &store{index: newIndex(), registry: types, recent: newRecent(), log: log, ops: map[string]*Operation{}, open: map[string]*Operation{}}
+	st := &store{index: newIndex(), registry: types, recent: newRecent(), log: log, ops: map[string]*Operation{},
+		open: map[string]*Operation{}}
 	if dir == "" {
 		return st, nil
 	}

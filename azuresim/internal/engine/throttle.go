@@ -60,7 +60,8 @@ func (c *Request) throttled() *Error {
 	}
 	p, limited := c.policy()
 	if limited {
-		asks = append(asks, throttle.Ask{Key: c.policyTarget() + " " + p.Name, Limit: p.Resource.Scale(factor)}, throttle.Ask{Key: scope + " " + p.Name, Limit: p.All.Scale(factor)})
+		asks = append(asks, throttle.Ask{Key: c.policyTarget() + " " + p.Name, Limit: p.Resource.Scale(factor)},
+			throttle.Ask{Key: scope + " " + p.Name, Limit: p.All.Scale(factor)})
 	}
 	taken, ok := c.Server.budgets.Take(c.Server.Clock.Now(), asks...)
 	h := c.Writer.Header()
@@ -69,7 +70,8 @@ func (c *Request) throttled() *Error {
 	if limited {
 		space := c.Server.Registry.Spaces[value.Lower(c.Id.Namespace)].Namespace
 		// The names of the two budgets are not documented; recordings have others.
-		h.Set("x-ms-ratelimit-remaining-resource", fmt.Sprintf("%s/%sResource;%d,%s/%sSubscriptionMaximum;%d", space, p.Name, taken[2].Left, space, p.Name, taken[3].Left))
+		h.Set("x-ms-ratelimit-remaining-resource", fmt.Sprintf("%s/%sResource;%d,%s/%sSubscriptionMaximum;%d",
+			space, p.Name, taken[2].Left, space, p.Name, taken[3].Left))
 	}
 	if ok {
 		return nil
@@ -79,11 +81,16 @@ func (c *Request) throttled() *Error {
 		wait = max(wait, t.Wait)
 	}
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
-	e := Refuse(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Number of '%s' requests for %s '%s' actor '%s' exceeded. Please try again after '%d' seconds after additional tokens are available. Refer to https://aka.ms/arm-throttling for additional information.",
+	e := Refuse(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Number of '%s' requests for %s "+
+		"'%s' actor '%s' exceeded. Please try again after '%d' seconds after additional tokens are available. "+
+		"Refer to https://aka.ms/arm-throttling for additional information.",
 		strings.TrimSuffix(kind, "s"), level, scope, c.Principal, seconds)
 	if taken[0].Wait == 0 && taken[1].Wait == 0 {
-		e = Refuse(http.StatusTooManyRequests, "OperationNotAllowed", "The server rejected the request because too many requests have been received for this subscription.")
-		e.Details = []*Error{{Code: "TooManyRequests", Target: p.Name, Message: fmt.Sprintf(`{"operationGroup":"%s","startTime":"%s","endTime":"%s"}`, p.Name, c.begun.UTC().Format(time.RFC3339), c.begun.Add(wait).UTC().Format(time.RFC3339))}}
+		e = Refuse(http.StatusTooManyRequests, "OperationNotAllowed",
+			"The server rejected the request because too many requests have been received for this subscription.")
+		e.Details = []*Error{{Code: "TooManyRequests", Target: p.Name, Message: fmt.Sprintf(`{"operationGroup":"%s",`+
+			`"startTime":"%s",`+
+			`"endTime":"%s"}`, p.Name, c.begun.UTC().Format(time.RFC3339), c.begun.Add(wait).UTC().Format(time.RFC3339))}}
 	}
 	e.RetryAfter = seconds
 	return e

@@ -27,7 +27,9 @@ func (c *Request) checkVersion() *Error {
 		known = k.ListedVersions()
 	}
 	if c.Id.Namespace == "" || known == nil || len(c.Id.Types) == 0 {
-		return BadRequest("InvalidApiVersionParameter", "The api-version '%s' is invalid. The supported versions are '%s'.", v, strings.Join(c.Server.Registry.Versions("Microsoft.Resources"), ","))
+		return BadRequest("InvalidApiVersionParameter",
+			"The api-version '%s' is invalid. The supported versions are '%s'.", v,
+			strings.Join(c.Server.Registry.Versions("Microsoft.Resources"), ","))
 	}
 	location := "global"
 	if k != nil {
@@ -41,7 +43,9 @@ func (c *Request) checkVersion() *Error {
 	if k != nil && k.Locations != nil {
 		places = k.Locations
 	}
-	return BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are '%s'.",
+	return BadRequest("NoRegisteredProviderFound", "No registered resource provider found for location '%s' and "+
+		"API version '%s' for type '%s'. The supported api-versions are '%s'. The supported locations are "+
+		"'%s'.",
 		location, v, c.Id.ChildType(), strings.Join(known, ", "), strings.Join(places, ", "))
 }
 

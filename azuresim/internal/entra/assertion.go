@@ -26,9 +26,11 @@ func checkAssertion(c *engine.Request, known *Client, assertion string) *denial 
 		return denyClient(50027, "JWT token is invalid or malformed.")
 	}
 	now := c.Server.Clock.Now()
-	timely := jwt.NewValidator(jwt.WithTimeFunc(func() time.Time { return now }), jwt.WithLeeway(engine.ClockSkew), jwt.WithExpirationRequired())
+	timely := jwt.NewValidator(jwt.WithTimeFunc(func() time.Time { return now }), jwt.WithLeeway(engine.ClockSkew),
+		jwt.WithExpirationRequired())
 	if timely.Validate(token) != nil {
-		return denyClient(700024, "Client assertion is not within its valid time range. Current time: %s, assertion valid from %s, expiry time of assertion %s.",
+		return denyClient(700024, "Client assertion is not within its valid time range. Current time: %s, "+
+			"assertion valid from %s, expiry time of assertion %s.",
 			now.UTC().Format(time.RFC3339), timeOf(token.NotBefore), timeOf(token.ExpiresAt))
 	}
 	if !strings.EqualFold(token.Issuer, known.ID) {
@@ -41,7 +43,9 @@ func checkAssertion(c *engine.Request, known *Client, assertion string) *denial 
 		return denyClient(700023, "Client assertion audience claim does not match Realm issuer.")
 	}
 	if err := verify(assertion, known.Certificate, "RS256", "PS256"); err != nil {
-		return denyClient(700027, "The certificate with identifier used to sign the client assertion is not registered on application: %s.", err)
+		return denyClient(700027,
+			"The certificate with identifier used to sign the client assertion is not registered on application: %s.",
+			err)
 	}
 	return nil
 }
@@ -72,7 +76,9 @@ func checkFederated(c *engine.Request, known *Client, token jwt.RegisteredClaims
 			return checkIssuer(c, f, assertion)
 		}
 	}
-	return denyClient(code, "No matching federated identity record found for presented assertion %s '%s'. Check your federated identity credential Subject, Audience and Issuer against the presented assertion.", what, said)
+	return denyClient(code, "No matching federated identity record found for presented assertion %s '%s'. Check "+
+		"your federated identity credential Subject, Audience and Issuer against the presented "+
+		"assertion.", what, said)
 }
 
 // checkIssuer checks that the issuer of a federated credential signed a token.
@@ -85,7 +91,9 @@ func checkIssuer(c *engine.Request, f engine.Federated, assertion string) *denia
 		}
 	}
 	if keys == "" {
-		return denyClient(90061, "Request to External OIDC endpoint failed. The local Azure knows no keys of the issuer '%s': it fetches none, but knows those of its clusters and those that are given to it.", f.Issuer)
+		return denyClient(90061, "Request to External OIDC endpoint failed. The local Azure knows no keys of "+
+			"the issuer '%s': it fetches none, but knows those of its clusters and those that are given to "+
+			"it.", f.Issuer)
 	}
 	if err := verify(assertion, keys, "RS256", "PS256", "ES256", "ES384", "ES512"); err != nil {
 		return denyClient(50013, "Assertion failed signature validation. [Reason - The key was not found. Issuer '%s': %s.]", f.Issuer, err)
@@ -97,7 +105,8 @@ func checkIssuer(c *engine.Request, f engine.Federated, assertion string) *denia
 // clients write the URL that discovery gave them, with or without v2.0.
 func isTokenEndpoint(c *engine.Request, audience string) bool {
 	rest, ok := strings.CutPrefix(value.Lower(audience), "https://"+value.Lower(c.Host)+"/")
-	return ok && (strings.HasSuffix(rest, "/token") || strings.HasSuffix(rest, "/v2.0") || !strings.Contains(strings.TrimSuffix(rest, "/"), "/"))
+	return ok && (strings.HasSuffix(rest, "/token") || strings.HasSuffix(rest, "/v2.0") ||
+		!strings.Contains(strings.TrimSuffix(rest, "/"), "/"))
 }
 
 // verify checks the signature of a JWT against the keys of a PEM text, certificates or

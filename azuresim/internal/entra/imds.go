@@ -17,7 +17,9 @@ import (
 // this address answers every user of the machine, and so refuses it.
 func serveManagedIdentity(c *engine.Request) {
 	if !sameSecret(entraOf(c.Server).owner.Secret, c.HTTP.Header.Get("X-IDENTITY-HEADER")) {
-		c.Reply(http.StatusUnauthorized, value.Object{"error": "invalid_request", "error_description": "The header X-IDENTITY-HEADER has not the secret of this local Azure; 'casement azure env' prints it."})
+		c.Reply(http.StatusUnauthorized, value.Object{"error": "invalid_request", "error_description": "The " +
+			"header X-IDENTITY-HEADER has not the secret of this local Azure; 'casement azure env' prints " +
+			"it."})
 		return
 	}
 	anyIdentity(c)
@@ -92,13 +94,15 @@ func identityToken(c *engine.Request, may func(id string) bool, id engine.Princi
 		id = found
 	}
 	if id.Client == "" {
-		bad(http.StatusBadRequest, "invalid_request", "Multiple user assigned identities exist, please specify the clientId / resourceId of the identity in the token request")
+		bad(http.StatusBadRequest, "invalid_request", "Multiple user assigned identities exist, please specify "+
+			"the clientId / resourceId of the identity in the token request")
 		return
 	}
 	now := c.Server.Clock.Now()
 	life, resource := int64(engine.TokenLife.Seconds()), c.Query.Get("resource")
 	c.Reply(http.StatusOK, value.Object{
-		"access_token": c.Server.Token(id.Client, id.Object, resource), "client_id": id.Client, "resource": resource, "token_type": "Bearer",
+		"access_token": c.Server.Token(id.Client, id.Object, resource), "client_id": id.Client,
+		"resource": resource, "token_type": "Bearer",
 		"expires_in": strconv.FormatInt(life, 10), "ext_expires_in": strconv.FormatInt(life, 10),
 		"expires_on": strconv.FormatInt(now.Unix()+life, 10), "not_before": strconv.FormatInt(now.Unix(), 10),
 	})

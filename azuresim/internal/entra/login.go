@@ -24,7 +24,9 @@ func serveLogin(c *engine.Request) bool {
 		c.Reply(http.StatusOK, value.Object{
 			"issuer": authority + "/v2.0", "authorization_endpoint": authority + tail + "/authorize",
 			"token_endpoint": authority + tail + "/token", "jwks_uri": authority + "/discovery/v2.0/keys",
-			"token_endpoint_auth_methods_supported": []any{"client_secret_post", "private_key_jwt"}, "response_types_supported": []any{"token"},
+			"token_endpoint_auth_methods_supported": []any{
+				"client_secret_post", "private_key_jwt",
+			}, "response_types_supported": []any{"token"},
 			"subject_types_supported": []any{"pairwise"}, "id_token_signing_alg_values_supported": []any{"ES256"},
 		})
 	case strings.HasSuffix(path, "/discovery/instance"):
@@ -49,13 +51,20 @@ func serveLogin(c *engine.Request) bool {
 // serveEndpoints is the cloud's description, in the forms of three API versions.
 func serveEndpoints(c *engine.Request, base string) {
 	version := c.Query.Get("api-version")
-	login := value.Object{"loginEndpoint": base + "/", "audiences": []any{base, "https://management.azure.com/"}, "tenant": "common", "identityProvider": "AAD"}
+	login := value.Object{"loginEndpoint": base + "/", "audiences": []any{base, "https://management.azure.com/"},
+		"tenant": "common", "identityProvider": "AAD"}
 	switch {
 	case version < "2019-05-01":
-		c.Reply(http.StatusOK, value.Object{"galleryEndpoint": base, "graphEndpoint": base, "portalEndpoint": base, "authentication": login})
+		c.Reply(http.StatusOK, value.Object{
+			"galleryEndpoint": base, "graphEndpoint": base, "portalEndpoint": base, "authentication": login,
+		})
 	case version < "2022-09-01":
-		c.Reply(http.StatusOK, []any{value.Object{"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{}}})
+		c.Reply(http.StatusOK, []any{value.Object{
+			"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{},
+		}})
 	default:
-		c.Reply(http.StatusOK, value.Object{"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{}})
+		c.Reply(http.StatusOK, value.Object{
+			"name": "casement", "resourceManager": base, "authentication": login, "suffixes": value.Object{},
+		})
 	}
 }

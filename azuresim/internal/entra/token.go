@@ -33,23 +33,27 @@ var guidForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 // federated credentials.
 func serveToken(c *engine.Request) {
 	if c.HTTP.Method != http.MethodPost {
-		denied(c, deny(http.StatusMethodNotAllowed, "invalid_request", 900561, "The endpoint only accepts POST requests. Received a %s request.", c.HTTP.Method))
+		denied(c, deny(http.StatusMethodNotAllowed, "invalid_request", 900561,
+			"The endpoint only accepts POST requests. Received a %s request.", c.HTTP.Method))
 		return
 	}
 	c.HTTP.Body = http.MaxBytesReader(c.Writer, c.HTTP.Body, engine.MaxBody)
 	if err := c.HTTP.ParseForm(); err != nil {
-		denied(c, deny(http.StatusBadRequest, "invalid_request", 900144, "The request body must contain the following parameter: 'grant_type'."))
+		denied(c, deny(http.StatusBadRequest, "invalid_request", 900144,
+			"The request body must contain the following parameter: 'grant_type'."))
 		return
 	}
 	f := c.HTTP.PostForm
 	for _, field := range []string{"client_id", "grant_type"} {
 		if f.Get(field) == "" {
-			denied(c, deny(http.StatusBadRequest, "invalid_request", 900144, "The request body must contain the following parameter: '%s'.", field))
+			denied(c, deny(http.StatusBadRequest, "invalid_request", 900144,
+				"The request body must contain the following parameter: '%s'.", field))
 			return
 		}
 	}
 	if g := f.Get("grant_type"); g != "client_credentials" {
-		denied(c, deny(http.StatusBadRequest, "unsupported_grant_type", 70003, "The app requested an unsupported grant type '%s'. The local Azure knows client_credentials.", g))
+		denied(c, deny(http.StatusBadRequest, "unsupported_grant_type", 70003,
+			"The app requested an unsupported grant type '%s'. The local Azure knows client_credentials.", g))
 		return
 	}
 	client := f.Get("client_id")
@@ -65,7 +69,9 @@ func serveToken(c *engine.Request) {
 		}
 	}
 	if audience == "" {
-		denied(c, deny(http.StatusBadRequest, "invalid_scope", 1002012, "The provided value for scope '%s' is not valid. Client credential flows must have a scope value with /.default suffixed to the resource identifier (application ID URI).", f.Get("scope")))
+		denied(c, deny(http.StatusBadRequest, "invalid_scope", 1002012, "The provided value for scope '%s' is "+
+			"not valid. Client credential flows must have a scope value with /.default suffixed to the "+
+			"resource identifier (application ID URI).", f.Get("scope")))
 		return
 	}
 	c.Reply(http.StatusOK, value.Object{
@@ -78,7 +84,8 @@ func serveToken(c *engine.Request) {
 func denied(c *engine.Request, d *denial) {
 	trace := c.Server.GUID()
 	now := c.Server.Clock.Now().UTC().Format("2006-01-02 15:04:05Z")
-	c.Reply(d.status, value.Object{"error": d.kind, "error_codes": []any{d.code}, "timestamp": now, "trace_id": trace, "correlation_id": trace,
+	c.Reply(d.status, value.Object{"error": d.kind, "error_codes": []any{d.code}, "timestamp": now,
+		"trace_id": trace, "correlation_id": trace,
 		"error_description": fmt.Sprintf("AADSTS%d: %s Trace ID: %s Timestamp: %s", d.code, d.message, trace, now)})
 }
 
@@ -91,21 +98,28 @@ func login(c *engine.Request, client, secret, assertionType, assertion string) (
 		principal = id.Object
 	}
 	if known == nil {
-		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the directory '%s'.", client, c.Server.Options.TenantID)
+		return "", deny(http.StatusBadRequest, "unauthorized_client", 700016,
+			"Application with identifier '%s' was not found in the directory '%s'.", client,
+			c.Server.Options.TenantID)
 	}
 	if tenant := tenant(c); guidForm.MatchString(tenant) && !strings.EqualFold(tenant, c.Server.Options.TenantID) {
-		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
+		return "", deny(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make "+
+			"sure you have the correct tenant ID and are signing into the correct cloud.", tenant)
 	}
 	switch {
 	case assertion != "":
 		if assertionType != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
-			return "", deny(http.StatusBadRequest, "invalid_request", 50027, "The client assertion type '%s' is not supported.", assertionType)
+			return "", deny(http.StatusBadRequest, "invalid_request", 50027,
+				"The client assertion type '%s' is not supported.", assertionType)
 		}
 		return principal, checkAssertion(c, known, assertion)
 	case secret == "":
-		return "", deny(http.StatusUnauthorized, "invalid_client", 7000216, "'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.")
+		return "", deny(http.StatusUnauthorized, "invalid_client", 7000216,
+			"'client_assertion', 'client_secret' or 'request' is required for the 'client_credentials' grant type.")
 	case !sameSecret(known.Secret, secret):
-		return "", deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", client)
+		return "", deny(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. "+
+			"Ensure the secret being sent in the request is the client secret value, not the client secret ID, "+
+			"for a secret added to app '%s'.", client)
 	}
 	return principal, nil
 }

@@ -21,7 +21,8 @@ func prepareFederated(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 	}
 	if n := len(value.Texts(p, "audiences")); n != 1 {
-		return engine.BadRequest("BadRequest", "The federated identity credential needs one audience in properties.audiences, it has %d.", n)
+		return engine.BadRequest("BadRequest",
+			"The federated identity credential needs one audience in properties.audiences, it has %d.", n)
 	}
 	parent, _ := d.Parsed.Parent()
 	others := 0
@@ -30,12 +31,15 @@ func prepareFederated(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			continue
 		}
 		others++
-		if value.Str(o.Body, "properties", "issuer") == value.Str(p, "issuer") && value.Str(o.Body, "properties", "subject") == value.Str(p, "subject") {
+		if value.Str(o.Body, "properties", "issuer") == value.Str(p, "issuer") &&
+			value.Str(o.Body, "properties", "subject") == value.Str(p, "subject") {
 			return engine.Conflict("Conflict", "Issuer and subject combination already exists for this Managed Identity.")
 		}
 	}
 	if others >= maxFederated {
-		return engine.Conflict("Conflict", "The identity %s has %d federated identity credentials, which is the most it may have.", parent.Name(), maxFederated)
+		return engine.Conflict("Conflict",
+			"The identity %s has %d federated identity credentials, which is the most it may have.", parent.Name(),
+			maxFederated)
 	}
 	return nil
 }

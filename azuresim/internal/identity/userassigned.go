@@ -30,11 +30,13 @@ func prepareIdentity(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 
 // principalOf is the identity that a user-assigned identity is.
 func principalOf(t *engine.Tx, d *engine.Doc) engine.Principal {
-	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"), Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}
+	out := engine.Principal{ID: d.ID, Client: value.Str(d.Body, "properties", "clientId"),
+		Object: value.Str(d.Body, "properties", "principalId"), Since: d.Created}
 	for _, f := range t.All(typeFederated, d.ID) {
 		p := value.Sub(f.Body, "properties")
 		audience, _, _ := strings.Cut(strings.Join(value.Texts(p, "audiences"), "\n"), "\n")
-		out.Federated = append(out.Federated, engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
+		out.Federated = append(out.Federated,
+			engine.Federated{Issuer: value.Str(p, "issuer"), Subject: value.Str(p, "subject"), Audience: audience})
 	}
 	return out
 }

@@ -42,7 +42,11 @@ func mayUseSecret(c *engine.Request, vault *engine.Doc) *engine.Error {
 	if may {
 		return nil
 	}
-	e := engine.Refuse(http.StatusForbidden, "Forbidden", "Caller is not authorized to perform action on resource.\r\nIf role assignments, deny assignments or role definitions were changed recently, please observe propagation time.\r\nCaller: appid=%s;oid=%s;iss=https://sts.windows.net/%s/\r\nAction: 'Microsoft.KeyVault/vaults/secrets/%s/action'\r\nResource: '%s'\r\nAssignment: (not found)\r\nVault: %s",
+	e := engine.Refuse(http.StatusForbidden, "Forbidden", "Caller is not authorized to perform action on "+
+		"resource.\r\nIf role assignments, deny assignments or role definitions were changed recently, please "+
+		"observe propagation time.\r\nCaller: appid=%s;oid=%s;iss=https://sts.windows.net/%s/\r\nAction: "+
+		"'Microsoft.KeyVault/vaults/secrets/%s/action'\r\nResource: '%s'\r\nAssignment: (not found)\r\nVault: "+
+		"%s",
 		managed.Client, c.Principal, c.Server.Options.TenantID, action, value.Lower(c.Id.String()), vault.Parsed.Name())
 	return e
 }

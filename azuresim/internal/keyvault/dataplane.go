@@ -63,7 +63,8 @@ func authorizeVault(c *engine.Request, login string) *engine.Error {
 	}
 	refused := func(format string, args ...any) *engine.Error {
 		e := engine.Refuse(http.StatusUnauthorized, "Unauthorized", format, args...)
-		e.Challenge = `Bearer authorization="https://` + c.LoginHost(login) + "/" + c.Server.Options.TenantID + `", resource="https://` + domain + `"`
+		e.Challenge = `Bearer authorization="https://` + c.LoginHost(login) + "/" + c.Server.Options.TenantID +
+			`", resource="https://` + domain + `"`
 		return e
 	}
 	raw, ok := strings.CutPrefix(c.HTTP.Header.Get("Authorization"), "Bearer ")
@@ -75,7 +76,8 @@ func authorizeVault(c *engine.Request, login string) *engine.Error {
 	case errors.Is(err, engine.ErrTokenTenant):
 		return refused("AKV10032: Invalid issuer. Expected one of %s.", engine.Issuer(c.Server.Options.TenantID))
 	case errors.Is(err, engine.ErrTokenAudience):
-		return refused("AKV10022: Invalid audience. Expected one of %s, found: %s.", strings.Join(audiences, ", "), strings.Join(claims.Audience, ", "))
+		return refused("AKV10022: Invalid audience. Expected one of %s, found: %s.", strings.Join(audiences, ", "),
+			strings.Join(claims.Audience, ", "))
 	case err != nil:
 		return refused("Error validating token: it has expired, or another key signed it.")
 	}

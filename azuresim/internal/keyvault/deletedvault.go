@@ -15,13 +15,16 @@ const typeDeleted = "Microsoft.KeyVault/locations/deletedVaults"
 
 // deletedType is the row of deleted vaults.
 func deletedType() engine.Type {
-	return engine.Type{Name: typeDeleted, Style: engine.StyleGroup, Sync: true, Stateless: true, Global: true, Untracked: true, Remains: true, Opaque: true, View: viewDeleted, Serve: serveDeleted,
-		Actions: []engine.Action{{Name: "purge", Begin: beginPurge, Takes: 5 * time.Second, Work: engine.Work{Name: "vault.purge", Finish: finishPurge}}}}
+	return engine.Type{Name: typeDeleted, Style: engine.StyleGroup, Sync: true, Stateless: true, Global: true,
+		Untracked: true, Remains: true, Opaque: true, View: viewDeleted, Serve: serveDeleted,
+		Actions: []engine.Action{{Name: "purge", Begin: beginPurge, Takes: 5 * time.Second,
+			Work: engine.Work{Name: "vault.purge", Finish: finishPurge}}}}
 }
 
 // keepDeleted keeps a vault that is deleted, with its secrets and keys.
 func keepDeleted(t *engine.Tx, d *engine.Doc) {
-	id, err := engine.ParseID("/subscriptions/" + d.Parsed.Subscription + "/providers/Microsoft.KeyVault/locations/" + d.Location() + "/deletedVaults/" + d.Parsed.Name())
+	id, err := engine.ParseID("/subscriptions/" + d.Parsed.Subscription +
+		"/providers/Microsoft.KeyVault/locations/" + d.Location() + "/deletedVaults/" + d.Parsed.Name())
 	if err != nil {
 		return // the name is one that was parsed before
 	}
@@ -38,7 +41,8 @@ func keepDeleted(t *engine.Tx, d *engine.Doc) {
 	children := []any{}
 	for _, typ := range []string{typeSecret, typeKey, typeKeyVersion} {
 		for _, child := range t.All(typ, d.ID) {
-			children = append(children, value.Object{"id": child.ID, "type": child.Type, "body": value.Clone(child.Body), "hidden": value.Clone(child.Hidden)})
+			children = append(children, value.Object{"id": child.ID, "type": child.Type,
+				"body": value.Clone(child.Body), "hidden": value.Clone(child.Hidden)})
 		}
 	}
 	t.Put(&engine.Doc{ID: id.String(), Type: typeDeleted, Parsed: id, Body: value.Object{"properties": shown},
@@ -80,7 +84,10 @@ func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 		if err != nil {
 			continue // it was parsed before
 		}
-		t.Put(&engine.Doc{ID: id.String(), Type: value.Str(child, "type"), Parsed: id, Body: value.CloneObject(value.Sub(child, "body")), Hidden: value.CloneObject(value.Sub(child, "hidden"))})
+		t.Put(&engine.Doc{
+			ID: id.String(), Type: value.Str(child, "type"), Parsed: id,
+			Body: value.CloneObject(value.Sub(child, "body")), Hidden: value.CloneObject(value.Sub(child, "hidden")),
+		})
 	}
 	t.Drop(deleted.ID)
 	return nil
@@ -88,13 +95,17 @@ func recoverVault(t *engine.Tx, d *engine.Doc) *engine.Error {
 
 // deletedNotFound is the refusal of a deleted vault that is not there.
 func deletedNotFound(id engine.ID) *engine.Error {
-	return engine.Refuse(http.StatusNotFound, "DeletedVaultNotFound", "The specified deleted vault '%s' does not exist. Ensure that the vault was indeed deleted and that it is in recoverable state. If soft delete was not enabled then the vault is permanently deleted. Follow this link for more information: https://go.microsoft.com/fwlink/?linkid=2149745", id.Name())
+	return engine.Refuse(http.StatusNotFound, "DeletedVaultNotFound", "The specified deleted vault '%s' does "+
+		"not exist. Ensure that the vault was indeed deleted and that it is in recoverable state. If soft "+
+		"delete was not enabled then the vault is permanently deleted. Follow this link for more information: "+
+		"https://go.microsoft.com/fwlink/?linkid=2149745", id.Name())
 }
 
 // serveDeleted leaves reads to the engine and refuses writes.
 func serveDeleted(c *engine.Request) (bool, *engine.Error) {
 	if c.HTTP.Method != http.MethodGet {
-		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.HTTP.Method)
+		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+			"The requested resource does not support http method '%s'.", c.HTTP.Method)
 	}
 	gone := false
 	c.Server.Read(func(t *engine.Tx) { gone = findDeleted(t, c.Id.Name()) == nil })

@@ -19,8 +19,10 @@ const (
 // keyTypes are the rows of keys and their versions.
 func keyTypes() []engine.Type {
 	return []engine.Type{
-		{Name: typeKey, Sync: true, Stateless: true, Global: true, Untracked: true, Created: http.StatusOK, Prepare: prepareKey, Guard: refuseKeyDelete, Serve: serveKey},
-		{Name: typeKeyVersion, Sync: true, Stateless: true, Global: true, Untracked: true, Prepare: refuseKeyVersion, Guard: refuseKeyDelete},
+		{Name: typeKey, Sync: true, Stateless: true, Global: true, Untracked: true, Created: http.StatusOK,
+			Prepare: prepareKey, Guard: refuseKeyDelete, Serve: serveKey},
+		{Name: typeKeyVersion, Sync: true, Stateless: true, Global: true, Untracked: true,
+			Prepare: refuseKeyVersion, Guard: refuseKeyDelete},
 	}
 }
 
@@ -36,7 +38,9 @@ func prepareKey(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	kind := strings.TrimSuffix(value.Str(p, "kty"), "-HSM")
 	if keyOperations[kind] == nil {
-		return engine.BadRequest("BadParameter", "The key type '%s' of the key '%s' is not valid. Valid types are EC, EC-HSM, RSA, RSA-HSM.", value.Str(p, "kty"), d.Parsed.Name())
+		return engine.BadRequest("BadParameter",
+			"The key type '%s' of the key '%s' is not valid. Valid types are EC, EC-HSM, RSA, RSA-HSM.",
+			value.Str(p, "kty"), d.Parsed.Name())
 	}
 	parent, _ := d.Parsed.Parent()
 	vault := t.Find(parent.Key())
@@ -98,5 +102,6 @@ func refuseKeyVersion(*engine.Tx, *engine.Doc, *engine.Doc) *engine.Error { retu
 func refuseKeyDelete(*engine.Tx, *engine.Doc) *engine.Error { return errKeyMethod() }
 
 func errKeyMethod() *engine.Error {
-	return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The resource manager makes keys and reads them. What else is done with them is done at the vault's own address.")
+	return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The resource manager makes keys and "+
+		"reads them. What else is done with them is done at the vault's own address.")
 }

@@ -17,7 +17,9 @@ func New() engine.Provider {
 		Namespace: "Microsoft.KeyVault",
 		Versions:  []string{"2024-11-01", "2023-07-01", "2022-07-01", "2019-09-01"},
 		Types: append([]engine.Type{
-			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault, Gone: keepDeleted, Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
+			{Name: typeVault, Sync: true, Created: http.StatusOK, Prepare: prepareVault, View: viewVault,
+				Gone: keepDeleted,
+				Refs: []engine.Reference{{Path: "networkAcls.virtualNetworkRules", To: "Microsoft.Network/virtualNetworks/subnets"}}},
 			{Name: typeSecret, Sync: true, Global: true, Prepare: prepareSecret},
 			deletedType(),
 		}, keyTypes()...),

@@ -27,7 +27,8 @@ func prepareSecret(t *engine.Tx, d, _ *engine.Doc) *engine.Error {
 // addVersion appends a version to a secret.
 func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
 	now := float64(t.Now.Unix())
-	version := value.Object{"version": strings.ReplaceAll(t.Server.GUID(), "-", ""), "value": body["value"], "created": now, "updated": now, "enabled": true}
+	version := value.Object{"version": strings.ReplaceAll(t.Server.GUID(), "-", ""), "value": body["value"],
+		"created": now, "updated": now, "enabled": true}
 	for _, field := range []string{"contentType", "tags"} {
 		if body[field] != nil {
 			version[field] = value.Clone(body[field])
@@ -43,7 +44,8 @@ func addVersion(t *engine.Tx, d *engine.Doc, body value.Object) value.Object {
 
 // bundle is a secret's version as the data plane shows it.
 func bundle(c *engine.Request, name string, v value.Object, secret bool) value.Object {
-	out := value.Object{"id": "https://" + c.Host + "/secrets/" + name + "/" + value.Str(v, "version"), "attributes": value.Object{"recoveryLevel": "Recoverable+Purgeable"}}
+	out := value.Object{"id": "https://" + c.Host + "/secrets/" + name + "/" + value.Str(v, "version"),
+		"attributes": value.Object{"recoveryLevel": "Recoverable+Purgeable"}}
 	for _, k := range []string{"enabled", "created", "updated", "exp", "nbf"} {
 		if v[k] != nil {
 			value.Sub(out, "attributes")[k] = v[k]
@@ -72,7 +74,8 @@ func setSecret(c *engine.Request) *engine.Error {
 	err := c.Server.Update(func(t *engine.Tx) error {
 		d := t.Edit(c.Id.Key())
 		if d == nil {
-			d = &engine.Doc{ID: c.Id.String(), Type: typeSecret, Parsed: c.Id, Hidden: value.Object{}, Body: value.Object{"properties": value.Object{"provisioningState": engine.StatusSucceeded}}}
+			d = &engine.Doc{ID: c.Id.String(), Type: typeSecret, Parsed: c.Id, Hidden: value.Object{},
+				Body: value.Object{"properties": value.Object{"provisioningState": engine.StatusSucceeded}}}
 		}
 		out = bundle(c, d.Parsed.Name(), addVersion(t, d, body), true)
 		t.Put(d)
@@ -96,7 +99,9 @@ func versions(c *engine.Request) (out []value.Object) {
 }
 
 func errSecretNotFound(c *engine.Request) *engine.Error {
-	return engine.Refuse(http.StatusNotFound, "SecretNotFound", "A secret with (name/id) %s was not found in this key vault. If you recently deleted this secret you may be able to recover it using the correct recovery command.", c.Id.Name())
+	return engine.Refuse(http.StatusNotFound, "SecretNotFound", "A secret with (name/id) %s was not found in "+
+		"this key vault. If you recently deleted this secret you may be able to recover it using the correct "+
+		"recovery command.", c.Id.Name())
 }
 
 func getSecret(c *engine.Request, version string) *engine.Error {
@@ -145,7 +150,8 @@ func deleteSecret(c *engine.Request) *engine.Error {
 	}
 	out := bundle(c, c.Id.Name(), list[len(list)-1], false)
 	now := c.Server.Clock.Now()
-	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.Host+"/deletedsecrets/"+c.Id.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
+	out["recoveryId"], out["deletedDate"], out["scheduledPurgeDate"] = "https://"+c.Host+"/deletedsecrets/"+
+		c.Id.Name(), now.Unix(), now.Add(90*24*time.Hour).Unix()
 	c.Reply(http.StatusOK, out)
 	return nil
 }

@@ -21,7 +21,9 @@ const resolving = 10 * time.Second
 func prepareVault(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
 	if len(d.Parsed.Name()) < 3 || len(d.Parsed.Name()) > 24 {
-		return engine.BadRequest("VaultNameNotValid", "The vault name '%s' is invalid. A vault's name must be between 3-24 alphanumeric characters.", d.Parsed.Name())
+		return engine.BadRequest("VaultNameNotValid",
+			"The vault name '%s' is invalid. A vault's name must be between 3-24 alphanumeric characters.",
+			d.Parsed.Name())
 	}
 	if value.Str(p, "tenantId") == "" {
 		return engine.BadRequest("BadRequest", "The parameter tenantId is not specified.")
@@ -96,8 +98,15 @@ func findVault(t *engine.Tx, name string) *engine.Doc {
 
 // The refusals of a name, in Azure's words.
 const (
-	nameTaken   = "The vault name '%s' is already in use. Vault names are globally unique so it is possible that the name is already taken. If you are sure that the vault name was not taken then it is possible that a vault with the same name was recently deleted but not purged after being placed in a recoverable state. If the vault is in a recoverable state then the vault will need to be purged before reusing the name. For more information about VaultAlreadyExists, soft delete and purging a vault follow this link https://go.microsoft.com/fwlink/?linkid=2147740."
-	nameDeleted = "A vault with the same name already exists in deleted state. You need to either recover or purge existing key vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more information on soft delete."
+	nameTaken = "The vault name '%s' is already in use. Vault names are globally unique so it is possible " +
+		"that the name is already taken. If you are sure that the vault name was not taken then it is possible " +
+		"that a vault with the same name was recently deleted but not purged after being placed in a " +
+		"recoverable state. If the vault is in a recoverable state then the vault will need to be purged " +
+		"before reusing the name. For more information about VaultAlreadyExists, soft delete and purging a " +
+		"vault follow this link https://go.microsoft.com/fwlink/?linkid=2147740."
+	nameDeleted = "A vault with the same name already exists in deleted state. You need to either recover or " +
+		"purge existing key vault. Follow this link https://go.microsoft.com/fwlink/?linkid=2149745 for more " +
+		"information on soft delete."
 )
 
 // nameFree refuses the name of a new vault that another one has, or a deleted one that
@@ -126,6 +135,7 @@ func vaultNameFree(c *engine.Request) *engine.Error {
 		c.Reply(http.StatusOK, value.Object{"nameAvailable": true})
 		return nil
 	}
-	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists", "message": strings.ReplaceAll(nameTaken, "%s", value.Str(body, "name"))})
+	c.Reply(http.StatusOK, value.Object{"nameAvailable": false, "reason": "AlreadyExists",
+		"message": strings.ReplaceAll(nameTaken, "%s", value.Str(body, "name"))})
 	return nil
 }

@@ -25,10 +25,14 @@ func allocate(t *engine.Tx, d *engine.Doc, p, before value.Object, subnet string
 		if static {
 			ip, err := netip.ParseAddr(value.Str(p, "privateIPAddress"))
 			if err != nil || !prefix.Contains(ip) {
-				return engine.BadRequest("PrivateIPAddressNotInSubnet", "Private static IP address %s does not belong to the range of subnet prefix %s.", value.Str(p, "privateIPAddress"), prefix)
+				return engine.BadRequest("PrivateIPAddressNotInSubnet",
+					"Private static IP address %s does not belong to the range of subnet prefix %s.",
+					value.Str(p, "privateIPAddress"), prefix)
 			}
 			if t.Taken(subnet, ip, d.Key()) {
-				return engine.BadRequest("PrivateIPAddressInUse", "IP configuration of %s is using the private IP address %s which is already allocated.", d.ID, ip)
+				return engine.BadRequest("PrivateIPAddressInUse",
+					"IP configuration of %s is using the private IP address %s which is already allocated.", d.ID,
+					ip)
 			}
 			return nil
 		}

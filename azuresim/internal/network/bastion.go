@@ -28,7 +28,8 @@ func prepareBastion(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		}
 		for _, prefix := range engine.Prefixes(value.Props(s)) {
 			if prefix.Addr().Is4() && prefix.Bits() > 26 {
-				return engine.BadRequest("BastionHostSubnetSizeTooSmall", "The subnet %s of bastion host %s must have a prefix of /26 or larger.", prefix, d.ID)
+				return engine.BadRequest("BastionHostSubnetSizeTooSmall",
+					"The subnet %s of bastion host %s must have a prefix of /26 or larger.", prefix, d.ID)
 			}
 		}
 		value.SetDefault(value.Props(c), "privateIPAllocationMethod", "Dynamic")

@@ -13,5 +13,6 @@ import (
 var kept string
 
 func keptTypes() []engine.Type {
-	return engine.KeptTypes(networkSpace, kept, engine.Type{Style: engine.StyleNetwork, ETag: engine.EtagWeak, Takes: 5 * time.Second, Retry: engine.Retry{Write: 10, Delete: 10}})
+	return engine.KeptTypes(networkSpace, kept, engine.Type{Style: engine.StyleNetwork, ETag: engine.EtagWeak,
+		Takes: 5 * time.Second, Retry: engine.Retry{Write: 10, Delete: 10}})
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // balancerArrays are there in every answer, even when empty.
-var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "outboundRules", "inboundNatPools"}
+var balancerArrays = []string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
+	"inboundNatRules", "outboundRules", "inboundNatPools"}
 
 func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
@@ -21,7 +22,8 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		for _, e := range value.Items(p, a) {
 			value.Props(e)["provisioningState"] = engine.StatusSucceeded
 			if a == "inboundNatRules" || a == "inboundNatPools" {
-				fill(value.Props(e), value.Object{"protocol": "Tcp", "idleTimeoutInMinutes": float64(4), "enableFloatingIP": false, "enableTcpReset": false,
+				fill(value.Props(e), value.Object{"protocol": "Tcp", "idleTimeoutInMinutes": float64(4),
+					"enableFloatingIP": false, "enableTcpReset": false,
 					"enableDestinationServiceEndpoint": false, "allowBackendPortConflict": false})
 			}
 		}
@@ -31,7 +33,9 @@ func prepareBalancer(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		subnet := value.Str(fp, "subnet", "id")
 		switch {
 		case subnet == "" && value.Str(fp, "publicIPAddress", "id") == "":
-			return engine.BadRequest("LoadBalancerFrontendIPConfigurationHasNoAddress", "Frontend IP configuration %s of load balancer %s needs a subnet or a public IP address.", value.Str(f, "name"), d.ID)
+			return engine.BadRequest("LoadBalancerFrontendIPConfigurationHasNoAddress",
+				"Frontend IP configuration %s of load balancer %s needs a subnet or a public IP address.",
+				value.Str(f, "name"), d.ID)
 		case subnet == "":
 			value.SetDefault(fp, "privateIPAllocationMethod", "Dynamic")
 		default:
@@ -118,7 +122,9 @@ func balancerAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 // interfaces of VMs use may go.
 func guardBalancer(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if set := t.UsersBelow(d.ID, engine.AsScaleSet); set != nil {
-		return engine.BadRequest("LoadBalancerInUseByVirtualMachineScaleSet", "Cannot delete load balancer %s since its child resources are in use by virtual machine scale set %s.", d.ID, set.ID)
+		return engine.BadRequest("LoadBalancerInUseByVirtualMachineScaleSet",
+			"Cannot delete load balancer %s since its child resources are in use by virtual machine scale set %s.",
+			d.ID, set.ID)
 	}
 	return nil
 }

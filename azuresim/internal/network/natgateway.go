@@ -44,7 +44,9 @@ func viewGateway(t *engine.Tx, d *engine.Doc, body value.Object, expand string) 
 
 func guardGateway(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if n := len(subnetsUsing(t, d.ID)); n > 0 {
-		return engine.BadRequest("CannotDeleteNatGatewayAssociatedToSubnet", "NAT Gateway %s is still configured on %d subnets. Remove NAT Gateway from all referenced subnets and then delete NAT Gateway.", d.Parsed.Name(), n)
+		return engine.BadRequest("CannotDeleteNatGatewayAssociatedToSubnet", "NAT Gateway %s is still "+
+			"configured on %d subnets. Remove NAT Gateway from all referenced subnets and then delete NAT "+
+			"Gateway.", d.Parsed.Name(), n)
 	}
 	return nil
 }

@@ -91,32 +91,54 @@ func New(cfg Config) engine.Provider {
 func networkTypes() []engine.Type {
 	short := 5 * time.Second
 	rows := []engine.Type{
-		{Name: typeVNet, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Parts: map[string]bool{"subnets": true, "virtualNetworkPeerings": true}, Prepare: prepareVNet, Guard: guardVNet, GuardPart: guardSubnet, View: viewVNet,
+		{Name: typeVNet, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10},
+			Parts: map[string]bool{"subnets": true, "virtualNetworkPeerings": true}, Prepare: prepareVNet,
+			Guard: guardVNet, GuardPart: guardSubnet, View: viewVNet,
 			Refs: []engine.Reference{
-				{Path: "subnets.networkSecurityGroup", To: typeNSG}, {Path: "subnets.routeTable", To: typeTable}, {Path: "subnets.natGateway", To: typeGateway},
+				{Path: "subnets.networkSecurityGroup", To: typeNSG}, {Path: "subnets.routeTable", To: typeTable},
+				{Path: "subnets.natGateway", To: typeGateway},
 				{Path: "virtualNetworkPeerings.remoteVirtualNetwork", To: typeVNet},
 			},
 			Actions: []engine.Action{{Name: "checkipaddressavailability", Method: http.MethodGet, Serve: checkAddress}}},
-		{Name: typeNSG, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}, Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, SideBySide: true, Prepare: prepareNSG, Guard: guardNSG, View: viewNSG},
-		{Name: typeTable, Takes: short, Retry: engine.Retry{Write: 2, Delete: 2}, Parts: map[string]bool{"routes": true}, Prepare: prepareTable, Guard: guardTable, View: viewUsers("subnets")},
+		{Name: typeNSG, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1},
+			Parts: map[string]bool{"securityRules": true, "defaultSecurityRules": false}, SideBySide: true,
+			Prepare: prepareNSG, Guard: guardNSG, View: viewNSG},
+		{Name: typeTable, Takes: short, Retry: engine.Retry{Write: 2, Delete: 2},
+			Parts: map[string]bool{"routes": true}, Prepare: prepareTable, Guard: guardTable,
+			View: viewUsers("subnets")},
 		{Name: typeGateway, Takes: short, Prepare: prepareGateway, Guard: guardGateway, View: viewGateway,
 			Refs: []engine.Reference{{Path: "publicIpAddresses", To: typePublicIP}, {Path: "publicIpPrefixes", To: typePrefix}}},
-		{Name: typePublicIP, Takes: short, Retry: engine.Retry{Write: 1, Delete: 10}, Put: addressWork(), Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
+		{Name: typePublicIP, Takes: short, Retry: engine.Retry{Write: 1, Delete: 10}, Put: addressWork(),
+			Update: addressWork(), Prepare: preparePublicIP, Guard: guardPublicIP, View: viewPublicIP,
 			Refs: []engine.Reference{{Path: "publicIPPrefix", To: typePrefix}}},
-		{Name: typePrefix, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: preparePrefix, Guard: guardPrefix, View: viewPrefix},
-		{Name: typeBalancer, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: prepareBalancer, Guard: guardBalancer, View: viewBalancer, AtOnce: balancerAtOnce, Addresses: []string{"frontendIPConfigurations"},
-			Parts: map[string]bool{"inboundNatPools": false, "backendAddressPools": true, "inboundNatRules": true, "frontendIPConfigurations": false, "probes": false, "loadBalancingRules": false, "outboundRules": false},
+		{Name: typePrefix, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: preparePrefix,
+			Guard: guardPrefix, View: viewPrefix},
+		{Name: typeBalancer, Takes: short, Retry: engine.Retry{Write: 3, Delete: 10}, Prepare: prepareBalancer,
+			Guard: guardBalancer, View: viewBalancer, AtOnce: balancerAtOnce,
+			Addresses: []string{"frontendIPConfigurations"},
+			Parts: map[string]bool{"inboundNatPools": false, "backendAddressPools": true,
+				"inboundNatRules": true, "frontendIPConfigurations": false, "probes": false,
+				"loadBalancingRules": false, "outboundRules": false},
 			Refs: []engine.Reference{
-				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
+				{Path: "frontendIPConfigurations.subnet", To: typeSubnet, As: engine.AsOwner},
+				{Path: "frontendIPConfigurations.publicIPAddress", To: typePublicIP},
 				{Path: "frontendIPConfigurations.publicIPPrefix", To: typePrefix},
-				{Path: "loadBalancingRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "loadBalancingRules.probe", To: typeBalancer + "/probes"},
-				{Path: "loadBalancingRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"}, {Path: "loadBalancingRules.backendAddressPools", To: typeBalancer + "/backendAddressPools"},
+
+				{Path: "loadBalancingRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"},
+				{Path: "loadBalancingRules.probe", To: typeBalancer + "/probes"},
+				{Path: "loadBalancingRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
+				{Path: "loadBalancingRules.backendAddressPools", To: typeBalancer + "/backendAddressPools"},
 				{Path: "inboundNatRules.frontendIPConfiguration", To: typeBalancer + "/frontendIPConfigurations"},
-				{Path: "outboundRules.frontendIPConfigurations", To: typeBalancer + "/frontendIPConfigurations"}, {Path: "outboundRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
+				{Path: "outboundRules.frontendIPConfigurations", To: typeBalancer + "/frontendIPConfigurations"},
+				{Path: "outboundRules.backendAddressPool", To: typeBalancer + "/backendAddressPools"},
 			}},
-		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false}, Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC, AtOnce: nicAtOnce, Quiet: true,
+		{Name: typeNIC, Takes: 2 * time.Second, Parts: map[string]bool{"ipConfigurations": false},
+			Addresses: []string{"ipConfigurations"}, Prepare: prepareNIC, Guard: guardNIC, View: viewNIC,
+			AtOnce: nicAtOnce, Quiet: true,
 			Refs: []engine.Reference{
-				{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsInterface}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}, {Path: "networkSecurityGroup", To: typeNSG},
+				{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsInterface}, {
+					Path: "ipConfigurations.publicIPAddress", To: typePublicIP,
+				}, {Path: "networkSecurityGroup", To: typeNSG},
 				{Path: "ipConfigurations.loadBalancerBackendAddressPools", To: typeBalancer + "/backendAddressPools", Unlinks: true},
 				{Path: "ipConfigurations.loadBalancerInboundNatRules", To: typeBalancer + "/inboundNatRules", Unlinks: true},
 			}},
@@ -143,11 +165,13 @@ func unmarkedTypes() []engine.Type {
 	short := 5 * time.Second
 	return []engine.Type{
 		{Name: typeBastion, Takes: 5 * time.Minute, Prepare: prepareBastion, View: viewBastion,
-			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner}, {Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
+			Refs: []engine.Reference{{Path: "ipConfigurations.subnet", To: typeSubnet, As: engine.AsOwner},
+				{Path: "ipConfigurations.publicIPAddress", To: typePublicIP}}},
 		{Name: typeSecurity, Takes: short, Retry: engine.Retry{Write: 1, Delete: 1}},
 		{Name: typeWatcher, Takes: short, Prepare: prepareArrays("runningOperationIds"), AtOnce: always},
 		{Name: typeFlowLog, Takes: short, Prepare: prepareFlowLog},
-		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup, Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},
+		{Name: typeZoneGroup, Takes: short, Global: true, Prepare: prepareZoneGroup, View: viewZoneGroup,
+			Delete: engine.Work{Name: "dnszonegroup.delete", Finish: finishZoneGroupDelete}},
 	}
 }
 
@@ -176,10 +200,13 @@ var networkName = regexp.MustCompile(`^[\p{L}\p{N}_]([\p{L}\p{N}_.-]{0,78}[\p{L}
 // which are not held here.
 func checkNetworkName(id engine.ID) *engine.Error {
 	typ := value.Lower(id.FullType())
-	if strings.HasPrefix(typ, value.Lower(typeZone)) || strings.HasPrefix(typ, value.Lower(typePublicZone)) || networkName.MatchString(id.Name()) {
+	if strings.HasPrefix(typ, value.Lower(typeZone)) || strings.HasPrefix(typ, value.Lower(typePublicZone)) ||
+		networkName.MatchString(id.Name()) {
 		return nil
 	}
-	return engine.BadRequest("InvalidResourceName", "Resource name %s is invalid. The name can be up to 80 characters long. It must begin with a word character, and it must end with a word character or with '_'. The name may contain word characters or '.', '-', '_'.", id.Name())
+	return engine.BadRequest("InvalidResourceName", "Resource name %s is invalid. The name can be up to 80 "+
+		"characters long. It must begin with a word character, and it must end with a word character or with "+
+		"'_'. The name may contain word characters or '.', '-', '_'.", id.Name())
 }
 
 // networkBusy refuses a write while another is under way: of a part as an error to
@@ -193,7 +220,9 @@ func networkBusy(op *engine.Operation, now time.Time) *engine.Error {
 		e.RetryAfter = wait
 		return e
 	}
-	e := engine.Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
+	e := engine.Conflict("AnotherOperationInProgress", "Another operation on this or dependent resource is in "+
+		"progress. To retrieve status of the operation use uri: https://management.azure.com/subscriptions/%s/"+
+		"providers/%s/locations/%s/operations/%s.", op.Subscription, op.Namespace, op.Location, op.ID)
 	e.RetryAfter = 1
 	return e
 }

@@ -16,7 +16,8 @@ func networkUsages(c *engine.Request) *engine.Error {
 		for _, u := range []struct {
 			name, typ string
 			limit     int
-		}{{"VirtualNetworks", typeVNet, 1000}, {"NetworkSecurityGroups", typeNSG, 5000}, {"NetworkInterfaces", typeNIC, 65536}, {"PublicIPAddresses", typePublicIP, 1000},
+		}{{"VirtualNetworks", typeVNet, 1000}, {"NetworkSecurityGroups", typeNSG, 5000},
+			{"NetworkInterfaces", typeNIC, 65536}, {"PublicIPAddresses", typePublicIP, 1000},
 			{"LoadBalancers", typeBalancer, 1000}, {"RouteTables", typeTable, 200}, {"NatGateways", typeGateway, 1000}} {
 			n := 0
 			for r := range t.Scan(u.typ, "/subscriptions/"+c.Id.Subscription) {
@@ -24,7 +25,9 @@ func networkUsages(c *engine.Request) *engine.Error {
 					n++
 				}
 			}
-			out = append(out, value.Object{"id": c.Id.ParentPath() + "/usages/" + u.name, "name": value.Object{"value": u.name, "localizedValue": u.name}, "unit": "Count", "currentValue": n, "limit": u.limit})
+			out = append(out, value.Object{"id": c.Id.ParentPath() + "/usages/" + u.name,
+				"name": value.Object{"value": u.name, "localizedValue": u.name}, "unit": "Count", "currentValue": n,
+				"limit": u.limit})
 		}
 	})
 	c.Reply(http.StatusOK, value.Object{"value": out})
@@ -36,7 +39,8 @@ func labelFree(c *engine.Request, label, location string) bool {
 	free := label != ""
 	c.Server.Read(func(t *engine.Tx) {
 		for _, d := range t.All(typePublicIP, "") {
-			if d.Location() == location && strings.EqualFold(value.Str(value.Props(value.CloneObject(d.Body)), "dnsSettings", "domainNameLabel"), label) {
+			if d.Location() == location && strings.EqualFold(value.Str(value.Props(value.CloneObject(d.Body)),
+				"dnsSettings", "domainNameLabel"), label) {
 				free = false
 			}
 		}

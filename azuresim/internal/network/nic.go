@@ -25,7 +25,9 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return engine.ErrReference(subnet, d.ID)
 		}
 		if v.Location() != d.Location() {
-			return engine.BadRequest("InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.", subnet, d.ID)
+			return engine.BadRequest("InvalidResourceReference", "Resource %s referenced by resource %s was not "+
+				"found. Please make sure that the referenced resource exists, and that both resources are in "+
+				"the same region.", subnet, d.ID)
 		}
 		var before value.Object
 		if old != nil {
@@ -35,9 +37,12 @@ func prepareNIC(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 			return e
 		}
 	}
-	fill(p, value.Object{"enableAcceleratedNetworking": false, "enableIPForwarding": false, "vnetEncryptionSupported": false, "nicType": "Standard",
+	fill(p, value.Object{"enableAcceleratedNetworking": false, "enableIPForwarding": false,
+		"vnetEncryptionSupported": false, "nicType": "Standard",
 		"hostedWorkloads": []any{}, "tapConfigurations": []any{}})
-	fill(value.Ensure(p, "dnsSettings"), value.Object{"dnsServers": []any{}, "appliedDnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net"})
+	fill(value.Ensure(p, "dnsSettings"), value.Object{
+		"dnsServers": []any{}, "appliedDnsServers": []any{}, "internalDomainNameSuffix": "internal.cloudapp.net",
+	})
 	d.Body["kind"] = "Regular"
 	return nil
 }
@@ -49,10 +54,13 @@ func nicAtOnce(t *engine.Tx, d, old *engine.Doc) bool {
 
 func guardNIC(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if owner := value.Str(d.Body, "managedBy"); owner != "" && t.Exists(owner) {
-		return engine.BadRequest("NicInUseWithPrivateEndpoint", "Cannot perform operation because network interface %s is in use by %s.", d.ID, owner)
+		return engine.BadRequest("NicInUseWithPrivateEndpoint",
+			"Cannot perform operation because network interface %s is in use by %s.", d.ID, owner)
 	}
 	if vms := t.UsersAs(d.ID, engine.AsVirtualMachine); len(vms) > 0 {
-		return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", d.ID, vms[0].ID)
+		return engine.BadRequest("NicInUse", "Network Interface %s is used by existing resource %s. In order to "+
+			"delete the network interface, it must be dissociated from the resource. To learn more, see "+
+			"aka.ms/deletenic.", d.ID, vms[0].ID)
 	}
 	return nil
 }

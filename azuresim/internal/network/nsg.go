@@ -16,26 +16,34 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 		rp := value.Props(r)
 		n, _ := value.Int(rp, "priority")
 		if n < 100 || n > 4096 {
-			return engine.BadRequest("SecurityRuleInvalidPriority", "Security rule has invalid priority. Value provided: %d Allowed range 100-4096.", n)
+			return engine.BadRequest("SecurityRuleInvalidPriority",
+				"Security rule has invalid priority. Value provided: %d Allowed range 100-4096.", n)
 		}
 		key := value.Lower(value.Str(rp, "direction")) + fmt.Sprint(n)
 		if other := seen[key]; other != "" {
-			return engine.BadRequest("SecurityRuleConflict", "Security rule %s conflicts with rule %s. Rules cannot have the same Priority and Direction.", value.Str(r, "name"), other)
+			return engine.BadRequest("SecurityRuleConflict",
+				"Security rule %s conflicts with rule %s. Rules cannot have the same Priority and Direction.",
+				value.Str(r, "name"), other)
 		}
 		seen[key] = value.Str(r, "name")
 		fill(rp, noRanges())
 	}
 	rule := func(name, direction, access, source, destination string, priority int, description string) value.Object {
-		p := value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*", "destinationPortRange": "*", "description": description,
-			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access, "priority": float64(priority), "direction": direction}
+		p := value.Object{"provisioningState": engine.StatusSucceeded, "protocol": "*", "sourcePortRange": "*",
+			"destinationPortRange": "*", "description": description,
+			"sourceAddressPrefix": source, "destinationAddressPrefix": destination, "access": access,
+			"priority": float64(priority), "direction": direction}
 		fill(p, noRanges())
 		return value.Object{"name": name, "properties": p}
 	}
 	p["defaultSecurityRules"] = []any{
-		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000, "Allow inbound traffic from all VMs in VNET"),
-		rule("AllowAzureLoadBalancerInBound", "Inbound", "Allow", "AzureLoadBalancer", "*", 65001, "Allow inbound traffic from azure load balancer"),
+		rule("AllowVnetInBound", "Inbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000,
+			"Allow inbound traffic from all VMs in VNET"),
+		rule("AllowAzureLoadBalancerInBound", "Inbound", "Allow", "AzureLoadBalancer", "*", 65001,
+			"Allow inbound traffic from azure load balancer"),
 		rule("DenyAllInBound", "Inbound", "Deny", "*", "*", 65500, "Deny all inbound traffic"),
-		rule("AllowVnetOutBound", "Outbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000, "Allow outbound traffic from all VMs to all VMs in VNET"),
+		rule("AllowVnetOutBound", "Outbound", "Allow", "VirtualNetwork", "VirtualNetwork", 65000,
+			"Allow outbound traffic from all VMs to all VMs in VNET"),
 		rule("AllowInternetOutBound", "Outbound", "Allow", "*", "Internet", 65001, "Allow outbound traffic from all VMs to Internet"),
 		rule("DenyAllOutBound", "Outbound", "Deny", "*", "*", 65500, "Deny all outbound traffic"),
 	}
@@ -44,10 +52,14 @@ func prepareNSG(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 
 func guardNSG(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if sets := t.UsersAs(d.ID, engine.AsScaleSet); len(sets) > 0 {
-		return engine.BadRequest("NetworkSecurityGroupInUseByVirtualMachineScaleSet", "Cannot delete network security group %s since it is in use by virtual machine scale set %s.", d.ID, sets[0].ID)
+		return engine.BadRequest("NetworkSecurityGroupInUseByVirtualMachineScaleSet",
+			"Cannot delete network security group %s since it is in use by virtual machine scale set %s.", d.ID,
+			sets[0].ID)
 	}
 	if users := append(subnetsUsing(t, d.ID), engine.IdsOf(t.Users(d.ID, typeNIC))...); len(users) > 0 {
-		return engine.BadRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot be deleted because it is in use by the following resources: %s. In order to delete the Network security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
+		return engine.BadRequest("InUseNetworkSecurityGroupCannotBeDeleted", "Network security group %s cannot "+
+			"be deleted because it is in use by the following resources: %s. In order to delete the Network "+
+			"security group, remove the association with the resource(s).", d.ID, strings.Join(users, ", "))
 	}
 	return nil
 }

@@ -27,9 +27,12 @@ const zonesAndLinks = 2
 // dnsTypes are the rows of private DNS.
 func dnsTypes() []engine.Type {
 	out := []engine.Type{
-		{Name: typeZone, Style: engine.StyleDNS, Takes: 20 * time.Second, Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareZone, Guard: guardZone, View: viewZone,
+		{Name: typeZone, Style: engine.StyleDNS, Takes: 20 * time.Second,
+			Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareZone,
+			Guard: guardZone, View: viewZone,
 			Actions: []engine.Action{{Name: "all", Method: http.MethodGet, Serve: listRecordSets}}},
-		{Name: typeLink, Style: engine.StyleDNS, Takes: 20 * time.Second, Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareLink,
+		{Name: typeLink, Style: engine.StyleDNS, Takes: 20 * time.Second,
+			Retry: engine.Retry{Write: 30, Delete: 30}, Created: 202, Global: true, Prepare: prepareLink,
 			Refs: []engine.Reference{{Path: "virtualNetwork", To: typeVNet}}},
 		{Name: typeSOA, Sync: true, Global: true, Prepare: prepareRecord, Guard: guardSOA, View: viewRecord},
 	}
@@ -67,15 +70,21 @@ func prepareZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	d.Hidden["identity"] = t.Server.GUID()
 	id := d.Parsed.Child("SOA", "@")
-	t.Put(&engine.Doc{ID: id.String(), Type: typeSOA, Parsed: id, Hidden: value.Object{}, Body: value.Object{"properties": value.Object{"fqdn": d.Parsed.Name() + ".", "ttl": float64(3600), "isAutoRegistered": false,
-		"soaRecord": value.Object{"email": "azureprivatedns-host.microsoft.com", "host": "azureprivatedns.net", "expireTime": float64(2419200), "minimumTtl": float64(10), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}}}})
+	t.Put(&engine.Doc{ID: id.String(), Type: typeSOA, Parsed: id, Hidden: value.Object{},
+		Body: value.Object{"properties": value.Object{"fqdn": d.Parsed.Name() + ".", "ttl": float64(3600), "isAutoRegistered": false,
+			"soaRecord": value.Object{"email": "azureprivatedns-host.microsoft.com", "host": "azureprivatedns.net",
+				"expireTime": float64(2419200), "minimumTtl": float64(10), "refreshTime": float64(3600),
+				"retryTime": float64(300), "serialNumber": float64(1)}}}})
 	return nil
 }
 
 func guardZone(t *engine.Tx, d *engine.Doc) *engine.Error {
 	for _, r := range t.Below(d.Key()) {
 		if r.Type == typeLink {
-			return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources before deleting this resource.", r.ID[strings.LastIndex(r.ID, "/providers/")+len("/providers/"):])
+			return engine.Conflict("CannotDeleteResource", "Cannot delete resource while nested resources "+
+				"exist. Some existing nested resource IDs include: '%s'. Please delete all nested resources "+
+				"before deleting this "+
+				"resource.", r.ID[strings.LastIndex(r.ID, "/providers/")+len("/providers/"):])
 		}
 	}
 	return nil

@@ -33,8 +33,9 @@ func linkTypes() []engine.Type {
 // of the service with the interface's address.
 func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	p := value.Props(d.Body)
-	fill(p, value.Object{"privateLinkServiceConnections": []any{}, "manualPrivateLinkServiceConnections": []any{}, "customNetworkInterfaceName": "",
-		"ipConfigurations": []any{}, "isIPv6EnabledPrivateEndpoint": false})
+	fill(p, value.Object{"privateLinkServiceConnections": []any{}, "manualPrivateLinkServiceConnections": []any{},
+		"customNetworkInterfaceName": "",
+		"ipConfigurations":           []any{}, "isIPv6EnabledPrivateEndpoint": false})
 	connect(p, "privateLinkServiceConnections", "Approved", "Auto-Approved")
 	connect(p, "manualPrivateLinkServiceConnections", "Pending", "Awaiting approval")
 	if old != nil {
@@ -43,7 +44,9 @@ func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		return nil
 	}
 	group, names := serviceOf(p)
-	config := value.Object{"privateLinkConnectionProperties": value.Object{"groupId": group, "requiredMemberName": group, "fqdns": value.Anys(names)}}
+	config := value.Object{"privateLinkConnectionProperties": value.Object{
+		"groupId": group, "requiredMemberName": group, "fqdns": value.Anys(names),
+	}}
 	name, subnet := value.Str(p, "customNetworkInterfaceName"), value.Str(p, "subnet", "id")
 	nic, e := ownInterface(t, d, name, "privateEndpointIpConfig."+t.Server.GUID(), subnet, config)
 	if e != nil {
@@ -63,7 +66,9 @@ func prepareEndpoint(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 // connect gives the connections of an endpoint a state.
 func connect(p value.Object, field, status, description string) {
 	for _, c := range value.Items(p, field) {
-		value.Props(c)["privateLinkServiceConnectionState"] = value.Object{"status": status, "description": description, "actionsRequired": "None"}
+		value.Props(c)["privateLinkServiceConnectionState"] = value.Object{
+			"status": status, "description": description, "actionsRequired": "None",
+		}
 	}
 }
 
@@ -103,11 +108,14 @@ func ownInterface(t *engine.Tx, owner *engine.Doc, name, config, subnet string,
 	if name == "" {
 		name = owner.Parsed.Name() + ".nic." + t.Server.GUID()
 	}
-	id := engine.ID{Subscription: owner.Parsed.Subscription, Group: owner.Parsed.Group, Namespace: networkSpace}.Child("networkInterfaces", name)
+	id := engine.ID{
+		Subscription: owner.Parsed.Subscription, Group: owner.Parsed.Group, Namespace: networkSpace,
+	}.Child("networkInterfaces", name)
 	p := value.Object{"subnet": value.Object{"id": subnet}}
 	fill(p, extra)
-	nic := &engine.Doc{ID: id.String(), Type: typeNIC, Parsed: id, Hidden: value.Object{}, Body: value.Object{"location": owner.Location(), "managedBy": owner.ID,
-		"properties": value.Object{"macAddress": "", "ipConfigurations": []any{value.Object{"name": config, "properties": p}}}}}
+	nic := &engine.Doc{ID: id.String(), Type: typeNIC, Parsed: id, Hidden: value.Object{},
+		Body: value.Object{"location": owner.Location(), "managedBy": owner.ID,
+			"properties": value.Object{"macAddress": "", "ipConfigurations": []any{value.Object{"name": config, "properties": p}}}}}
 	if e := marked(prepareNIC)(t, nic, nil); e != nil {
 		return nil, e
 	}

@@ -46,11 +46,13 @@ func preparePublicZone(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	for typ, p := range map[string]value.Object{
 		"NS": {"TTL": float64(172800), "NSRecords": servers},
 		"SOA": {"TTL": float64(3600), "SOARecord": value.Object{"email": "azuredns-hostmaster.microsoft.com", "host": nameServers[0],
-			"expireTime": float64(2419200), "minimumTTL": float64(300), "refreshTime": float64(3600), "retryTime": float64(300), "serialNumber": float64(1)}},
+			"expireTime": float64(2419200), "minimumTTL": float64(300), "refreshTime": float64(3600),
+			"retryTime": float64(300), "serialNumber": float64(1)}},
 	} {
 		id := d.Parsed.Child(typ, "@")
 		fill(p, value.Object{"fqdn": d.Parsed.Name() + ".", "targetResource": value.Object{}, "provisioningState": engine.StatusSucceeded})
-		t.Put(&engine.Doc{ID: id.String(), Type: typePublicZone + "/" + typ, Parsed: id, Hidden: value.Object{}, Body: value.Object{"properties": p}})
+		t.Put(&engine.Doc{ID: id.String(), Type: typePublicZone + "/" + typ, Parsed: id, Hidden: value.Object{},
+			Body: value.Object{"properties": p}})
 	}
 	return nil
 }
@@ -77,5 +79,7 @@ func preparePublicRecord(_ *engine.Tx, d, _ *engine.Doc) *engine.Error {
 
 // errNoZone is how the provider itself words that a zone is not there.
 func errNoZone(id engine.ID) *engine.Error {
-	return engine.Refuse(http.StatusNotFound, "NotFound", "The zone '%s' does not exist in resource group '%s' of subscription '%s'.", id.Name(), id.Group, id.Subscription)
+	return engine.Refuse(http.StatusNotFound, "NotFound",
+		"The zone '%s' does not exist in resource group '%s' of subscription '%s'.", id.Name(), id.Group,
+		id.Subscription)
 }

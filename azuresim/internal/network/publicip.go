@@ -23,7 +23,8 @@ func preparePublicIP(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	value.SetDefault(sku, "tier", "Regional")
 	value.SetDefault(p, "publicIPAllocationMethod", "Dynamic")
 	if value.Str(sku, "name") == "Standard" && value.Str(p, "publicIPAllocationMethod") != "Static" {
-		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic", "Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
+		return engine.BadRequest("StandardSkuPublicIPAddressesMustBeStatic",
+			"Standard sku publicIp %s must have AllocationMethod set to Static.", d.ID)
 	}
 	if old != nil {
 		delete(p, "ipAddress")
@@ -94,7 +95,9 @@ func exampleAddress(t *engine.Tx) string {
 
 func guardPublicIP(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if users := t.Users(d.ID, ""); len(users) > 0 {
-		return engine.BadRequest("PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted since it is still allocated to resource %s. In order to delete the public IP, disassociate/detach the Public IP address from the resource.", d.ID, users[0].ID)
+		return engine.BadRequest("PublicIPAddressCannotBeDeleted", "Public IP address %s can not be deleted "+
+			"since it is still allocated to resource %s. In order to delete the public IP, disassociate/detach "+
+			"the Public IP address from the resource.", d.ID, users[0].ID)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func preparePrefix(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	fill(p, value.Object{"publicIPAddressVersion": "IPv4", "ipTags": []any{}})
 	n, ok := value.Int(p, "prefixLength")
 	if !ok || n < 24 || n > 31 {
-		return engine.BadRequest("PublicIPPrefixInvalidPrefixLength", "The prefix length of public IP prefix %s must be from 24 to 31.", d.ID)
+		return engine.BadRequest("PublicIPPrefixInvalidPrefixLength",
+			"The prefix length of public IP prefix %s must be from 24 to 31.", d.ID)
 	}
 	if old != nil {
 		p["ipPrefix"] = value.Props(value.CloneObject(old.Body))["ipPrefix"]
@@ -48,12 +49,14 @@ func freePrefix(t *engine.Tx, bits int) (netip.Prefix, *engine.Error) {
 			return p, nil
 		}
 	}
-	return netip.Prefix{}, engine.Conflict("PublicIPPrefixCountLimitReached", "No public prefix of length %d is free in the local Azure.", bits)
+	return netip.Prefix{}, engine.Conflict("PublicIPPrefixCountLimitReached",
+		"No public prefix of length %d is free in the local Azure.", bits)
 }
 
 func guardPrefix(t *engine.Tx, d *engine.Doc) *engine.Error {
 	if users := t.Users(d.ID, ""); len(users) > 0 {
-		return engine.BadRequest("PublicIPPrefixCannotBeDeleted", "Public IP prefix %s cannot be deleted since it is in use by %s.", d.ID, users[0].ID)
+		return engine.BadRequest("PublicIPPrefixCannotBeDeleted",
+			"Public IP prefix %s cannot be deleted since it is in use by %s.", d.ID, users[0].ID)
 	}
 	return nil
 }

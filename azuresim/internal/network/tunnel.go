@@ -105,7 +105,10 @@ func openTunnel(c *engine.Request, host string) {
 	networkOf(c.Server).tunnels.open[auth] = t
 	networkOf(c.Server).tunnels.mu.Unlock()
 	c.Writer.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(c.Writer).Encode(map[string]any{"authToken": auth, "nodeId": t.node, "websocketToken": t.websocket, "username": "", "dataSource": "default"}) // the client may be gone
+	// the client may be gone
+	_ = json.NewEncoder(c.Writer).Encode(map[string]any{
+		"authToken": auth, "nodeId": t.node, "websocketToken": t.websocket, "username": "", "dataSource": "default",
+	})
 }
 
 // tunnelTo finds the Bastion host and the machine of a request.
@@ -122,7 +125,8 @@ func tunnelTo(s *engine.Server, host, vmID, port string) (tunnel, int, error) {
 		}
 		found = true
 		if enabled, _ := value.Props(body)["enableTunneling"].(bool); !enabled || value.Str(body, "sku", "name") == "Basic" {
-			return tunnel{}, http.StatusForbidden, fmt.Errorf("tunnelling needs a Bastion host of SKU Standard or Premium with enableTunneling")
+			return tunnel{}, http.StatusForbidden,
+				fmt.Errorf("tunnelling needs a Bastion host of SKU Standard or Premium with enableTunneling")
 		}
 		for _, config := range value.Items(value.Props(body), "ipConfigurations") {
 			subnet = value.Str(value.Props(config), "subnet", "id")
@@ -134,7 +138,8 @@ func tunnelTo(s *engine.Server, host, vmID, port string) (tunnel, int, error) {
 	vnet, _, _ := strings.Cut(subnet, "/subnets/")
 	to, ok := addressOf(s, vmID)
 	if !ok {
-		return tunnel{}, http.StatusNotFound, fmt.Errorf("there is no virtual machine %s with an address; instances of Uniform scale sets are not simulated here", vmID)
+		return tunnel{}, http.StatusNotFound, fmt.Errorf("there is no virtual machine %s with an address; "+
+			"instances of Uniform scale sets are not simulated here", vmID)
 	}
 	return tunnel{dnsName: host, vnet: vnet, from: firstOf(s, subnet), to: netip.AddrPortFrom(to, uint16(n))}, 0, nil
 }

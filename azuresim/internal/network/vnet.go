@@ -25,7 +25,8 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	}
 	space := engine.Prefixes(value.Sub(p, "addressSpace"))
 	if len(space) == 0 {
-		return engine.BadRequest("InvalidRequestFormat", "The virtual network %s needs an address prefix in properties.addressSpace.addressPrefixes.", d.ID)
+		return engine.BadRequest("InvalidRequestFormat",
+			"The virtual network %s needs an address prefix in properties.addressSpace.addressPrefixes.", d.ID)
 	}
 	subnets := value.Items(p, "subnets")
 	for i, s := range subnets {
@@ -33,15 +34,20 @@ func prepareVNet(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 		sp := value.Props(s)
 		mine := engine.Prefixes(sp)
 		if len(mine) == 0 {
-			return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because it has no address prefix.", value.Str(s, "name"))
+			return engine.BadRequest("NetcfgInvalidSubnet",
+				"Subnet '%s' is not valid because it has no address prefix.", value.Str(s, "name"))
 		}
 		for _, m := range mine {
 			if !slices.ContainsFunc(space, func(v netip.Prefix) bool { return v.Contains(m.Addr()) && v.Bits() <= m.Bits() }) {
-				return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because its IP address range is outside the IP address range of virtual network '%s'.", value.Str(s, "name"), d.Parsed.Name())
+				return engine.BadRequest("NetcfgInvalidSubnet", "Subnet '%s' is not valid because its IP "+
+					"address range is outside the IP address range of virtual network "+
+					"'%s'.", value.Str(s, "name"), d.Parsed.Name())
 			}
 			for _, o := range subnets[:i] {
 				if slices.ContainsFunc(engine.Prefixes(value.Props(o)), m.Overlaps) {
-					return engine.BadRequest("NetcfgSubnetRangesOverlap", "Subnet '%s' is not valid because its IP address range overlaps with that of an existing subnet in virtual network '%s'.", value.Str(s, "name"), d.Parsed.Name())
+					return engine.BadRequest("NetcfgSubnetRangesOverlap", "Subnet '%s' is not valid because its "+
+						"IP address range overlaps with that of an existing subnet in virtual network "+
+						"'%s'.", value.Str(s, "name"), d.Parsed.Name())
 				}
 			}
 		}
@@ -81,7 +87,9 @@ func subnetInUse(t *engine.Tx, subnet engine.ID) *engine.Error {
 		case !k.Is(engine.AsOwner):
 			continue
 		}
-		return engine.BadRequest("InUseSubnetCannotBeDeleted", "Subnet %s is in use by %s and cannot be deleted. In order to delete the subnet, delete all the resources within the subnet. See aka.ms/deletesubnet.", subnet.Name(), user)
+		return engine.BadRequest("InUseSubnetCannotBeDeleted", "Subnet %s is in use by %s and cannot be "+
+			"deleted. In order to delete the subnet, delete all the resources within the subnet. See "+
+			"aka.ms/deletesubnet.", subnet.Name(), user)
 	}
 	return nil
 }

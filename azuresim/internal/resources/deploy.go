@@ -35,7 +35,8 @@ func runDeployment(ctx context.Context, s *engine.Server, op *engine.Operation) 
 			return
 		}
 		var err error
-		if tmpl, err = template.New(value.Sub(d.Hidden, "template"), value.Sub(d.Hidden, "parameters"), deploymentContext(t, d.Parsed)); err != nil {
+		if tmpl, err = template.New(value.Sub(d.Hidden, "template"), value.Sub(d.Hidden, "parameters"),
+			deploymentContext(t, d.Parsed)); err != nil {
 			failed = engine.BadRequest("InvalidTemplate", "%s", err)
 		}
 	})
@@ -93,7 +94,9 @@ func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl
 	if len(details) == 0 {
 		return nil
 	}
-	e := engine.Conflict("DeploymentFailed", "At least one resource deployment operation failed. Please list deployment operations for details. Please see https://aka.ms/arm-deployment-operations for usage details.")
+	e := engine.Conflict("DeploymentFailed", "At least one resource deployment operation failed. Please list "+
+		"deployment operations for details. Please see https://aka.ms/arm-deployment-operations for usage "+
+		"details.")
 	e.Details = details
 	return e
 }
@@ -101,7 +104,8 @@ func deployAll(s *engine.Server, ctx context.Context, op *engine.Operation, tmpl
 func deploymentOperation(s *engine.Server, op *engine.Operation, r template.Resource, begun time.Time, e *engine.Error) value.Object {
 	id, _ := engine.ParseID(r.ID) // it was parsed when the deployment began
 	state, code := engine.StatusSucceeded, "OK"
-	p := value.Object{"provisioningOperation": "Create", "timestamp": s.Clock.Now().UTC().Format(time.RFC3339Nano), "duration": duration(s.Clock.Now().Sub(begun)), "trackingId": s.GUID(),
+	p := value.Object{"provisioningOperation": "Create", "timestamp": s.Clock.Now().UTC().Format(time.RFC3339Nano),
+		"duration": duration(s.Clock.Now().Sub(begun)), "trackingId": s.GUID(),
 		"targetResource": value.Object{"id": r.ID, "resourceType": r.Type, "resourceName": id.Name()}}
 	if e != nil {
 		state, code = engine.StatusFailed, http.StatusText(e.Status)
@@ -133,7 +137,8 @@ func deploy(s *engine.Server, ctx context.Context, op *engine.Operation, r templ
 		if e == nil {
 			return s.Ended(ctx, operation)
 		}
-		if retry := e.Status == http.StatusTooManyRequests || e.Code == "AnotherOperationInProgress" || e.Code == "Conflict"; !retry || attempt == deployAttempts {
+		if retry := e.Status == http.StatusTooManyRequests || e.Code == "AnotherOperationInProgress" ||
+			e.Code == "Conflict"; !retry || attempt == deployAttempts {
 			return e
 		}
 		if s.Until(ctx, s.Clock.Now().Add(max(20*time.Millisecond, s.Latency(time.Second)))) != nil {
@@ -148,7 +153,8 @@ func deployOnce(s *engine.Server, ctx context.Context, op *engine.Operation, r t
 	if err != nil {
 		return "", engine.BadRequest("InvalidTemplate", "%s", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "https://localhost"+target.Escaped()+"?api-version="+r.APIVersion, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut,
+		"https://localhost"+target.Escaped()+"?api-version="+r.APIVersion, bytes.NewReader(data))
 	if err != nil {
 		return "", engine.BadRequest("InvalidTemplate", "%s", err)
 	}

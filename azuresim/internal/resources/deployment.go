@@ -13,7 +13,8 @@ import (
 
 // deploymentType is the row of deployments of templates to a resource group.
 func deploymentType() engine.Type {
-	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true, Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
+	return engine.Type{Name: typeDeployment, Style: engine.StyleGroup, Takes: time.Second, Global: true,
+		Untracked: true, Opaque: true, Supersedes: true, Put: deploymentPut(), Serve: serveDeployment,
 		Actions: []engine.Action{
 			{Name: "validate", Serve: inGroup(func(c *engine.Request, id engine.ID) *engine.Error { return validateDeployment(c, id) })},
 			{Name: "exporttemplate", Serve: inGroup(exportTemplate)},
@@ -37,7 +38,8 @@ func serveDeployment(c *engine.Request) (bool, *engine.Error) {
 	case c.HTTP.Method == http.MethodHead:
 		return true, headDeployment(c)
 	case c.HTTP.Method == http.MethodPatch:
-		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method 'PATCH'.")
+		return true, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+			"The requested resource does not support http method 'PATCH'.")
 	}
 	return false, nil
 }
@@ -60,7 +62,9 @@ func inGroup(serve func(c *engine.Request, id engine.ID) *engine.Error) func(c *
 // provider in its path.
 func answerDeployment(c *engine.Request) (bool, *engine.Error) {
 	id := c.Id
-	if id.Namespace != "" || id.Group == "" || len(id.Types) != 2 || len(id.Names) != 1 || value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" || c.HTTP.Method != http.MethodGet {
+	if id.Namespace != "" || id.Group == "" || len(id.Types) != 2 || len(id.Names) != 1 ||
+		value.Lower(id.Types[0]) != "deployments" || value.Lower(id.Types[1]) != "operations" ||
+		c.HTTP.Method != http.MethodGet {
 		return false, nil
 	}
 	id.Namespace, id.Types = "Microsoft.Resources", id.Types[:1]
@@ -115,7 +119,8 @@ func errDeploymentNotFound(id engine.ID) *engine.Error {
 func readDeployment(c *engine.Request, t *engine.Tx, id engine.ID, body value.Object) (*template.Template, *engine.Error) {
 	if e := t.Writable(id, id.Key(), ""); e != nil {
 		if e.Code == "Conflict" {
-			return nil, engine.Conflict("DeploymentActive", "Unable to edit or replace deployment '%s': previous deployment is still active.", id.Name())
+			return nil, engine.Conflict("DeploymentActive",
+				"Unable to edit or replace deployment '%s': previous deployment is still active.", id.Name())
 		}
 		return nil, e
 	}
@@ -143,7 +148,10 @@ func readDeployment(c *engine.Request, t *engine.Tx, id engine.ID, body value.Ob
 }
 
 func deploymentContext(t *engine.Tx, id engine.ID) template.Context {
-	c := template.Context{Subscription: id.Subscription, TenantID: t.Server.Options.TenantID, Group: id.Group, Deployment: id.Name(), Endpoint: "https://management.azure.com/", APIVersion: "2024-07-01", Now: t.Now.Format("20060102T150405Z")}
+	c := template.Context{
+		Subscription: id.Subscription, TenantID: t.Server.Options.TenantID, Group: id.Group, Deployment: id.Name(),
+		Endpoint: "https://management.azure.com/", APIVersion: "2024-07-01", Now: t.Now.Format("20060102T150405Z"),
+	}
 	if g := t.Find(id.GroupID().Key()); g != nil {
 		c.Group, c.GroupLocation = g.Parsed.Group, g.Location()
 	}
@@ -184,7 +192,8 @@ func putDeployment(c *engine.Request) *engine.Error {
 		if e != nil {
 			return e
 		}
-		d := &engine.Doc{ID: c.Id.String(), Type: typeDeployment, Parsed: c.Id, Hidden: value.Object{}, Body: value.Object{"properties": deploymentProperties(t, tmpl, "Accepted")}}
+		d := &engine.Doc{ID: c.Id.String(), Type: typeDeployment, Parsed: c.Id, Hidden: value.Object{},
+			Body: value.Object{"properties": deploymentProperties(t, tmpl, "Accepted")}}
 		if old := t.Find(c.Id.Key()); old != nil {
 			d.ID, d.Parsed, d.Created = old.ID, old.Parsed, old.Created
 		} else {
@@ -195,7 +204,8 @@ func putDeployment(c *engine.Request) *engine.Error {
 		}
 		d.Hidden["template"], d.Hidden["parameters"] = value.At(body, "properties", "template"), value.At(body, "properties", "parameters")
 		t.Put(d)
-		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment, Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources",
+		op = t.Begin(&engine.Operation{Method: http.MethodPut, Target: d.ID, Style: engine.StyleDeployment,
+			Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources",
 			Location: "global", APIVersion: c.Version}, deploymentPut(), 5*time.Second)
 		view = t.View(d, "")
 		return nil
@@ -224,7 +234,9 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		if len(r.DependsOn) == 0 {
 			continue
 		}
-		dependencies = append(dependencies, value.Object{"id": r.ID, "resourceType": r.Type, "resourceName": r.Name, "dependsOn": dependees(r.DependsOn)})
+		dependencies = append(dependencies, value.Object{
+			"id": r.ID, "resourceType": r.Type, "resourceName": r.Name, "dependsOn": dependees(r.DependsOn),
+		})
 	}
 	providers := []any{}
 	for _, ns := range value.SortedKeys(types) {
@@ -234,7 +246,8 @@ func deploymentProperties(t *engine.Tx, tmpl *template.Template, state string) v
 		}
 		providers = append(providers, value.Object{"namespace": ns, "resourceTypes": list})
 	}
-	return value.Object{"templateHash": t.Server.GUID(), "parameters": parameters, "mode": "Incremental", "provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
+	return value.Object{"templateHash": t.Server.GUID(), "parameters": parameters, "mode": "Incremental",
+		"provisioningState": state, "timestamp": t.Now.Format(time.RFC3339Nano), "duration": "PT0S",
 		"correlationId": t.Server.GUID(), "providers": providers, "dependencies": dependencies}
 }
 

@@ -62,12 +62,14 @@ func serveGroup(c *engine.Request) *engine.Error {
 			value.Props(d.Body)["provisioningState"] = "Deleting"
 			t.Put(d)
 			op = t.Begin(&engine.Operation{Method: http.MethodDelete, Target: d.ID, Style: engine.StyleGroup,
-				Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources", Location: d.Location(), APIVersion: c.Version}, groupDelete(), 30*time.Second)
+				Subscription: c.Id.Subscription, Namespace: "Microsoft.Resources", Location: d.Location(),
+				APIVersion: c.Version}, groupDelete(), 30*time.Second)
 			return nil
 		})
 		return c.Accepted(op, err)
 	}
-	return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", c.HTTP.Method)
+	return engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+		"The requested resource does not support http method '%s'.", c.HTTP.Method)
 }
 
 func putGroup(c *engine.Request) *engine.Error {
@@ -89,9 +91,12 @@ func putGroup(c *engine.Request) *engine.Error {
 			d = &engine.Doc{ID: c.Id.String(), Type: engine.TypeGroup, Hidden: value.Object{}, Parsed: c.Id}
 			status = http.StatusCreated
 		case d.State() == "Deleting":
-			return engine.Conflict("ResourceGroupBeingDeleted", "The resource group '%s' is in deprovisioning state and cannot perform this operation.", c.Id.Group)
+			return engine.Conflict("ResourceGroupBeingDeleted",
+				"The resource group '%s' is in deprovisioning state and cannot perform this operation.", c.Id.Group)
 		case c.HTTP.Method == http.MethodPut && engine.Region(value.Str(body, "location")) != d.Location():
-			return engine.Conflict("InvalidResourceGroupLocation", "Invalid resource group location '%s'. The Resource group already exists in location '%s'.", value.Str(body, "location"), d.Location())
+			return engine.Conflict("InvalidResourceGroupLocation",
+				"Invalid resource group location '%s'. The Resource group already exists in location '%s'.",
+				value.Str(body, "location"), d.Location())
 		}
 		if c.HTTP.Method == http.MethodPatch {
 			value.Merge(d.Body, body)
@@ -170,9 +175,13 @@ var groupOdd = regexp.MustCompile(`[^\p{L}\p{N}_.()-]`)
 func checkGroupName(name string) *engine.Error {
 	switch odd := groupOdd.FindString(name); {
 	case odd != "":
-		return engine.BadRequest("InvalidResourceGroup", "The provided resource group name '%s' has these invalid characters: '%s'. The name can only be a letter, digit, '-', '.', '(', ')' or '_'.", name, odd)
+		return engine.BadRequest("InvalidResourceGroup", "The provided resource group name '%s' has these "+
+			"invalid characters: '%s'. The name can only be a letter, digit, '-', '.', '(', ')' or "+
+			"'_'.", name, odd)
 	case len(name) > 90:
-		return engine.BadRequest("InvalidResourceGroup", "The provided resource group name '%s' has a length of '%d' which exceeds the maximum length of '90'.", name, len(name))
+		return engine.BadRequest("InvalidResourceGroup",
+			"The provided resource group name '%s' has a length of '%d' which exceeds the maximum length of '90'.",
+			name, len(name))
 	case strings.HasSuffix(name, "."):
 		return engine.BadRequest("InvalidResourceGroup", "The provided resource group name '%s' ends with '.', which is not allowed.", name)
 	}

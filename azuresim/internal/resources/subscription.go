@@ -17,7 +17,8 @@ func locations(subscription string) []any {
 		if p.Pair != "" {
 			pair = []any{value.Object{"name": p.Pair, "id": "/subscriptions/" + subscription + "/locations/" + p.Pair}}
 		}
-		location := value.Object{"id": "/subscriptions/" + subscription + "/locations/" + name, "name": name, "type": "Region", "displayName": p.Display, "regionalDisplayName": "(" + p.Group + ") " + p.Display}
+		location := value.Object{"id": "/subscriptions/" + subscription + "/locations/" + name, "name": name,
+			"type": "Region", "displayName": p.Display, "regionalDisplayName": "(" + p.Group + ") " + p.Display}
 		if p.Zonal {
 			category = "Recommended"
 			var zones []any
@@ -26,7 +27,8 @@ func locations(subscription string) []any {
 			}
 			location["availabilityZoneMappings"] = zones
 		}
-		location["metadata"] = value.Object{"regionType": "Physical", "regionCategory": category, "geography": p.Geography, "geographyGroup": p.Group, "physicalLocation": p.Physical,
+		location["metadata"] = value.Object{"regionType": "Physical", "regionCategory": category,
+			"geography": p.Geography, "geographyGroup": p.Group, "physicalLocation": p.Physical,
 			"latitude": p.Latitude, "longitude": p.Longitude, "pairedRegion": pair}
 		out = append(out, location)
 	}
@@ -45,7 +47,8 @@ func answerSubscription(c *engine.Request) bool {
 		c.Reply(http.StatusOK, value.Object{"value": tagNames(c)})
 	case ns == "" && path == "providers" && get:
 		c.Reply(http.StatusOK, value.Object{"value": providers(c)})
-	case ns != "" && c.Server.Registry.Versions(ns) != nil && (len(c.Id.Types) == 0 && get || (path == "register" || path == "unregister") && post):
+	case ns != "" && c.Server.Registry.Versions(ns) != nil &&
+		(len(c.Id.Types) == 0 && get || (path == "register" || path == "unregister") && post):
 		c.Reply(http.StatusOK, provider(c, ns))
 	default:
 		return false
@@ -81,14 +84,20 @@ func provider(c *engine.Request, namespace string) value.Object {
 			places = names
 		}
 		for _, t := range append([]string{rest}, partsOf(rest, k)...) {
-			listed[t] = value.Object{"resourceType": t, "locations": value.Anys(places), "apiVersions": value.Anys(k.ListedVersions()), "capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation"}
+			listed[t] = value.Object{
+				"resourceType": t, "locations": value.Anys(places), "apiVersions": value.Anys(k.ListedVersions()),
+				"capabilities": "CrossResourceGroupResourceMove, CrossSubscriptionResourceMove, SupportsTags, SupportsLocation",
+			}
 		}
 	}
 	list := []any{}
 	for _, t := range value.SortedKeys(listed) {
 		list = append(list, listed[t])
 	}
-	return value.Object{"id": "/subscriptions/" + c.Id.Subscription + "/providers/" + namespace, "namespace": namespace, "registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list}
+	return value.Object{
+		"id": "/subscriptions/" + c.Id.Subscription + "/providers/" + namespace, "namespace": namespace,
+		"registrationPolicy": "RegistrationRequired", "registrationState": "Registered", "resourceTypes": list,
+	}
 }
 
 // partsOf are the types of what is inside the documents of a type.
@@ -120,9 +129,11 @@ func tagNames(c *engine.Request) []any {
 		values, total := []any{}, 0
 		for _, v := range value.SortedKeys(used[name]) {
 			total += used[name][v]
-			values = append(values, value.Object{"id": base + name + "/tagValues/" + v, "tagValue": v, "count": value.Object{"type": "Total", "value": used[name][v]}})
+			values = append(values, value.Object{"id": base + name + "/tagValues/" + v, "tagValue": v,
+				"count": value.Object{"type": "Total", "value": used[name][v]}})
 		}
-		out = append(out, value.Object{"id": base + name, "tagName": name, "count": value.Object{"type": "Total", "value": total}, "values": values})
+		out = append(out, value.Object{"id": base + name, "tagName": name,
+			"count": value.Object{"type": "Total", "value": total}, "values": values})
 	}
 	return out
 }

@@ -62,7 +62,8 @@ func answerTags(c *engine.Request) (bool, *engine.Error) {
 		c.Reply(http.StatusOK, nil)
 		return true, nil
 	}
-	c.Reply(http.StatusOK, value.Object{"id": owner.String() + "/providers/Microsoft.Resources/tags/default", "name": "default", "type": "Microsoft.Resources/tags", "properties": value.Object{"tags": tags}})
+	c.Reply(http.StatusOK, value.Object{"id": owner.String() + "/providers/Microsoft.Resources/tags/default",
+		"name": "default", "type": "Microsoft.Resources/tags", "properties": value.Object{"tags": tags}})
 	return true, nil
 }
 
@@ -96,14 +97,17 @@ func newTags(method string, old, body value.Object) (value.Object, *engine.Error
 				return false
 			})
 		default:
-			return nil, engine.BadRequest("InvalidTagPatchOperation", "The operation '%s' is none of Merge, Replace, Delete.", value.Str(body, "operation"))
+			return nil, engine.BadRequest("InvalidTagPatchOperation",
+				"The operation '%s' is none of Merge, Replace, Delete.", value.Str(body, "operation"))
 		}
 	default:
-		return nil, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The requested resource does not support http method '%s'.", method)
+		return nil, engine.Refuse(http.StatusMethodNotAllowed, "MethodNotAllowed",
+			"The requested resource does not support http method '%s'.", method)
 	}
 	for name, v := range next {
 		if s, ok := v.(string); !ok || name == "" || len(name) > 512 || len(s) > 256 {
-			return nil, engine.BadRequest("InvalidTagNameOrValue", "The tag '%s' has a name over 512 characters, or a value that is no text of at most 256.", name)
+			return nil, engine.BadRequest("InvalidTagNameOrValue",
+				"The tag '%s' has a name over 512 characters, or a value that is no text of at most 256.", name)
 		}
 	}
 	if len(next) > maxTags {

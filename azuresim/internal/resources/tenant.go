@@ -19,7 +19,9 @@ func answerTenant(c *engine.Request) (bool, *engine.Error) {
 		}
 		c.Reply(http.StatusOK, value.Object{"value": subscriptions})
 	case c.HTTP.Method == http.MethodGet && path == "/tenants":
-		c.Reply(http.StatusOK, value.Object{"value": []any{value.Object{"id": "/tenants/" + c.Server.Options.TenantID, "tenantId": c.Server.Options.TenantID}}})
+		c.Reply(http.StatusOK, value.Object{"value": []any{
+			value.Object{"id": "/tenants/" + c.Server.Options.TenantID, "tenantId": c.Server.Options.TenantID},
+		}})
 	case c.HTTP.Method == http.MethodPost && path == "/providers/microsoft.resources/checkresourcename":
 		return true, checkResourceName(c)
 	default:
@@ -52,5 +54,6 @@ func checkResourceName(c *engine.Request) *engine.Error {
 }
 
 func subscription(s *engine.Server, id string) value.Object {
-	return value.Object{"id": "/subscriptions/" + id, "subscriptionId": id, "tenantId": s.Options.TenantID, "displayName": "casement (simulated)", "state": "Enabled"}
+	return value.Object{"id": "/subscriptions/" + id, "subscriptionId": id, "tenantId": s.Options.TenantID,
+		"displayName": "casement (simulated)", "state": "Enabled"}
 }

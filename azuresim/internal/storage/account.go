@@ -15,7 +15,8 @@ const typeAccount = "Microsoft.Storage/storageAccounts"
 
 // accountType is the row of storage accounts.
 func accountType() engine.Type {
-	return engine.Type{Name: typeAccount, Style: engine.StyleStorage, Sync: true, AsyncCreate: true, Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}
+	return engine.Type{Name: typeAccount, Style: engine.StyleStorage, Sync: true, AsyncCreate: true,
+		Takes: 17 * time.Second, Created: http.StatusAccepted, Prepare: prepareAccount}
 }
 
 // accountName is what the name of a storage account is made of.
@@ -36,7 +37,9 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	name, kind, sku := d.Parsed.Name(), value.Str(d.Body, "kind"), value.Str(d.Body, "sku", "name")
 	switch {
 	case !accountName.MatchString(name):
-		return engine.BadRequest("AccountNameInvalid", "%s is not a valid storage account name. Storage account name must be between 3 and 24 characters in length and use numbers and lower-case letters only.", name)
+		return engine.BadRequest("AccountNameInvalid", "%s is not a valid storage account name. Storage account "+
+			"name must be between 3 and 24 characters in length and use numbers and lower-case letters "+
+			"only.", name)
 	case services[kind] == nil:
 		return engine.BadRequest("InvalidValuesForRequestParameters", "Values for request parameters are invalid: kind.")
 	case sku == "":
@@ -49,15 +52,20 @@ func prepareAccount(t *engine.Tx, d, old *engine.Doc) *engine.Error {
 	value.Ensure(d.Body, "tags")
 	p := value.Props(d.Body)
 	if old != nil {
-		p["keyCreationTime"], p["creationTime"] = value.At(old.Body, "properties", "keyCreationTime"), value.At(old.Body, "properties", "creationTime")
+		p["keyCreationTime"], p["creationTime"] = value.At(old.Body, "properties", "keyCreationTime"),
+			value.At(old.Body, "properties", "creationTime")
 	}
 	now := t.Now.Format("2006-01-02T15:04:05.0000000Z")
 	service := value.Object{"keyType": "Account", "enabled": true, "lastEnabledTime": now}
 	defaults := value.Object{
 		"keyCreationTime": value.Object{"key1": now, "key2": now}, "creationTime": now,
-		"allowCrossTenantReplication": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true,
-		"privateEndpointConnections": []any{}, "networkAcls": value.Object{"bypass": "AzureServices", "virtualNetworkRules": []any{}, "ipRules": []any{}, "defaultAction": "Allow"},
-		"encryption":      value.Object{"keySource": "Microsoft.Storage", "services": value.Object{"file": service, "blob": value.Clone(service)}},
+		"allowCrossTenantReplication": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2",
+		"supportsHttpsTrafficOnly":   true,
+		"privateEndpointConnections": []any{}, "networkAcls": value.Object{
+			"bypass": "AzureServices", "virtualNetworkRules": []any{}, "ipRules": []any{}, "defaultAction": "Allow",
+		},
+		"encryption": value.Object{"keySource": "Microsoft.Storage",
+			"services": value.Object{"file": service, "blob": value.Clone(service)}},
 		"primaryLocation": d.Location(), "statusOfPrimary": "available",
 	}
 	for field, v := range defaults {

@@ -253,7 +253,8 @@ func typed(scope string, a []any) (any, error) {
 }
 
 func resourceGroup(s *scope, _ []any) (any, error) {
-	return object{"id": "/subscriptions/" + s.Subscription + "/resourceGroups/" + s.Group, "name": s.Group, "location": s.GroupLocation, "type": "Microsoft.Resources/resourceGroups",
+	return object{"id": "/subscriptions/" + s.Subscription + "/resourceGroups/" + s.Group, "name": s.Group,
+		"location": s.GroupLocation, "type": "Microsoft.Resources/resourceGroups",
 		"properties": object{"provisioningState": "Succeeded"}}, nil
 }
 

@@ -8,8 +8,9 @@ import (
 
 func TestRelaxed(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
-		"plain":           {`{"a": [1, true, null, "x"], "b": -1.5e3}`, `{"a":[1,true,null,"x"],"b":-1500}`},
-		"a key of az":     {`{"properties": {"mode": "Incremental", template:{"$schema": "s"}}}`, `{"properties":{"mode":"Incremental","template":{"$schema":"s"}}}`},
+		"plain": {`{"a": [1, true, null, "x"], "b": -1.5e3}`, `{"a":[1,true,null,"x"],"b":-1500}`},
+		"a key of az": {`{"properties": {"mode": "Incremental", template:{"$schema": "s"}}}`,
+			`{"properties":{"mode":"Incremental","template":{"$schema":"s"}}}`},
 		"comments":        {"{// one\n\"a\": /* two */ 1}", `{"a":1}`},
 		"no comment":      {`{"a": "http://x /* y */"}`, `{"a":"http://x /* y */"}`},
 		"trailing commas": {`{"a": [1, 2, ], }`, `{"a":[1,2]}`},

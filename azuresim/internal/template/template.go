@@ -103,7 +103,8 @@ func (t *Template) takeParameters(template, given object) error {
 	wanted, _ := template["parameters"].(object)
 	for name := range given {
 		if _, err := member(wanted, name); err != nil {
-			return fmt.Errorf("the following parameters were supplied, but do not correspond to any parameters defined in the template: '%s'", name)
+			return fmt.Errorf("the following parameters were supplied, but do not correspond to any parameters "+
+				"defined in the template: '%s'", name)
 		}
 	}
 	for _, name := range sortedKeys(wanted) {
@@ -155,7 +156,8 @@ func (p declared) check(name string) error {
 	case "object", "secureobject":
 		_, ok = p.value.(object)
 	default:
-		return fmt.Errorf("parameter %s: the type '%s' is not one of string, int, bool, array, object, secureString, secureObject", name, p.typ)
+		return fmt.Errorf("parameter %s: the type '%s' is not one of string, int, bool, array, object, "+
+			"secureString, secureObject", name, p.typ)
 	}
 	if !ok && p.value != nil {
 		return fmt.Errorf("the provided value for the template parameter '%s' is not of the type %s", name, p.typ)
@@ -373,7 +375,8 @@ func (t *Template) sort(all []Resource) error {
 }
 
 // meta are the keys of a resource that are the template's own.
-var meta = []string{"type", "name", "apiVersion", "dependsOn", "condition", "copy", "resources", "scope", "comments", "resourceGroup", "subscriptionId"}
+var meta = []string{"type", "name", "apiVersion", "dependsOn", "condition", "copy", "resources", "scope",
+	"comments", "resourceGroup", "subscriptionId"}
 
 func withoutMeta(raw object) object {
 	out := object{}

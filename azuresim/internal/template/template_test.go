@@ -25,36 +25,42 @@ func TestExpressions(t *testing.T) {
 		"plain":                 "plain",
 		"[[not an expression]":  "[not an expression]",
 		"[concat('a', 'b', 1)]": "ab1",
-		"[concat(createArray(1), createArray(2))]":                                 []any{1.0, 2.0},
-		"[toUpper('it''s')]":                                                       "IT'S",
-		"[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', 's')]":      "/subscriptions/S/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/s",
-		"[resourceId('other', 'Microsoft.Network/virtualNetworks', 'v')]":          "/subscriptions/S/resourceGroups/other/providers/Microsoft.Network/virtualNetworks/v",
-		"[subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'r')]": "/subscriptions/S/providers/Microsoft.Authorization/roleDefinitions/r",
-		"[resourceGroup().location]":                                               "westeurope",
-		"[parameters('p').list[1].name]":                                           "second",
-		"[variables('v')]":                                                         "p-x",
-		"[if(equals('a', 'A'), 'yes', div(1, 0))]":                                 "yes",
-		"[and(true(), not(false()))]":                                              true,
-		"[length(split('a,b,c', ','))]":                                            3.0,
-		"[substring('one two three', 4, 3)]":                                       "two",
-		"[padLeft(12, 5, '0')]":                                                    "00012",
-		"[format('{0}-{1}', 'a', 2)]":                                              "a-2",
-		"[mod(7, 3)]":                                                              1.0,
-		"[greater(2, 1)]":                                                          true,
-		"[less(2, 2)]":                                                             false,
-		"[contains(parameters('p'), 'LIST')]":                                      true,
-		"[first(createArray('x', 'y'))]":                                           "x",
-		"[union(createObject('a', 1), createObject('b', 2))]":                      object{"a": 1.0, "b": 2.0},
-		"[json('{\"a\":[1]}').a[0]]":                                               1.0,
-		"[reference('v', '2020-01-01').seen]":                                      "/subscriptions/S/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v",
-		"[coalesce(null(), 'c')]":                                                  "c",
-		"[base64ToString(base64('x'))]":                                            "x",
-		"[-1]":                                                                     -1.0,
+		"[concat(createArray(1), createArray(2))]": []any{1.0, 2.0},
+		"[toUpper('it''s')]":                       "IT'S",
+		"[resourceId('Microsoft.Network/virtualNetworks/subnets', 'v', " +
+			"'s')]": "/subscriptions/S/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/s",
+		"[resourceId('other', 'Microsoft.Network/virtualNetworks', " +
+			"'v')]": "/subscriptions/S/resourceGroups/other/providers/Microsoft.Network/virtualNetworks/v",
+		"[subscriptionResourceId('Microsoft.Authorization/roleDefinitions', " +
+			"'r')]": "/subscriptions/S/providers/Microsoft.Authorization/roleDefinitions/r",
+		"[resourceGroup().location]":                          "westeurope",
+		"[parameters('p').list[1].name]":                      "second",
+		"[variables('v')]":                                    "p-x",
+		"[if(equals('a', 'A'), 'yes', div(1, 0))]":            "yes",
+		"[and(true(), not(false()))]":                         true,
+		"[length(split('a,b,c', ','))]":                       3.0,
+		"[substring('one two three', 4, 3)]":                  "two",
+		"[padLeft(12, 5, '0')]":                               "00012",
+		"[format('{0}-{1}', 'a', 2)]":                         "a-2",
+		"[mod(7, 3)]":                                         1.0,
+		"[greater(2, 1)]":                                     true,
+		"[less(2, 2)]":                                        false,
+		"[contains(parameters('p'), 'LIST')]":                 true,
+		"[first(createArray('x', 'y'))]":                      "x",
+		"[union(createObject('a', 1), createObject('b', 2))]": object{"a": 1.0, "b": 2.0},
+		"[json('{\"a\":[1]}').a[0]]":                          1.0,
+		"[reference('v', '2020-01-01').seen]": "/subscriptions/S/resourceGroups/g/providers/" +
+			"Microsoft.Network/virtualNetworks/v",
+		"[coalesce(null(), 'c')]":       "c",
+		"[base64ToString(base64('x'))]": "x",
+		"[-1]":                          -1.0,
 	} {
 		t.Run(expr, func(t *testing.T) {
 			text, _ := json.Marshal(expr)
-			tmpl, err := New(decode(t, `{"parameters": {"p": {"type": "object"}}, "variables": {"v": "[concat('p-', variables('w'))]", "w": "x"},
-				"resources": [{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-01-01", "name": "v"}], "outputs": {"o": {"type": "string", "value": `+string(text)+`}}}`),
+			tmpl, err := New(decode(t,
+				`{"parameters": {"p": {"type": "object"}}, "variables": {"v": "[concat('p-', variables('w'))]", "w": "x"},
+				"resources": [{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-01-01", "name": "v"}], "outputs": {"o": {"type": "string", "value": `+
+					string(text)+`}}}`),
 				decode(t, `{"p": {"value": {"list": [{"name": "first"}, {"name": "second"}]}}}`), here)
 			if err != nil {
 				t.Fatal(err)
@@ -100,17 +106,21 @@ func TestOrder(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct{ template, parameters, want string }{
-		"no resources":        {`{}`, `{}`, "'resources' not found"},
-		"missing parameter":   {`{"parameters": {"p": {"type": "string"}}, "resources": []}`, `{}`, "'p' is not provided"},
-		"unknown parameter":   {`{"resources": []}`, `{"q": {"value": 1}}`, "'q'"},
-		"wrong type":          {`{"parameters": {"p": {"type": "int"}}, "resources": []}`, `{"p": {"value": "x"}}`, "not of the type int"},
-		"not allowed":         {`{"parameters": {"p": {"type": "string", "allowedValues": ["a"]}}, "resources": []}`, `{"p": {"value": "b"}}`, "allowed values"},
-		"circle":              {`{"resources": [{"type": "A/b", "name": "x", "apiVersion": "1", "dependsOn": ["y"]}, {"type": "A/b", "name": "y", "apiVersion": "1", "dependsOn": ["x"]}]}`, `{}`, "circular"},
-		"circle of variables": {`{"variables": {"a": "[variables('b')]", "b": "[variables('a')]"}, "resources": [{"type": "A/b", "name": "[variables('a')]", "apiVersion": "1"}]}`, `{}`, "not found"},
+		"no resources":      {`{}`, `{}`, "'resources' not found"},
+		"missing parameter": {`{"parameters": {"p": {"type": "string"}}, "resources": []}`, `{}`, "'p' is not provided"},
+		"unknown parameter": {`{"resources": []}`, `{"q": {"value": 1}}`, "'q'"},
+		"wrong type":        {`{"parameters": {"p": {"type": "int"}}, "resources": []}`, `{"p": {"value": "x"}}`, "not of the type int"},
+		"not allowed": {`{"parameters": {"p": {"type": "string", "allowedValues": ["a"]}}, "resources": []}`,
+			`{"p": {"value": "b"}}`, "allowed values"},
+		"circle": {`{"resources": [{"type": "A/b", "name": "x", "apiVersion": "1", "dependsOn": ` +
+			`["y"]}, {"type": "A/b", "name": "y", "apiVersion": "1", "dependsOn": ["x"]}]}`, `{}`, "circular"},
+		"circle of variables": {`{"variables": {"a": "[variables('b')]", "b": "[variables('a')]"}, "resources": ` +
+			`[{"type": "A/b", "name": "[variables('a')]", "apiVersion": "1"}]}`, `{}`, "not found"},
 		"unknown function":    {`{"resources": [{"type": "A/b", "name": "[nope()]", "apiVersion": "1"}]}`, `{}`, "nope is not supported"},
 		"bad syntax":          {`{"resources": [{"type": "A/b", "name": "[concat('a']", "apiVersion": "1"}]}`, `{}`, ", or ) was expected"},
 		"reference in a name": {`{"resources": [{"type": "A/b", "name": "[reference('x')]", "apiVersion": "1"}]}`, `{}`, "not defined"},
-		"twice":               {`{"resources": [{"type": "A/b", "name": "x", "apiVersion": "1"}, {"type": "A/b", "name": "x", "apiVersion": "1"}]}`, `{}`, "multiple times"},
+		"twice": {`{"resources": [{"type": "A/b", "name": "x", "apiVersion": "1"}, {"type": ` +
+			`"A/b", "name": "x", "apiVersion": "1"}]}`, `{}`, "multiple times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(decode(t, tc.template), decode(t, tc.parameters), here)

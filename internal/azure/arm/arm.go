@@ -70,7 +70,8 @@ func New(c Config) (*Client, error) {
 	}
 	endpoint, err := url.Parse(c.Cloud.Services[cloud.ResourceManager].Endpoint)
 	if err != nil || endpoint.Host == "" {
-		return nil, fmt.Errorf("make an Azure client: resource manager endpoint %q is not an absolute URL", c.Cloud.Services[cloud.ResourceManager].Endpoint)
+		return nil, fmt.Errorf("make an Azure client: resource manager endpoint %q is not an absolute URL",
+			c.Cloud.Services[cloud.ResourceManager].Endpoint)
 	}
 	client := &Client{endpoint: endpoint, subscriptionID: c.SubscriptionID, counter: counter{observe: c.Observe}}
 	options := &armpolicy.ClientOptions{
@@ -78,9 +79,10 @@ func New(c Config) (*Client, error) {
 			Cloud:     c.Cloud,
 			Transport: c.Transport,
 			// The reconcile loop retries, at the time that it chooses.
-			Retry:           policy.RetryOptions{MaxRetries: -1},
-			Telemetry:       policy.TelemetryOptions{ApplicationID: "casement"},
-			PerCallPolicies: []policy.Policy{sameHost{endpoint}, spans{}, correlate{}, &client.gate, &recorder{&client.counter, c.SubscriptionID, c.Log}},
+			Retry:     policy.RetryOptions{MaxRetries: -1},
+			Telemetry: policy.TelemetryOptions{ApplicationID: "casement"},
+			PerCallPolicies: []policy.Policy{sameHost{endpoint}, spans{}, correlate{}, &client.gate,
+				&recorder{&client.counter, c.SubscriptionID, c.Log}},
 		},
 		// The SDK would wait inside the call until the provider is registered.
 		DisableRPRegistration: true,
@@ -241,7 +243,8 @@ func (c *Client) do(ctx context.Context, method, target, apiVersion string, body
 func (c *Client) request(ctx context.Context, method, target, apiVersion string, body any, options []Option) (*policy.Request, error) {
 	if !strings.HasPrefix(target, "https://") {
 		if !Nameable(target) {
-			return nil, &Error{Class: Invalid, Method: method, ID: target, Code: CodeBadName, Message: "no resource can have a name like this: change it"}
+			return nil, &Error{Class: Invalid, Method: method, ID: target, Code: CodeBadName,
+				Message: "no resource can have a name like this: change it"}
 		}
 		target = strings.TrimSuffix(c.endpoint.String(), "/") + (&url.URL{Path: target}).EscapedPath()
 	}
@@ -268,7 +271,8 @@ func (c *Client) request(ctx context.Context, method, target, apiVersion string,
 func payload(resp *http.Response, id string) (json.RawMessage, error) {
 	body, err := runtime.Payload(resp)
 	if err != nil {
-		return nil, &Error{Class: Transient, Method: resp.Request.Method, ID: id, StatusCode: resp.StatusCode, Message: "the answer broke off", err: err}
+		return nil, &Error{Class: Transient, Method: resp.Request.Method, ID: id, StatusCode: resp.StatusCode,
+			Message: "the answer broke off", err: err}
 	}
 	return body, nil
 }

@@ -205,10 +205,12 @@ func TestTokensAreNotTrusted(t *testing.T) {
 	w := &wire{}
 	c := newClient(t, w)
 	for name, token := range map[string]string{
-		"nonsense":       "x",
-		"another type":   `{"type":"Other","token":{}}`,
-		"foreign host":   `{"type":"RawMessage","token":{"asyncURL":"https://evil.test/x","origURL":"https://evil.test/x","method":"PUT","state":"InProgress"}}`,
-		"host in suffix": `{"type":"RawMessage","token":{"asyncURL":"https://evilarm.test/x","origURL":"https://evilarm.test/x","method":"PUT","state":"InProgress"}}`,
+		"nonsense":     "x",
+		"another type": `{"type":"Other","token":{}}`,
+		"foreign host": `{"type":"RawMessage","token":{"asyncURL":"https://evil.test/x",` +
+			`"origURL":"https://evil.test/x","method":"PUT","state":"InProgress"}}`,
+		"host in suffix": `{"type":"RawMessage","token":{"asyncURL":"https://evilarm.test/x",` +
+			`"origURL":"https://evilarm.test/x","method":"PUT","state":"InProgress"}}`,
 	} {
 		if _, err := c.Poll(t.Context(), token); CodeOf(err) != CodeBadToken || !OperationEnded(err) {
 			t.Errorf("%s: %v", name, err)
@@ -259,7 +261,8 @@ func TestListFollowsPages(t *testing.T) {
 func TestThrottlingClosesTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{replies: map[string][]reply{
-			"PUT " + vm: {{429, `{"error":{"code":"TooManyRequests","message":"slow down"}}`, map[string]string{"Retry-After": "30"}}, {200, ready, nil}},
+			"PUT " + vm: {{429, `{"error":{"code":"TooManyRequests","message":"slow down"}}`,
+				map[string]string{"Retry-After": "30"}}, {200, ready, nil}},
 			"GET " + vm: {{200, ready, nil}},
 		}}
 		c := newClient(t, w)
@@ -302,9 +305,12 @@ func TestLowQuotaSpacesCalls(t *testing.T) {
 		least  time.Duration
 		most   time.Duration
 	}{
-		"plenty":            {map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "240", "x-ms-ratelimit-remaining-resource": "Microsoft.Compute/Get3Min;238,x;100"}, 0, 0},
-		"low reads":         {map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "5"}, 300 * time.Millisecond, time.Second},
-		"low resource":      {map[string]string{"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/Get3Min;238, Microsoft.Compute/Get30Min;1"}, 4 * time.Second, 6 * time.Second},
+		"plenty": {map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "240",
+			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/Get3Min;238,x;100"}, 0, 0},
+		"low reads": {map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "5"}, 300 * time.Millisecond, time.Second},
+		"low resource": {map[string]string{
+			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/Get3Min;238, Microsoft.Compute/Get30Min;1",
+		}, 4 * time.Second, 6 * time.Second},
 		"writes are others": {map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "1"}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +332,9 @@ func TestLowQuotaSpacesCalls(t *testing.T) {
 
 func TestTooManyWaitersAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, &wire{replies: map[string][]reply{"GET " + vm: {{200, ready, map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "1"}}}}})
+		c := newClient(t, &wire{replies: map[string][]reply{
+			"GET " + vm: {{200, ready, map[string]string{"x-ms-ratelimit-remaining-subscription-reads": "1"}}},
+		}})
 		if _, err := c.Get(t.Context(), vm, "1"); err != nil {
 			t.Fatal(err)
 		}
@@ -418,24 +426,33 @@ func TestClasses(t *testing.T) {
 		code, message string
 		want          Class
 	}{
-		{404, "ResourceNotFound", "", NotFound}, {404, "ResourceGroupNotFound", "", NotFound}, {404, "ParentResourceNotFound", "", NotFound},
+		{404, "ResourceNotFound", "", NotFound}, {404, "ResourceGroupNotFound", "", NotFound},
+		{404, "ParentResourceNotFound", "", NotFound},
 		{404, "", "", NotFound}, {400, "PlatformImageNotFound", "", NotFound},
 		{409, "Conflict", "", Conflict}, {412, "PreconditionFailed", "", Conflict}, {409, "", "", Conflict},
 		{409, "OperationNotAllowed", "the VM is being deallocated", Conflict},
 		{409, "OperationNotAllowed", quota, Quota}, {409, "QuotaExceeded", "", Quota}, {400, "PublicIPCountLimitReached", "", Quota},
 		{409, "OperationNotAllowed", "Disk x is attached to VM y.", InUse}, {400, "InUseSubnetCannotBeDeleted", "", InUse},
-		{400, "NicInUse", "", InUse}, {400, "CannotDeleteNatGatewayAssociatedToSubnet", "", InUse}, {400, "PublicIPAddressCannotBeDeleted", "", InUse},
-		{429, "AnotherOperationInProgress", "", Busy}, {409, "AnotherOperationInProgress", "", Busy}, {409, "ResourceGroupBeingDeleted", "", Busy},
-		{400, "NicReservedForAnotherVm", "", Busy}, {400, "InvalidResourceReference", "", Busy}, {409, "MissingSubscriptionRegistration", "", Busy},
-		{429, "TooManyRequests", "", Throttled}, {429, "OperationNotAllowed", "too fast", Throttled}, {429, "", "", Throttled}, {429, "SubscriptionRequestsThrottled", "", Throttled},
-		{403, "AuthorizationFailed", "", Denied}, {403, "RequestDisallowedByPolicy", "", Denied}, {409, "ScopeLocked", "", Denied}, {401, "", "", Denied},
+		{400, "NicInUse", "", InUse}, {400, "CannotDeleteNatGatewayAssociatedToSubnet", "", InUse},
+		{400, "PublicIPAddressCannotBeDeleted", "", InUse},
+		{429, "AnotherOperationInProgress", "", Busy}, {409, "AnotherOperationInProgress", "", Busy},
+		{409, "ResourceGroupBeingDeleted", "", Busy},
+		{400, "NicReservedForAnotherVm", "", Busy}, {400, "InvalidResourceReference", "", Busy},
+		{409, "MissingSubscriptionRegistration", "", Busy},
+		{429, "TooManyRequests", "", Throttled}, {429, "OperationNotAllowed", "too fast", Throttled},
+		{429, "", "", Throttled}, {429, "SubscriptionRequestsThrottled", "", Throttled},
+		{403, "AuthorizationFailed", "", Denied}, {403, "RequestDisallowedByPolicy", "", Denied},
+		{409, "ScopeLocked", "", Denied}, {401, "", "", Denied},
 		{409, "ReadOnlyDisabledSubscription", "", Denied}, {401, "ExpiredAuthenticationToken", "", Denied},
-		{400, "InvalidParameter", "", Invalid}, {409, "PropertyChangeNotAllowed", "", Invalid}, {400, "NetcfgSubnetRangesOverlap", "", Invalid},
+		{400, "InvalidParameter", "", Invalid}, {409, "PropertyChangeNotAllowed", "", Invalid},
+		{400, "NetcfgSubnetRangesOverlap", "", Invalid},
 		{409, "InvalidResourceLocation", "", Invalid}, {400, "SomethingNew", "", Invalid},
 		{409, "SkuNotAvailable", "", SKUNotAvailable}, {400, "SkuNotAvailable", "", SKUNotAvailable},
-		{200, "AllocationFailed", "", Capacity}, {200, "ZonalAllocationFailed", "", Capacity}, {200, "OverconstrainedAllocationRequest", "", Capacity},
+		{200, "AllocationFailed", "", Capacity}, {200, "ZonalAllocationFailed", "", Capacity},
+		{200, "OverconstrainedAllocationRequest", "", Capacity},
 		{200, "OSProvisioningTimedOut", "", Failed}, {200, "VMExtensionProvisioningError", "", Failed},
-		{500, "InternalServerError", "", Transient}, {503, "", "", Transient}, {408, "", "", Transient}, {504, "GatewayTimeout", "", Transient},
+		{500, "InternalServerError", "", Transient}, {503, "", "", Transient}, {408, "", "", Transient},
+		{504, "GatewayTimeout", "", Transient},
 		{302, "", "", Unknown},
 	} {
 		e := &Error{StatusCode: tc.status, Code: tc.code, Message: tc.message}
@@ -450,9 +467,14 @@ func TestClasses(t *testing.T) {
 
 func TestErrorBodies(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"error":{"code":"InvalidParameter","message":"bad\n  value","target":"osProfile.x"}}`:                            "get Microsoft.Compute/virtualMachines/m in resource group g: InvalidParameter: bad value (osProfile.x)",
-		`{"code":"ResourceNotFound","message":"flat"}`:                                                                     "get Microsoft.Compute/virtualMachines/m in resource group g: ResourceNotFound: flat",
-		`{"error":{"code":"Wrapper","message":"see details","details":[{"code":"SkuNotAvailable","message":"not here"}]}}`: "get Microsoft.Compute/virtualMachines/m in resource group g: SkuNotAvailable: see details SkuNotAvailable: not here",
+		`{"error":{"code":"InvalidParameter","message":"bad\n  value","target":"osProfile.x"}}`: "get " +
+			"Microsoft.Compute/virtualMachines/m in resource group g: InvalidParameter: bad value " +
+			"(osProfile.x)",
+		`{"code":"ResourceNotFound","message":"flat"}`: "get " +
+			"Microsoft.Compute/virtualMachines/m in resource group g: ResourceNotFound: flat",
+		`{"error":{"code":"Wrapper","message":"see details","details":[{"code":"SkuNotAvailable","message":"not here"}]}}`: "get " +
+			"Microsoft.Compute/virtualMachines/m in resource group g: SkuNotAvailable: see details " +
+			"SkuNotAvailable: not here",
 		`<html>proxy</html>`: "get Microsoft.Compute/virtualMachines/m in resource group g: HTTP 400: <html>proxy</html>",
 		``:                   "get Microsoft.Compute/virtualMachines/m in resource group g: HTTP 400",
 	} {
@@ -492,7 +514,9 @@ func TestIDs(t *testing.T) {
 		vm + "/extensions/e":                {"Microsoft.Compute/virtualMachines/extensions", "e", "/subscriptions/s/resourceGroups/g", vm},
 		"/subscriptions/s/resourcegroups/g": {"Microsoft.Resources/resourceGroups", "g", "/subscriptions/s/resourcegroups/g", ""},
 		"/subscriptions/s":                  {"Microsoft.Resources/subscriptions", "s", "", ""},
-		vm + "/providers/Microsoft.Authorization/roleAssignments/r": {"Microsoft.Authorization/roleAssignments", "r", "/subscriptions/s/resourceGroups/g", ""},
+		vm + "/providers/Microsoft.Authorization/roleAssignments/r": {
+			"Microsoft.Authorization/roleAssignments", "r", "/subscriptions/s/resourceGroups/g", "",
+		},
 		"": {"Microsoft.Resources/subscriptions", "", "", ""},
 	} {
 		if got := [4]string{TypeOf(id), NameOf(id), GroupOf(id), ParentOf(id)}; got != want {

@@ -124,7 +124,8 @@ func classOfCode(code, message string) Class {
 		"VMAgentStatusCommunicationError", "VMExtensionHandlerNonTransientError", "VMStartTimedOut":
 		return Failed
 	case "InvalidParameter", "InvalidRequestContent", "InvalidRequestFormat", "InvalidTemplate", "InvalidResourceName",
-		"InvalidResourceGroup", "LocationRequired", "LocationNotAvailableForResourceType", "InvalidResourceLocation", "InvalidResourceGroupLocation",
+		"InvalidResourceGroup", "LocationRequired", "LocationNotAvailableForResourceType",
+		"InvalidResourceLocation", "InvalidResourceGroupLocation",
 		"PropertyChangeNotAllowed", "InvalidSubscriptionId", "MissingApiVersionParameter", "InvalidApiVersionParameter",
 		"NoRegisteredProviderFound", "InvalidResourceType", "NetcfgSubnetRangesOverlap", "NetcfgInvalidSubnet",
 		"PrivateIPAddressNotInSubnet", "PrivateIPAddressInUse", "SubnetIsFull", "SecurityRuleConflict", "VMMarketplaceInvalidInput",

@@ -58,7 +58,8 @@ func Nameable(id string) bool {
 	}
 	for _, name := range strings.Split(id[1:], "/") {
 		odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`<>%&\?#`, r) }
-		if name == "" || name == "." || name == ".." || len(name) > longestName || strings.ContainsFunc(name, odd) || !utf8.ValidString(name) {
+		if name == "" || name == "." || name == ".." || len(name) > longestName ||
+			strings.ContainsFunc(name, odd) || !utf8.ValidString(name) {
 			return false
 		}
 	}

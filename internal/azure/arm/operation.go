@@ -69,7 +69,9 @@ func (c *Client) poll(ctx context.Context, token string, read bool) (Result, err
 	method, id := describe(token)
 	poller, err := runtime.NewPollerFromResumeToken[json.RawMessage](token, c.pipeline, nil)
 	if err != nil {
-		return Result{}, &Error{Class: Invalid, Method: method, ID: id, Code: CodeBadToken, Message: "the stored resume token cannot be read; the operation has to be begun again", ended: true, err: err}
+		return Result{}, &Error{Class: Invalid, Method: method, ID: id, Code: CodeBadToken,
+			Message: "the stored resume token cannot be read; the operation has to be begun again", ended: true,
+			err: err}
 	}
 	resp, err := poller.Poll(ctx)
 	if err != nil {

@@ -54,7 +54,9 @@ func (h Host) Dial(ctx context.Context, vmID, port string) (net.Conn, error) {
 		return nil, fmt.Errorf("ask Bastion host %s for a tunnel to port %s of %s: %w", h.DNSName, port, vmID, err)
 	}
 	dialer := websocket.Dialer{TLSClientConfig: h.TLS, NetDialContext: h.DialContext, Proxy: http.ProxyFromEnvironment}
-	ws, resp, err := dialer.DialContext(ctx, "wss://"+h.DNSName+"/webtunnelv2/"+url.PathEscape(s.WebsocketToken)+"?X-Node-Id="+url.QueryEscape(s.NodeID), nil)
+	ws, resp, err := dialer.DialContext(ctx,
+		"wss://"+h.DNSName+"/webtunnelv2/"+url.PathEscape(s.WebsocketToken)+"?X-Node-Id="+url.QueryEscape(s.NodeID),
+		nil)
 	if err != nil {
 		// The error may quote the address, which holds the token.
 		err = fmt.Errorf("open the tunnel of Bastion host %s to port %s of %s: the websocket was not opened", h.DNSName, port, vmID)
@@ -67,7 +69,8 @@ func (h Host) Dial(ctx context.Context, vmID, port string) (net.Conn, error) {
 }
 
 func (h Host) client() *http.Client {
-	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: h.TLS, DialContext: h.DialContext, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: h.TLS,
+		DialContext: h.DialContext, Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 }
 
 // open gets the tokens of a tunnel.

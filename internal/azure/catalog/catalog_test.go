@@ -66,9 +66,13 @@ func skus() []string {
 		  "restrictions":[{"type":"Zone","values":["westeurope"],"reasonCode":"NotAvailableForSubscription","restrictionInfo":{"locations":["westeurope"],"zones":["3"]}}]}`,
 		`{"resourceType":"virtualMachines","name":"Standard_B1s","capabilities":[{"name":"vCPUs","value":"1"},{"name":"MemoryGB","value":"0.5"},{"name":"TrustedLaunchDisabled","value":"True"}],"locationInfo":[{"location":"WestEurope","zones":["3"]}],
 		  "restrictions":[{"type":"Location","values":["westeurope"],"reasonCode":"NotAvailableForSubscription"}]}`,
-		`{"resourceType":"virtualMachines","name":"Standard_DC4as_v5","capabilities":[{"name":"vCPUs","value":"4"},{"name":"MemoryGB","value":"16"},{"name":"ConfidentialComputingType","value":"SNP"}],"locationInfo":[{"location":"westeurope","zones":["2"]}]}`,
+		`{"resourceType":"virtualMachines","name":"Standard_DC4as_v5","capabilities":[{"name":"vCPUs",` +
+			`"value":"4"},{"name":"MemoryGB","value":"16"},{"name":"ConfidentialComputingType","value":"SNP"}],` +
+			`"locationInfo":[{"location":"westeurope","zones":["2"]}]}`,
 		`{"resourceType":"disks","name":"Premium_LRS","locationInfo":[{"location":"westeurope","zones":["9"]}]}`,
-		`{"resourceType":"availabilitySets","name":"Aligned","capabilities":[{"name":"MaximumPlatformFaultDomainCount","value":"3"}],"locationInfo":[{"location":"westeurope"}]}`,
+		`{"resourceType":"availabilitySets","name":"Aligned",` +
+			`"capabilities":[{"name":"MaximumPlatformFaultDomainCount","value":"3"}],` +
+			`"locationInfo":[{"location":"westeurope"}]}`,
 	}
 }
 
@@ -197,7 +201,8 @@ func TestExists(t *testing.T) {
 		}
 	}
 	before := a.calls
-	if ok, err := c.Exists(t.Context(), "westeurope", Image{Gallery: "g", Name: "i", Version: "9.9.9"}); ok || err != nil || a.calls != before {
+	if ok, err := c.Exists(t.Context(), "westeurope", Image{Gallery: "g", Name: "i", Version: "9.9.9"}); ok ||
+		err != nil || a.calls != before {
 		t.Errorf("asked again at once: %v, %v", ok, err)
 	}
 	a.docs[at+"/communityGalleries/g/images/i/versions/9.9.9"] = `{}`

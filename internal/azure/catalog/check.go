@@ -80,25 +80,35 @@ func (c *checker) refuse(bad bool, field, reason, fix string) {
 }
 
 func (c *checker) availability() {
-	c.refuse(c.sku.Restricted != "", "spec.vmSize", fmt.Sprintf("is barred for the subscription in %s (%s)", c.vm.Location, c.sku.Restricted),
+	c.refuse(c.sku.Restricted != "", "spec.vmSize",
+		fmt.Sprintf("is barred for the subscription in %s (%s)", c.vm.Location, c.sku.Restricted),
 		"choose another size or location, or ask Azure support to lift the restriction")
 	zones := "zones " + strings.Join(c.sku.Zones, ", ")
 	if len(c.sku.Zones) == 0 {
 		zones = "no zone"
 	}
 	c.refuse(c.vm.Zone != "" && c.sku.Restricted == "" && !slices.Contains(c.sku.Zones, c.vm.Zone), "spec.failureDomain",
-		fmt.Sprintf("is not offered in zone %s of %s; it has %s", c.vm.Zone, c.vm.Location, zones), "choose another failure domain or spec.vmSize")
+		fmt.Sprintf("is not offered in zone %s of %s; it has %s", c.vm.Zone, c.vm.Location, zones),
+		"choose another failure domain or spec.vmSize")
 }
 
 func (c *checker) capacity() {
-	c.refuse(c.sku.VCPUs() < leastVCPUs, "spec.vmSize", fmt.Sprintf("has %d vCPUs and a node needs %d", c.sku.VCPUs(), leastVCPUs), "choose a bigger size")
-	c.refuse(c.sku.MemoryGiB() < leastMemoryGiB, "spec.vmSize", fmt.Sprintf("has %g GiB of memory and a node needs %d", c.sku.MemoryGiB(), leastMemoryGiB), "choose a bigger size")
+	c.refuse(c.sku.VCPUs() < leastVCPUs, "spec.vmSize",
+		fmt.Sprintf("has %d vCPUs and a node needs %d", c.sku.VCPUs(), leastVCPUs), "choose a bigger size")
+	c.refuse(c.sku.MemoryGiB() < leastMemoryGiB, "spec.vmSize",
+		fmt.Sprintf("has %g GiB of memory and a node needs %d", c.sku.MemoryGiB(), leastMemoryGiB),
+		"choose a bigger size")
 }
 
 func (c *checker) disks() {
-	c.refuse(c.vm.EphemeralOSDisk && !c.sku.Has("EphemeralOSDiskSupported", ""), "spec.osDisk.diffDiskSettings", "has no ephemeral OS disks", "remove the field or choose another spec.vmSize")
-	c.refuse(c.vm.UltraSSD && !c.sku.Has("UltraSSDAvailable", c.vm.Zone), "spec.dataDisks", fmt.Sprintf("has no UltraSSD disks in %s", c.place()), "use another storage account type, zone or spec.vmSize")
-	c.refuse(c.vm.EncryptionAtHost && !c.sku.Has("EncryptionAtHostSupported", ""), "spec.securityProfile.encryptionAtHost", "has no encryption at host", "remove the field or choose another spec.vmSize")
+	c.refuse(c.vm.EphemeralOSDisk && !c.sku.Has("EphemeralOSDiskSupported", ""), "spec.osDisk.diffDiskSettings",
+		"has no ephemeral OS disks", "remove the field or choose another spec.vmSize")
+	c.refuse(c.vm.UltraSSD && !c.sku.Has("UltraSSDAvailable", c.vm.Zone), "spec.dataDisks",
+		fmt.Sprintf("has no UltraSSD disks in %s", c.place()),
+		"use another storage account type, zone or spec.vmSize")
+	c.refuse(c.vm.EncryptionAtHost && !c.sku.Has("EncryptionAtHostSupported", ""),
+		"spec.securityProfile.encryptionAtHost", "has no encryption at host",
+		"remove the field or choose another spec.vmSize")
 }
 
 func (c *checker) place() string {
@@ -111,8 +121,13 @@ func (c *checker) place() string {
 func (c *checker) security() {
 	const field = "spec.securityProfile.securityType"
 	firmware := c.vm.SecureBoot || c.vm.VTPM
-	c.refuse(firmware && c.vm.SecurityType == "", field, "cannot have secure boot or vTPM without a security type", "set it to TrustedLaunch or ConfidentialVM")
-	c.refuse(c.vm.EncryptedOSDisk && c.vm.SecurityType != ConfidentialVM, field, "cannot encrypt the OS disk as a confidential VM does", "set it to ConfidentialVM or remove spec.osDisk.managedDisk.securityProfile")
-	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field, "is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
-	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) && c.sku.Has("TrustedLaunchDisabled", ""), field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
+	c.refuse(firmware && c.vm.SecurityType == "", field, "cannot have secure boot or vTPM without a security type",
+		"set it to TrustedLaunch or ConfidentialVM")
+	c.refuse(c.vm.EncryptedOSDisk && c.vm.SecurityType != ConfidentialVM, field,
+		"cannot encrypt the OS disk as a confidential VM does",
+		"set it to ConfidentialVM or remove spec.osDisk.managedDisk.securityProfile")
+	c.refuse(c.vm.SecurityType == ConfidentialVM && c.sku.Capability("ConfidentialComputingType") == "", field,
+		"is no confidential size", "choose another spec.vmSize, such as one of the DCasv5 series")
+	c.refuse((c.vm.SecurityType == TrustedLaunch || firmware && c.vm.SecurityType != ConfidentialVM) &&
+		c.sku.Has("TrustedLaunchDisabled", ""), field, "has no trusted launch", "choose another spec.vmSize or remove spec.securityProfile")
 }

@@ -77,7 +77,8 @@ func (c *Catalog) offered(ctx context.Context, publishers, publisher, offer, sku
 		group.Go(func() error {
 			versions, err := c.entries(ctx, at+"/"+s+"/versions", arm.Query("$expand", "properties"))
 			for _, v := range versions {
-				found[i] = append(found[i], Listed{v.Properties.Architecture, offer, publisher, s, strings.Join([]string{publisher, offer, s, v.Name}, ":"), v.Name})
+				found[i] = append(found[i], Listed{v.Properties.Architecture, offer, publisher, s,
+					strings.Join([]string{publisher, offer, s, v.Name}, ":"), v.Name})
 			}
 			return err
 		})

@@ -16,8 +16,10 @@ func TestVersions(t *testing.T) {
 		name, publisher, offer, sku string
 		want                        []string
 	}{
-		{"one SKU", windows.Publisher, "capi-windows", "k8s-1dot22dot2-windows-2019-containerd", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
-		{"parts of names", "CNCF", "windows", "1dot22dot2-windows-2019-", []string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
+		{"one SKU", windows.Publisher, "capi-windows", "k8s-1dot22dot2-windows-2019-containerd",
+			[]string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
+		{"parts of names", "CNCF", "windows", "1dot22dot2-windows-2019-",
+			[]string{"cncf-upstream:capi-windows:k8s-1dot22dot2-windows-2019-containerd:2021.10.15"}},
 		{"no publisher", "unknown", "", "", nil},
 		{"no offer", windows.Publisher, "nothing", "", nil},
 		{"no SKU", windows.Publisher, "capi-windows", "k8s-9dot9", nil},

@@ -95,7 +95,8 @@ func parseSKU(data json.RawMessage, location string) (SKU, bool) {
 	default:
 		return SKU{}, false
 	}
-	s := SKU{Name: raw.Name, Family: raw.Family, capabilities: capabilityMap(raw.Capabilities), zoneCapabilities: map[string]map[string]string{}}
+	s := SKU{Name: raw.Name, Family: raw.Family, capabilities: capabilityMap(raw.Capabilities),
+		zoneCapabilities: map[string]map[string]string{}}
 	for _, info := range raw.LocationInfo {
 		if normal(info.Location) != location {
 			continue

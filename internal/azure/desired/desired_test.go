@@ -100,15 +100,18 @@ func TestMachineRefusals(t *testing.T) {
 		name, field string
 		change      func(*MachineInput)
 	}{
-		{"unknown subnet", "spec.networkInterfaces[0].subnetName", func(in *MachineInput) { in.Machine.Spec.NetworkInterfaces[0].SubnetName = "nowhere" }},
-		{"no subnet of the role", "spec.networkInterfaces[0].subnetName", func(in *MachineInput) { in.Cluster.Spec.NetworkSpec.Subnets = nil }},
+		{"unknown subnet", "spec.networkInterfaces[0].subnetName",
+			func(in *MachineInput) { in.Machine.Spec.NetworkInterfaces[0].SubnetName = "nowhere" }},
+		{"no subnet of the role", "spec.networkInterfaces[0].subnetName",
+			func(in *MachineInput) { in.Cluster.Spec.NetworkSpec.Subnets = nil }},
 		{"several subnets of the role", "spec.networkInterfaces[0].subnetName", func(in *MachineInput) {
 			subnets := &in.Cluster.Spec.NetworkSpec.Subnets
 			*subnets = append(*subnets, (*subnets)[0])
 		}},
 		{"no image", "spec.image", func(in *MachineInput) { in.Image = infrav1.Image{} }},
 		{"key is not base64", "spec.sshPublicKey", func(in *MachineInput) { in.Machine.Spec.SSHPublicKey = "ssh-rsa AAAA" }},
-		{"user assigned without identities", "spec.userAssignedIdentities", func(in *MachineInput) { in.Machine.Spec.Identity = infrav1.VMIdentityUserAssigned }},
+		{"user assigned without identities", "spec.userAssignedIdentities",
+			func(in *MachineInput) { in.Machine.Spec.Identity = infrav1.VMIdentityUserAssigned }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := machineInput(t, "machine-linux-control-plane.yaml")

@@ -73,7 +73,8 @@ func (b *machineBuilder) bootstrapExtension() (string, *armcompute.VirtualMachin
 	switch {
 	case b.windows():
 		name = "CAPZ.Windows.Bootstrapping"
-		command = fmt.Sprintf(`powershell.exe -Command "for ($i = 0; $i -lt %d; $i++) { if (Test-Path 'C:%s') { exit 0 }; Start-Sleep -Seconds %d }; exit -2"`,
+		command = fmt.Sprintf(`powershell.exe -Command "for ($i = 0; $i -lt %d; $i++) { if (Test-Path 'C:%s') { `+
+			`exit 0 }; Start-Sleep -Seconds %d }; exit -2"`,
 			bootstrapTries, strings.ReplaceAll(bootstrapSentinel, "/", `\`), bootstrapSeconds)
 	case b.ARM64:
 		version = "1.1"

@@ -37,21 +37,25 @@ func MachineToDelete(c *infrav1.AzureCluster, m *infrav1.AzureMachine, clusterNa
 	}
 	var needs []string
 	if made.PublicIP {
-		needs = append(needs, add(&first, group.Network("publicIPAddresses", "pip-"+vmName), NetworkAPIVersion, infrav1.PublicIPsReadyCondition, armnetwork.PublicIPAddress{Tags: tags}))
+		needs = append(needs, add(&first, group.Network("publicIPAddresses", "pip-"+vmName), NetworkAPIVersion,
+			infrav1.PublicIPsReadyCondition, armnetwork.PublicIPAddress{Tags: tags}))
 	}
 	if lb := SSHRuleLB(c); made.NATRule && lb != "" {
-		needs = append(needs, add(&first, lb+"/inboundNatRules/"+vmName, NetworkAPIVersion, infrav1.InboundNATRulesReadyCondition, armnetwork.InboundNatRule{}))
+		needs = append(needs, add(&first, lb+"/inboundNatRules/"+vmName, NetworkAPIVersion,
+			infrav1.InboundNATRulesReadyCondition, armnetwork.InboundNatRule{}))
 	}
 	for _, id := range made.NICs {
 		add(&out, id, NetworkAPIVersion, infrav1.NetworkInterfaceReadyCondition, armnetwork.Interface{Tags: tags})
 		out[len(out)-1].Needs = needs
 	}
 	if made.AvailabilitySet != "" {
-		vm.Needs = append(vm.Needs, add(&out, group.Compute("availabilitySets", made.AvailabilitySet), ComputeAPIVersion, infrav1.AvailabilitySetReadyCondition, armcompute.AvailabilitySet{Tags: tags}))
+		vm.Needs = append(vm.Needs, add(&out, group.Compute("availabilitySets", made.AvailabilitySet),
+			ComputeAPIVersion, infrav1.AvailabilitySetReadyCondition, armcompute.AvailabilitySet{Tags: tags}))
 	}
 	out = append(append(first, out...), vm)
 	if role := m.Spec.SystemAssignedIdentityRole; made.Role && role != nil && role.Name != "" {
-		add(&out, RoleAssignmentID(cmp.Or(role.Scope, "/subscriptions/"+c.Spec.SubscriptionID), role.Name), AuthorizationAPIVersion, infrav1.RoleAssignmentReadyCondition, nil)
+		add(&out, RoleAssignmentID(cmp.Or(role.Scope, "/subscriptions/"+c.Spec.SubscriptionID), role.Name),
+			AuthorizationAPIVersion, infrav1.RoleAssignmentReadyCondition, nil)
 		out[len(out)-1].Needs = []string{vm.ID}
 	}
 	return out

@@ -185,7 +185,8 @@ func outboundRules(id, pool string, frontends []infrav1.FrontendIP, idle *int32)
 		BackendAddressPool:   &armnetwork.SubResource{ID: new(id + "/backendAddressPools/" + pool)},
 	}
 	for _, f := range frontends {
-		p.FrontendIPConfigurations = append(p.FrontendIPConfigurations, &armnetwork.SubResource{ID: new(id + "/frontendIPConfigurations/" + f.Name)})
+		p.FrontendIPConfigurations = append(p.FrontendIPConfigurations,
+			&armnetwork.SubResource{ID: new(id + "/frontendIPConfigurations/" + f.Name)})
 	}
 	return []*armnetwork.OutboundRule{{Name: new(outboundRule), Properties: p}}
 }

@@ -203,7 +203,8 @@ func (b *machineBuilder) roleAssignment(owner string) {
 // contributorRole is the ID of Azure's built-in Contributor role.
 // Source: Azure built-in roles, https://learn.microsoft.com/azure/role-based-access-control/built-in-roles.
 func contributorRole(subscription string) string {
-	return fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c", subscription)
+	return fmt.Sprintf("/subscriptions/%s/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-"+
+		"ab88-20f7382dd24c", subscription)
 }
 
 func trimSlash(s string) string {

@@ -130,7 +130,8 @@ func (b *clusterBuilder) routeTables() {
 func (b *clusterBuilder) virtualNetwork() {
 	id, vnet := VNetID(b.Cluster), &b.spec.NetworkSpec.Vnet
 	if b.ForeignVNet {
-		b.add(Resource{ID: id, APIVersion: NetworkAPIVersion, Policy: Observe, Condition: infrav1.VNetReadyCondition, Field: "spec.networkSpec.vnet"})
+		b.add(Resource{ID: id, APIVersion: NetworkAPIVersion, Policy: Observe,
+			Condition: infrav1.VNetReadyCondition, Field: "spec.networkSpec.vnet"})
 		return
 	}
 	needs := []string{b.vnetGroup.ID()}

@@ -87,7 +87,9 @@ func NICIDs(c *infrav1.AzureCluster, m *infrav1.AzureMachine, vmName string) []s
 func (b *machineBuilder) networkInterfaces() error {
 	interfaces := b.spec.NetworkInterfaces
 	if len(interfaces) == 0 {
-		interfaces = []infrav1.NetworkInterface{{SubnetName: b.spec.SubnetName, AcceleratedNetworking: b.spec.AcceleratedNetworking, PrivateIPConfigs: 1}}
+		interfaces = []infrav1.NetworkInterface{
+			{SubnetName: b.spec.SubnetName, AcceleratedNetworking: b.spec.AcceleratedNetworking, PrivateIPConfigs: 1},
+		}
 	}
 	for i, id := range NICIDs(b.Cluster, b.Machine, b.VMName) {
 		field := fmt.Sprintf("spec.networkInterfaces[%d]", i)
@@ -122,9 +124,13 @@ func (b *machineBuilder) subnet(name, field string) (*infrav1.SubnetSpec, error)
 	case name != "":
 		return nil, &InvalidError{field, fmt.Sprintf("the cluster has no subnet %q", name), "name one of " + strings.Join(names, ", ")}
 	case len(found) == 0:
-		return nil, &InvalidError{field, fmt.Sprintf("the cluster has no subnet with role %s", role), "add one to spec.networkSpec.subnets of the AzureCluster"}
+		return nil, &InvalidError{field, fmt.Sprintf("the cluster has no subnet with role %s", role),
+			"add one to spec.networkSpec.subnets of the AzureCluster"}
 	case len(found) > 1:
-		return nil, &InvalidError{field, fmt.Sprintf("the cluster has %d subnets with role %s and none is named", len(found), role), "name the one to use"}
+		return nil, &InvalidError{
+			field, fmt.Sprintf("the cluster has %d subnets with role %s and none is named", len(found), role),
+			"name the one to use",
+		}
 	}
 	return found[0], nil
 }
@@ -163,7 +169,8 @@ func (b *machineBuilder) networkInterface(id, field string, n infrav1.NetworkInt
 
 // ipConfigurations are one with all that the primary interface carries, more bare
 // addresses as asked for, and one for IPv6 where the subnet has it.
-func (b *machineBuilder) ipConfigurations(nic string, n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec, primary bool) []*armnetwork.InterfaceIPConfiguration {
+func (b *machineBuilder) ipConfigurations(nic string, n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec,
+	primary bool) []*armnetwork.InterfaceIPConfiguration {
 	subnetRef := &armnetwork.Subnet{ID: new(SubnetID(b.Cluster, subnet.Name))}
 	first := &armnetwork.InterfaceIPConfigurationPropertiesFormat{
 		Primary:                   new(true),

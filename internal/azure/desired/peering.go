@@ -25,7 +25,8 @@ func (b *clusterBuilder) peerings() {
 		remote := b.peerID(p)
 		forward := local + "/virtualNetworkPeerings/" + localName + "-To-" + p.RemoteVnetName
 		reverse := remote + "/virtualNetworkPeerings/" + p.RemoteVnetName + "-To-" + localName
-		b.network(forward, peering(remote, p.ForwardPeeringProperties), infrav1.VnetPeeringReadyCondition, field, unique([]string{local, before})...)
+		b.network(forward, peering(remote, p.ForwardPeeringProperties), infrav1.VnetPeeringReadyCondition, field,
+			unique([]string{local, before})...)
 		b.network(reverse, peering(local, p.ReversePeeringProperties), infrav1.VnetPeeringReadyCondition, field, forward)
 		before = reverse
 	}

@@ -87,7 +87,8 @@ func newScaleSetBuilder(in ScaleSetInput) *scaleSetBuilder {
 			MachineInput: MachineInput{
 				Cluster: in.Cluster, Machine: &infrav1.AzureMachine{Spec: spec}, ClusterName: in.ClusterName, VMName: in.Name,
 				BootstrapData: in.BootstrapData, AdminPassword: in.AdminPassword,
-				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID, SecretReader: in.SecretReader,
+				AcceleratedNetworking: in.AcceleratedNetworking, ARM64: in.ARM64, PrincipalID: in.PrincipalID,
+				SecretReader: in.SecretReader,
 			},
 			tagger: tagger{cluster: in.ClusterName, additional: in.Cluster.Spec.AdditionalTags},
 			spec:   &spec,
@@ -201,9 +202,10 @@ func (b *scaleSetBuilder) profile() (*armcompute.VirtualMachineScaleSetVMProfile
 	}
 	b.scaleSetSpot(p)
 	if minutes := b.in.Pool.Spec.Template.TerminateNotificationTimeout; minutes != nil {
-		p.ScheduledEventsProfile = &armcompute.ScheduledEventsProfile{TerminateNotificationProfile: &armcompute.TerminateNotificationProfile{
-			Enable: new(true), NotBeforeTimeout: new(fmt.Sprintf("PT%dM", *minutes)),
-		}}
+		p.ScheduledEventsProfile =
+			&armcompute.ScheduledEventsProfile{TerminateNotificationProfile: &armcompute.TerminateNotificationProfile{
+				Enable: new(true), NotBeforeTimeout: new(fmt.Sprintf("PT%dM", *minutes)),
+			}}
 	}
 	return p, plan, nil
 }
@@ -240,7 +242,8 @@ func (b *scaleSetBuilder) scaleSetDataDisks() []*armcompute.VirtualMachineScaleS
 	var disks []*armcompute.VirtualMachineScaleSetDataDisk
 	for _, vm := range b.dataDisks() {
 		disks = append(disks, &armcompute.VirtualMachineScaleSetDataDisk{
-			Lun: vm.Lun, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching, ManagedDisk: scaleSetDisk(vm.ManagedDisk),
+			Lun: vm.Lun, CreateOption: vm.CreateOption, DiskSizeGB: vm.DiskSizeGB, Caching: vm.Caching,
+			ManagedDisk: scaleSetDisk(vm.ManagedDisk),
 		})
 	}
 	return disks
@@ -260,7 +263,9 @@ func scaleSetDisk(d *armcompute.ManagedDiskParameters) *armcompute.VirtualMachin
 func (b *scaleSetBuilder) networkProfile() (*armcompute.VirtualMachineScaleSetNetworkProfile, error) {
 	interfaces := b.spec.NetworkInterfaces
 	if len(interfaces) == 0 {
-		interfaces = []infrav1.NetworkInterface{{SubnetName: b.spec.SubnetName, AcceleratedNetworking: b.spec.AcceleratedNetworking, PrivateIPConfigs: 1}}
+		interfaces = []infrav1.NetworkInterface{
+			{SubnetName: b.spec.SubnetName, AcceleratedNetworking: b.spec.AcceleratedNetworking, PrivateIPConfigs: 1},
+		}
 	}
 	profile := &armcompute.VirtualMachineScaleSetNetworkProfile{}
 	if b.flexible() {
@@ -275,18 +280,20 @@ func (b *scaleSetBuilder) networkProfile() (*armcompute.VirtualMachineScaleSetNe
 		if accelerated == nil {
 			accelerated = &b.AcceleratedNetworking
 		}
-		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations, &armcompute.VirtualMachineScaleSetNetworkConfiguration{
-			Name: new(fmt.Sprintf("%s-nic-%d", b.in.Name, i)),
-			Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{
-				Primary: new(i == 0), EnableAcceleratedNetworking: accelerated, EnableIPForwarding: &b.spec.EnableIPForwarding,
-				IPConfigurations: b.scaleSetAddresses(n, subnet, i == 0),
-			},
-		})
+		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations,
+			&armcompute.VirtualMachineScaleSetNetworkConfiguration{
+				Name: new(fmt.Sprintf("%s-nic-%d", b.in.Name, i)),
+				Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{
+					Primary: new(i == 0), EnableAcceleratedNetworking: accelerated, EnableIPForwarding: &b.spec.EnableIPForwarding,
+					IPConfigurations: b.scaleSetAddresses(n, subnet, i == 0),
+				},
+			})
 	}
 	return profile, nil
 }
 
-func (b *scaleSetBuilder) scaleSetAddresses(n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec, primary bool) []*armcompute.VirtualMachineScaleSetIPConfiguration {
+func (b *scaleSetBuilder) scaleSetAddresses(n infrav1.NetworkInterface, subnet *infrav1.SubnetSpec,
+	primary bool) []*armcompute.VirtualMachineScaleSetIPConfiguration {
 	var configs []*armcompute.VirtualMachineScaleSetIPConfiguration
 	add := func(name string, version armcompute.IPVersion) *armcompute.VirtualMachineScaleSetIPConfigurationProperties {
 		p := &armcompute.VirtualMachineScaleSetIPConfigurationProperties{
@@ -314,9 +321,11 @@ func (b *scaleSetBuilder) scaleSetAddresses(n infrav1.NetworkInterface, subnet *
 func (b *scaleSetBuilder) extensionProfile() *armcompute.VirtualMachineScaleSetExtensionProfile {
 	var all []*armcompute.VirtualMachineScaleSetExtension
 	add := func(name string, p *armcompute.VirtualMachineExtensionProperties) {
-		all = append(all, &armcompute.VirtualMachineScaleSetExtension{Name: &name, Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{
-			Publisher: p.Publisher, Type: p.Type, TypeHandlerVersion: p.TypeHandlerVersion, Settings: p.Settings, ProtectedSettings: p.ProtectedSettings,
-		}})
+		all = append(all, &armcompute.VirtualMachineScaleSetExtension{Name: &name,
+			Properties: &armcompute.VirtualMachineScaleSetExtensionProperties{
+				Publisher: p.Publisher, Type: p.Type, TypeHandlerVersion: p.TypeHandlerVersion,
+				Settings: p.Settings, ProtectedSettings: p.ProtectedSettings,
+			}})
 	}
 	if WantsBootstrapExtension(b.Cluster, b.Machine) {
 		add(b.bootstrapExtension())
@@ -360,7 +369,8 @@ func InstanceModel(set Resource) any {
 		model.Properties.StorageProfile.OSDisk = disk
 	}
 	for _, d := range p.StorageProfile.DataDisks {
-		model.Properties.StorageProfile.DataDisks = append(model.Properties.StorageProfile.DataDisks, &armcompute.DataDisk{Lun: d.Lun, DiskSizeGB: d.DiskSizeGB})
+		model.Properties.StorageProfile.DataDisks = append(model.Properties.StorageProfile.DataDisks,
+			&armcompute.DataDisk{Lun: d.Lun, DiskSizeGB: d.DiskSizeGB})
 	}
 	return model
 }

@@ -101,9 +101,10 @@ func (s BootstrapSecret) Right(c *infrav1.AzureCluster) Resource {
 		ID:         scope + "/providers/Microsoft.Authorization/roleAssignments/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte(scope)).String(),
 		APIVersion: AuthorizationAPIVersion,
 		Body: armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
-			PrincipalID:      &s.PrincipalID,
-			RoleDefinitionID: new("/subscriptions/" + c.Spec.SubscriptionID + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser),
-			PrincipalType:    new(armauthorization.PrincipalTypeServicePrincipal),
+			PrincipalID: &s.PrincipalID,
+			RoleDefinitionID: new("/subscriptions/" + c.Spec.SubscriptionID +
+				"/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser),
+			PrincipalType: new(armauthorization.PrincipalTypeServicePrincipal),
 		}},
 		Policy: CreateOnly, Condition: infrav1.RoleAssignmentReadyCondition, Field: "metadata.annotations",
 	}

@@ -73,7 +73,9 @@ func (b *machineBuilder) fillVM(vm *armcompute.VirtualMachine) error {
 		vm.ExtendedLocation = &armcompute.ExtendedLocation{Name: &e.Name, Type: new(armcompute.ExtendedLocationTypesEdgeZone)}
 	}
 	if group := b.spec.CapacityReservationGroupID; group != nil && *group != "" {
-		vm.Properties.CapacityReservation = &armcompute.CapacityReservationProfile{CapacityReservationGroup: &armcompute.SubResource{ID: group}}
+		vm.Properties.CapacityReservation = &armcompute.CapacityReservationProfile{
+			CapacityReservationGroup: &armcompute.SubResource{ID: group},
+		}
 	}
 	if b.AvailabilitySet != nil {
 		vm.Properties.AvailabilitySet = &armcompute.SubResource{ID: new(b.availabilitySetID())}
@@ -130,7 +132,8 @@ func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) 
 	users := map[string]*armcompute.UserAssignedIdentitiesValue{}
 	if b.spec.Identity == infrav1.VMIdentityUserAssigned {
 		if len(b.spec.UserAssignedIdentities) == 0 {
-			return nil, &InvalidError{"spec.userAssignedIdentities", "is empty although spec.identity is UserAssigned", "name at least one identity"}
+			return nil, &InvalidError{"spec.userAssignedIdentities",
+				"is empty although spec.identity is UserAssigned", "name at least one identity"}
 		}
 		for _, id := range b.spec.UserAssignedIdentities {
 			users[IdentityID(id.ProviderID)] = &armcompute.UserAssignedIdentitiesValue{}
@@ -142,11 +145,15 @@ func (b *machineBuilder) identity() (*armcompute.VirtualMachineIdentity, error) 
 	system := b.spec.Identity == infrav1.VMIdentitySystemAssigned
 	switch {
 	case system && len(users) > 0:
-		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssignedUserAssigned), UserAssignedIdentities: users}, nil
+		return &armcompute.VirtualMachineIdentity{
+			Type: new(armcompute.ResourceIdentityTypeSystemAssignedUserAssigned), UserAssignedIdentities: users,
+		}, nil
 	case system:
 		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeSystemAssigned)}, nil
 	case len(users) > 0:
-		return &armcompute.VirtualMachineIdentity{Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: users}, nil
+		return &armcompute.VirtualMachineIdentity{
+			Type: new(armcompute.ResourceIdentityTypeUserAssigned), UserAssignedIdentities: users,
+		}, nil
 	}
 	return nil, nil
 }
@@ -256,7 +263,9 @@ func computeGalleryReference(g *infrav1.AzureComputeGalleryImage) (*armcompute.I
 		p = plan(g.Plan.Publisher, g.Plan.Offer, g.Plan.SKU)
 	}
 	if g.SubscriptionID != nil && g.ResourceGroup != nil {
-		return &armcompute.ImageReference{ID: new(GalleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version))}, p, nil
+		return &armcompute.ImageReference{
+			ID: new(GalleryImageID(*g.SubscriptionID, *g.ResourceGroup, g.Gallery, g.Name, g.Version)),
+		}, p, nil
 	}
 	return &armcompute.ImageReference{
 		CommunityGalleryImageID: new(fmt.Sprintf("/CommunityGalleries/%s/Images/%s/Versions/%s", g.Gallery, g.Name, g.Version)),

@@ -26,9 +26,15 @@ func TestAmbient(t *testing.T) {
 		})
 	}
 	environment, subscription, _, c := Ambient(func(k string) string {
-		return map[string]string{"AZURE_ENVIRONMENT": "AzureChinaCloud", "AZURE_SUBSCRIPTION_ID": "s", "AZURE_AUTHORITY_HOST": "https://a", "AZURE_RESOURCE_MANAGER_ENDPOINT": "https://r", "AZURE_CA_FILE": "f"}[k]
+		return map[string]string{"AZURE_ENVIRONMENT": "AzureChinaCloud", "AZURE_SUBSCRIPTION_ID": "s",
+			"AZURE_AUTHORITY_HOST": "https://a", "AZURE_RESOURCE_MANAGER_ENDPOINT": "https://r",
+			"AZURE_CA_FILE": "f"}[k]
 	})
-	if want := (Cloud{AuthorityHost: "https://a", ResourceManagerEndpoint: "https://r", CAFile: "f", DisableInstanceDiscovery: true}); environment != "AzureChinaCloud" || subscription != "s" || c.AuthorityHost != want.AuthorityHost || c.ResourceManagerEndpoint != want.ResourceManagerEndpoint || c.CAFile != want.CAFile || !c.DisableInstanceDiscovery {
+	if want := (Cloud{AuthorityHost: "https://a", ResourceManagerEndpoint: "https://r", CAFile: "f",
+		DisableInstanceDiscovery: true}); environment != "AzureChinaCloud" ||
+		subscription != "s" || c.AuthorityHost != want.AuthorityHost ||
+		c.ResourceManagerEndpoint != want.ResourceManagerEndpoint || c.CAFile != want.CAFile ||
+		!c.DisableInstanceDiscovery {
 		t.Errorf("%s, %s, %+v", environment, subscription, c)
 	}
 }

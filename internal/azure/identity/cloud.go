@@ -29,7 +29,8 @@ func Configuration(environment string, override Cloud) (cloud.Configuration, err
 		base = cloud.AzureGovernment
 	default:
 		if override.AuthorityHost == "" || override.ResourceManagerEndpoint == "" {
-			return base, fmt.Errorf("spec.azureEnvironment is %q, which is not known: use AzurePublicCloud, AzureChinaCloud or AzureUSGovernmentCloud, or configure its endpoints", environment)
+			return base, fmt.Errorf("spec.azureEnvironment is %q, which is not known: use AzurePublicCloud, "+
+				"AzureChinaCloud or AzureUSGovernmentCloud, or configure its endpoints", environment)
 		}
 	}
 	// The SDK's own configurations are shared: they are not to be written to.
@@ -45,7 +46,8 @@ func Configuration(environment string, override Cloud) (cloud.Configuration, err
 			Endpoint: endpoint, Audience: strings.TrimSuffix(cmp.Or(override.ResourceManagerAudience, endpoint), "/"),
 		}
 	}
-	for what, address := range map[string]string{"authority host": base.ActiveDirectoryAuthorityHost, "resource manager endpoint": base.Services[cloud.ResourceManager].Endpoint} {
+	for what, address := range map[string]string{"authority host": base.ActiveDirectoryAuthorityHost,
+		"resource manager endpoint": base.Services[cloud.ResourceManager].Endpoint} {
 		// The SDK sends no token over plain HTTP.
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" || u.Host == "" {
 			return base, fmt.Errorf("%s of %s is %q: it has to be an https URL", what, environment, address)

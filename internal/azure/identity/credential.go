@@ -52,13 +52,16 @@ func (s *Source) check() error {
 	case AzureCLI:
 		return nil
 	default:
-		return &Error{"spec.type", fmt.Sprintf("is %q, which is not known", s.Type), "use WorkloadIdentity, ServicePrincipal, ServicePrincipalCertificate, UserAssignedMSI or UserAssignedIdentityCredential"}
+		return &Error{"spec.type", fmt.Sprintf("is %q, which is not known", s.Type), "use WorkloadIdentity, " +
+			"ServicePrincipal, ServicePrincipalCertificate, UserAssignedMSI or UserAssignedIdentityCredential"}
 	}
 	switch {
 	case (s.Type == ServicePrincipal || s.Type == ManualServicePrincipal) && s.ClientSecret == "":
-		return &Error{"spec.clientSecret", "names a secret without a value under the key clientSecret", "put the service principal's password there"}
+		return &Error{"spec.clientSecret", "names a secret without a value under the key clientSecret",
+			"put the service principal's password there"}
 	case s.Type == ServicePrincipalCertificate && len(s.Certificate) == 0:
-		return &Error{"spec.clientSecret", "names a secret without a certificate, and spec.certPath is empty", "put a PEM or PKCS#12 certificate there, or set spec.certPath"}
+		return &Error{"spec.clientSecret", "names a secret without a certificate, and spec.certPath is empty",
+			"put a PEM or PKCS#12 certificate there, or set spec.certPath"}
 	}
 	return nil
 }
@@ -107,10 +110,13 @@ func (s Source) credential(env environment) (azcore.TokenCredential, error) {
 	case ServicePrincipalCertificate, UserAssignedIdentityCredential:
 		certificates, key, err := azidentity.ParseCertificates(s.Certificate, []byte(s.Password))
 		if err != nil {
-			return nil, &Error{"spec.clientSecret", "has no usable certificate with its key", "store it as PEM or PKCS#12, with its password under the key password if it has one"}
+			return nil, &Error{"spec.clientSecret", "has no usable certificate with its key",
+				"store it as PEM or PKCS#12, with its password under the key password if it has one"}
 		}
 		return wrap(azidentity.NewClientCertificateCredential(s.TenantID, s.ClientID, certificates, key,
-			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: env.private, SendCertificateChain: true}))
+			&azidentity.ClientCertificateCredentialOptions{
+				ClientOptions: options, DisableInstanceDiscovery: env.private, SendCertificateChain: true,
+			}))
 	case AzureCLI:
 		return wrap(azidentity.NewAzureCLICredential(&azidentity.AzureCLICredentialOptions{TenantID: s.TenantID}))
 	case WorkloadIdentity:

@@ -38,7 +38,9 @@ func TestAllowed(t *testing.T) {
 			t.Errorf("%s: %v, %v", tc.name, got, err)
 		}
 	}
-	if _, err := Allowed(&AllowedNamespaces{Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "what"}}}}, "here", nil); err == nil {
+	if _, err := Allowed(&AllowedNamespaces{Selector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "what"}},
+	}}, "here", nil); err == nil {
 		t.Error("an operator that does not exist is accepted")
 	}
 }
@@ -46,13 +48,15 @@ func TestAllowed(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	local := Cloud{AuthorityHost: "https://127.0.0.1:1/", ResourceManagerEndpoint: "https://127.0.0.1:1/"}
 	c, err := Configuration("", local)
-	if err != nil || c.ActiveDirectoryAuthorityHost != local.AuthorityHost || c.Services[cloud.ResourceManager].Audience != "https://127.0.0.1:1" {
+	if err != nil || c.ActiveDirectoryAuthorityHost != local.AuthorityHost ||
+		c.Services[cloud.ResourceManager].Audience != "https://127.0.0.1:1" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if cloud.AzurePublic.Services[cloud.ResourceManager].Endpoint != "https://management.azure.com" {
 		t.Error("the SDK's own configuration was written to")
 	}
-	if c, err = Configuration("AzureChinaCloud", Cloud{}); err != nil || !strings.Contains(c.Services[cloud.ResourceManager].Endpoint, "chinacloudapi") {
+	if c, err = Configuration("AzureChinaCloud", Cloud{}); err != nil ||
+		!strings.Contains(c.Services[cloud.ResourceManager].Endpoint, "chinacloudapi") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for _, environment := range []string{"AzureGermanCloud", "public"} {
@@ -71,7 +75,8 @@ func TestMissingMaterialNamesItsField(t *testing.T) {
 		"spec.tenantID":     {Type: ServicePrincipal, ClientID: "c"},
 		"spec.clientID":     {Type: WorkloadIdentity, TenantID: "t"},
 		"spec.clientSecret": {Type: ServicePrincipal, TenantID: "t", ClientID: "c"},
-		"spec.certPath":     {Type: ServicePrincipalCertificate, TenantID: "t", ClientID: "c", CertificatePath: filepath.Join(t.TempDir(), "none")},
+		"spec.certPath": {Type: ServicePrincipalCertificate, TenantID: "t", ClientID: "c",
+			CertificatePath: filepath.Join(t.TempDir(), "none")},
 		"spec.userAssignedIdentityCredentialsPath": {Type: UserAssignedIdentityCredential},
 	} {
 		_, err := New(Config{}).Credential("", s)
@@ -80,7 +85,8 @@ func TestMissingMaterialNamesItsField(t *testing.T) {
 		}
 	}
 	const secret = "do-not-show"
-	_, err := New(Config{}).Credential("", Source{Type: ServicePrincipalCertificate, TenantID: "t", ClientID: "c", Certificate: []byte(secret)})
+	_, err := New(Config{}).Credential("",
+		Source{Type: ServicePrincipalCertificate, TenantID: "t", ClientID: "c", Certificate: []byte(secret)})
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("certificate: %v", err)
 	}
@@ -94,11 +100,13 @@ func authority(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/.well-known/openid-configuration"):
-			_, _ = w.Write([]byte(`{"issuer":"` + server.URL + `/t/v2.0","authorization_endpoint":"` + server.URL + `/t/a","token_endpoint":"` + server.URL + `/t/token"}`))
+			_, _ = w.Write([]byte(`{"issuer":"` + server.URL + `/t/v2.0","authorization_endpoint":"` + server.URL +
+				`/t/a","token_endpoint":"` + server.URL + `/t/token"}`))
 		case r.URL.Path == "/t/token":
 			if r.FormValue("client_secret") != "right" {
 				w.WriteHeader(http.StatusUnauthorized)
-				_, _ = w.Write([]byte(`{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret provided.\nTrace ID: x","error_codes":[7000215]}`))
+				_, _ = w.Write([]byte(`{"error":"invalid_client","error_description":"AADSTS7000215: Invalid ` +
+					`client secret provided.\nTrace ID: x","error_codes":[7000215]}`))
 				return
 			}
 			_, _ = w.Write([]byte(`{"access_token":"token","expires_in":3600,"token_type":"Bearer"}`))
@@ -118,14 +126,17 @@ func TestClientSignsInAndFollowsARotatedSecret(t *testing.T) {
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pool := New(Config{Clouds: map[string]Cloud{PublicCloud: {AuthorityHost: server.URL, ResourceManagerEndpoint: server.URL, CAFile: ca, DisableInstanceDiscovery: true}}})
+	pool := New(Config{Clouds: map[string]Cloud{PublicCloud: {
+		AuthorityHost: server.URL, ResourceManagerEndpoint: server.URL, CAFile: ca, DisableInstanceDiscovery: true,
+	}}})
 	source := Source{Type: ServicePrincipal, TenantID: "t", ClientID: "c", ClientSecret: "wrong"}
 	client, err := pool.Client("", "s", source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.Get(t.Context(), "/subscriptions/s/resourceGroups/g", "1")
-	if arm.ClassOf(err) != arm.Denied || !strings.Contains(err.Error(), "AADSTS7000215") || strings.Contains(err.Error(), "Trace ID") || strings.Contains(err.Error(), "wrong") {
+	if arm.ClassOf(err) != arm.Denied || !strings.Contains(err.Error(), "AADSTS7000215") ||
+		strings.Contains(err.Error(), "Trace ID") || strings.Contains(err.Error(), "wrong") {
 		t.Fatalf("with a wrong secret: %v", err)
 	}
 	if again, err := pool.Client("", "s", source); err != nil || again != client {

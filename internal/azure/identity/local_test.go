@@ -20,7 +20,8 @@ func TestLocal(t *testing.T) {
 	var elsewhere atomic.Int32
 	decoy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	t.Cleanup(decoy.Close)
-	for name, value := range map[string]string{"IDENTITY_ENDPOINT": decoy.URL, "IDENTITY_HEADER": "x", "MSI_ENDPOINT": decoy.URL, "HTTPS_PROXY": decoy.URL, "HTTP_PROXY": decoy.URL} {
+	for name, value := range map[string]string{"IDENTITY_ENDPOINT": decoy.URL, "IDENTITY_HEADER": "x",
+		"MSI_ENDPOINT": decoy.URL, "HTTPS_PROXY": decoy.URL, "HTTP_PROXY": decoy.URL} {
 		t.Setenv(name, value)
 	}
 	var asked []string
@@ -51,15 +52,18 @@ func TestLocal(t *testing.T) {
 	if got := strings.Join(asked, ", "); got != "c https://management.azure.com, /id https://management.azure.com" {
 		t.Errorf("asked %s", got)
 	}
-	for _, address := range []string{"https://203.0.113.1", "https://login.microsoftonline.com", "https://169.254.169.254", "https://[2001:db8::1]"} {
+	for _, address := range []string{"https://203.0.113.1", "https://login.microsoftonline.com",
+		"https://169.254.169.254", "https://[2001:db8::1]"} {
 		cloud.AuthorityHost, cloud.ResourceManagerEndpoint, cloud.Local.IdentityEndpoint = address, address, address
 		pool := New(Config{Clouds: map[string]Cloud{PublicCloud: cloud}})
-		for _, s := range []Source{{Type: UserAssignedMSI, ClientID: "c"}, {Type: ServicePrincipal, TenantID: "t", ClientID: "c", ClientSecret: "s"}} {
+		for _, s := range []Source{{Type: UserAssignedMSI, ClientID: "c"},
+			{Type: ServicePrincipal, TenantID: "t", ClientID: "c", ClientSecret: "s"}} {
 			credential, err := pool.Credential("", s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := credential.GetToken(t.Context(), scopes); err == nil || !errors.Is(err, ErrNotLocal) && !strings.Contains(err.Error(), ErrNotLocal.Error()) {
+			if _, err := credential.GetToken(t.Context(), scopes); err == nil ||
+				!errors.Is(err, ErrNotLocal) && !strings.Contains(err.Error(), ErrNotLocal.Error()) {
 				t.Errorf("%s as %s: %v", address, s.Type, err)
 			}
 		}

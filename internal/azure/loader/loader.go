@@ -94,7 +94,9 @@ func pack(script string) (string, error) {
 	}
 	out := base64.URLEncoding.EncodeToString(b.Bytes())
 	if len(out) > maxSecret {
-		return "", &Error{"the bootstrap data", fmt.Sprintf("it has %d characters when compressed, and a Key Vault secret takes %d", len(out), maxSecret), "move large files into the image, or keep this machine's bootstrap data in its custom data"}
+		return "", &Error{"the bootstrap data",
+			fmt.Sprintf("it has %d characters when compressed, and a Key Vault secret takes %d", len(out), maxSecret),
+			"move large files into the image, or keep this machine's bootstrap data in its custom data"}
 	}
 	return out, nil
 }
@@ -132,14 +134,16 @@ func (in Input) document(public []byte) ([]byte, error) {
 		return nil, err
 	}
 	// cloudbase-init looks for the content type before the first empty line.
-	return append([]byte("Content-Type: multipart/mixed; boundary=\"casement-bootstrap-loader\"\nMIME-Version: 1.0\n\n"), body.Bytes()...), nil
+	return append([]byte("Content-Type: multipart/mixed; boundary=\"casement-bootstrap-loader\"\n"+
+		"MIME-Version: 1.0\n\n"), body.Bytes()...), nil
 }
 
 // part adds a part. A text that is not ASCII is sent in base64: both agents read the
 // document as text, and what has another encoding, or none, arrives damaged.
 func part(w *multipart.Writer, kind, name, text string) error {
 	head := textproto.MIMEHeader{
-		"Content-Type": {kind + `; charset="utf-8"`}, "Mime-Version": {"1.0"}, "Content-Disposition": {`attachment; filename="` + name + `"`},
+		"Content-Type": {kind + `; charset="utf-8"`}, "Mime-Version": {"1.0"},
+		"Content-Disposition": {`attachment; filename="` + name + `"`},
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		head.Set("Content-Transfer-Encoding", "base64")
@@ -169,7 +173,8 @@ func lines(text string) string {
 func (in Input) filler() (*strings.Replacer, error) {
 	u, err := url.Parse(in.SecretURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.ContainsAny(in.SecretURL+in.IdentityID, "'\"`$ \n") {
-		return nil, &Error{"the vault's address", "is not an https URL without quotes", "look at properties.vaultUri of the cluster's key vault"}
+		return nil, &Error{"the vault's address", "is not an https URL without quotes",
+			"look at properties.vaultUri of the cluster's key vault"}
 	}
 	q := url.Values{"api-version": {"2018-02-01"}, "resource": {Audience(u)}, "msi_res_id": {in.IdentityID}}
 	return strings.NewReplacer(

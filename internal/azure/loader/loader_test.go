@@ -38,7 +38,8 @@ users:
 `
 
 func input(windows bool, data string) Input {
-	return Input{Windows: windows, Data: []byte(data), SecretURL: "https://v.vault.azure.net/secrets/s", IdentityID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"}
+	return Input{Windows: windows, Data: []byte(data), SecretURL: "https://v.vault.azure.net/secrets/s",
+		IdentityID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"}
 }
 
 func unpack(t *testing.T, secret string) string {
@@ -65,17 +66,24 @@ func TestMake(t *testing.T) {
 		// shown and kept are texts of the custom data and of the script.
 		shown, kept []string
 	}{
-		{"linux", false, []string{"text/cloud-boothook", "ssh-ed25519 AAAA", "https://v.vault.azure.net/secrets/s?api-version=7.4", "msi_res_id=%2Fsubscriptions"},
-			[]string{"chmod 0640 '/run/kubeadm/kubeadm-join-config.yaml'", `sed "s/` + hostnameMark + `/$host/g" >'/run/kubeadm/kubeadm-join-config.yaml'`, ">>'/etc/motd'"}},
-		{"windows", true, []string{"text/x-shellscript", `filename="casement-load.ps1"`, "ssh-ed25519 AAAA", "https://v.vault.azure.net/secrets/s?api-version=7.4"},
-			[]string{`[IO.File]::WriteAllText('C:\run\kubeadm\kubeadm-join-config.yaml'`, `Replace('` + hostnameMark + `', $name)`, `[IO.File]::WriteAllBytes('c:\k\blob', [Convert]::FromBase64String('AAEC'))`, `[IO.File]::AppendAllText('C:\etc\motd'`}},
+		{"linux", false, []string{"text/cloud-boothook", "ssh-ed25519 AAAA",
+			"https://v.vault.azure.net/secrets/s?api-version=7.4", "msi_res_id=%2Fsubscriptions"},
+			[]string{"chmod 0640 '/run/kubeadm/kubeadm-join-config.yaml'",
+				`sed "s/` + hostnameMark + `/$host/g" >'/run/kubeadm/kubeadm-join-config.yaml'`, ">>'/etc/motd'"}},
+		{"windows", true, []string{"text/x-shellscript", `filename="casement-load.ps1"`, "ssh-ed25519 AAAA",
+			"https://v.vault.azure.net/secrets/s?api-version=7.4"},
+			[]string{`[IO.File]::WriteAllText('C:\run\kubeadm\kubeadm-join-config.yaml'`,
+				`Replace('` + hostnameMark + `', $name)`,
+				`[IO.File]::WriteAllBytes('c:\k\blob', [Convert]::FromBase64String('AAEC'))`,
+				`[IO.File]::AppendAllText('C:\etc\motd'`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, err := Make(input(tc.windows, cloudConfig))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, secret := range []string{"abcdef", "0123456789abcdef", "kubeadm", base64.StdEncoding.EncodeToString([]byte("token: abcdef"))[:16]} {
+			for _, secret := range []string{"abcdef", "0123456789abcdef", "kubeadm",
+				base64.StdEncoding.EncodeToString([]byte("token: abcdef"))[:16]} {
 				if strings.Contains(string(out.CustomData), secret) {
 					t.Errorf("the custom data has %q", secret)
 				}
@@ -93,7 +101,8 @@ func TestMake(t *testing.T) {
 			}
 			again, err := Make(input(tc.windows, strings.Replace(cloudConfig, "abcdef.", "fedcba.", 1)))
 			if err != nil || !bytes.Equal(again.CustomData, out.CustomData) || again.Secret == out.Secret {
-				t.Errorf("another token: same custom data %t, other secret %t, %v", bytes.Equal(again.CustomData, out.CustomData), again.Secret != out.Secret, err)
+				t.Errorf("another token: same custom data %t, other secret %t, %v",
+					bytes.Equal(again.CustomData, out.CustomData), again.Secret != out.Secret, err)
 			}
 		})
 	}

@@ -11,10 +11,11 @@ const hostnameMark = "casement.local-hostname.mark"
 var (
 	templateMarker = regexp.MustCompile(`(?i)^##\s*template:\s*jinja\s*\r?\n`)
 	tag            = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
-	hostname       = regexp.MustCompile(`^\{\{-?\s*(?:(?:ds\.meta_data|v1)\s*(?:\.|\[\s*["']))?(?:local[_-]hostname|hostname)(?:["']\s*\])?\s*-?\}\}$`)
-	literal        = regexp.MustCompile(`^\{\{\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\}\}$`)
-	raw            = regexp.MustCompile(`(?s)^\{%-?\s*raw\s*-?%\}`)
-	endRaw         = regexp.MustCompile(`\{%-?\s*endraw\s*-?%\}`)
+	hostname       = regexp.MustCompile(`^\{\{-?\s*(?:(?:ds\.meta_data|v1)\s*(?:\.|` +
+		`\[\s*["']))?(?:local[_-]hostname|hostname)(?:["']\s*\])?\s*-?\}\}$`)
+	literal = regexp.MustCompile(`^\{\{\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\}\}$`)
+	raw     = regexp.MustCompile(`(?s)^\{%-?\s*raw\s*-?%\}`)
+	endRaw  = regexp.MustCompile(`\{%-?\s*endraw\s*-?%\}`)
 )
 
 // render does what the image's agent would do with a template, for those expressions
@@ -58,5 +59,6 @@ func render(data []byte) (string, error) {
 }
 
 func refused(reason string) error {
-	return &Error{"the bootstrap data", reason, `use {{ ds.meta_data["local_hostname"] }} alone, wrap other braces in {% raw %} and {% endraw %}, or keep this machine's bootstrap data in its custom data`}
+	return &Error{"the bootstrap data", reason, `use {{ ds.meta_data["local_hostname"] }} alone, wrap other ` +
+		`braces in {% raw %} and {% endraw %}, or keep this machine's bootstrap data in its custom data`}
 }

@@ -16,7 +16,8 @@ const (
 // all are the files of the document and, last, its commands.
 func (d document) all(commands string) []file {
 	return append(append([]file(nil), d.files...), file{
-		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands), templated: strings.Contains(d.commands, hostnameMark),
+		path: commands, owner: "root:root", mode: "0700", content: []byte(d.commands),
+		templated: strings.Contains(d.commands, hostnameMark),
 	})
 }
 

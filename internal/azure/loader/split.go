@@ -30,7 +30,8 @@ type document struct {
 // public keys stay in custom data, for the agent to apply; users only without a
 // password.
 var public = map[string]bool{
-	"users": true, "groups": true, "ntp": true, "timezone": true, "disk_setup": true, "fs_setup": true, "mounts": true, "bootcmd": true, "hostname": true,
+	"users": true, "groups": true, "ntp": true, "timezone": true, "disk_setup": true, "fs_setup": true,
+	"mounts": true, "bootcmd": true, "hostname": true,
 }
 
 // maxFile bounds what a compressed file may grow to.
@@ -42,7 +43,10 @@ func split(data []byte, windows bool) (document, error) {
 		return document{}, err
 	}
 	if !strings.HasPrefix(text, "#cloud-config") {
-		return document{}, &Error{"the bootstrap data", "it is no cloud-config, which is all that can be kept in a vault", "keep this machine's bootstrap data in its custom data"}
+		return document{}, &Error{
+			"the bootstrap data", "it is no cloud-config, which is all that can be kept in a vault",
+			"keep this machine's bootstrap data in its custom data",
+		}
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &root); err != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
@@ -61,7 +65,8 @@ func split(data []byte, windows bool) (document, error) {
 			err = shown(key.Value, value)
 			rest.Content = append(rest.Content, key, value)
 		default:
-			err = &Error{key.Value, "this key of cloud-config may hold secrets and cannot be kept in a vault", "do it in preKubeadmCommands, or keep this machine's bootstrap data in its custom data"}
+			err = &Error{key.Value, "this key of cloud-config may hold secrets and cannot be kept in a vault",
+				"do it in preKubeadmCommands, or keep this machine's bootstrap data in its custom data"}
 		}
 		if err != nil {
 			return document{}, err
@@ -79,7 +84,8 @@ func split(data []byte, windows bool) (document, error) {
 func shown(key string, n *yaml.Node) error {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Value == "passwd" || c.Value == "plain_text_passwd" || c.Value == "hashed_passwd") {
-			return &Error{key + " (" + c.Value + ")", "a password would be in custom data, where all on the machine may read it", "use SSH keys"}
+			return &Error{key + " (" + c.Value + ")",
+				"a password would be in custom data, where all on the machine may read it", "use SSH keys"}
 		}
 		if strings.Contains(c.Value, hostnameMark) {
 			return &Error{key, "it has a template expression, and templates are rendered in files and commands only", "write the value out"}
@@ -181,7 +187,8 @@ func commands(list *yaml.Node, windows bool) (string, error) {
 			}
 			line = strings.Join(words, " ")
 		default:
-			return "", &Error{fmt.Sprintf("runcmd[%d]", i), "it is neither a string nor a list", "quote the command: it has a colon and a blank"}
+			return "", &Error{fmt.Sprintf("runcmd[%d]", i), "it is neither a string nor a list",
+				"quote the command: it has a colon and a blank"}
 		}
 		lines = append(lines, line)
 	}

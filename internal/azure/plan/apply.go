@@ -36,7 +36,8 @@ func (p *Planner) applyOne(ctx context.Context, it *item) {
 // missing creates what is not there.
 func (p *Planner) missing(ctx context.Context, it *item) {
 	if it.Policy == desired.Observe {
-		it.set(Failed, "NotFound", fmt.Sprintf("%s names %s, which does not exist in Azure: create it, or change the field", it.Field, it.ID))
+		it.set(Failed, "NotFound",
+			fmt.Sprintf("%s names %s, which does not exist in Azure: create it, or change the field", it.Field, it.ID))
 		it.status.Class, it.status.RetryAfter = arm.NotFound, missingPause
 		return
 	}
@@ -74,7 +75,8 @@ func (p *Planner) existing(ctx context.Context, it *item) {
 	switch {
 	case !it.owned(have, want):
 		it.done("Unmanaged")
-		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is used as it is", describe(it.ID), it.owner.Key, it.owner.Value)
+		it.status.Message = fmt.Sprintf("%s does not carry the tag %s=%s: it is used as it is", describe(it.ID),
+			it.owner.Key, it.owner.Value)
 	case strings.EqualFold(state, "Failed"):
 		p.repair(ctx, it, have, want)
 	case len(it.status.Diff) == 0:
@@ -100,7 +102,8 @@ func (it *item) owned(have, want map[string]any) bool {
 	if tagsOf(have)[it.owner.Key] == it.owner.Value {
 		return true
 	}
-	untagged := tagsOf(want) == nil && (arm.ParentOf(it.ID) != "" || strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.authorization/"))
+	untagged := tagsOf(want) == nil && (arm.ParentOf(it.ID) != "" ||
+		strings.HasPrefix(strings.ToLower(arm.TypeOf(it.ID)), "microsoft.authorization/"))
 	return untagged && it.Policy != desired.Observe
 }
 
@@ -110,7 +113,8 @@ func (p *Planner) update(ctx context.Context, it *item, have, want map[string]an
 	if it.token.Class == "" && it.token.Hash == hash && p.now().Before(it.token.NotBefore) {
 		// It was written like this, and Azure made something else of it.
 		it.done("NotSettled")
-		it.status.Message = fmt.Sprintf("Azure keeps %s different from %s: %s", describe(it.ID), it.Field, strings.Join(it.status.Diff, ", "))
+		it.status.Message = fmt.Sprintf("Azure keeps %s different from %s: %s", describe(it.ID), it.Field,
+			strings.Join(it.status.Diff, ", "))
 		return
 	}
 	verb, body := Put, any(merge(have, want))
@@ -171,7 +175,8 @@ func (p *Planner) repairMachine(ctx context.Context, it *item, have, want map[st
 		p.remake(ctx, it)
 	default:
 		it.set(Failed, reason(cmp.Or(it.token.Code, "ProvisioningFailed")),
-			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its state; its activity log has one", describe(it.ID))))
+			cmp.Or(it.token.Message, fmt.Sprintf("Azure could not provision %s and gives no reason in its "+
+				"state; its activity log has one", describe(it.ID))))
 		it.status.Class, it.status.Terminal = arm.Failed, true
 	}
 }
@@ -189,7 +194,8 @@ func (p *Planner) remade(it *item, failure Token) {
 		ID: it.ID, Verb: Put, Begun: p.now(), NotBefore: p.now(), Attempts: failure.Attempts, Since: failure.Since,
 		Class: failure.Class, Code: failure.Code, Message: failure.Message,
 	}
-	it.set(Waiting, reason(cmp.Or(failure.Code, string(failure.Class))), fmt.Sprintf("%s is created again, as Azure failed: %s", describe(it.ID), failure.Message))
+	it.set(Waiting, reason(cmp.Or(failure.Code, string(failure.Class))),
+		fmt.Sprintf("%s is created again, as Azure failed: %s", describe(it.ID), failure.Message))
 	it.status.Class, it.status.RetryAfter = failure.Class, shortestPoll
 }
 

@@ -50,7 +50,8 @@ func refusal(status int, code, message string) answer {
 }
 
 func newAzure() *azure {
-	return &azure{docs: map[string]map[string]any{}, refuse: map[string][]answer{}, ends: map[string]answer{}, ops: map[string]*operation{}, changed: map[string]string{}}
+	return &azure{docs: map[string]map[string]any{}, refuse: map[string][]answer{}, ends: map[string]answer{},
+		ops: map[string]*operation{}, changed: map[string]string{}}
 }
 
 // Do makes azure a policy.Transporter.
@@ -124,7 +125,8 @@ func (a *azure) overview(group string) []any {
 	value := []any{}
 	for id, doc := range a.docs {
 		if arm.Key(arm.GroupOf(id)) == group && id != group && arm.ParentOf(id) == "" {
-			value = append(value, map[string]any{"id": doc["id"], "type": arm.TypeOf(id), "changedTime": a.changed[id], "provisioningState": "Succeeded"})
+			value = append(value, map[string]any{"id": doc["id"], "type": arm.TypeOf(id),
+				"changedTime": a.changed[id], "provisioningState": "Succeeded"})
 		}
 	}
 	return value
@@ -174,8 +176,9 @@ func (a *azure) change(w http.ResponseWriter, req *http.Request, key string, bod
 		status = http.StatusCreated
 	}
 	write(w, answer{status: status, body: `{"properties":{"provisioningState":"Updating"}}`, header: map[string]string{
-		"Azure-AsyncOperation": "https://arm.test/subscriptions/s/providers/Microsoft.Network/locations/l/operations/" + op + "?api-version=1",
-		"Retry-After":          "3",
+		"Azure-AsyncOperation": "https://arm.test/subscriptions/s/providers/Microsoft.Network/locations/l/operations/" +
+			op + "?api-version=1",
+		"Retry-After": "3",
 	}})
 }
 

@@ -114,7 +114,8 @@ func (it *item) report(now time.Time) {
 	state, _ := verdict(t.Class, t.Attempts, lasts)
 	message := t.Message
 	if !t.final() && lasts >= patience {
-		message += fmt.Sprintf(" (tried %d times since %s; it is tried again at least every %.0f minutes)", t.Attempts, t.Since.UTC().Format(time.RFC3339), longestPause.Minutes())
+		message += fmt.Sprintf(" (tried %d times since %s; it is tried again at least every %.0f minutes)",
+			t.Attempts, t.Since.UTC().Format(time.RFC3339), longestPause.Minutes())
 	}
 	it.set(state, reason(cmp.Or(t.Code, string(t.Class))), message)
 	it.status.Class, it.status.Terminal = t.Class, t.final()

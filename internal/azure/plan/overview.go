@@ -74,7 +74,8 @@ func (r *reader) overview(ctx context.Context, group string) seen {
 
 func (r *reader) readOverview(ctx context.Context, group string) (map[string]map[string]mark, error) {
 	marks := map[string]map[string]mark{}
-	for item, err := range r.client.List(ctx, group+"/resources", desired.ResourcesAPIVersion, arm.Query("$expand", "changedTime,provisioningState")) {
+	for item, err := range r.client.List(ctx, group+"/resources", desired.ResourcesAPIVersion,
+		arm.Query("$expand", "changedTime,provisioningState")) {
 		if err != nil {
 			return nil, err
 		}

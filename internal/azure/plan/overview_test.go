@@ -21,8 +21,10 @@ func TestOverview(t *testing.T) {
 		calls, after string
 	}{
 		{"nothing", func(*azure) {}, "GET resources", "GET resources"},
-		{"somebody changes one", func(a *azure) { a.touch(nets + "publicIPAddresses/a") }, "GET publicIPAddresses, GET resources", "GET resources"},
-		{"somebody deletes one", func(a *azure) { a.drop(nets + "publicIPAddresses/b") }, "GET publicIPAddresses, GET resources, PUT b", "GET publicIPAddresses, GET resources"},
+		{"somebody changes one", func(a *azure) { a.touch(nets + "publicIPAddresses/a") },
+			"GET publicIPAddresses, GET resources", "GET resources"},
+		{"somebody deletes one", func(a *azure) { a.drop(nets + "publicIPAddresses/b") },
+			"GET publicIPAddresses, GET resources, PUT b", "GET publicIPAddresses, GET resources"},
 		{
 			"an overview without times confirms nothing",
 			func(a *azure) { clear(a.changed) },
@@ -72,7 +74,8 @@ func TestOverviewOfNewGroup(t *testing.T) {
 		calls  string
 	}{
 		{"nothing", func(*azure) {}, "GET resources"},
-		{"somebody changes one", func(a *azure) { later(time.Second); a.touch(nets + "publicIPAddresses/a") }, "GET publicIPAddresses, GET resources"},
+		{"somebody changes one", func(a *azure) { later(time.Second); a.touch(nets + "publicIPAddresses/a") },
+			"GET publicIPAddresses, GET resources"},
 		{"somebody adds one", func(a *azure) {
 			a.keep(arm.Key(nets+"publicIPAddresses/c"), map[string]any{"id": nets + "publicIPAddresses/c"})
 		}, "GET publicIPAddresses, GET resources"},
@@ -108,7 +111,8 @@ func TestOverviewReadsListsInTurn(t *testing.T) {
 		a := newAzure()
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{
-			managed(group, nil), managed(nets+"publicIPAddresses/a", nil, group), managed(nets+"loadBalancers/lb", nil, group), managed(nets+"natGateways/n", nil, group),
+			managed(group, nil), managed(nets+"publicIPAddresses/a", nil,
+				group), managed(nets+"loadBalancers/lb", nil, group), managed(nets+"natGateways/n", nil, group),
 		}}
 		p.Apply(t.Context(), in)
 		a.took()

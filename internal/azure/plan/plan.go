@@ -301,7 +301,8 @@ func (p *Planner) outcome(items []*item, tokens []Token) Outcome {
 
 func (it *item) set(state State, reason, message string) {
 	diff := it.status.Diff
-	it.status = ResourceStatus{ID: it.ID, Condition: it.Condition, Field: it.Field, State: state, Reason: reason, Message: message, Diff: diff}
+	it.status = ResourceStatus{ID: it.ID, Condition: it.Condition, Field: it.Field, State: state, Reason: reason,
+		Message: message, Diff: diff}
 }
 
 // describe names a resource for a message.

@@ -54,7 +54,9 @@ func TestApplyInOnePass(t *testing.T) {
 		managed(group, nil),
 		managed(nets+"virtualNetworks/v", map[string]any{"addressSpace": map[string]any{"addressPrefixes": []any{"10.0.0.0/8"}}}, group),
 		createOnly(managed(nets+"networkInterfaces/n", nil, nets+"virtualNetworks/v", "/elsewhere")),
-		createOnly(managed(vms+"m", map[string]any{"osProfile": map[string]any{"adminPassword": "x", "computerName": "m"}}, nets+"networkInterfaces/n")),
+		createOnly(managed(vms+"m",
+			map[string]any{"osProfile": map[string]any{"adminPassword": "x", "computerName": "m"}},
+			nets+"networkInterfaces/n")),
 	}}
 	out := p.Apply(t.Context(), in)
 	expect(t, "states", states(out), "g Done, v Done, n Done, m Done")
@@ -138,7 +140,9 @@ func TestDifferencesAreRepairedAndOthersPartsKept(t *testing.T) {
 	}
 	a.docs[arm.Key(id)] = map[string]any{
 		"id": id, "name": "nsg", "location": "West Europe", "etag": "1", "tags": map[string]any{"cluster": "owned", "theirs": "1"},
-		"properties": map[string]any{"provisioningState": "Succeeded", "securityRules": []any{rule("allow_ssh", "2222"), rule("theirs", "1")}},
+		"properties": map[string]any{
+			"provisioningState": "Succeeded", "securityRules": []any{rule("allow_ssh", "2222"), rule("theirs", "1")},
+		},
 	}
 	out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{
 		managed(id, map[string]any{"securityRules": []any{rule("allow_ssh", "22")}}),
@@ -146,7 +150,9 @@ func TestDifferencesAreRepairedAndOthersPartsKept(t *testing.T) {
 	expect(t, "states", states(out), "nsg Done")
 	expect(t, "calls", a.took(), "GET networkSecurityGroups, PUT nsg")
 	expect(t, "document", marshal(a.docs[arm.Key(id)]["properties"]),
-		`{"provisioningState":"Succeeded","securityRules":[{"name":"allow_ssh","properties":{"destinationPortRange":"22"}},{"name":"theirs","properties":{"destinationPortRange":"1"}}]}`)
+		`{"provisioningState":"Succeeded","securityRules":[{"name":"allow_ssh",`+
+			`"properties":{"destinationPortRange":"22"}},{"name":"theirs",`+
+			`"properties":{"destinationPortRange":"1"}}]}`)
 	expect(t, "tags", marshal(a.docs[arm.Key(id)]["tags"]), `{"cluster":"owned","theirs":"1"}`)
 }
 
@@ -158,7 +164,8 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	in := Input{Owner: owner, Resources: []desired.Resource{managed(id, map[string]any{"flowTimeoutInMinutes": 4})}}
 	out := p.Apply(t.Context(), in)
 	expect(t, "apply", states(out), "v Done Unmanaged")
-	expect(t, "difference", strings.Join(out.Resources[0].Diff, "; "), "properties.flowTimeoutInMinutes: none -> 4; tags.cluster: none -> owned")
+	expect(t, "difference", strings.Join(out.Resources[0].Diff, "; "),
+		"properties.flowTimeoutInMinutes: none -> 4; tags.cluster: none -> owned")
 	out = p.Delete(t.Context(), in)
 	expect(t, "delete", states(out), "v Done Unmanaged")
 	expect(t, "calls", a.took(), "GET virtualNetworks")
@@ -183,9 +190,12 @@ func TestCreateOnlyChangesTagsAlone(t *testing.T) {
 func TestObserve(t *testing.T) {
 	a := newAzure()
 	p := newPlanner(t, a)
-	in := Input{Resources: []desired.Resource{{ID: nets + "virtualNetworks/v", APIVersion: "1", Policy: desired.Observe, Field: "spec.networkSpec.vnet"}}}
+	in := Input{Resources: []desired.Resource{
+		{ID: nets + "virtualNetworks/v", APIVersion: "1", Policy: desired.Observe, Field: "spec.networkSpec.vnet"},
+	}}
 	out := p.Apply(t.Context(), in)
-	if r := out.Resources[0]; r.State != Failed || r.Reason != "NotFound" || !strings.Contains(r.Message, "spec.networkSpec.vnet") || r.RetryAfter == 0 {
+	if r := out.Resources[0]; r.State != Failed || r.Reason != "NotFound" ||
+		!strings.Contains(r.Message, "spec.networkSpec.vnet") || r.RetryAfter == 0 {
 		t.Errorf("missing: %+v", r)
 	}
 	a.docs[arm.Key(nets+"virtualNetworks/v")] = map[string]any{"id": nets + "virtualNetworks/v"}
@@ -198,12 +208,15 @@ func TestChildrenAreReadFromTheirParent(t *testing.T) {
 	p := newPlanner(t, a)
 	vnet := nets + "virtualNetworks/v"
 	a.docs[arm.Key(vnet)] = map[string]any{"id": vnet, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{
-		"subnets": []any{map[string]any{"name": "S1", "id": vnet + "/subnets/S1", "properties": map[string]any{"addressPrefix": "10.0.0.0/16", "provisioningState": "Succeeded"}}},
+		"subnets": []any{map[string]any{"name": "S1", "id": vnet + "/subnets/S1",
+			"properties": map[string]any{"addressPrefix": "10.0.0.0/16", "provisioningState": "Succeeded"}}},
 	}}
 	subnet := func(name, prefix string) desired.Resource {
-		return desired.Resource{ID: vnet + "/subnets/" + name, APIVersion: "1", Policy: desired.Manage, Body: map[string]any{"properties": map[string]any{"addressPrefix": prefix}}}
+		return desired.Resource{ID: vnet + "/subnets/" + name, APIVersion: "1", Policy: desired.Manage,
+			Body: map[string]any{"properties": map[string]any{"addressPrefix": prefix}}}
 	}
-	out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{subnet("s1", "10.0.0.0/16"), subnet("s2", "10.1.0.0/16")}})
+	out := p.Apply(t.Context(),
+		Input{Owner: owner, Resources: []desired.Resource{subnet("s1", "10.0.0.0/16"), subnet("s2", "10.1.0.0/16")}})
 	expect(t, "states", states(out), "s1 Done, s2 Done")
 	expect(t, "calls", a.took(), "GET virtualNetworks, PUT s2")
 }
@@ -224,7 +237,9 @@ func TestFailures(t *testing.T) {
 		{"denied", refusal(403, "AuthorizationFailed", "no"), Failed, "AuthorizationFailed", false, true},
 		{"busy", refusal(429, "RetryableErrorDueToAnotherOperation", "busy"), Waiting, "RetryableErrorDueToAnotherOperation", false, true},
 		{"server", refusal(500, "", "oops"), Waiting, "Transient", false, true},
-		{"throttled", answer{status: 429, body: `{"error":{"code":"TooManyRequests"}}`, header: map[string]string{"Retry-After": "7"}}, Waiting, "TooManyRequests", false, true},
+		{"throttled", answer{
+			status: 429, body: `{"error":{"code":"TooManyRequests"}}`, header: map[string]string{"Retry-After": "7"},
+		}, Waiting, "TooManyRequests", false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -250,7 +265,8 @@ func TestFailures(t *testing.T) {
 					expect(t, "in the end", states(third), "m Done")
 				}
 				changed := createOnly(managed(vms+"m", map[string]any{"size": "other"}))
-				expect(t, "with another spec", states(p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{changed}, Tokens: third.Tokens})), "m Done")
+				expect(t, "with another spec", states(p.Apply(t.Context(),
+					Input{Owner: owner, Resources: []desired.Resource{changed}, Tokens: third.Tokens})), "m Done")
 			})
 		})
 	}
@@ -287,11 +303,13 @@ func TestAFailedOperationIsReportedWithAzuresWords(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
-		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut","message":"did not finish in the allotted time"}}`}
+		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut",` +
+			`"message":"did not finish in the allotted time"}}`}
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", nil))}}
 		out := p.Apply(t.Context(), in)
-		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"},
+			"properties": map[string]any{"provisioningState": "Failed"}}
 		for range 3 {
 			later(time.Minute)
 			in.Tokens = out.Tokens
@@ -316,17 +334,20 @@ func TestAPassingFailureOfAnOperationIsReportedAndWaitedOut(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
-		a.ends["n"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalServerError","message":"the interface broke"}}`}
+		a.ends["n"] = answer{status: 200,
+			body: `{"status":"Failed","error":{"code":"InternalServerError","message":"the interface broke"}}`}
 		p := newPlanner(t, a)
 		id := nets + "networkInterfaces/n"
 		in := Input{Owner: owner, Resources: []desired.Resource{managed(id, nil)}}
 		out := p.Apply(t.Context(), in)
-		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"},
+			"properties": map[string]any{"provisioningState": "Failed"}}
 		later(10 * time.Second)
 		for range 3 {
 			in.Tokens = out.Tokens
 			out = p.Apply(t.Context(), in)
-			if r := out.Resources[0]; r.State != Waiting || r.Reason != "InternalServerError" || !strings.Contains(r.Message, "the interface broke") || r.RetryAfter < time.Second {
+			if r := out.Resources[0]; r.State != Waiting || r.Reason != "InternalServerError" ||
+				!strings.Contains(r.Message, "the interface broke") || r.RetryAfter < time.Second {
 				t.Fatalf("%+v", r)
 			}
 		}
@@ -352,11 +373,13 @@ func TestAPassingFailureIsKeptUntilItsTime(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
-		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"AllocationFailed","message":"no capacity in the region"}}`}
+		a.ends["m"] = answer{status: 200,
+			body: `{"status":"Failed","error":{"code":"AllocationFailed","message":"no capacity in the region"}}`}
 		p := newPlanner(t, a)
 		vm := createOnly(managed(vms+"m", map[string]any{"size": "big"}))
 		out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{vm}})
-		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"},
+			"properties": map[string]any{"provisioningState": "Failed"}}
 		again := func(wait time.Duration) ResourceStatus {
 			t.Helper()
 			later(wait)
@@ -390,7 +413,8 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			a := newAzure()
 			a.lasts = 1
-			failure := answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
+			failure := answer{status: 200,
+				body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
 			p := newPlanner(t, a)
 			in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", map[string]any{"size": "big"}))}}
 			var out Outcome
@@ -406,7 +430,10 @@ func TestAMachineThatAzureCorruptedIsCreatedAgain(t *testing.T) {
 				a.ends["m"] = failure
 				a.lasts = 1
 				pass()
-				a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+				a.docs[arm.Key(vms+"m")] = map[string]any{
+					"id": vms + "m", "tags": map[string]any{"cluster": "owned"},
+					"properties": map[string]any{"provisioningState": "Failed"},
+				}
 				pass()
 				a.lasts = lasts
 				for a.docs[arm.Key(vms+"m")] != nil {
@@ -438,7 +465,8 @@ func TestALostAnswerToTheDeleteOfAFailedMachine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
-		a.ends["m"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
+		a.ends["m"] = answer{status: 200,
+			body: `{"status":"Failed","error":{"code":"InternalExecutionError","message":"Please retry later."}}`}
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{createOnly(managed(vms+"m", map[string]any{"size": "big"}))}}
 		var out Outcome
@@ -451,7 +479,8 @@ func TestALostAnswerToTheDeleteOfAFailedMachine(t *testing.T) {
 			later(out.RequeueAfter)
 		}
 		pass()
-		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Failed"}}
+		a.docs[arm.Key(vms+"m")] = map[string]any{"id": vms + "m", "tags": map[string]any{"cluster": "owned"},
+			"properties": map[string]any{"provisioningState": "Failed"}}
 		a.refuse["DELETE m"] = []answer{refusal(500, "InternalServerError", "the answer is lost")}
 		for len(a.refuse["DELETE m"]) > 0 {
 			pass()
@@ -472,7 +501,8 @@ func TestAMachineThatRanIsNotCreatedAgain(t *testing.T) {
 		a := newAzure()
 		p := newPlanner(t, a)
 		id := vms + "m"
-		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"}, "properties": map[string]any{"provisioningState": "Succeeded"}}
+		a.docs[arm.Key(id)] = map[string]any{"id": id, "tags": map[string]any{"cluster": "owned"},
+			"properties": map[string]any{"provisioningState": "Succeeded"}}
 		vm := createOnly(managed(id, nil))
 		vm.Body.(map[string]any)["tags"] = map[string]any{"cluster": "owned", "new": "1"}
 		a.refuse["PATCH m"] = []answer{refusal(500, "InternalExecutionError", "later")}
@@ -498,12 +528,15 @@ func TestADeleteIsTriedUntilItSucceeds(t *testing.T) {
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"natGateways/n", nil)}}
 		p.Apply(t.Context(), in)
-		a.refuse["DELETE n"] = []answer{refusal(400, "InvalidParameter", "not like this"), refusal(400, "InvalidParameter", "not like this")}
+		a.refuse["DELETE n"] = []answer{
+			refusal(400, "InvalidParameter", "not like this"), refusal(400, "InvalidParameter", "not like this"),
+		}
 		var out Outcome
 		for range 3 {
 			out = p.Delete(t.Context(), in)
 			in.Tokens = out.Tokens
-			if out.State != Done && (out.RequeueAfter == 0 || out.Resources[0].Terminal || !strings.Contains(out.Resources[0].Message, "not like this")) {
+			if out.State != Done && (out.RequeueAfter == 0 || out.Resources[0].Terminal ||
+				!strings.Contains(out.Resources[0].Message, "not like this")) {
 				t.Fatalf("it waits for nothing: %+v", out.Resources[0])
 			}
 			later(out.RequeueAfter)
@@ -518,12 +551,16 @@ func TestAnotherTokenOrOperationIsNotTrusted(t *testing.T) {
 	id := nets + "natGateways/n"
 	for _, resume := range []string{
 		"{}", "nonsense",
-		`{"type":"RawMessage","token":{"asyncURL":"https://evil.test/op","locURL":"","origURL":"https://evil.test/x","method":"PUT","finalState":"","state":"InProgress"}}`,
-		`{"type":"RawMessage","token":{"asyncURL":"https://arm.test/subscriptions/s/providers/x/locations/l/operations/gone?api-version=1","locURL":"","origURL":"https://arm.test/x","method":"PUT","finalState":"","state":"InProgress"}}`,
+		`{"type":"RawMessage","token":{"asyncURL":"https://evil.test/op","locURL":"",` +
+			`"origURL":"https://evil.test/x","method":"PUT","finalState":"","state":"InProgress"}}`,
+		`{"type":"RawMessage","token":{"asyncURL":"https://arm.test/subscriptions/s/providers/x/locations/l/` +
+			`operations/gone?api-version=1","locURL":"","origURL":"https://arm.test/x","method":"PUT",` +
+			`"finalState":"","state":"InProgress"}}`,
 	} {
 		delete(a.docs, arm.Key(id))
 		p.Forget(id)
-		out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{managed(id, nil)}, Tokens: []Token{{ID: id, Verb: Put, Resume: resume}}})
+		out := p.Apply(t.Context(), Input{Owner: owner, Resources: []desired.Resource{managed(id, nil)},
+			Tokens: []Token{{ID: id, Verb: Put, Resume: resume}}})
 		expect(t, resume, states(out), "n Done")
 	}
 }
@@ -569,7 +606,8 @@ func TestDeleteInReverse(t *testing.T) {
 		a.lasts = 1
 		a.refuse["DELETE ip"] = []answer{refusal(400, "PublicIPAddressCannotBeDeleted", "still allocated")}
 		out := p.Delete(t.Context(), in)
-		expect(t, "first", states(out), "v Waiting WaitingForNeeds, ip Waiting PublicIPAddressCannotBeDeleted, n Waiting WaitingForNeeds, m Waiting Deleting")
+		expect(t, "first", states(out), "v Waiting WaitingForNeeds, ip Waiting PublicIPAddressCannotBeDeleted, "+
+			"n Waiting WaitingForNeeds, m Waiting Deleting")
 		expect(t, "calls", a.took(), "DELETE ip, DELETE m")
 		delete(a.docs, arm.Key(nets+"networkInterfaces/n")) // Azure, with the machine
 		for i := 0; out.State != Done && i < 10; i++ {
@@ -630,7 +668,8 @@ func TestAStaleObjectLosesNoOperation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		a := newAzure()
 		a.lasts = 1
-		a.ends["a"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut","message":"did not finish in the allotted time"}}`}
+		a.ends["a"] = answer{status: 200, body: `{"status":"Failed","error":{"code":"OSProvisioningTimedOut",` +
+			`"message":"did not finish in the allotted time"}}`}
 		p := newPlanner(t, a)
 		in := Input{Owner: owner, Resources: []desired.Resource{managed(nets+"publicIPAddresses/a", nil)}}
 		out := p.Apply(t.Context(), in)

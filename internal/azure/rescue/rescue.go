@@ -54,7 +54,9 @@ func Credential(environment string) (cloud.Configuration, azcore.TokenCredential
 	if err != nil {
 		return where, nil, err
 	}
-	credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Cloud: where}})
+	credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
+		ClientOptions: azcore.ClientOptions{Cloud: where},
+	})
 	if err != nil {
 		return where, nil, fmt.Errorf("log in to Azure: %w; run: az login", err)
 	}
@@ -205,7 +207,9 @@ func (v VM) accessExtension(ctx context.Context) (string, error) {
 			Name       string
 			Properties struct{ Publisher, Type string }
 		}
-		if err := json.Unmarshal(body, &e); err == nil && strings.EqualFold(e.Properties.Publisher, "Microsoft.Compute") && strings.EqualFold(e.Properties.Type, "VMAccessAgent") {
+		if err := json.Unmarshal(body, &e); err == nil &&
+			strings.EqualFold(e.Properties.Publisher, "Microsoft.Compute") &&
+			strings.EqualFold(e.Properties.Type, "VMAccessAgent") {
 			return e.Name, nil
 		}
 	}

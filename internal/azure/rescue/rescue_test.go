@@ -51,10 +51,12 @@ func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
-		cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
-	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID, s.Client().Secret, &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s}, DisableInstanceDiscovery: true})
+	where := cloud.Configuration{ActiveDirectoryAuthorityHost: "https://azure.test/",
+		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: "https://azure.test", Audience: "https://azure.test"}}}
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, s.Client().ID,
+		s.Client().Secret, &azidentity.ClientSecretCredentialOptions{
+			ClientOptions: azcore.ClientOptions{Cloud: where, Transport: s}, DisableInstanceDiscovery: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,8 @@ func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := VM{Client: client, HTTP: &http.Client{Transport: transport(s.Do)}, ID: group + "/providers/Microsoft.Compute/virtualMachines/w", Windows: true}
+	v := VM{Client: client, HTTP: &http.Client{Transport: transport(s.Do)},
+		ID: group + "/providers/Microsoft.Compute/virtualMachines/w", Windows: true}
 	type object = map[string]any
 	const network = group + "/providers/Microsoft.Network"
 	for _, r := range []struct {
@@ -70,12 +73,21 @@ func newVM(t *testing.T, diagnostics bool) (VM, *guests) {
 		body object
 	}{
 		{group, object{}},
-		{network + "/virtualNetworks/n", object{"addressSpace": object{"addressPrefixes": []string{"10.0.0.0/8"}}, "subnets": []object{{"name": "s", "properties": object{"addressPrefix": "10.1.0.0/16"}}}}},
-		{network + "/networkInterfaces/w", object{"ipConfigurations": []object{{"name": "c", "properties": object{"subnet": object{"id": network + "/virtualNetworks/n/subnets/s"}}}}}},
+		{network + "/virtualNetworks/n", object{"addressSpace": object{"addressPrefixes": []string{"10.0.0.0/8"}},
+			"subnets": []object{{"name": "s", "properties": object{"addressPrefix": "10.1.0.0/16"}}}}},
+		{network + "/networkInterfaces/w", object{"ipConfigurations": []object{
+			{"name": "c", "properties": object{"subnet": object{"id": network + "/virtualNetworks/n/subnets/s"}}},
+		}}},
 		{v.ID, object{
-			"hardwareProfile":    object{"vmSize": "Standard_D2s_v3"},
-			"storageProfile":     object{"osDisk": object{"createOption": "FromImage", "osType": "Windows"}, "imageReference": object{"publisher": "cncf-upstream", "offer": "capi-windows", "sku": "k8s-1dot22dot1-windows-2019-containerd", "version": "latest"}},
-			"osProfile":          object{"computerName": "w", "adminUsername": "capi", "adminPassword": "Not-4-a-log!", "customData": base64.StdEncoding.EncodeToString([]byte("#cloud-config\n"))},
+			"hardwareProfile": object{"vmSize": "Standard_D2s_v3"},
+			"storageProfile": object{"osDisk": object{"createOption": "FromImage", "osType": "Windows"}, "imageReference": object{
+				"publisher": "cncf-upstream", "offer": "capi-windows",
+				"sku": "k8s-1dot22dot1-windows-2019-containerd", "version": "latest",
+			}},
+			"osProfile": object{
+				"computerName": "w", "adminUsername": "capi", "adminPassword": "Not-4-a-log!",
+				"customData": base64.StdEncoding.EncodeToString([]byte("#cloud-config\n")),
+			},
 			"networkProfile":     object{"networkInterfaces": []object{{"id": network + "/networkInterfaces/w"}}},
 			"diagnosticsProfile": object{"bootDiagnostics": object{"enabled": diagnostics}},
 		}},
@@ -111,7 +123,8 @@ func TestConsoleIsSigned(t *testing.T) {
 	v, _ := newVM(t, true)
 	for _, address := range []string{
 		"https://azure.test/bootdiagnostics/" + base64.RawURLEncoding.EncodeToString([]byte(v.ID)) + "/serialconsole.log",
-		"https://azure.test/bootdiagnostics/" + base64.RawURLEncoding.EncodeToString([]byte(v.ID)) + "/serialconsole.log?se=9999999999&sig=AAAA",
+		"https://azure.test/bootdiagnostics/" + base64.RawURLEncoding.EncodeToString([]byte(v.ID)) +
+			"/serialconsole.log?se=9999999999&sig=AAAA",
 	} {
 		resp, err := v.HTTP.Get(address)
 		if err != nil {
@@ -163,7 +176,8 @@ func TestResetPassword(t *testing.T) {
 func TestResetPasswordTakesTheExtensionThatIsThere(t *testing.T) {
 	v, g := newVM(t, true)
 	put := func(name string) error {
-		result, err := v.Client.Put(t.Context(), v.ID+"/extensions/"+name, apiVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
+		result, err := v.Client.Put(t.Context(), v.ID+"/extensions/"+
+			name, apiVersion, map[string]any{"location": "westeurope", "properties": map[string]any{
 			"publisher": "Microsoft.Compute", "type": "VMAccessAgent", "typeHandlerVersion": "2.4", "settings": map[string]any{}}})
 		if err == nil {
 			_, err = v.wait(t.Context(), result)

@@ -62,7 +62,8 @@ func SecretURL(vaultURI, name string) string {
 // Set writes a secret, or a new version of it, that is meant to be used until expires.
 func (c *Client) Set(ctx context.Context, secretURL, value string, expires time.Time) error {
 	return c.do(ctx, http.MethodPut, secretURL, map[string]any{
-		"value": value, "contentType": "application/vnd.casement.bootstrap", "attributes": map[string]any{"enabled": true, "exp": expires.Unix()},
+		"value": value, "contentType": "application/vnd.casement.bootstrap",
+		"attributes": map[string]any{"enabled": true, "exp": expires.Unix()},
 	})
 }
 

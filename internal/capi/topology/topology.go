@@ -67,7 +67,8 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 	if err != nil {
 		return out, err
 	}
-	out.Refused = slices.Concat((&admission.Cluster{}).DefaultAndValidateVariables(ctx, typed, nil, class), admission.ValidateClusterForClusterClass(typed, class))
+	out.Refused = slices.Concat((&admission.Cluster{}).DefaultAndValidateVariables(ctx, typed, nil, class),
+		admission.ValidateClusterForClusterClass(typed, class))
 	if len(out.Refused) > 0 {
 		return out, nil
 	}
@@ -84,7 +85,8 @@ func Render(ctx context.Context, cluster *unstructured.Unstructured, all []*unst
 }
 
 // read reads an object of either version into that of v1beta2.
-func read[Old, Hub client.Object](ctx context.Context, o *unstructured.Unstructured, old Old, hub Hub, convert func(context.Context, Old, Hub) error) (Hub, error) {
+func read[Old, Hub client.Object](ctx context.Context, o *unstructured.Unstructured, old Old, hub Hub,
+	convert func(context.Context, Old, Hub) error) (Hub, error) {
 	if o.GroupVersionKind().Version != clusterv1beta1.GroupVersion.Version {
 		return hub, decode(o, hub)
 	}
@@ -118,9 +120,11 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 	class.Namespace = key.Namespace // which a manifest may leave to kubectl
 	class.Status.Variables = nil
 	for _, v := range class.Spec.Variables {
-		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{Name: v.Name, Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
-			From: clusterv1.VariableDefinitionFromInline, Required: v.Required, Schema: v.Schema, DeprecatedV1Beta1Metadata: v.DeprecatedV1Beta1Metadata,
-		}}})
+		class.Status.Variables = append(class.Status.Variables, clusterv1.ClusterClassStatusVariable{Name: v.Name,
+			Definitions: []clusterv1.ClusterClassStatusVariableDefinition{{
+				From: clusterv1.VariableDefinitionFromInline, Required: v.Required, Schema: v.Schema,
+				DeprecatedV1Beta1Metadata: v.DeprecatedV1Beta1Metadata,
+			}}})
 	}
 	for _, p := range class.Spec.Patches {
 		if p.External != nil {
@@ -134,7 +138,8 @@ func (r renderer) class(ctx context.Context, key client.ObjectKey) (*clusterv1.C
 // kubectl applies all of a file to the same.
 func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	for _, o := range r.all {
-		if o.GetKind() == kind && o.GetName() == name && o.GroupVersionKind().Group == group && (o.GetNamespace() == namespace || o.GetNamespace() == "" || namespace == "") {
+		if o.GetKind() == kind && o.GetName() == name && o.GroupVersionKind().Group == group &&
+			(o.GetNamespace() == namespace || o.GetNamespace() == "" || namespace == "") {
 			o = o.DeepCopy()
 			o.SetNamespace(namespace)
 			return o, nil
@@ -144,7 +149,8 @@ func (r renderer) find(group, kind, namespace, name string) (*unstructured.Unstr
 }
 
 // objects computes the desired state of a cluster of which nothing is there yet.
-func (r renderer) objects(ctx context.Context, cluster *clusterv1.Cluster, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
+func (r renderer) objects(ctx context.Context, cluster *clusterv1.Cluster,
+	class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
 	s := scope.New(cluster.DeepCopy())
 	s.Current.ControlPlane = &scope.ControlPlaneState{}
 	var err error
@@ -173,8 +179,10 @@ func (r renderer) blueprint(cluster *clusterv1.Cluster, class *clusterv1.Cluster
 		return o
 	}
 	b := &scope.ClusterBlueprint{
-		Topology: cluster.Spec.Topology, ClusterClass: class, InfrastructureClusterTemplate: template(class.Spec.Infrastructure.TemplateRef),
-		ControlPlane:       &scope.ControlPlaneBlueprint{Template: template(class.Spec.ControlPlane.TemplateRef), HealthCheck: class.Spec.ControlPlane.HealthCheck},
+		Topology: cluster.Spec.Topology, ClusterClass: class, InfrastructureClusterTemplate: template(
+			class.Spec.Infrastructure.TemplateRef),
+		ControlPlane: &scope.ControlPlaneBlueprint{Template: template(class.Spec.ControlPlane.TemplateRef),
+			HealthCheck: class.Spec.ControlPlane.HealthCheck},
 		MachineDeployments: map[string]*scope.MachineDeploymentBlueprint{}, MachinePools: map[string]*scope.MachinePoolBlueprint{},
 	}
 	if b.HasControlPlaneInfrastructureMachine() {

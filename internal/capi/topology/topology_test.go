@@ -122,7 +122,8 @@ func TestOlderVersion(t *testing.T) {
 }
 
 // older makes an object one of v1beta1.
-func older[Hub, Old client.Object](t *testing.T, o *unstructured.Unstructured, hub Hub, old Old, convert func(context.Context, Hub, Old) error) {
+func older[Hub, Old client.Object](t *testing.T, o *unstructured.Unstructured, hub Hub, old Old,
+	convert func(context.Context, Hub, Old) error) {
 	t.Helper()
 	if err := decode(o, hub); err != nil {
 		t.Fatal(err)
@@ -148,9 +149,15 @@ func TestNotRendered(t *testing.T) {
 		refused, why string
 	}{
 		{"class elsewhere", []string{class, class + "-other"}, "", "ClusterClass casement-windows is not in the input"},
-		{"template elsewhere", []string{"kind: AzureClusterTemplate\nmetadata:\n  name: casement-windows", "kind: AzureClusterTemplate\nmetadata:\n  name: other"}, "", "AzureClusterTemplate casement-windows is not in the input"},
-		{"runtime extension", []string{"  patches:\n  - name: cluster\n", "  patches:\n  - {name: outside, external: {generatePatchesExtension: patches.example}}\n  - name: cluster\n"}, "", "patch outside of ClusterClass casement-windows comes from a runtime extension"},
-		{"no release of Windows", []string{"value: windows-2022", "value: windows-1999"}, "spec.topology.variables[windowsServerVersion].value: Unsupported value", ""},
+		{"template elsewhere", []string{
+			"kind: AzureClusterTemplate\nmetadata:\n  name: casement-windows",
+			"kind: AzureClusterTemplate\nmetadata:\n  name: other",
+		}, "", "AzureClusterTemplate casement-windows is not in the input"},
+		{"runtime extension", []string{"  patches:\n  - name: cluster\n", "  patches:\n  - {name: outside, " +
+			"external: {generatePatchesExtension: patches.example}}\n  - name: " +
+			"cluster\n"}, "", "patch outside of ClusterClass casement-windows comes from a runtime extension"},
+		{"no release of Windows", []string{"value: windows-2022", "value: windows-1999"},
+			"spec.topology.variables[windowsServerVersion].value: Unsupported value", ""},
 		{"no such group", []string{"      - class: windows\n", "      - class: minix\n"}, "spec.topology.workers.machineDeployments", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -163,7 +170,8 @@ func TestNotRendered(t *testing.T) {
 			if len(r.Refused) > 0 {
 				refused = r.Refused.ToAggregate().Error()
 			}
-			if tc.why == "" != (err == nil) || tc.refused == "" != (refused == "") || !strings.Contains(said, tc.why) || !strings.Contains(refused, tc.refused) || len(r.Objects) > 0 {
+			if tc.why == "" != (err == nil) || tc.refused == "" != (refused == "") ||
+				!strings.Contains(said, tc.why) || !strings.Contains(refused, tc.refused) || len(r.Objects) > 0 {
 				t.Errorf("refused %q, error %q, %d objects", refused, said, len(r.Objects))
 			}
 		})

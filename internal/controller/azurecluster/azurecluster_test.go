@@ -11,7 +11,9 @@ import (
 
 func TestPublicHost(t *testing.T) {
 	for _, test := range []struct{ name, live, want string }{
-		{"name", `{"properties":{"ipAddress":"203.0.113.4","dnsSettings":{"fqdn":"c-1.westeurope.cloudapp.azure.com"}}}`, "c-1.westeurope.cloudapp.azure.com"},
+		{"name",
+			`{"properties":{"ipAddress":"203.0.113.4","dnsSettings":{"fqdn":"c-1.westeurope.cloudapp.azure.com"}}}`,
+			"c-1.westeurope.cloudapp.azure.com"},
 		{"address only", `{"properties":{"ipAddress":"127.20.0.4","dnsSettings":{"domainNameLabel":"c-1"}}}`, "127.20.0.4"},
 		{"neither yet", `{"properties":{"provisioningState":"Updating"}}`, ""},
 		{"no such IP", "", ""},

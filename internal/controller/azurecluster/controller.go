@@ -56,7 +56,8 @@ type Reconciler struct {
 
 // SetupWithManager registers the controller and what it watches.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"), mgr.GetClient(), &infrav1.AzureCluster{})
+	toAzureCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("AzureCluster"),
+		mgr.GetClient(), &infrav1.AzureCluster{})
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.AzureCluster{}, cloud.Own(mgr, r.WatchFilter)).
 		WithOptions(options).

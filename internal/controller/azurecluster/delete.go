@@ -36,7 +36,8 @@ func (r *Reconciler) abandon(ctx context.Context, s *scope) pass.Result {
 // machines waits until no AzureMachine of the cluster is left that casement has worked on.
 func (r *Reconciler) machines(ctx context.Context, s *scope) pass.Result {
 	var all infrav1.AzureMachineList
-	if err := r.Client.List(ctx, &all, client.InNamespace(s.AzureCluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: s.Cluster.Name}); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(s.AzureCluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: s.Cluster.Name}); err != nil {
 		return pass.Error(err)
 	}
 	n := 0
@@ -46,7 +47,9 @@ func (r *Reconciler) machines(ctx context.Context, s *scope) pass.Result {
 		}
 	}
 	if n > 0 {
-		return pass.Blocked(waitingForMachines, fmt.Sprintf("%d AzureMachines of the cluster still have virtual machines in the network", n), machinesPoll)
+		return pass.Blocked(waitingForMachines,
+			fmt.Sprintf("%d AzureMachines of the cluster still have virtual machines in the network", n),
+			machinesPoll)
 	}
 	return pass.Next()
 }
@@ -62,7 +65,8 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	if !conditions.Has(s.AzureCluster, infrav1.ResourceGroupReadyCondition) {
 		return r.forget(ctx, s)
 	}
-	result.Message += ". The cluster's Azure resources cannot be deleted without it; to leave them in Azure, annotate the AzureCluster with " + cloud.AbandonAnnotation + "=true"
+	result.Message += ". The cluster's Azure resources cannot be deleted without it; to leave them in Azure, " +
+		"annotate the AzureCluster with " + cloud.AbandonAnnotation + "=true"
 	return result
 }
 

@@ -17,7 +17,8 @@ const (
 	defaultAPIServerPort       = 6443
 	waitingForEndpoint         = "WaitingForControlPlaneEndpoint"
 	externallyManagedEndpoint  = "ExternallyManagedControlPlane"
-	externallyManagedGuideline = "spec.controlPlaneEnabled is false and spec.controlPlaneEndpoint is empty: set the host and port of the control plane that somebody else runs"
+	externallyManagedGuideline = "spec.controlPlaneEnabled is false and spec.controlPlaneEndpoint is empty: set " +
+		"the host and port of the control plane that somebody else runs"
 )
 
 // soon is when a public IP is looked at again that has no address yet.
@@ -65,7 +66,8 @@ func (r *Reconciler) host(ctx context.Context, s *scope) (string, error) {
 	}
 	if host == "" {
 		s.Azure.Refresh(ip) // what is remembered may be older than the address
-		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint, "public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
+		condition.False(s.AzureCluster, infrav1.NetworkInfrastructureReadyCondition, waitingForEndpoint,
+			"public IP "+desired.LastSegment(ip)+" has neither a name nor an address yet")
 	}
 	return host, nil
 }

@@ -146,12 +146,14 @@ func (c *config) override(o *infrav1.CloudProviderConfigOverrides) error {
 	for i, given := range o.RateLimits {
 		place, ok := places[given.Name]
 		if !ok {
-			return fmt.Errorf("spec.cloudProviderConfigOverrides.rateLimits[%d].name: cloud-provider-azure has no rate limit %q", i, given.Name)
+			return fmt.Errorf("spec.cloudProviderConfigOverrides.rateLimits[%d].name: cloud-provider-azure has "+
+				"no rate limit %q", i, given.Name)
 		}
 		*place = &rateLimit{
 			Enabled: given.Config.CloudProviderRateLimit,
 			QPS:     float32(quantity(given.Config.CloudProviderRateLimitQPS)), Bucket: given.Config.CloudProviderRateLimitBucket,
-			QPSWrite: float32(quantity(given.Config.CloudProviderRateLimitQPSWrite)), BucketWrite: given.Config.CloudProviderRateLimitBucketWrite,
+			QPSWrite:    float32(quantity(given.Config.CloudProviderRateLimitQPSWrite)),
+			BucketWrite: given.Config.CloudProviderRateLimitBucketWrite,
 		}
 	}
 	b := o.BackOffs

@@ -18,7 +18,8 @@ func cluster() *infrav1.AzureCluster {
 	c.Spec.NetworkSpec.Vnet.Name = "win-vnet"
 	controlPlane := infrav1.SubnetSpec{SecurityGroup: infrav1.SecurityGroup{Name: "win-controlplane-nsg"}}
 	controlPlane.Name, controlPlane.Role = "cp", infrav1.SubnetControlPlane
-	node := infrav1.SubnetSpec{SecurityGroup: infrav1.SecurityGroup{Name: "win-node-nsg"}, RouteTable: infrav1.RouteTable{Name: "win-node-routetable"}}
+	node := infrav1.SubnetSpec{SecurityGroup: infrav1.SecurityGroup{Name: "win-node-nsg"},
+		RouteTable: infrav1.RouteTable{Name: "win-node-routetable"}}
 	node.Name, node.Role = "nodes", infrav1.SubnetNode
 	c.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{controlPlane, node}
 	return c
@@ -32,7 +33,9 @@ func TestRenderGolden(t *testing.T) {
 	qps := resource.MustParse("6.5")
 	overridden.Spec.CloudProviderConfigOverrides = &infrav1.CloudProviderConfigOverrides{
 		RateLimits: []infrav1.RateLimitSpec{
-			{Name: "defaultRateLimit", Config: infrav1.RateLimitConfig{CloudProviderRateLimit: true, CloudProviderRateLimitQPS: &qps, CloudProviderRateLimitBucket: 20}},
+			{Name: "defaultRateLimit", Config: infrav1.RateLimitConfig{
+				CloudProviderRateLimit: true, CloudProviderRateLimitQPS: &qps, CloudProviderRateLimitBucket: 20,
+			}},
 			{Name: "virtualMachineSizesRateLimit", Config: infrav1.RateLimitConfig{CloudProviderRateLimitBucketWrite: 5}},
 		},
 		BackOffs: infrav1.BackOffConfig{CloudProviderBackoff: true, CloudProviderBackoffRetries: 6},
@@ -41,9 +44,12 @@ func TestRenderGolden(t *testing.T) {
 		name string
 		in   input
 	}{
-		{"none", input{cluster: cluster(), tenantID: "tenant", identity: infrav1.VMIdentityNone, clientID: "client", clientSecret: "not-a-secret"}},
-		{"system-assigned", input{cluster: cluster(), tenantID: "tenant", identity: infrav1.VMIdentitySystemAssigned, clientID: "unused", clientSecret: "unused"}},
-		{"user-assigned-overridden", input{cluster: overridden, tenantID: "tenant", identity: infrav1.VMIdentityUserAssigned, userAssignedClientID: "msi"}},
+		{"none", input{cluster: cluster(), tenantID: "tenant", identity: infrav1.VMIdentityNone, clientID: "client",
+			clientSecret: "not-a-secret"}},
+		{"system-assigned", input{cluster: cluster(), tenantID: "tenant",
+			identity: infrav1.VMIdentitySystemAssigned, clientID: "unused", clientSecret: "unused"}},
+		{"user-assigned-overridden", input{cluster: overridden, tenantID: "tenant",
+			identity: infrav1.VMIdentityUserAssigned, userAssignedClientID: "msi"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := render(test.in)

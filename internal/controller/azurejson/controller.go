@@ -132,7 +132,8 @@ func (r *Reconciler) reconcileMachine(ctx context.Context, request ctrl.Request)
 	if err := r.Client.Get(ctx, request.NamespacedName, machine); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, cloned := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]; cloned || machine.Labels[clusterv1.ClusterNameLabel] == "" {
+	if _, cloned := machine.Annotations[clusterv1.TemplateClonedFromNameAnnotation]; cloned ||
+		machine.Labels[clusterv1.ClusterNameLabel] == "" {
 		return ctrl.Result{}, nil
 	}
 	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, machine.ObjectMeta)
@@ -159,8 +160,10 @@ func (r *Reconciler) reconcilePool(ctx context.Context, request ctrl.Request) (c
 }
 
 // reconcile writes the secret of one object.
-func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster *clusterv1.Cluster, spec *infrav1.AzureMachineSpec) (ctrl.Result, error) {
-	if annotations.IsPaused(cluster, owner) || !owner.GetDeletionTimestamp().IsZero() || cluster.Spec.InfrastructureRef.Kind != "AzureCluster" {
+func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster *clusterv1.Cluster,
+	spec *infrav1.AzureMachineSpec) (ctrl.Result, error) {
+	if annotations.IsPaused(cluster, owner) || !owner.GetDeletionTimestamp().IsZero() ||
+		cluster.Spec.InfrastructureRef.Kind != "AzureCluster" {
 		return ctrl.Result{}, nil
 	}
 	azureCluster := &infrav1.AzureCluster{}
@@ -183,7 +186,8 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, cluster
 	changed, err := r.write(ctx, owner, cluster.Name, data)
 	if changed && in.clientSecret != "" {
 		r.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, "VMIdentityNone", "Reconcile",
-			"identity is None: the service principal and its secret are written in clear text to the disk of every node; use identity UserAssigned")
+			"identity is None: the service principal and its secret are written in clear text to the disk of "+
+				"every node; use identity UserAssigned")
 	}
 	return ctrl.Result{}, err
 }

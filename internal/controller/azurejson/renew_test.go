@@ -16,7 +16,8 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := &infrav1.AzureMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "t", UID: "u"}}
-	now := metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachineTemplate", Name: "t", UID: "u", Controller: new(true), BlockOwnerDeletion: new(true)}
+	now := metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachineTemplate", Name: "t",
+		UID: "u", Controller: new(true), BlockOwnerDeletion: new(true)}
 	old := now
 	old.APIVersion = infrav1.GroupVersion.Group + "/v1alpha1"
 	data := map[string][]byte{"azure.json": []byte("{}")}
@@ -31,7 +32,10 @@ func TestRenew(t *testing.T) {
 		"other data":           {[]metav1.OwnerReference{now}, map[string][]byte{"azure.json": nil}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", OwnerReferences: test.owners}, Data: test.data}
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s", OwnerReferences: test.owners},
+				Data:       test.data,
+			}
 			changed, err := renew(secret, owner, data, scheme)
 			if err != nil || changed != test.changed {
 				t.Errorf("changed %t, %v; want %t", changed, err, test.changed)

@@ -31,7 +31,8 @@ func vmOutcome(s *scope, vm string, status plan.ResourceStatus) plan.Outcome {
 		Resources: []plan.ResourceStatus{status},
 		Live: map[string]json.RawMessage{
 			strings.ToUpper(id): json.RawMessage(vm),
-			desired.NICIDs(s.AzureCluster, s.azureMachine, "vm")[0]: json.RawMessage(`{"properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4"}}]}}`),
+			desired.NICIDs(s.AzureCluster, s.azureMachine, "vm")[0]: json.RawMessage(
+				`{"properties":{"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4"}}]}}`),
 		},
 	}
 }
@@ -47,8 +48,11 @@ func TestReport(t *testing.T) {
 	}{
 		{"creating", `{"properties":{"provisioningState":"Creating"}}`, false, plan.ResourceStatus{}, false, "", ""},
 		{"running", `{"zones":["2"],"properties":{"provisioningState":"Succeeded"}}`, false, plan.ResourceStatus{}, true, "", ""},
-		{"never came up", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "OSProvisioningClientError: no agent", Terminal: true}, false, createError, "OSProvisioningClientError: no agent"},
-		{"created again", `{"properties":{"provisioningState":"Failed"}}`, false, plan.ResourceStatus{Message: "deleting", State: plan.Waiting}, false, "", ""},
+		{"never came up", `{"properties":{"provisioningState":"Failed"}}`, false,
+			plan.ResourceStatus{Message: "OSProvisioningClientError: no agent", Terminal: true}, false, createError,
+			"OSProvisioningClientError: no agent"},
+		{"created again", `{"properties":{"provisioningState":"Failed"}}`, false,
+			plan.ResourceStatus{Message: "deleting", State: plan.Waiting}, false, "", ""},
 		{"failed later", `{"properties":{"provisioningState":"Failed"}}`, true, plan.ResourceStatus{}, false, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,10 +73,12 @@ func TestReport(t *testing.T) {
 			if test.failure != "" && (*status.FailureReason != test.failure || *status.FailureMessage != test.message) {
 				t.Errorf("failure %s: %s", *status.FailureReason, *status.FailureMessage)
 			}
-			if got, want := *s.azureMachine.Spec.ProviderID, "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm"; got != want {
+			if got, want := *s.azureMachine.Spec.ProviderID,
+				"azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm"; got != want {
 				t.Errorf("provider ID %s, want %s", got, want)
 			}
-			want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: "vm"}, {Type: clusterv1.MachineInternalIP, Address: "10.1.0.4"}}
+			want := []clusterv1.MachineAddress{{Type: clusterv1.MachineInternalDNS, Address: "vm"},
+				{Type: clusterv1.MachineInternalIP, Address: "10.1.0.4"}}
 			if diff := cmp.Diff(want, status.Addresses); diff != "" {
 				t.Errorf("addresses (-want +got):\n%s", diff)
 			}
@@ -113,7 +119,9 @@ func TestAvailabilitySet(t *testing.T) {
 		want   string
 	}{
 		{"of a deployment", deployment, "c_md-0-as"},
-		{"of the control plane", func(s *scope) { s.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""} }, "c_control-plane-as"},
+		{"of the control plane", func(s *scope) {
+			s.machine.Labels = map[string]string{clusterv1.MachineControlPlaneLabel: ""}
+		}, "c_control-plane-as"},
 		{"alone", func(*scope) {}, ""},
 		{"region with zones", func(s *scope) {
 			deployment(s)

@@ -31,7 +31,8 @@ func (r *Reconciler) readConsole(ctx context.Context, s *scope, now time.Time) t
 	m := s.azureMachine
 	joined := s.machine.Status.NodeRef.IsDefined()
 	if joined {
-		if desired.WantsBootstrapExtension(s.AzureCluster, m) || conditions.GetReason(m, infrav1.BootstrapSucceededCondition) == infrav1.JoinedReason {
+		if desired.WantsBootstrapExtension(s.AzureCluster, m) ||
+			conditions.GetReason(m, infrav1.BootstrapSucceededCondition) == infrav1.JoinedReason {
 			return 0
 		}
 		if conditions.IsFalse(m, infrav1.BootstrapSucceededCondition) {

@@ -40,7 +40,8 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	if s.nothingMade() {
 		return s.forget()
 	}
-	result.Message += ". The machine's Azure resources cannot be deleted without it; to leave them in Azure, annotate the AzureMachine or its AzureCluster with " +
+	result.Message += ". The machine's Azure resources cannot be deleted without it; to leave them in Azure, " +
+		"annotate the AzureMachine or its AzureCluster with " +
 		cloud.AbandonAnnotation + "=true"
 	return result.On(infrav1.VMRunningCondition)
 }
@@ -147,7 +148,8 @@ func (s *scope) nothingMade() bool {
 	m := s.azureMachine
 	id := ptr.Deref(m.Spec.ProviderID, "")
 	recorded := id != "" && strings.EqualFold(id, desired.ProviderID(desired.VMID(s.AzureCluster, desired.LastSegment(id))))
-	return !recorded && m.Status.VMState == nil && len(m.Status.LongRunningOperationStates) == 0 && !conditions.Has(m, infrav1.NetworkInterfaceReadyCondition)
+	return !recorded && m.Status.VMState == nil && len(m.Status.LongRunningOperationStates) == 0 &&
+		!conditions.Has(m, infrav1.NetworkInterfaceReadyCondition)
 }
 
 // addDisks adds the disks that have to be deleted after the virtual machine, which

@@ -105,9 +105,11 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 	case s.vm == nil && s.azureMachine.Spec.ProviderID != nil && !cloud.Creating(*s.Operations(), id):
 		s.azureMachine.Status.VMState = new(infrav1.Deleted)
 		s.azureMachine.Status.Ready = false
-		return pass.Failed(updateError, "virtual machine "+s.vmName+" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
+		return pass.Failed(updateError, "virtual machine "+s.vmName+
+			" was deleted in Azure, not through Kubernetes; delete the Machine to get a new one")
 	case s.vm != nil && !desired.IsOwned(s.vm.Tags, s.Cluster.Name):
-		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a virtual machine %s that does not belong "+
+			"to the cluster exists in resource group %s; rename or delete it",
 			s.vmName, s.AzureCluster.Spec.ResourceGroup), r.Resync)
 	}
 	return pass.Next()

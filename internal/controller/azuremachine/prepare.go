@@ -77,8 +77,9 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 		if s.azureMachine.Spec.Image == nil {
 			field = "spec.version of Machine " + s.machine.Name
 		}
-		return pass.Blocked(imageNotFound, fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
-			cloud.ImageName(image), s.AzureCluster.Spec.Location, field), r.Resync)
+		return pass.Blocked(imageNotFound,
+			fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+				cloud.ImageName(image), s.AzureCluster.Spec.Location, field), r.Resync)
 	}
 	s.input.image = image
 	return pass.Next()
@@ -87,7 +88,8 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 // bootstrapData finds what the guest will run and refuses what it could not.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine, Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
+		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.azureMachine,
+		Tags: s.azureMachine.Spec.AdditionalTags, Windows: s.windows(),
 		Secret: client.ObjectKey{Namespace: s.machine.Namespace, Name: *s.machine.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {
@@ -112,7 +114,8 @@ func (s *scope) zone() string {
 // availabilitySet is where the machine goes in a region without zones.
 func (s *scope) availabilitySet() *desired.AvailabilitySet {
 	spec := &s.azureMachine.Spec
-	if len(s.AzureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil || s.AzureCluster.Spec.ExtendedLocation != nil {
+	if len(s.AzureCluster.Status.FailureDomains) > 0 || s.zone() != "" || spec.SpotVMOptions != nil ||
+		s.AzureCluster.Spec.ExtendedLocation != nil {
 		return nil
 	}
 	name := desired.AvailabilitySetName(s.Cluster.Name, util.IsControlPlaneMachine(s.machine),

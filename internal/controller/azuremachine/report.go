@@ -80,7 +80,8 @@ func (s *scope) reportVM() pass.Result {
 	case infrav1.Failed:
 		return s.reportFailed(id)
 	default:
-		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.CreatingReason, fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
+		condition.False(s.azureMachine, infrav1.VMRunningCondition, infrav1.CreatingReason,
+			fmt.Sprintf("virtual machine %s is %s", s.vmName, state))
 	}
 	return pass.Next()
 }

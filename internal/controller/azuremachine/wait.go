@@ -19,9 +19,12 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	case s.azureMachine.Status.FailureReason != nil:
 		return pass.Done()
 	case s.AzureCluster == nil:
-		return pass.Blocked(infrav1.WaitingForClusterInfraReason, fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name), r.Resync)
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
+			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
+			r.Resync)
 	case provisioned == nil || !*provisioned:
-		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
+			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
 	case s.machine.Spec.Bootstrap.DataSecretName == nil && s.azureMachine.Spec.ProviderID == nil:
 		return pass.Blocked(infrav1.WaitingForBootstrapDataReason,
 			"the bootstrap provider has not rendered the machine's data yet; see the bootstrap config of Machine "+s.machine.Name, r.Resync)
@@ -33,7 +36,8 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 func (r *Reconciler) refuse(_ context.Context, s *scope) pass.Result {
 	if util.IsControlPlaneMachine(s.machine) && s.windows() {
 		return pass.Failed(cloud.InvalidConfiguration, "spec.osDisk.osType is Windows, but Machine "+s.machine.Name+
-			" belongs to the control plane, and Kubernetes runs control planes on Linux only; set osType Linux in the AzureMachineTemplate of the control plane")
+			" belongs to the control plane, and Kubernetes runs control planes on Linux only; set osType Linux "+
+			"in the AzureMachineTemplate of the control plane")
 	}
 	return pass.Next()
 }

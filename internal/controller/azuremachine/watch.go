@@ -39,7 +39,8 @@ func dataSecret(o client.Object) []string {
 // machine. A Machine that does not name its secret yet will be changed to.
 func (r *Reconciler) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	var machines clusterv1.MachineList
-	if err := r.Client.List(ctx, &machines, client.InNamespace(secret.GetNamespace()), client.MatchingFields{dataSecretField: secret.GetName()}); err != nil {
+	if err := r.Client.List(ctx, &machines, client.InNamespace(secret.GetNamespace()),
+		client.MatchingFields{dataSecretField: secret.GetName()}); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -61,7 +62,8 @@ func (r *Reconciler) ofAzureCluster(ctx context.Context, o client.Object) []reco
 		return nil
 	}
 	var all infrav1.AzureMachineList
-	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

@@ -82,7 +82,9 @@ func ofMachinePool(_ context.Context, o client.Object) []reconcile.Request {
 	if !ok || p.Spec.Template.Spec.InfrastructureRef.Kind != "AzureMachinePool" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Template.Spec.InfrastructureRef.Name}}}
+	return []reconcile.Request{
+		{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Template.Spec.InfrastructureRef.Name}},
+	}
 }
 
 // ofMachine finds the pools of a machine's MachinePool.
@@ -111,7 +113,8 @@ func (r *Reconciler) pending(ctx context.Context, o client.Object) []reconcile.R
 		return nil
 	}
 	var all infrav1.AzureMachinePoolList
-	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(o.GetNamespace()),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
@@ -231,7 +234,9 @@ func (r *Reconciler) load(ctx context.Context, request ctrl.Request) (*scope, er
 	}
 	if s.machinePool == nil {
 		// What is being deleted goes on without its MachinePool.
-		s.machinePool = &clusterv1.MachinePool{ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.pool.Name, Labels: s.pool.Labels}}
+		s.machinePool = &clusterv1.MachinePool{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.pool.Namespace, Name: s.pool.Name, Labels: s.pool.Labels},
+		}
 	}
 	if s.Cluster, err = cloud.ClusterOf(ctx, r.Client, s.pool, s.machinePool); err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ func (r *Reconciler) openToDelete(ctx context.Context, s *scope) pass.Result {
 	if s.nothingMade() {
 		return r.forget(ctx, s)
 	}
-	result.Message += ". The scale set cannot be deleted without it; to leave it in Azure, annotate the AzureMachinePool or its AzureCluster with " +
+	result.Message += ". The scale set cannot be deleted without it; to leave it in Azure, annotate the " +
+		"AzureMachinePool or its AzureCluster with " +
 		cloud.AbandonAnnotation + "=true"
 	return result.On(infrav1.ScaleSetRunningCondition)
 }

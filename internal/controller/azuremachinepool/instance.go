@@ -89,8 +89,10 @@ func parseInstance(raw json.RawMessage) (instance, error) {
 		return instance{}, fmt.Errorf("read an instance of the scale set: %w", err)
 	}
 	i := instance{
-		id: live.ID, number: cmp.Or(live.InstanceID, live.Name), set: live.Properties.VirtualMachineScaleSet.ID, computer: live.Properties.OSProfile.ComputerName,
-		state: live.Properties.ProvisioningState, created: live.Properties.TimeCreated, latest: live.Properties.LatestModelApplied, raw: raw,
+		id: live.ID, number: cmp.Or(live.InstanceID, live.Name), set: live.Properties.VirtualMachineScaleSet.ID,
+		computer: live.Properties.OSProfile.ComputerName,
+		state:    live.Properties.ProvisioningState, created: live.Properties.TimeCreated,
+		latest: live.Properties.LatestModelApplied, raw: raw,
 	}
 	if len(live.Zones) > 0 {
 		i.zone = live.Zones[0]

@@ -70,7 +70,8 @@ func (r *Reconciler) join(ctx context.Context, s *scope, found []instance) ([]me
 	for i := range shown.Items {
 		m := member{shown: &shown.Items[i]}
 		for j := range machines.Items {
-			if ref := machines.Items[j].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind && ref.Name == m.shown.Name {
+			if ref := machines.Items[j].Spec.InfrastructureRef; ref.Kind == infrav1.AzureMachinePoolMachineKind &&
+				ref.Name == m.shown.Name {
 				m.machine = &machines.Items[j]
 			}
 		}
@@ -146,9 +147,11 @@ func (r *Reconciler) show(ctx context.Context, s *scope, m *member) error {
 	case state == infrav1.Failed:
 		status.Ready = false
 		condition.False(m.shown, clusterv1.ReadyCondition, infrav1.VMProvisionFailedReason,
-			fmt.Sprintf("Azure failed to provision instance %s: %s; delete the Machine to get another", m.instance.number, cmp.Or(view.Failure, "it gives no reason; see the AzureMachinePool")))
+			fmt.Sprintf("Azure failed to provision instance %s: %s; delete the Machine to get another",
+				m.instance.number, cmp.Or(view.Failure, "it gives no reason; see the AzureMachinePool")))
 	default:
-		condition.False(m.shown, clusterv1.ReadyCondition, m.instance.state, "instance "+m.instance.number+" is "+strings.ToLower(m.instance.state))
+		condition.False(m.shown, clusterv1.ReadyCondition, m.instance.state,
+			"instance "+m.instance.number+" is "+strings.ToLower(m.instance.state))
 	}
 	if reflect.DeepEqual(before.Status, *status) {
 		return nil
@@ -253,7 +256,8 @@ func (r *Reconciler) releaseOrphans(ctx context.Context, request ctrl.Request) e
 	}
 	for i := range all.Items {
 		shown := &all.Items[i]
-		if !shown.DeletionTimestamp.IsZero() && slices.ContainsFunc(shown.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "AzureMachinePool" && o.Name == request.Name }) {
+		if !shown.DeletionTimestamp.IsZero() && slices.ContainsFunc(shown.OwnerReferences,
+			func(o metav1.OwnerReference) bool { return o.Kind == "AzureMachinePool" && o.Name == request.Name }) {
 			if err := r.release(ctx, shown); err != nil {
 				return err
 			}

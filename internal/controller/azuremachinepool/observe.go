@@ -44,7 +44,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) pass.Result {
 		return result
 	}
 	if s.live != nil && !desired.IsOwned(s.live.Tags, s.Cluster.Name) {
-		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the cluster exists in resource group %s; rename or delete it",
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("a scale set %s that does not belong to the "+
+			"cluster exists in resource group %s; rename or delete it",
 			s.name, s.AzureCluster.Spec.ResourceGroup), r.Resync)
 	}
 	if result := r.readInstances(ctx, s, false); result.Ends() || !s.doubtful() {

@@ -48,7 +48,9 @@ func (r *Reconciler) password(_ context.Context, s *scope) (result pass.Result) 
 func (r *Reconciler) version(_ context.Context, s *scope) pass.Result {
 	v, err := semver.ParseTolerant(s.machinePool.Spec.Template.Spec.Version)
 	if err == nil && s.flexible() && v.Major == 1 && v.Minor < firstFlexible {
-		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later version",
+		return pass.Blocked(cloud.InvalidConfiguration, fmt.Sprintf("spec.orchestrationMode is Flexible, which "+
+			"needs Kubernetes v1.%d or later, but MachinePool %s has %s; use Uniform in a new pool, or a later "+
+			"version",
 			firstFlexible, s.machinePool.Name, s.machinePool.Spec.Template.Spec.Version), r.Resync)
 	}
 	return pass.Next()
@@ -99,8 +101,9 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 		if s.spec.Image == nil {
 			field = "spec.template.spec.version of MachinePool " + s.machinePool.Name
 		}
-		return pass.Blocked("ImageNotFound", fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
-			cloud.ImageName(image), s.pool.Spec.Location, field), r.Resync)
+		return pass.Blocked("ImageNotFound",
+			fmt.Sprintf("there is no image %s in location %s; change %s to a version that has one, or publish it",
+				cloud.ImageName(image), s.pool.Spec.Location, field), r.Resync)
 	}
 	s.pool.Status.Image = &image
 	return pass.Next()
@@ -110,7 +113,8 @@ func (r *Reconciler) image(ctx context.Context, s *scope) pass.Result {
 // with a new token, takes the place of the old.
 func (r *Reconciler) bootstrapData(ctx context.Context, s *scope) pass.Result {
 	data, secret, err := s.Azure.CustomData(ctx, r.Client, cloud.Bootstrap{
-		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags, Windows: s.windows(), Renewed: true,
+		Cluster: s.AzureCluster, ClusterName: s.Cluster.Name, Owner: s.pool, Tags: s.spec.AdditionalTags,
+		Windows: s.windows(), Renewed: true,
 		Secret: client.ObjectKey{Namespace: s.machinePool.Namespace, Name: *s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
 	})
 	if refused, ok := errors.AsType[*cloud.BootstrapError](err); ok {

@@ -113,7 +113,9 @@ func order(members []*member, policy infrav1.AzureMachinePoolDeletePolicyType) {
 		return 3
 	}
 	slices.SortStableFunc(members, func(a, b *member) int {
-		byAge := cmp.Or(a.instance.created.Compare(b.instance.created), cmp.Compare(len(a.instance.number), len(b.instance.number)), cmp.Compare(a.instance.number, b.instance.number))
+		byAge := cmp.Or(a.instance.created.Compare(b.instance.created),
+			cmp.Compare(len(a.instance.number), len(b.instance.number)),
+			cmp.Compare(a.instance.number, b.instance.number))
 		switch policy {
 		case infrav1.NewestDeletePolicyType:
 			byAge = -byAge
@@ -166,11 +168,13 @@ func (s *scope) reportProgress() {
 	if wanted := s.replicas(); present == wanted && dying == 0 {
 		condition.True(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Provisioned)
 	} else {
-		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Scaling, fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
+		condition.False(s.pool, infrav1.ScaleSetDesiredReplicasCondition, condition.Scaling,
+			fmt.Sprintf("%d instances, of which %d are on their way out; %d are wanted", present, dying, wanted))
 	}
 	if old := s.outdated(); old == 0 {
 		condition.True(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.Provisioned)
 	} else {
-		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.RollingUpdate, fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
+		condition.False(s.pool, infrav1.ScaleSetModelUpdatedCondition, condition.RollingUpdate,
+			fmt.Sprintf("%d of %d instances are of an old model and are replaced as the strategy allows", old, present))
 	}
 }

@@ -21,8 +21,9 @@ func members(line string) []member {
 	var out []member
 	for i, word := range strings.Fields(line) {
 		m := member{
-			instance: &instance{id: fmt.Sprint("/", i), number: fmt.Sprint(i), created: time.Unix(int64(i), 0), outdated: strings.Contains(word, "o"), state: "Succeeded"},
-			machine:  &clusterv1.Machine{}, shown: &infrav1.AzureMachinePoolMachine{},
+			instance: &instance{id: fmt.Sprint("/", i), number: fmt.Sprint(i), created: time.Unix(int64(i), 0),
+				outdated: strings.Contains(word, "o"), state: "Succeeded"},
+			machine: &clusterv1.Machine{}, shown: &infrav1.AzureMachinePoolMachine{},
 		}
 		if strings.Contains(word, "r") {
 			m.machine.Status.NodeRef.Name = "n"
@@ -35,7 +36,8 @@ func members(line string) []member {
 			m.machine.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
 		}
 		if strings.Contains(word, "u") {
-			m.machine.Status.Conditions = append(m.machine.Status.Conditions, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse})
+			m.machine.Status.Conditions = append(m.machine.Status.Conditions,
+				metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse})
 		}
 		out = append(out, m)
 	}
@@ -95,7 +97,9 @@ func TestBudget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := &scope{machinePool: &clusterv1.MachinePool{}, pool: &infrav1.AzureMachinePool{}}
 			s.machinePool.Spec.Replicas = &test.replicas
-			s.pool.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{MaxSurge: test.surge, MaxUnavailable: test.unavailable}
+			s.pool.Spec.Strategy.RollingUpdate = &infrav1.MachineRollingUpdateDeployment{
+				MaxSurge: test.surge, MaxUnavailable: test.unavailable,
+			}
 			test.want.policy = infrav1.OldestDeletePolicyType
 			if got := s.budget(); got != test.want {
 				t.Errorf("budget %+v, want %+v", got, test.want)

@@ -15,12 +15,16 @@ func (r *Reconciler) wait(_ context.Context, s *scope) pass.Result {
 	s.pool.Status.InfrastructureMachineKind = infrav1.AzureMachinePoolMachineKind
 	switch provisioned := s.Cluster.Status.Initialization.InfrastructureProvisioned; {
 	case s.AzureCluster == nil:
-		return pass.Blocked(infrav1.WaitingForClusterInfraReason, fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name), r.Resync)
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
+			fmt.Sprintf("AzureCluster %s of the cluster does not exist", s.Cluster.Spec.InfrastructureRef.Name),
+			r.Resync)
 	case provisioned == nil || !*provisioned:
-		return pass.Blocked(infrav1.WaitingForClusterInfraReason, "the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
+		return pass.Blocked(infrav1.WaitingForClusterInfraReason,
+			"the network of the cluster is not provisioned yet; see AzureCluster "+s.AzureCluster.Name, r.Resync)
 	case s.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName == nil:
 		return pass.Blocked(infrav1.WaitingForBootstrapDataReason,
-			"the bootstrap provider has not rendered the pool's data yet; see the bootstrap config of MachinePool "+s.machinePool.Name, r.Resync)
+			"the bootstrap provider has not rendered the pool's data yet; see the bootstrap config of MachinePool "+
+				s.machinePool.Name, r.Resync)
 	}
 	return pass.Next()
 }

@@ -55,7 +55,9 @@ func ofDeployment(_ context.Context, o client.Object) []reconcile.Request {
 	if !ok || d.Spec.Template.Spec.InfrastructureRef.Kind != "AzureMachineTemplate" {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.InfrastructureRef.Name}}}
+	return []reconcile.Request{
+		{NamespacedName: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.InfrastructureRef.Name}},
+	}
 }
 
 // Reconcile fills in the status of one template. The size's facts never change, so
@@ -91,7 +93,8 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 		return nil
 	}
 	var deployments clusterv1.MachineDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(template.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(template.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}); err != nil {
 		return fmt.Errorf("list the MachineDeployments of AzureMachineTemplate %s: %w", template.Name, err)
 	}
 	for i := range deployments.Items {
@@ -112,7 +115,8 @@ func (r *Reconciler) promise(ctx context.Context, cluster *clusterv1.Cluster, te
 
 // size looks the template's VM size up. Not found means that it is not known now;
 // the machines of the template say why.
-func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster, template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
+func (r *Reconciler) size(ctx context.Context, cluster *clusterv1.Cluster,
+	template *infrav1.AzureMachineTemplate) (cloud.Size, bool, error) {
 	azureCluster := &infrav1.AzureCluster{}
 	key := client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
 	if err := r.Client.Get(ctx, key, azureCluster); err != nil {

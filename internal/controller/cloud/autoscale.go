@@ -42,7 +42,8 @@ func PromiseBuild(ctx context.Context, c client.Client, group client.Object, ima
 	}
 	group.GetAnnotations()[CapacityLabelsAnnotation] = labels
 	if err := client.IgnoreNotFound(c.Patch(ctx, group, client.MergeFrom(before))); err != nil {
-		return fmt.Errorf("annotate %s %s with the build of its nodes: %w", group.GetObjectKind().GroupVersionKind().Kind, group.GetName(), err)
+		return fmt.Errorf("annotate %s %s with the build of its nodes: %w",
+			group.GetObjectKind().GroupVersionKind().Kind, group.GetName(), err)
 	}
 	return nil
 }

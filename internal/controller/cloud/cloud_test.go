@@ -46,7 +46,8 @@ func TestExplain(t *testing.T) {
 		{"nothing to do", nil, "Creating", "0 of 0 Azure resources done"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if reason, message := Explain(plan.Outcome{Resources: test.resources}, "Creating"); reason != test.reason || message != test.message {
+			if reason, message := Explain(plan.Outcome{Resources: test.resources},
+				"Creating"); reason != test.reason || message != test.message {
 				t.Errorf("%s: %s", reason, message)
 			}
 		})
@@ -86,7 +87,8 @@ func TestImage(t *testing.T) {
 		want          string
 	}{
 		{"own", "v1.36.3", own, "/subscriptions/s/my-image"},
-		{"gallery", "v1.34.1", machine("Windows", map[string]string{"windowsServerVersion": "windows-2025"}), "ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/capi-win-2025-containerd/1.34.1"},
+		{"gallery", "v1.34.1", machine("Windows", map[string]string{"windowsServerVersion": "windows-2025"}),
+			"ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/capi-win-2025-containerd/1.34.1"},
 		{"marketplace", "v1.22.1", machine("Windows", nil), "cncf-upstream:capi-windows:k8s-1dot22dot1-windows-2019-containerd:latest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

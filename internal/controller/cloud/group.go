@@ -32,7 +32,8 @@ func ClusterOf(ctx context.Context, c client.Client, o, owner client.Object) (*c
 	cluster = &clusterv1.Cluster{}
 	cluster.Namespace, cluster.Name = owner.GetNamespace(), name
 	var all infrav1.AzureClusterList
-	if err := c.List(ctx, &all, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+	if err := c.List(ctx, &all, client.InNamespace(cluster.Namespace),
+		client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
 		return nil, fmt.Errorf("find the AzureCluster of %s: %w", o.GetName(), err)
 	}
 	for _, found := range all.Items {

@@ -40,7 +40,8 @@ func rendered(ctx context.Context, c client.Reader, key client.ObjectKey, window
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason, Message: fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
+		return nil, &BootstrapError{Reason: infrav1.WaitingForBootstrapDataReason,
+			Message: fmt.Sprintf("secret %s with the bootstrap data does not exist", key)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the bootstrap data in secret %s: %w", key, err)

@@ -19,7 +19,9 @@ func Image(spec *infrav1.AzureMachineSpec, annotations map[string]string, kubern
 		return infrav1.Image{}, err
 	}
 	if image.Gallery != "" {
-		return infrav1.Image{ComputeGallery: &infrav1.AzureComputeGalleryImage{Gallery: image.Gallery, Name: image.Name, Version: image.Version}}, nil
+		return infrav1.Image{ComputeGallery: &infrav1.AzureComputeGalleryImage{
+			Gallery: image.Gallery, Name: image.Name, Version: image.Version,
+		}}, nil
 	}
 	return infrav1.Image{Marketplace: &infrav1.AzureMarketplaceImage{
 		ImagePlan: infrav1.ImagePlan{Publisher: image.Publisher, Offer: image.Offer, SKU: image.SKU},

@@ -48,7 +48,8 @@ const settleEvery = 2 * time.Second
 
 // Settle waits for the end of a paused object's operations, pass by pass, and then
 // lets the object be moved. It begins nothing. states are in the object's status.
-func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
+func (o *Opener) Settle(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster,
+	object client.Object, states *[]infrav1.LongRunningOperationState) (ctrl.Result, error) {
 	if _, held := object.GetAnnotations()[BlockMoveAnnotation]; !held || azureCluster == nil {
 		return ctrl.Result{}, nil
 	}

@@ -84,7 +84,8 @@ func (n Naming[T]) usual(o T) string {
 // Choose decides on the name of an object. One that exists in Azure keeps its name. Of
 // two new ones in the same resource group that would share a name the older one has it,
 // and the other keeps what it gets instead. all is an empty list of the kind.
-func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T, all client.ObjectList) (string, error) {
+func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
+	all client.ObjectList) (string, error) {
 	if name := n.given(obj); name != "" || !n.Windows(obj) {
 		return cmp.Or(name, obj.GetName()), nil
 	}
@@ -101,7 +102,8 @@ func (n Naming[T]) Choose(ctx context.Context, c client.Client, azureCluster *in
 }
 
 // taken are the names, in lower case, that others in the resource group have before obj.
-func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T, all client.ObjectList) (map[string]bool, error) {
+func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *infrav1.AzureCluster, obj T,
+	all client.ObjectList) (map[string]bool, error) {
 	if err := c.List(ctx, all); err != nil {
 		return nil, err
 	}
@@ -112,7 +114,9 @@ func (n Naming[T]) taken(ctx context.Context, c client.Client, azureCluster *inf
 	taken := map[string]bool{}
 	return taken, meta.EachListItem(all, func(item runtime.Object) error {
 		other := item.(T)
-		if other.GetUID() == obj.GetUID() || !neighbours[client.ObjectKey{Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel]}] {
+		if other.GetUID() == obj.GetUID() || !neighbours[client.ObjectKey{
+			Namespace: other.GetNamespace(), Name: other.GetLabels()[clusterv1.ClusterNameLabel],
+		}] {
 			return nil
 		}
 		if name := n.given(other); name != "" {

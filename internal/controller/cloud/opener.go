@@ -209,7 +209,8 @@ func (o *Opener) source(ctx context.Context, c *infrav1.AzureCluster) (identity.
 	found := &infrav1.AzureClusterIdentity{}
 	key := IdentityKey(c)
 	if err := o.client.Get(ctx, key, found); apierrors.IsNotFound(err) {
-		return identity.Source{}, &IdentityError{IdentityNotFound, fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s does not exist: create it or name another", key)}
+		return identity.Source{}, &IdentityError{IdentityNotFound,
+			fmt.Sprintf("spec.identityRef: AzureClusterIdentity %s does not exist: create it or name another", key)}
 	} else if err != nil {
 		return identity.Source{}, fmt.Errorf("read AzureClusterIdentity %s: %w", key, err)
 	}
@@ -240,7 +241,8 @@ func (o *Opener) allowed(ctx context.Context, i *infrav1.AzureClusterIdentity, c
 		return &IdentityError{IdentityInvalid, fmt.Sprintf("AzureClusterIdentity %s: %v", IdentityKey(c), err)}
 	}
 	if !ok {
-		return &IdentityError{NamespaceNotAllowed, fmt.Sprintf("AzureClusterIdentity %s does not allow namespace %s: add it to its spec.allowedNamespaces", IdentityKey(c), c.Namespace)}
+		return &IdentityError{NamespaceNotAllowed, fmt.Sprintf("AzureClusterIdentity %s does not allow "+
+			"namespace %s: add it to its spec.allowedNamespaces", IdentityKey(c), c.Namespace)}
 	}
 	return nil
 }
@@ -259,7 +261,9 @@ func (o *Opener) readSecret(ctx context.Context, i *infrav1.AzureClusterIdentity
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return &IdentityError{IdentitySecretMissing, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s names secret %s, which does not exist: create it with the key clientSecret", client.ObjectKeyFromObject(i), key)}
+		return &IdentityError{IdentitySecretMissing, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s "+
+			"names secret %s, which does not exist: create it with the key "+
+			"clientSecret", client.ObjectKeyFromObject(i), key)}
 	} else if err != nil {
 		return fmt.Errorf("read secret %s of AzureClusterIdentity %s: %w", key, client.ObjectKeyFromObject(i), err)
 	}
@@ -307,7 +311,8 @@ func (o *Opener) mayUse(ctx context.Context, i *infrav1.AzureClusterIdentity, se
 			return err
 		}
 	}
-	return &IdentityError{SecretNotAllowed, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s/%s names secret %s of another namespace, and it is not known that who wrote this may read it: "+
+	return &IdentityError{SecretNotAllowed, fmt.Sprintf("spec.clientSecret of AzureClusterIdentity %s/%s names "+
+		"secret %s of another namespace, and it is not known that who wrote this may read it: "+
 		"keep the secret in namespace %s, annotate it with %s=%s/%s, or create the identity as a user who may read it",
 		i.Namespace, i.Name, grant.SecretOf(i), i.Namespace, grant.IdentitiesAnnotation, i.Namespace, i.Name)}
 }
@@ -339,7 +344,8 @@ func (o *Opener) Release(ctx context.Context, c *infrav1.AzureCluster) error {
 }
 
 // change changes the finalizers of an identity. One that is gone is fine.
-func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity, change func(client.Object, string) bool) error {
+func (o *Opener) change(ctx context.Context, c *infrav1.AzureCluster, found *infrav1.AzureClusterIdentity,
+	change func(client.Object, string) bool) error {
 	before := found.DeepCopy()
 	if !change(found, identityFinalizer(c)) {
 		return nil

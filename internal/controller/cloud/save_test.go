@@ -12,7 +12,8 @@ import (
 func TestChanges(t *testing.T) {
 	base := func() *infrav1.AzureMachine {
 		return &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{
-			Name: "m", Annotations: map[string]string{BlockMoveAnnotation: ""}, Labels: map[string]string{"a": "b"}, Finalizers: []string{"f"}}}
+			Name: "m", Annotations: map[string]string{BlockMoveAnnotation: ""}, Labels: map[string]string{"a": "b"},
+			Finalizers: []string{"f"}}}
 	}
 	for _, test := range []struct {
 		name         string
@@ -23,7 +24,8 @@ func TestChanges(t *testing.T) {
 		{"the status", func(m *infrav1.AzureMachine) {
 			m.Status.Ready = true
 			m.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "R"}}
-		}, "", `{"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"R","status":"True","type":"Ready"}],"ready":true}}`},
+		}, "", `{"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"R","status":"True",` +
+			`"type":"Ready"}],"ready":true}}`},
 		{"the last annotation goes", func(m *infrav1.AzureMachine) { m.Annotations = nil },
 			`{"metadata":{"annotations":{"clusterctl.cluster.x-k8s.io/block-move":null}}}`, ""},
 		{"the labels go", func(m *infrav1.AzureMachine) { m.Labels = nil }, `{"metadata":{"labels":{"a":null}}}`, ""},

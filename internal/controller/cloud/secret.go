@@ -51,7 +51,8 @@ func inVault(c *infrav1.AzureCluster, o client.Object) (bool, error) {
 	case infrav1.BootstrapSecretsInKeyVault:
 		return true, nil
 	}
-	return false, fmt.Errorf("annotation %s of %s is %q; set it to %s or %s", infrav1.BootstrapSecretsAnnotation, of, value, infrav1.BootstrapSecretsInKeyVault, infrav1.BootstrapSecretsInCustomData)
+	return false, fmt.Errorf("annotation %s of %s is %q; set it to %s or %s", infrav1.BootstrapSecretsAnnotation,
+		of, value, infrav1.BootstrapSecretsInKeyVault, infrav1.BootstrapSecretsInCustomData)
 }
 
 // Vault is the key vault that a cluster should have, without a name for none. The name
@@ -135,9 +136,12 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 	if secret.PrincipalID, err = s.reader(ctx, b, *secret); err != nil {
 		return nil, nil, err
 	}
-	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: data, SecretURL: vault.SecretURL(uri, name), IdentityID: secret.ReaderID(b.Cluster)})
+	made, err := loader.Make(loader.Input{Windows: b.Windows, Data: data, SecretURL: vault.SecretURL(uri, name),
+		IdentityID: secret.ReaderID(b.Cluster)})
 	if refused, ok := errors.AsType[*loader.Error](err); ok {
-		return nil, nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data cannot be kept in a key vault: %v (annotation %s: %s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
+		return nil, nil, &BootstrapError{Reason: invalidBootstrapData, Message: fmt.Sprintf("the bootstrap data "+
+			"cannot be kept in a key vault: %v (annotation %s: "+
+			"%s)", refused, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInCustomData)}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +158,9 @@ func (s *Session) hide(ctx context.Context, c client.Client, b Bootstrap, data [
 func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string, error) {
 	name := c.Annotations[infrav1.BootstrapVaultAnnotation]
 	if name == "" {
-		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster %s has no key vault: annotate it with %s=%s", c.Name, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInKeyVault)}
+		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: fmt.Sprintf("AzureCluster "+
+			"%s has no key vault: annotate it with "+
+			"%s=%s", c.Name, infrav1.BootstrapSecretsAnnotation, infrav1.BootstrapSecretsInKeyVault)}
 	}
 	live, err := s.Live(ctx, desired.VaultID(c, name))
 	if err != nil {
@@ -170,7 +176,8 @@ func (s *Session) vaultURI(ctx context.Context, c *infrav1.AzureCluster) (string
 		err = json.Unmarshal(live, &body)
 	}
 	if err != nil || body.Properties.VaultURI == "" {
-		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason, Message: "key vault " + name + " is not there yet; see AzureCluster " + c.Name, After: transientWait}
+		return "", &BootstrapError{Reason: infrav1.WaitingForClusterInfraReason,
+			Message: "key vault " + name + " is not there yet; see AzureCluster " + c.Name, After: transientWait}
 	}
 	return body.Properties.VaultURI, nil
 }
@@ -187,7 +194,10 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 		outcome := s.Apply(ctx, b.ClusterName, []desired.Resource{secret.Reader(b.Cluster, b.ClusterName, b.Tags)}, nil)
 		if outcome.State != plan.Done {
 			reason, message := Explain(outcome, infrav1.CreatingReason)
-			return "", &BootstrapError{Reason: reason, Message: "the identity that reads the bootstrap secret is not there: " + message, After: max(outcome.RequeueAfter, time.Second)}
+			return "", &BootstrapError{
+				Reason: reason, Message: "the identity that reads the bootstrap secret is not there: " + message,
+				After: max(outcome.RequeueAfter, time.Second),
+			}
 		}
 		live = outcome.Live[id]
 	}
@@ -198,7 +208,8 @@ func (s *Session) reader(ctx context.Context, b Bootstrap, secret desired.Bootst
 	}
 	if err := json.Unmarshal(live, &body); err != nil || body.Properties.PrincipalID == "" {
 		s.Refresh(id)
-		return "", &BootstrapError{Reason: infrav1.CreatingReason, Message: "identity " + secret.Secret + " has no principal yet", After: transientWait}
+		return "", &BootstrapError{Reason: infrav1.CreatingReason,
+			Message: "identity " + secret.Secret + " has no principal yet", After: transientWait}
 	}
 	return body.Properties.PrincipalID, nil
 }
@@ -276,7 +287,8 @@ func (s *Session) Unhide(ctx context.Context, c *infrav1.AzureCluster, clusterNa
 	outcome := s.Delete(ctx, clusterName, []desired.Resource{secret.Right(c)}, nil)
 	if outcome.State != plan.Done {
 		reason, message := Explain(outcome, infrav1.DeletingReason)
-		return &BootstrapError{Reason: reason, Message: "the right to the bootstrap secret is not gone: " + message, After: max(outcome.RequeueAfter, time.Second)}
+		return &BootstrapError{Reason: reason, Message: "the right to the bootstrap secret is not gone: " + message,
+			After: max(outcome.RequeueAfter, time.Second)}
 	}
 	condition.True(o, infrav1.BootstrapSecretReadyCondition, SecretRemoved)
 	return nil

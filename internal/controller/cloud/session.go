@@ -32,12 +32,14 @@ func (s *Session) Refresh(id string) { s.planner.Forget(id) }
 
 // Apply goes one pass towards what a cluster's resources should be. states are
 // those of the object that the resources belong to.
-func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+func (s *Session) Apply(ctx context.Context, clusterName string, resources []desired.Resource,
+	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Apply(ctx, input(clusterName, resources, states))
 }
 
 // Delete goes one pass towards the end of resources.
-func (s *Session) Delete(ctx context.Context, clusterName string, resources []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+func (s *Session) Delete(ctx context.Context, clusterName string, resources []desired.Resource,
+	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Delete(ctx, input(clusterName, resources, states))
 }
 
@@ -51,7 +53,8 @@ func input(clusterName string, resources []desired.Resource, states []infrav1.Lo
 
 // Act goes one pass with actions: each resource is the path of one, with the body to
 // post. states are as for Apply.
-func (s *Session) Act(ctx context.Context, clusterName string, actions []desired.Resource, states []infrav1.LongRunningOperationState) plan.Outcome {
+func (s *Session) Act(ctx context.Context, clusterName string, actions []desired.Resource,
+	states []infrav1.LongRunningOperationState) plan.Outcome {
 	return s.planner.Act(ctx, input(clusterName, actions, states))
 }
 

@@ -31,7 +31,8 @@ func (v View) Off(what string, spot bool) string {
 	const next = "start it, or delete the Machine to get another"
 	switch {
 	case v.Power == "deallocated" && spot:
-		return fmt.Sprintf("%s is deallocated in Azure, as spot machines are when Azure evicts them; delete the Machine to get another, or let a MachineHealthCheck do so", what)
+		return fmt.Sprintf("%s is deallocated in Azure, as spot machines are when Azure evicts them; delete the "+
+			"Machine to get another, or let a MachineHealthCheck do so", what)
 	case v.Power == "deallocated", v.Power == "stopped":
 		return fmt.Sprintf("%s is %s in Azure, and not by casement; %s", what, v.Power, next)
 	}

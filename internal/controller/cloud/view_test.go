@@ -13,12 +13,18 @@ func TestView(t *testing.T) {
 		spot bool
 		off  string
 	}{
-		"runs":                  {`{"statuses":[{"code":"ProvisioningState/succeeded"},{"code":"PowerState/running"}]}`, View{Power: "running"}, false, ""},
-		"starts":                {`{"statuses":[{"code":"ProvisioningState/creating"}]}`, View{}, false, ""},
-		"stopped":               {`{"statuses":[{"code":"PowerState/stopped"}]}`, View{Power: "stopped"}, false, "instance 3 is stopped in Azure, and not by casement; start it"},
-		"deallocated":           {`{"statuses":[{"code":"PowerState/deallocated"}]}`, View{Power: "deallocated"}, false, "start it"},
-		"evicted":               {`{"statuses":[{"code":"PowerState/deallocated"}]}`, View{Power: "deallocated"}, true, "when Azure evicts them; delete the Machine"},
-		"failed":                {`{"statuses":[{"code":"ProvisioningState/failed/OSProvisioningTimedOut","message":"it took too long"}]}`, View{Failure: "OSProvisioningTimedOut: it took too long"}, false, ""},
+		"runs": {`{"statuses":[{"code":"ProvisioningState/succeeded"},{"code":"PowerState/running"}]}`,
+			View{Power: "running"}, false, ""},
+		"starts": {`{"statuses":[{"code":"ProvisioningState/creating"}]}`, View{}, false, ""},
+		"stopped": {`{"statuses":[{"code":"PowerState/stopped"}]}`, View{Power: "stopped"}, false,
+			"instance 3 is stopped in Azure, and not by casement; start it"},
+		"deallocated": {`{"statuses":[{"code":"PowerState/deallocated"}]}`, View{Power: "deallocated"}, false, "start it"},
+		"evicted": {`{"statuses":[{"code":"PowerState/deallocated"}]}`, View{Power: "deallocated"},
+			true, "when Azure evicts them; delete the Machine"},
+		"failed": {
+			`{"statuses":[{"code":"ProvisioningState/failed/OSProvisioningTimedOut","message":"it took too long"}]}`,
+			View{Failure: "OSProvisioningTimedOut: it took too long"}, false, "",
+		},
 		"failed, no more known": {`{"statuses":[{"code":"ProvisioningState/failed"}]}`, View{}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -152,7 +152,8 @@ func Emit(recorder events.EventRecorder, obj Object, before []metav1.Condition, 
 		switch {
 		case c.Type == clusterv1.ReadyCondition && c.Status == metav1.ConditionTrue:
 			recorder.Eventf(obj, nil, corev1.EventTypeNormal, "Ready", "Reconcile", "everything is as the spec asks")
-		case c.Type == clusterv1.ReadyCondition, c.Type == clusterv1.PausedCondition, c.Status != metav1.ConditionFalse, slices.Contains(waiting, c.Reason):
+		case c.Type == clusterv1.ReadyCondition, c.Type == clusterv1.PausedCondition,
+			c.Status != metav1.ConditionFalse, slices.Contains(waiting, c.Reason):
 		default:
 			recorder.Eventf(obj, nil, corev1.EventTypeWarning, c.Reason, "Reconcile", "%s: %s", c.Type, c.Message)
 		}

@@ -22,11 +22,23 @@ func TestFold(t *testing.T) {
 		reason    string
 		message   string
 	}{
-		{"all done", []plan.ResourceStatus{{Condition: "A", State: plan.Done}, {Condition: "A", State: plan.Done}}, metav1.ConditionTrue, Provisioned, ""},
-		{"one waits", []plan.ResourceStatus{{Condition: "A", State: plan.Done}, {Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "lb is being made"}}, metav1.ConditionFalse, "Creating", "lb is being made"},
-		{"failure beats waiting", []plan.ResourceStatus{{Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "x"}, {Condition: "A", State: plan.Failed, Reason: "SubnetIsFull", Message: "y"}}, metav1.ConditionFalse, "SubnetIsFull", "y"},
-		{"at work beats waiting for it", []plan.ResourceStatus{{Condition: "A", State: plan.Waiting, Reason: WaitingForNeeds, Message: "x"}, {Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "y"}}, metav1.ConditionFalse, "Creating", "y"},
-		{"same message once", []plan.ResourceStatus{{Condition: "A", State: plan.Failed, Message: "y"}, {Condition: "A", State: plan.Failed, Message: "y"}}, metav1.ConditionFalse, "Failed", "y"},
+		{"all done", []plan.ResourceStatus{{Condition: "A", State: plan.Done}, {Condition: "A", State: plan.Done}},
+			metav1.ConditionTrue, Provisioned, ""},
+		{"one waits", []plan.ResourceStatus{
+			{Condition: "A", State: plan.Done},
+			{Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "lb is being made"},
+		}, metav1.ConditionFalse, "Creating", "lb is being made"},
+		{"failure beats waiting", []plan.ResourceStatus{
+			{Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "x"},
+			{Condition: "A", State: plan.Failed, Reason: "SubnetIsFull", Message: "y"},
+		}, metav1.ConditionFalse, "SubnetIsFull", "y"},
+		{"at work beats waiting for it", []plan.ResourceStatus{
+			{Condition: "A", State: plan.Waiting, Reason: WaitingForNeeds, Message: "x"},
+			{Condition: "A", State: plan.Waiting, Reason: "Creating", Message: "y"},
+		}, metav1.ConditionFalse, "Creating", "y"},
+		{"same message once", []plan.ResourceStatus{
+			{Condition: "A", State: plan.Failed, Message: "y"}, {Condition: "A", State: plan.Failed, Message: "y"},
+		}, metav1.ConditionFalse, "Failed", "y"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &infrav1.AzureCluster{}
@@ -51,11 +63,22 @@ func TestSummarise(t *testing.T) {
 		message string
 	}{
 		{"nothing known", nil, metav1.ConditionUnknown, clusterv1.ReadyUnknownReason, "nothing is known yet"},
-		{"optional one missing", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned)}, metav1.ConditionTrue, clusterv1.ReadyReason, ""},
-		{"optional one false", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned), condition("B", metav1.ConditionFalse, "Why")}, metav1.ConditionFalse, "Why", "B: why"},
-		{"the cause before what waits for it", []metav1.Condition{condition("A", metav1.ConditionFalse, WaitingForNeeds), condition("B", metav1.ConditionFalse, "SubnetIsFull")}, metav1.ConditionFalse, "SubnetIsFull", "B: why"},
-		{"two causes", []metav1.Condition{condition("A", metav1.ConditionFalse, "One"), condition("B", metav1.ConditionFalse, "Two")}, metav1.ConditionFalse, "One", "A: why"},
-		{"another controller's", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned), condition("Paused", metav1.ConditionFalse, "NotPaused")}, metav1.ConditionTrue, clusterv1.ReadyReason, ""},
+		{"optional one missing", []metav1.Condition{condition("A", metav1.ConditionTrue, Provisioned)},
+			metav1.ConditionTrue, clusterv1.ReadyReason, ""},
+		{"optional one false", []metav1.Condition{
+			condition("A", metav1.ConditionTrue, Provisioned), condition("B", metav1.ConditionFalse, "Why"),
+		}, metav1.ConditionFalse, "Why", "B: why"},
+		{"the cause before what waits for it", []metav1.Condition{
+			condition("A", metav1.ConditionFalse, WaitingForNeeds),
+			condition("B", metav1.ConditionFalse, "SubnetIsFull"),
+		}, metav1.ConditionFalse, "SubnetIsFull", "B: why"},
+		{"two causes", []metav1.Condition{
+			condition("A", metav1.ConditionFalse, "One"), condition("B", metav1.ConditionFalse, "Two"),
+		}, metav1.ConditionFalse, "One", "A: why"},
+		{"another controller's", []metav1.Condition{
+			condition("A", metav1.ConditionTrue, Provisioned),
+			condition("Paused", metav1.ConditionFalse, "NotPaused"),
+		}, metav1.ConditionTrue, clusterv1.ReadyReason, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &infrav1.AzureCluster{}

@@ -176,7 +176,8 @@ func (k Kind[S]) log(ctx context.Context, object condition.Object, was []metav1.
 		is := conditions.Get(object, conditionType)
 		i := slices.IndexFunc(was, func(c metav1.Condition) bool { return c.Type == conditionType })
 		if is != nil && is.Status == metav1.ConditionFalse && (i < 0 || was[i].Status != is.Status || was[i].Reason != is.Reason) {
-			ctrl.LoggerFrom(ctx).Info("The object works and cannot be made what its spec asks", "condition", conditionType, "reason", is.Reason, "message", is.Message)
+			ctrl.LoggerFrom(ctx).Info("The object works and cannot be made what its spec asks", "condition",
+				conditionType, "reason", is.Reason, "message", is.Message)
 		}
 	}
 }

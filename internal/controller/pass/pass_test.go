@@ -47,14 +47,16 @@ func TestWalk(t *testing.T) {
 		{"the earliest wish counts", []Result{Within(time.Minute), Within(time.Second), Within(time.Minute)}, 3, time.Second, nil, nil},
 		{"a wait keeps earlier wishes", []Result{Within(time.Second), Wait(time.Minute), Next()}, 2, time.Second, nil, nil},
 		{"done wants no other pass", []Result{Within(time.Second), Done(), Next()}, 2, 0, nil, nil},
-		{"blocked", []Result{Blocked("Quota", "no cores", time.Minute), Next()}, 1, time.Minute, nil, map[string]string{infrav1.VMRunningCondition: "Quota"}},
+		{"blocked", []Result{Blocked("Quota", "no cores", time.Minute), Next()}, 1, time.Minute, nil,
+			map[string]string{infrav1.VMRunningCondition: "Quota"}},
 		{
 			"blocked on a condition of its own",
 			[]Result{Blocked("Vault", "no right", time.Minute).On(infrav1.BootstrapSecretReadyCondition)},
 			1, time.Minute, nil,
 			map[string]string{infrav1.BootstrapSecretReadyCondition: "Vault"},
 		},
-		{"failed for good", []Result{Within(time.Second), Failed("CreateError", "no agent"), Next()}, 2, 0, nil, map[string]string{infrav1.VMRunningCondition: "CreateError"}},
+		{"failed for good", []Result{Within(time.Second), Failed("CreateError", "no agent"), Next()}, 2, 0, nil,
+			map[string]string{infrav1.VMRunningCondition: "CreateError"}},
 		{"an error leaves the back-off to the queue", []Result{Within(time.Second), Error(broken), Next()}, 2, 0, broken, nil},
 		{"no error goes on", []Result{Error(nil), Next()}, 2, resync, nil, nil},
 	} {

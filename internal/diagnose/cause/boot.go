@@ -23,10 +23,14 @@ type Boot struct {
 var (
 	bootEnded    = regexp.MustCompile(`(?i)cloud-init finished|cloud-init v\. .* finished at|plugins execution done`)
 	failedLine   = regexp.MustCompile(`^(?:guest: )?(\S+: line \d+ failed with code -?\d+: .*)$`)
-	scriptFailed = regexp.MustCompile(`script ended with return code: (-?[1-9]\d*)|ended with exit code: (-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ \[(-?[1-9]\d*)\]`)
-	agentFailed  = regexp.MustCompile(`(?:module (?:write_files(?:_deferred)?|runcmd|bootcmd|users_groups|ntp) failed|Processing plugin \S+ failed|plugin '\w+' failed with error|an error occurred during user '.*' creation): .*`)
-	markLine     = regexp.MustCompile(`^(?:.*(?:\]: | \[-\] ))?(.+): simulated: no effect`)
-	refusedLine  = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
+	scriptFailed = regexp.MustCompile(`script ended with return code: (-?[1-9]\d*)|ended with exit code: ` +
+		`(-?[1-9]\d*)|/scripts/\S+ exited with (-?[1-9]\d*)|Failed running /var/lib/cloud/\S+ ` +
+		`\[(-?[1-9]\d*)\]`)
+	agentFailed = regexp.MustCompile(`(?:module (?:write_files(?:_deferred)?|runcmd|bootcmd|users_groups|ntp) ` +
+		`failed|Processing plugin \S+ failed|plugin '\w+' failed with error|an error occurred during user '.*' ` +
+		`creation): .*`)
+	markLine    = regexp.MustCompile(`^(?:.*(?:\]: | \[-\] ))?(.+): simulated: no effect`)
+	refusedLine = regexp.MustCompile(`casement does not simulate (.+?)(?:; the script ends here)?$`)
 	// beside are lines around what a command says: an agent's own, a prompt with its
 	// command, and what PowerShell adds to an error.
 	beside = regexp.MustCompile(`^\d{4}-\d\d-\d\d |^cloud-init\[|^guest: |^[A-Za-z]:\\[^>]*>|^At \S|^\+ |: simulated: no effect`)

@@ -16,19 +16,33 @@ func TestReadBoot(t *testing.T) {
 	}{
 		"nothing": {log: "guest: boots\n[preflight] Running pre-flight checks\n"},
 		"named lines of the local plane": {
-			log:    "cat: /x: No such file\nguest: runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file\ncloud-init[WARNING]: /var/lib/cloud/instance/scripts/runcmd exited with 1\ncloud-init finished\n",
-			failed: []string{"runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file"}, notes: 1, ended: true, explain: "runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file",
+			log: "cat: /x: No such file\n" +
+				"guest: runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file\n" +
+				"cloud-init[WARNING]: /var/lib/cloud/instance/scripts/runcmd exited with 1\n" +
+				"cloud-init finished\n",
+			failed: []string{"runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file"}, notes: 1,
+			ended: true, explain: "runcmd: line 2 failed with code 1: cat /x: cat: /x: No such file",
 		},
 		"cloud-init of a machine in Azure": {
-			log:    "the share is not there\n2026-01-01 10:00:00,000 - subp.py[WARNING]: Failed running /var/lib/cloud/instance/scripts/runcmd [3]\nCloud-init v. 24.1 finished at Thu\n",
-			failed: []string{"the script failed with code 3: the share is not there"}, notes: 1, ended: true, explain: "the script failed with code 3: the share is not there",
+			log: "the share is not there\n2026-01-01 10:00:00,000 - subp.py[WARNING]: Failed running " +
+				"/var/lib/cloud/instance/scripts/runcmd [3]\nCloud-init v. 24.1 finished at Thu\n",
+			failed: []string{"the script failed with code 3: the share is not there"}, notes: 1, ended: true,
+			explain: "the script failed with code 3: the share is not there",
 		},
 		"cloudbase-init of a machine in Azure": {
-			log:    "C:\\Windows\\system32>powershell C:/x.ps1 \ndomain join failed\nAt C:\\x.ps1:1 char:1\n+ throw\n    + FullyQualifiedErrorId : domain join failed\n2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.plugins.common.userdatautils [-] User_data script ended with return code: 1\n",
-			failed: []string{"the script failed with code 1: domain join failed"}, notes: 1, explain: "the script failed with code 1: domain join failed",
+			log: "C:\\Windows\\system32>powershell C:/x.ps1 \ndomain join failed\nAt C:\\x.ps1:1 char:1\n+ " +
+				"throw\n    + FullyQualifiedErrorId : domain join failed\n2026-01-01 10:00:00.000 2024 INFO " +
+				"cloudbaseinit.plugins.common.userdatautils [-] User_data script ended with return code: 1\n",
+			failed: []string{"the script failed with code 1: domain join failed"}, notes: 1,
+			explain: "the script failed with code 1: domain join failed",
 		},
-		"a script that succeeded": {log: "2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n"},
-		"marks":                   {log: "modprobe: simulated: no effect\nmodprobe: simulated: no effect\ncloud-init[WARNING]: packages: simulated: no effect\n2026-01-01 10:00:00.000 2024 WARNING cloudbaseinit.x [-] ntp: simulated: no effect\ncasement does not simulate openssl\n", notes: 2},
+		"a script that succeeded": {
+			log: "2026-01-01 10:00:00.000 2024 INFO cloudbaseinit.x [-] User_data script ended with return code: 0\n",
+		},
+		"marks": {log: "modprobe: simulated: no effect\nmodprobe: simulated: no effect\n" +
+			"cloud-init[WARNING]: packages: simulated: no effect\n" +
+			"2026-01-01 10:00:00.000 2024 WARNING cloudbaseinit.x [-] ntp: simulated: no effect\n" +
+			"casement does not simulate openssl\n", notes: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := strings.Split(test.log, "\n")
@@ -45,7 +59,9 @@ func TestReadBoot(t *testing.T) {
 			}
 		})
 	}
-	if b := ReadBoot([]string{"modprobe: simulated: no effect", "cloud-init[WARNING]: packages: simulated: no effect"}); !slices.Equal(b.NoEffect, []string{"modprobe", "packages"}) {
+	if b := ReadBoot([]string{
+		"modprobe: simulated: no effect", "cloud-init[WARNING]: packages: simulated: no effect",
+	}); !slices.Equal(b.NoEffect, []string{"modprobe", "packages"}) {
 		t.Errorf("no effect: %q", b.NoEffect)
 	}
 }

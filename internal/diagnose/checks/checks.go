@@ -98,7 +98,8 @@ func Examine(f *facts.Snapshot, keep func(at string) bool) []Result {
 // about says whether an answer is the check's own among those of its causes.
 func (c check) about(a walk.Answer) bool {
 	evidence := strings.Join(a.Evidence, " ")
-	return a.Cause != serviceStopped || len(c.of) == 0 || slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
+	return a.Cause != serviceStopped || len(c.of) == 0 ||
+		slices.ContainsFunc(c.of, func(s string) bool { return strings.Contains(evidence, "service "+s) })
 }
 
 // serviceStopped is the cause that more than one check is about.

@@ -25,14 +25,16 @@ func snapshot(edit func(*corev1.Node)) *facts.Snapshot {
 	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Status.NodeRef.Name = new("data"), "am", n.Name
 	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "am"}}
 	am.SetConditions([]metav1.Condition{{Type: clusterv1.ReadyCondition, Status: metav1.ConditionTrue}})
-	return &facts.Snapshot{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m}, AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
+	return &facts.Snapshot{Cluster: &clusterv1.Cluster{}, Machines: []clusterv1.Machine{m},
+		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Nodes: map[string]*corev1.Node{n.Name: n}}
 }
 
 // pod is a running pod on the node that is probed, and not ready for a warning.
 func pod(f *facts.Snapshot, name, reason, message string) {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
-	p.Spec.Containers = []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}}}
+	p.Spec.Containers = []corev1.Container{{Name: "c",
+		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{}}}}}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	if reason != "" {
 		p.Status.Conditions[0].Status = corev1.ConditionFalse
@@ -44,20 +46,27 @@ func pod(f *facts.Snapshot, name, reason, message string) {
 // TestFaults holds the checks that no look into a node serves to what brings their
 // symptoms about, and to what merely looks like it.
 func TestFaults(t *testing.T) {
-	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout", "Readiness probe failed: context deadline exceeded"
+	const timeout, hangs = "Readiness probe failed: dial tcp 192.168.1.7:80: i/o timeout",
+		"Readiness probe failed: context deadline exceeded"
 	sandbox := func(build string) func(*facts.Snapshot) {
 		return func(f *facts.Snapshot) {
 			f.Nodes["n"].Status.NodeInfo.KernelVersion = build
-			pod(f, "p", "FailedCreatePodSandBox", "failed to get sandbox image: no matching manifest for windows("+build+")/amd64 in the manifest list entries")
+			pod(f, "p", "FailedCreatePodSandBox", "failed to get sandbox image: no matching manifest for windows("+
+				build+")/amd64 in the manifest list entries")
 			f.Pods[0].Status.Phase = corev1.PodPending
-			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+			f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{
+				{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
+			}
 		}
 	}
 	for name, test := range map[string]struct {
 		fail func(*facts.Snapshot)
 		want []string
 	}{
-		"no pod is reached":  {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) }, []string{"D03"}},
+		"no pod is reached": {
+			func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "Unhealthy", timeout) },
+			[]string{"D03"},
+		},
 		"one pod is reached": {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", timeout); pod(f, "b", "", "") }, nil},
 		"a program hangs":    {func(f *facts.Snapshot) { pod(f, "a", "Unhealthy", hangs) }, nil},
 		"pods of Linux": {func(f *facts.Snapshot) {
@@ -69,8 +78,10 @@ func TestFaults(t *testing.T) {
 		"Calico refuses Windows": {func(f *facts.Snapshot) {
 			f.Calico = []facts.Degraded{{Name: "calico-windows", Reason: "StrictAffinity", Message: "is off"}}
 		}, []string{"D28"}},
-		"another part of it":          {func(f *facts.Snapshot) { f.Calico = []facts.Degraded{{Name: "apiserver"}} }, nil},
-		"two machines share one name": {func(f *facts.Snapshot) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"}},
+		"another part of it": {func(f *facts.Snapshot) { f.Calico = []facts.Degraded{{Name: "apiserver"}} }, nil},
+		"two machines share one name": {
+			func(f *facts.Snapshot) { f.Machines = append(f.Machines, *f.Machines[0].DeepCopy()) }, []string{"D30"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := snapshot(func(*corev1.Node) {})
@@ -150,7 +161,8 @@ func TestUnknownTroubleIsShown(t *testing.T) {
 
 // TestCausesExist holds the names in the checks to those that why gives.
 func TestCausesExist(t *testing.T) {
-	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData", "CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}
+	names := []string{"NotRegistered", "NodeDeleted", "BootstrapFailed", "InvalidBootstrapData",
+		"CloudProviderMissing", "PodsCutOff", "VXLANMismatch", "CalicoRefusesWindows"}
 	for _, step := range cause.Steps() {
 		for _, c := range cause.Of(step) {
 			names = append(names, c.Name)

@@ -63,7 +63,8 @@ func noUsers(f *facts.Snapshot) []Finding {
 			has = has || len(u.SSHAuthorizedKeys) > 0
 		}
 		if !has {
-			out = append(out, Finding{At: "Machine/" + m.Name, Evidence: []string{"KubeadmConfig " + c.Name + " has no users with sshAuthorizedKeys"}})
+			out = append(out, Finding{At: "Machine/" + m.Name,
+				Evidence: []string{"KubeadmConfig " + c.Name + " has no users with sshAuthorizedKeys"}})
 		}
 	}
 	return out
@@ -83,7 +84,8 @@ func longNames(f *facts.Snapshot) []Finding {
 		m := &f.Machines[i]
 		name := m.Status.NodeRef.Name
 		if other := owner[name]; name != "" && other != "" {
-			out = append(out, Finding{At: "Node/" + name, Evidence: []string{"machines " + other + " and " + m.Name + " both have this node"}})
+			out = append(out, Finding{At: "Node/" + name,
+				Evidence: []string{"machines " + other + " and " + m.Name + " both have this node"}})
 		}
 		owner[name] = m.Name
 	}
@@ -101,7 +103,10 @@ func waitingProxies(f *facts.Snapshot) []Finding {
 			continue
 		}
 		if log := f.Logs(p, p.Spec.Containers[0].Name); strings.Contains(log, "Waiting for") && strings.Contains(log, "HNS network") {
-			out = append(out, Finding{At: "Pod/" + p.Name, Evidence: []string{"its log says that it waits for the HNS network"}, Next: "kubectl logs -n " + p.Namespace + " " + p.Name})
+			out = append(out, Finding{
+				At: "Pod/" + p.Name, Evidence: []string{"its log says that it waits for the HNS network"},
+				Next: "kubectl logs -n " + p.Namespace + " " + p.Name,
+			})
 		}
 	}
 	return out

@@ -27,7 +27,8 @@ func (s *Snapshot) BootNotes(m *clusterv1.Machine) []string {
 	if console != "" {
 		notes = cause.ReadBoot(strings.Split(console, "\n")).Notes()
 	} else if am := s.AzureMachines[m.Spec.InfrastructureRef.Name]; am != nil {
-		if c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition); c != nil && c.Status == metav1.ConditionTrue && c.Message != "" {
+		if c := meta.FindStatusCondition(am.GetConditions(), infrav1.BootstrapSucceededCondition); c != nil &&
+			c.Status == metav1.ConditionTrue && c.Message != "" {
 			notes = strings.Split(c.Message, "; ")
 		}
 	}

@@ -14,14 +14,17 @@ import (
 // chartFailures are the reasons with which Cluster API's addon provider for Helm says that
 // it cannot install a chart; the others say that it waits.
 // Source: github.com/kubernetes-sigs/cluster-api-addon-provider-helm, api/v1alpha1.
-var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed", "ClusterSelectionFailed", "GetClusterFailed", "GetKubeconfigFailed", "GetCredentialsFailed"}
+var chartFailures = []string{"HelmInstallOrUpgradeFailed", "ValueParsingFailed", "ClusterSelectionFailed",
+	"GetClusterFailed", "GetKubeconfigFailed", "GetCredentialsFailed"}
 
 // charts lists what of the addon provider for Helm cannot install a chart in the cluster:
 // its releases there, and the HelmChartProxies of its namespace, of which one that fails
 // makes no release. Nothing where there is no such provider.
 func charts(ctx context.Context, c client.Client, key client.ObjectKey) ([]Degraded, error) {
 	var out []Degraded
-	for kind, options := range map[string][]client.ListOption{"HelmReleaseProxy": oursIn(key), "HelmChartProxy": {client.InNamespace(key.Namespace)}} {
+	for kind, options := range map[string][]client.ListOption{
+		"HelmReleaseProxy": oursIn(key), "HelmChartProxy": {client.InNamespace(key.Namespace)},
+	} {
 		all, err := foreign(ctx, c, "addons.cluster.x-k8s.io/v1alpha1", kind, options...)
 		if err != nil {
 			return nil, err
@@ -57,7 +60,8 @@ func degradedOf(objects []unstructured.Unstructured, prefix string, wrong func(s
 
 // foreign lists objects of a kind that is not casement's and that the API server may not
 // have.
-func foreign(ctx context.Context, c client.Client, apiVersion, kind string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+func foreign(ctx context.Context, c client.Client, apiVersion, kind string,
+	options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetAPIVersion(apiVersion)
 	all.SetKind(kind + "List")

@@ -34,7 +34,8 @@ func ClosedPort(group json.RawMessage, port int) (denials []string) {
 	if json.Unmarshal(group, &g) != nil {
 		return nil
 	}
-	slices.SortStableFunc(g.Properties.SecurityRules, func(a, b securityRule) int { return cmp.Compare(a.Properties.Priority, b.Properties.Priority) })
+	slices.SortStableFunc(g.Properties.SecurityRules,
+		func(a, b securityRule) int { return cmp.Compare(a.Properties.Priority, b.Properties.Priority) })
 	return g.denied(port)
 }
 
@@ -43,12 +44,14 @@ func (g securityGroup) denied(port int) (denials []string) {
 	open := map[string]bool{}
 	for _, r := range g.Properties.SecurityRules {
 		p := r.Properties
-		about := (p.Protocol == "*" || strings.EqualFold(p.Protocol, "Tcp")) && inRanges(append(p.DestinationPortRanges, p.DestinationPortRange), port)
+		about := (p.Protocol == "*" || strings.EqualFold(p.Protocol, "Tcp")) &&
+			inRanges(append(p.DestinationPortRanges, p.DestinationPortRange), port)
 		if !about || open[p.Direction] {
 			continue
 		}
 		if strings.EqualFold(p.Access, "Deny") {
-			denials = append(denials, fmt.Sprintf("security rule %s of %s (%s, priority %d) denies port %d from %s", r.Name, g.Name, p.Direction, p.Priority, port, cmp.Or(p.SourceAddressPrefix, "some addresses")))
+			denials = append(denials, fmt.Sprintf("security rule %s of %s (%s, priority %d) denies port %d from %s",
+				r.Name, g.Name, p.Direction, p.Priority, port, cmp.Or(p.SourceAddressPrefix, "some addresses")))
 		} else if p.SourceAddressPrefix == "*" || p.SourceAddressPrefix == "" {
 			open[p.Direction] = true // what comes after it is not reached
 		}

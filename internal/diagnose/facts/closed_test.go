@@ -8,8 +8,9 @@ import (
 
 func TestClosedPort(t *testing.T) {
 	rule := func(name, access, ports, source string, priority int) string {
-		data, err := json.Marshal(map[string]any{"name": name, "properties": map[string]any{"access": access, "direction": "Inbound", "protocol": "Tcp",
-			"destinationPortRange": ports, "sourceAddressPrefix": source, "priority": priority}})
+		data, err := json.Marshal(map[string]any{"name": name,
+			"properties": map[string]any{"access": access, "direction": "Inbound", "protocol": "Tcp",
+				"destinationPortRange": ports, "sourceAddressPrefix": source, "priority": priority}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,15 +21,17 @@ func TestClosedPort(t *testing.T) {
 		rules []string
 		says  string
 	}{
-		"casement's own":         {[]string{allow}, ""},
-		"a foreign rule before":  {[]string{allow, rule("corp-deny", "Deny", "6000-7000", "*", 100)}, "security rule corp-deny of nsg (Inbound, priority 100) denies port 6443 from *"},
+		"casement's own": {[]string{allow}, ""},
+		"a foreign rule before": {[]string{allow, rule("corp-deny", "Deny", "6000-7000", "*", 100)},
+			"security rule corp-deny of nsg (Inbound, priority 100) denies port 6443 from *"},
 		"a foreign rule after":   {[]string{allow, rule("deny-all", "Deny", "*", "*", 4000)}, ""},
 		"of one source":          {[]string{allow, rule("lock", "Deny", "*", "10.1.0.0/16", 300)}, "from 10.1.0.0/16"},
 		"of another port":        {[]string{allow, rule("web", "Deny", "80", "*", 100)}, ""},
 		"nothing that is a rule": {[]string{`"x"`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := strings.Join(ClosedPort(json.RawMessage(`{"name":"nsg","properties":{"securityRules":[`+strings.Join(test.rules, ",")+`]}}`), 6443), "; ")
+			got := strings.Join(ClosedPort(json.RawMessage(`{"name":"nsg","properties":{"securityRules":[`+
+				strings.Join(test.rules, ",")+`]}}`), 6443), "; ")
 			if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 				t.Errorf("got %q, want %q", got, test.says)
 			}

@@ -70,8 +70,10 @@ func newFacts(ctx context.Context, c client.Client, key client.ObjectKey) (*Snap
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{Taken: time.Now(), Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{}, Configs: map[string]*bootstrapv1.KubeadmConfig{},
-		AzurePools: map[string]*infrav1.AzureMachinePool{}, PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
+	return &Snapshot{Taken: time.Now(), Cluster: cluster, AzureMachines: map[string]*infrav1.AzureMachine{},
+		Configs:      map[string]*bootstrapv1.KubeadmConfig{},
+		AzurePools:   map[string]*infrav1.AzureMachinePool{},
+		PoolMachines: map[string]*infrav1.AzureMachinePoolMachine{}, Nodes: map[string]*corev1.Node{}}, nil
 }
 
 // configs reads the bootstrap configs that matter: of the machines whose data
@@ -92,7 +94,10 @@ func configs(ctx context.Context, c client.Client, f *Snapshot) error {
 		}
 	}
 	if len(names) > fewConfigs {
-		return listed(ctx, c, []client.ListOption{client.InNamespace(f.Cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name}}, func(all *bootstrapv1.KubeadmConfigList) {
+		return listed(ctx, c, []client.ListOption{
+			client.InNamespace(f.Cluster.Namespace),
+			client.MatchingLabels{clusterv1.ClusterNameLabel: f.Cluster.Name},
+		}, func(all *bootstrapv1.KubeadmConfigList) {
 			for i := range all.Items {
 				f.Configs[all.Items[i].Name] = new(all.Items[i])
 			}
@@ -291,7 +296,8 @@ func workload(ctx context.Context, c client.Client, key client.ObjectKey, f *Sna
 }
 
 func warnings(ctx context.Context, w client.Client, f *Snapshot) error {
-	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}}, func(events *corev1.EventList) { f.Warnings = events.Items })
+	return listed(ctx, w, []client.ListOption{client.MatchingFields{"type": corev1.EventTypeWarning}},
+		func(events *corev1.EventList) { f.Warnings = events.Items })
 }
 
 // connect returns a client of the workload cluster by the admin kubeconfig that
@@ -346,7 +352,8 @@ func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		data, err := core.Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}).DoRaw(ctx)
+		data, err := core.Pods(p.Namespace).GetLogs(p.Name,
+			&corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}).DoRaw(ctx)
 		if err != nil {
 			return "" // the events have to do
 		}
@@ -362,7 +369,9 @@ func listed[L any, P interface {
 	client.ObjectList
 }](ctx context.Context, c client.Client, opts []client.ListOption, each func(P)) error {
 	list := P(new(L))
-	cached := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
+	cached := &client.ListOptions{
+		Raw: &metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+	}
 	if err := c.List(ctx, list, append([]client.ListOption{cached}, opts...)...); err != nil {
 		return err
 	}

@@ -145,7 +145,8 @@ func kubeconfig(t *testing.T, namespace, cluster string, cfg *rest.Config) *core
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster + "-kubeconfig"}, Data: map[string][]byte{"value": data}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cluster + "-kubeconfig"},
+		Data: map[string][]byte{"value": data}}
 }
 
 func namespace(t *testing.T, c client.Client, name string) string {
@@ -167,7 +168,8 @@ func TestFind(t *testing.T) {
 	workers.Spec.Template.Labels = workers.Spec.Selector.MatchLabels
 	workers.Spec.Template.Spec.Bootstrap.DataSecretName = new("x")
 	workers.Spec.Template.Spec.InfrastructureRef = ref(infrav1.GroupVersion.Group, "AzureMachineTemplate", "workers")
-	create(t, c, slices.Concat([]client.Object{newCluster(ns, "demo"), newCluster(elsewhere, "other"), pool, workers}, machine(ns, "demo", "md-0", "win-1"))...)
+	create(t, c, slices.Concat([]client.Object{newCluster(ns, "demo"), newCluster(elsewhere, "other"), pool, workers},
+		machine(ns, "demo", "md-0", "win-1"))...)
 	demo := client.ObjectKey{Namespace: ns, Name: "demo"}
 	for what, want := range map[string]Object{
 		"demo":                       {Cluster: demo, Kind: "Cluster", Name: "demo"},
@@ -220,7 +222,8 @@ func TestFind(t *testing.T) {
 		}
 	}
 	create(t, c, newCluster(ns, "second"))
-	if _, err := Find(t.Context(), c, ns, "", "pod/iis"); err == nil || !strings.Contains(err.Error(), "there are 2 clusters in namespace find; say which one pod/iis is in with --cluster") {
+	if _, err := Find(t.Context(), c, ns, "", "pod/iis"); err == nil || !strings.Contains(err.Error(),
+		"there are 2 clusters in namespace find; say which one pod/iis is in with --cluster") {
 		t.Errorf("a pod of one of two clusters: got %v", err)
 	}
 	if got, err := Find(t.Context(), c, ns, "second", "pod/iis"); err != nil || got.Cluster.Name != "second" {
@@ -271,14 +274,17 @@ func TestSnapshot(t *testing.T) {
 	c := reader(t)
 	ns := namespace(t, c, "snapshot")
 	create(t, c, slices.Concat(
-		[]client.Object{newCluster(ns, "demo"), newCluster(ns, "other"), kubeconfig(t, ns, "demo", server), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}},
-		machine(ns, "demo", "cp-0", "linux-0"), machine(ns, "demo", "md-0", "win-0"), machine(ns, "demo", "md-1", "win-1"), machine(ns, "other", "x-0", ""))...)
+		[]client.Object{newCluster(ns, "demo"), newCluster(ns, "other"), kubeconfig(t, ns, "demo", server),
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "pods"}}},
+		machine(ns, "demo", "cp-0", "linux-0"), machine(ns, "demo", "md-0", "win-0"),
+		machine(ns, "demo", "md-1", "win-1"), machine(ns, "other", "x-0", ""))...)
 	for _, node := range []string{"linux-0", "win-0", "win-1"} {
 		create(t, c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	}
 	create(t, c, podOn(ns, "p-0", "win-0"), podOn(ns, "p-1", "win-1"))
 	for name, kind := range map[string]string{"warned": corev1.EventTypeWarning, "normal": corev1.EventTypeNormal} {
-		create(t, c, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p-0"}})
+		create(t, c, &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Type: kind,
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p-0"}})
 	}
 	demo := client.ObjectKey{Namespace: ns, Name: "demo"}
 
@@ -320,9 +326,12 @@ func TestUnreachableWorkload(t *testing.T) {
 	ns := namespace(t, c, "unreachable")
 	nowhere := rest.CopyConfig(server)
 	nowhere.Host = "https://127.0.0.1:1"
-	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "broken-kubeconfig"}, Data: map[string][]byte{"value": []byte("users: [{user: {token: s3cret")}}
+	broken := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "broken-kubeconfig"},
+		Data: map[string][]byte{"value": []byte("users: [{user: {token: s3cret")}}
 	create(t, c, newCluster(ns, "none"), newCluster(ns, "dead"), newCluster(ns, "broken"), kubeconfig(t, ns, "dead", nowhere), broken)
-	for name, says := range map[string]string{"none": "has no kubeconfig yet", "dead": "127.0.0.1:1", "broken": "holds no valid kubeconfig"} {
+	for name, says := range map[string]string{
+		"none": "has no kubeconfig yet", "dead": "127.0.0.1:1", "broken": "holds no valid kubeconfig",
+	} {
 		s, err := Cluster(t.Context(), c, client.ObjectKey{Namespace: ns, Name: name})
 		if err != nil {
 			t.Fatal(err)

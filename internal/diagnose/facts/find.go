@@ -26,7 +26,8 @@ type Object struct {
 // kinds are the words for the kinds of objects of a workload cluster.
 var kinds = map[string]string{
 	"pod": "Pod", "po": "Pod",
-	"deployment": "Deployment", "deploy": "Deployment", "replicaset": "ReplicaSet", "rs": "ReplicaSet", "statefulset": "StatefulSet", "sts": "StatefulSet",
+	"deployment": "Deployment", "deploy": "Deployment", "replicaset": "ReplicaSet", "rs": "ReplicaSet",
+	"statefulset": "StatefulSet", "sts": "StatefulSet",
 	"daemonset": "DaemonSet", "ds": "DaemonSet", "job": "Job", "service": "Service", "svc": "Service",
 	"persistentvolumeclaim": "PersistentVolumeClaim", "pvc": "PersistentVolumeClaim",
 }
@@ -38,7 +39,8 @@ var ours = map[string]string{
 }
 
 // known lists the kinds in an error.
-const known = "cluster, machine, machinedeployment (md), machineset (ms), machinepool (mp), kubeadmcontrolplane (kcp), node, pod, deployment, replicaset, statefulset, daemonset, job, service and pvc"
+const known = "cluster, machine, machinedeployment (md), machineset (ms), machinepool (mp), kubeadmcontrolplane " +
+	"(kcp), node, pod, deployment, replicaset, statefulset, daemonset, job, service and pvc"
 
 // Find resolves KIND/NAME, or NAME alone, to an object. What is in a workload cluster
 // needs its kind, as pod/NAME or pod/NAMESPACE/NAME, and cluster, unless there is only
@@ -179,7 +181,8 @@ func GetCluster(ctx context.Context, c client.Client, key client.ObjectKey) (*cl
 	cluster := &clusterv1.Cluster{}
 	err := c.Get(ctx, key, cluster)
 	if apierrors.IsNotFound(err) {
-		return nil, missing{err, fmt.Sprintf("there is no cluster %s; %s", key, cmp.Or(elsewhere(ctx, c, key.Name), "there may be others: casement get clusters"))}
+		return nil, missing{err, fmt.Sprintf("there is no cluster %s; %s", key,
+			cmp.Or(elsewhere(ctx, c, key.Name), "there may be others: casement get clusters"))}
 	}
 	return cluster, err
 }

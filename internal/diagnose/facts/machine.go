@@ -50,7 +50,10 @@ func machines(ctx context.Context, c client.Client, key client.ObjectKey, name s
 	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, own); err != nil {
 		return err
 	}
-	control := []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name}, client.HasLabels{clusterv1.MachineControlPlaneLabel}}
+	control := []client.ListOption{
+		client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: key.Name},
+		client.HasLabels{clusterv1.MachineControlPlaneLabel},
+	}
 	return listed(ctx, c, control, func(all *clusterv1.MachineList) {
 		for i := range all.Items {
 			if all.Items[i].Name != name {
@@ -136,7 +139,8 @@ func nodes(ctx context.Context, c client.Client, key client.ObjectKey, name stri
 		})
 		if m.Name == name {
 			reads = append(reads, func() error {
-				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}}, func(pods *corev1.PodList) { f.Pods = pods.Items })
+				return listed(ctx, w, []client.ListOption{client.MatchingFields{"spec.nodeName": node}},
+					func(pods *corev1.PodList) { f.Pods = pods.Items })
 			})
 		}
 	}

@@ -41,7 +41,9 @@ func references(f *Snapshot) []named {
 		if class.Namespace != "" {
 			at = class.Namespace
 		}
-		out = append(out, named{Reference{From: cluster, Field: "spec.topology.classRef", Kind: "ClusterClass", Namespace: at, Name: class.Name}, clusterv1.GroupVersion.Group})
+		out = append(out, named{Reference{
+			From: cluster, Field: "spec.topology.classRef", Kind: "ClusterClass", Namespace: at, Name: class.Name,
+		}, clusterv1.GroupVersion.Group})
 	}
 	add(cluster, "spec.infrastructureRef", f.Cluster.Spec.InfrastructureRef)
 	add(cluster, "spec.controlPlaneRef", f.Cluster.Spec.ControlPlaneRef)
@@ -65,7 +67,9 @@ func references(f *Snapshot) []named {
 		if r.Namespace != "" {
 			at = r.Namespace
 		}
-		out = append(out, named{Reference{From: "AzureCluster/" + ac.Name, Field: "spec.identityRef", Kind: r.Kind, Namespace: at, Name: r.Name}, infrav1.GroupVersion.Group})
+		out = append(out, named{Reference{
+			From: "AzureCluster/" + ac.Name, Field: "spec.identityRef", Kind: r.Kind, Namespace: at, Name: r.Name,
+		}, infrav1.GroupVersion.Group})
 	}
 	return out
 }
@@ -84,7 +88,8 @@ func dangling(ctx context.Context, c client.Client, f *Snapshot) error {
 	var reads []func() error
 	for t := range by {
 		reads = append(reads, func() error {
-			missing, why, err := exists(ctx, c, schema.GroupKind{Group: t.group, Kind: t.kind}, client.ObjectKey{Namespace: t.namespace, Name: t.name})
+			missing, why, err := exists(ctx, c, schema.GroupKind{Group: t.group, Kind: t.kind},
+				client.ObjectKey{Namespace: t.namespace, Name: t.name})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

@@ -83,7 +83,8 @@ func choose(s *facts.Snapshot, machine string) (chosen []sshroute.Route) {
 		}
 	}
 	if more := len(chosen) - maxNodes; more > 0 {
-		s.Unexamined(fmt.Sprintf("the inside of %d more Windows nodes", more), errors.New("only the first "+strconv.Itoa(maxNodes)+" are looked into; name one: casement why NODE"))
+		s.Unexamined(fmt.Sprintf("the inside of %d more Windows nodes", more),
+			errors.New("only the first "+strconv.Itoa(maxNodes)+" are looked into; name one: casement why NODE"))
 		chosen = chosen[:maxNodes]
 	}
 	return chosen

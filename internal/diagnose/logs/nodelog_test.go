@@ -20,7 +20,8 @@ func TestWhen(t *testing.T) {
 		{"containerd", `time="2026-01-02T11:59:58Z" level=info msg=hello`, time.Date(2026, 1, 2, 11, 59, 58, 0, time.UTC)},
 		{"simulated kubelet", "time=2026-01-02T11:59:58.000Z level=INFO msg=hello", time.Date(2026, 1, 2, 11, 59, 58, 0, time.UTC)},
 		{"cloud-init", "2026-01-02 11:59:58,500 - util.py[DEBUG]: hello", time.Date(2026, 1, 2, 11, 59, 58, 0, time.UTC)},
-		{"cloudbase-init", "2026-01-02 11:59:58.500 2024 DEBUG cloudbaseinit.init [-] hello", time.Date(2026, 1, 2, 11, 59, 58, 0, time.UTC)},
+		{"cloudbase-init", "2026-01-02 11:59:58.500 2024 DEBUG cloudbaseinit.init [-] hello",
+			time.Date(2026, 1, 2, 11, 59, 58, 0, time.UTC)},
 		{"klog", "I0102 11:59:58.500000    1 server.go:1] hello", time.Date(2026, 1, 2, 11, 59, 58, 500000000, time.UTC)},
 		{"klog of last year", "E1231 11:59:58.500000    1 server.go:1] hello", time.Date(2025, 12, 31, 11, 59, 58, 500000000, time.UTC)},
 		{"nothing", "[preflight] Running pre-flight checks", time.Time{}},
@@ -53,8 +54,10 @@ func TestPrinter(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"all", Options{}, "2026-01-02 11:00:00.0 old\n  and its rest\n2026-01-02 11:59:00.0 new token=abcdef.[redacted]\n  and more\nlast\n"},
-		{"since", Options{Since: noon.Add(-time.Minute * 10), Now: noon}, "2026-01-02 11:59:00.0 new token=abcdef.[redacted]\n  and more\nlast\n"},
+		{"all", Options{}, "2026-01-02 11:00:00.0 old\n  and its rest\n" +
+			"2026-01-02 11:59:00.0 new token=abcdef.[redacted]\n  and more\nlast\n"},
+		{"since", Options{Since: noon.Add(-time.Minute * 10), Now: noon},
+			"2026-01-02 11:59:00.0 new token=abcdef.[redacted]\n  and more\nlast\n"},
 		{"tail", Options{Tail: 2}, "  and more\nlast\n"},
 		{"nothing so young", Options{Since: noon, Now: noon}, ""},
 	} {
@@ -107,7 +110,10 @@ func TestChoose(t *testing.T) {
 		want    string
 		refusal string
 	}{
-		{"all of Linux", nil, false, "boot kubelet containerd kube-proxy cni etcd kube-apiserver kube-controller-manager kube-scheduler", ""},
+		{
+			"all of Linux", nil, false,
+			"boot kubelet containerd kube-proxy cni etcd kube-apiserver kube-controller-manager kube-scheduler", "",
+		},
 		{"all of Windows", nil, true, "boot kubelet containerd kube-proxy cni hns", ""},
 		{"aliases and order", []string{"cni", "cloudbase-init"}, true, "boot cni", ""},
 		{"hns of Linux", []string{"hns"}, false, "", ""},

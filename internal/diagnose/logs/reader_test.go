@@ -71,8 +71,11 @@ func bootGuest(t *testing.T, system string) (*guest.Guest, *ssh.Client) {
 		t.Fatal(err)
 	}
 	g, err := guest.New(guest.Config{Machine: guest.Machine{
-		ID: "/vm/n", InstanceID: "n", Dir: t.TempDir(), OS: system, ComputerName: "n", AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.5")},
-		CustomData: []byte("#cloud-config\nusers:\n- name: capi\n  ssh_authorized_keys:\n  - " + string(ssh.MarshalAuthorizedKey(key.PublicKey())) + "\n"), Image: guest.Image{Name: system, KubernetesVersion: "v1.36.3"},
+		ID: "/vm/n", InstanceID: "n", Dir: t.TempDir(), OS: system, ComputerName: "n", AdminUsername: "capi",
+		IPs: []netip.Addr{netip.MustParseAddr("10.1.0.5")},
+		CustomData: []byte("#cloud-config\nusers:\n- name: capi\n  ssh_authorized_keys:\n  - " +
+			string(ssh.MarshalAuthorizedKey(key.PublicKey())) +
+			"\n"), Image: guest.Image{Name: system, KubernetesVersion: "v1.36.3"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +85,8 @@ func bootGuest(t *testing.T, system string) (*guest.Guest, *ssh.Client) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		g.Machine().UnitLog("kubelet"):                                    "time=2026-01-02T11:00:00Z msg=old\ntime=2026-01-02T12:00:00Z msg=young\n",
+		g.Machine().
+			UnitLog("kubelet"): "time=2026-01-02T11:00:00Z msg=old\ntime=2026-01-02T12:00:00Z msg=young\n",
 		"/var/log/pods/kube-system_kube-proxy-abcde_uid/kube-proxy/0.log": "proxied with --token abc\n",
 		"/etc/cni/net.d/10-calico.conflist":                               `{"plugins":[{"type":"calico"}]}`,
 	} {
@@ -101,7 +105,9 @@ func bootGuest(t *testing.T, system string) (*guest.Guest, *ssh.Client) {
 			t.Error(err)
 		}
 	})
-	c, err := ssh.Dial("tcp", l.Addr().String(), &ssh.ClientConfig{User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	c, err := ssh.Dial("tcp", l.Addr().String(), &ssh.ClientConfig{
+		User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +186,15 @@ func TestRead(t *testing.T) {
 			// notes are the sources that it cannot read.
 			notes []string
 		}{
-			{logs.SSH{Client: c, Node: "n", Windows: windows}, []string{boot, "msg=old", "msg=young", "proxied with --token [redacted]", hns}, nil},
+			{logs.SSH{Client: c, Node: "n", Windows: windows},
+				[]string{boot, "msg=old", "msg=young", "proxied with --token [redacted]", hns}, nil},
 			{logs.Agent{Run: run, Node: "n", Windows: windows}, []string{"msg=old", "proxied with --token [redacted]", hns}, nil},
 			{kubelet, []string{"proxied with --token [redacted]"}, []string{"n containerd: not among"}},
 		} {
 			t.Run(system+" by "+r.reader.Via(), func(t *testing.T) {
 				var out, notes bytes.Buffer
-				if err := logs.Read(t.Context(), r.reader, sources(t, windows), logs.Options{}, &logs.Printer{Out: &out, Notes: &notes}); err != nil {
+				if err := logs.Read(t.Context(), r.reader, sources(t, windows), logs.Options{},
+					&logs.Printer{Out: &out, Notes: &notes}); err != nil {
 					t.Error(err)
 				}
 				for _, want := range r.want {
@@ -221,7 +229,8 @@ func TestReadSome(t *testing.T) {
 		} {
 			t.Run(system+" "+o.name, func(t *testing.T) {
 				var out, notes bytes.Buffer
-				err := logs.Read(t.Context(), logs.SSH{Client: c, Node: "n", Windows: windows}, sources(t, windows, "kubelet"), o.Options, &logs.Printer{Out: &out, Notes: &notes})
+				err := logs.Read(t.Context(), logs.SSH{Client: c, Node: "n", Windows: windows},
+					sources(t, windows, "kubelet"), o.Options, &logs.Printer{Out: &out, Notes: &notes})
 				if want := title + "time=2026-01-02T12:00:00Z msg=young\n"; err != nil || out.String() != want {
 					t.Errorf("got %q, %v; want %q", out.String(), err, want)
 				}
@@ -235,14 +244,16 @@ func TestFollow(t *testing.T) {
 	for _, system := range []string{guest.Linux, guest.Windows} {
 		windows := system == guest.Windows
 		g, c := bootGuest(t, system)
-		for _, r := range []logs.Reader{logs.SSH{Client: c, Node: "n", Windows: windows}, logs.Kubelet{Client: kubeletOf(t, g), Node: "n", Windows: windows}} {
+		for _, r := range []logs.Reader{logs.SSH{Client: c, Node: "n", Windows: windows},
+			logs.Kubelet{Client: kubeletOf(t, g), Node: "n", Windows: windows}} {
 			t.Run(system+" by "+r.Via(), func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				out := newBuffer()
 				ended := make(chan error, 1)
 				go func() {
-					ended <- logs.Read(ctx, r, sources(t, windows, "kube-proxy"), logs.Options{Follow: true}, &logs.Printer{Out: out, Notes: out})
+					ended <- logs.Read(ctx, r, sources(t, windows, "kube-proxy"), logs.Options{Follow: true},
+						&logs.Printer{Out: out, Notes: out})
 				}()
 				out.await("proxied")
 				write(t, g, "/var/log/pods/kube-system_kube-proxy-abcde_uid/kube-proxy/0.log", "later by "+r.Via()+"\n")

@@ -57,14 +57,16 @@ func onC(files []string, more ...string) []string {
 // Sources are all there are, in the order in which a node comes up.
 func Sources() []Source {
 	kubeProxy := pods("kube-system_kube-proxy-*")
-	cni := append(pods("calico-system_calico-node-*", "kube-system_calico-node-*", "kube-flannel_kube-flannel-*", "kube-system_kube-flannel-*"), "/var/log/calico/cni/cni.log")
+	cni := append(pods("calico-system_calico-node-*", "kube-system_calico-node-*", "kube-flannel_kube-flannel-*",
+		"kube-system_kube-flannel-*"), "/var/log/calico/cni/cni.log")
 	return []Source{
 		{Name: Boot, Linux: Place{Files: []string{"/var/log/cloud-init.log", "/var/log/cloud-init-output.log"}},
 			Windows: Place{Files: []string{"C:/Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init*.log"}}},
 		{Name: "kubelet", Linux: Place{Unit: "kubelet"}, Windows: Place{Files: []string{"C:/var/log/kubelet/*.log"}}},
 		// On Windows containerd logs to ETW; the pods are the containerd-logger add-on's.
 		{Name: "containerd", Linux: Place{Unit: "containerd"},
-			Windows: Place{Files: onC(pods("kube-system_containerd-logger-*"), "C:/var/log/containerd/*.log", "C:/ProgramData/containerd/root/panic.log")}},
+			Windows: Place{Files: onC(pods("kube-system_containerd-logger-*"), "C:/var/log/containerd/*.log",
+				"C:/ProgramData/containerd/root/panic.log")}},
 		{Name: "kube-proxy", Linux: Place{Files: kubeProxy}, Windows: Place{Files: onC(kubeProxy)}},
 		{Name: "cni", Linux: Place{Files: cni}, Windows: Place{Files: onC(cni, "C:/cni.log")}},
 		{Name: "hns", Windows: Place{Command: "hnsdiag list networks"}},

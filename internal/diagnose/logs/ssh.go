@@ -116,7 +116,8 @@ func (r SSH) run(ctx context.Context, command, title string, o Options, p *Print
 func (r SSH) list(ctx context.Context, globs []string) ([]string, error) {
 	var out, errOut bytes.Buffer
 	// ls fails where one of the globs has no match, which is no trouble.
-	if _, err := sshroute.Output(ctx, r.Client, "sudo -n sh -c "+quote("ls -1d "+strings.Join(globs, " ")+" 2>/dev/null"), &out, &errOut); err != nil {
+	if _, err := sshroute.Output(ctx, r.Client,
+		"sudo -n sh -c "+quote("ls -1d "+strings.Join(globs, " ")+" 2>/dev/null"), &out, &errOut); err != nil {
 		return nil, err
 	}
 	if strings.Contains(errOut.String(), "sudo:") {

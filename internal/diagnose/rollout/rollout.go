@@ -73,7 +73,9 @@ func (o Objects) NodesReady() int {
 // machines of the present template, every machine has a ready node and none is on its
 // way out.
 func (o Objects) Missing() string {
-	for _, look := range []func(Objects) string{Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines} {
+	for _, look := range []func(Objects) string{
+		Objects.cluster, Objects.controlPlane, Objects.deployments, Objects.pools, Objects.machines,
+	} {
 		if missing := look(o); missing != "" {
 			return missing
 		}
@@ -155,13 +157,17 @@ func (o Objects) controlPlane() string {
 		}
 		return short("the control plane of Cluster", o.Cluster.Name, s.DesiredReplicas, count{"ready", s.ReadyReplicas})
 	}
-	return behind("KubeadmControlPlane", k, k.Status.ObservedGeneration, k.Spec.Replicas, count{"there", k.Status.Replicas}, count{"up to date", k.Status.UpToDateReplicas}, count{"ready", k.Status.ReadyReplicas})
+	return behind("KubeadmControlPlane", k, k.Status.ObservedGeneration, k.Spec.Replicas,
+		count{"there", k.Status.Replicas}, count{"up to date", k.Status.UpToDateReplicas},
+		count{"ready", k.Status.ReadyReplicas})
 }
 
 func (o Objects) deployments() string {
 	for i := range o.Deployments {
 		d := &o.Deployments[i]
-		if missing := behind("MachineDeployment", d, d.Status.ObservedGeneration, d.Spec.Replicas, count{"there", d.Status.Replicas}, count{"up to date", d.Status.UpToDateReplicas}, count{"ready", d.Status.ReadyReplicas}); missing != "" {
+		if missing := behind("MachineDeployment", d, d.Status.ObservedGeneration, d.Spec.Replicas,
+			count{"there", d.Status.Replicas}, count{"up to date", d.Status.UpToDateReplicas},
+			count{"ready", d.Status.ReadyReplicas}); missing != "" {
 			return missing
 		}
 	}
@@ -174,7 +180,8 @@ func (o Objects) pools() string {
 	const kind = "MachinePool"
 	for i := range o.Pools {
 		p := &o.Pools[i]
-		if missing := behind(kind, p, p.Status.ObservedGeneration, p.Spec.Replicas, count{"there", p.Status.Replicas}, count{"ready", p.Status.ReadyReplicas}); missing != "" {
+		if missing := behind(kind, p, p.Status.ObservedGeneration, p.Spec.Replicas,
+			count{"there", p.Status.Replicas}, count{"ready", p.Status.ReadyReplicas}); missing != "" {
 			return missing
 		}
 		for j := range o.Machines {
@@ -183,7 +190,8 @@ func (o Objects) pools() string {
 				continue
 			}
 			if runs := m.Status.NodeInfo.KubeletVersion; runs != p.Spec.Template.Spec.Version {
-				return fmt.Sprintf("Machine %s of %s %s: its kubelet is %s, not %s yet", m.Name, kind, p.Name, runs, p.Spec.Template.Spec.Version)
+				return fmt.Sprintf("Machine %s of %s %s: its kubelet is %s, not %s yet", m.Name, kind, p.Name, runs,
+					p.Spec.Template.Spec.Version)
 			}
 		}
 	}

@@ -32,20 +32,27 @@ func planted() *facts.Snapshot {
 	kc.Spec.Files = []bootstrapv1.File{{Path: "/etc/kubernetes/azure.json", Content: "aadClientSecret " + canary}}
 	kc.Spec.Users = []bootstrapv1.User{{Name: "capi", Passwd: canary}}
 	kc.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = token
-	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{Name: "am", Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": canary}}}
-	am.SetConditions([]metav1.Condition{{Type: "VMRunning", Status: metav1.ConditionFalse, Reason: "BootstrapFailed", Message: "kubeadm join --token " + token + " failed"}})
+	am := &infrav1.AzureMachine{ObjectMeta: metav1.ObjectMeta{
+		Name: "am", Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": canary},
+	}}
+	am.SetConditions([]metav1.Condition{{Type: "VMRunning", Status: metav1.ConditionFalse,
+		Reason: "BootstrapFailed", Message: "kubeadm join --token " + token + " failed"}})
 	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
 	m.Spec.Bootstrap.DataSecretName, m.Spec.InfrastructureRef.Name, m.Spec.Bootstrap.ConfigRef.Name = new("data"), "am", "kc"
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
-	p.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"--password=" + canary}, Env: []corev1.EnvVar{{Name: "AZURE_CLIENT_SECRET", Value: canary}}}}
+	p.Spec.Containers = []corev1.Container{{Name: "c", Args: []string{"--password=" + canary},
+		Env: []corev1.EnvVar{{Name: "AZURE_CLIENT_SECRET", Value: canary}}}}
 	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
 	d.Spec.Template.Spec = p.Spec
-	return &facts.Snapshot{Workloads: facts.Workloads{Deployments: []appsv1.Deployment{d}}, Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m}, Pods: []corev1.Pod{p},
+	return &facts.Snapshot{Workloads: facts.Workloads{Deployments: []appsv1.Deployment{d}},
+		Cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, Machines: []clusterv1.Machine{m},
+		Pods:          []corev1.Pod{p},
 		AzureMachines: map[string]*infrav1.AzureMachine{"am": am}, Configs: map[string]*bootstrapv1.KubeadmConfig{"kc": kc},
 		Warnings:    []corev1.Event{{Message: "Authorization: Bearer " + canary}},
 		Unreachable: "GET https://x/?sig=" + canary,
 		Console: func(*clusterv1.Machine) string {
-			return "token " + token + "\n-----BEGIN PRIVATE KEY-----\n" + canary + "\n-----END PRIVATE KEY-----\nclient-key-data: " + canary + "\nkept\n"
+			return "token " + token + "\n-----BEGIN PRIVATE KEY-----\n" + canary +
+				"\n-----END PRIVATE KEY-----\nclient-key-data: " + canary + "\nkept\n"
 		}}
 }
 

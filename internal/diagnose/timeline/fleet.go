@@ -69,23 +69,30 @@ type trait struct {
 
 // traits are the advice there is, about machines with a VM of their own.
 var traits = []trait{
-	{"a node image that has the container images already", "casement images build with spec.images, and the version as spec.image of the machine template", []string{stageReady, stagePod},
+	{"a node image that has the container images already",
+		"casement images build with spec.images, and the version as spec.image of the machine template",
+		[]string{stageReady, stagePod},
 		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
 			a := azureMachine(f, m)
 			return a.Spec.Image != nil
 		}},
-	{"an ephemeral OS disk", "osDisk.diffDiskSettings.option: Local in the machine template, with a size whose cache or local disk holds the image", []string{stageProvisioned},
+	{"an ephemeral OS disk", "osDisk.diffDiskSettings.option: Local in the machine template, with a size whose " +
+		"cache or local disk holds the image", []string{stageProvisioned},
 		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
 			return azureMachine(f, m).Spec.OSDisk.DiffDiskSettings != nil
 		}},
-	{"a faster OS disk", "osDisk.managedDisk.storageAccountType: Premium_LRS in the machine template", []string{stageBootstrap, stageRegistered, stageReady},
+	{"a faster OS disk", "osDisk.managedDisk.storageAccountType: Premium_LRS in the machine template",
+		[]string{stageBootstrap, stageRegistered, stageReady},
 		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
 			disk := azureMachine(f, m).Spec.OSDisk
-			return disk.DiffDiskSettings != nil || disk.ManagedDisk != nil && strings.HasPrefix(disk.ManagedDisk.StorageAccountType, "Premium")
+			return disk.DiffDiskSettings != nil ||
+				disk.ManagedDisk != nil && strings.HasPrefix(disk.ManagedDisk.StorageAccountType, "Premium")
 		}},
 	{"a size of 8 cores or more", "a larger vmSize in the machine template", []string{stageBootstrap, stageRegistered, stageReady},
 		func(f *facts.Snapshot, m *clusterv1.Machine) bool { return cores(azureMachine(f, m).Spec.VMSize) >= 8 }},
-	{"parallel pulls of images", "serializeImagePulls: false in a kubelet configuration of the KubeadmConfigTemplate", []string{stageReady, stagePod},
+	{"parallel pulls of images",
+		"serializeImagePulls: false in a kubelet configuration of the KubeadmConfigTemplate",
+		[]string{stageReady, stagePod},
 		func(f *facts.Snapshot, m *clusterv1.Machine) bool {
 			c := f.Configs[m.Spec.Bootstrap.ConfigRef.Name]
 			if c == nil {

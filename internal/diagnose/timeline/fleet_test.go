@@ -26,7 +26,9 @@ func windowsMachine(f *facts.Snapshot, name string, runs int64, change func(*inf
 	if change != nil {
 		change(am)
 	}
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: at(runs + 20), Labels: map[string]string{corev1.LabelOSStable: "windows"}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, CreationTimestamp: at(runs + 20), Labels: map[string]string{corev1.LabelOSStable: "windows"},
+	}}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at(runs + 60)}}
 	f.Machines, f.AzureMachines[name], f.Nodes[name] = append(f.Machines, m), am, n
 }
@@ -40,7 +42,8 @@ func TestOfFleet(t *testing.T) {
 	windowsMachine(f, "b", 140, nil)
 	windowsMachine(f, "c<d>", 40, ephemeral)
 	fleet := OfFleet(f)
-	if got := fmt.Sprint(fleet.Stages); got != "[{VM provisioned, agent ready 3 100 140 b} {node registered 3 20 20 b} {node ready (CNI configured) 3 40 40 b}]" {
+	if got := fmt.Sprint(fleet.Stages); got != "[{VM provisioned, agent ready 3 100 140 b} {node registered 3 "+
+		"20 20 b} {node ready (CNI configured) 3 40 40 b}]" {
 		t.Errorf("stages: %s", got)
 	}
 	if fleet.Machines[0].Machine != "b" {

@@ -28,22 +28,30 @@ func (f Fleet) SVG() []byte {
 	height := legend + len(f.Stages)*18 + len(f.Advice)*18 + 40
 	x := func(seconds float64) float64 { return plotLeft + seconds/longest*plotBars }
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotLeft+plotBars+plotRight, height)
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n",
+		plotLeft+plotBars+plotRight, height)
 	fmt.Fprintf(&out, `<rect width="100%%" height="100%%" fill="white"/>`+"\n")
 	fmt.Fprintf(&out, `<text x="10" y="18">seconds from the request of a machine</text>`+"\n")
 	for i, line := range f.Machines {
 		y := plotTop + i*rowHeight
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotLeft-6, y+barHeight-2, html.EscapeString(line.Machine))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotLeft-6, y+barHeight-2,
+			html.EscapeString(line.Machine))
 		for _, s := range line.Stages {
 			if s.Took > 0 {
-				fmt.Fprintf(&out, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %.0f s</title></rect>`+"\n", x(s.After-s.Took), y, s.Took/longest*plotBars, barHeight, f.colour(s.Name), html.EscapeString(s.Name), s.Took)
+				fmt.Fprintf(&out,
+					`<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s: %.0f s</title></rect>`+"\n",
+					x(s.After-s.Took), y, s.Took/longest*plotBars, barHeight, f.colour(s.Name),
+					html.EscapeString(s.Name), s.Took)
 			}
 		}
 		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%.0f s</text>`+"\n", x(line.whole())+4, y+barHeight-2, line.whole())
 	}
 	for i, s := range f.Stages {
 		y := legend + i*18
-		fmt.Fprintf(&out, `<rect x="10" y="%d" width="12" height="12" fill="%s"/><text x="28" y="%d">%s: %.0f s, at most %.0f s (%s)</text>`+"\n", y, f.colour(s.Name), y+10, html.EscapeString(s.Name), s.Median, s.Slowest, html.EscapeString(s.By))
+		fmt.Fprintf(&out,
+			`<rect x="10" y="%d" width="12" height="12" fill="%s"/><text x="28" y="%d">%s: %.0f s, at most %.0f s (%s)</text>`+"\n",
+			y, f.colour(s.Name), y+10, html.EscapeString(s.Name), s.Median, s.Slowest, html.EscapeString(s.By))
 	}
 	for i, a := range f.Advice {
 		fmt.Fprintf(&out, `<text x="10" y="%d">%s</text>`+"\n", legend+len(f.Stages)*18+24+i*18, html.EscapeString(a.Text()))

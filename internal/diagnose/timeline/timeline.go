@@ -142,7 +142,8 @@ func firstPod(f *facts.Snapshot, node string) time.Time {
 			continue
 		}
 		for _, c := range p.Status.Conditions {
-			if at := c.LastTransitionTime.Time; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && (first.IsZero() || at.Before(first)) {
+			if at := c.LastTransitionTime.Time; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue &&
+				(first.IsZero() || at.Before(first)) {
 				first = at
 			}
 		}

@@ -37,7 +37,8 @@ func TestOf(t *testing.T) {
 	for _, s := range got.Stages {
 		names, took = append(names, s.Name), append(took, s.Took)
 	}
-	if want := []string{"machine requested", "VM provisioned, agent ready", "node registered", "node ready (CNI configured)", "first pod ready"}; !slices.Equal(names, want) {
+	if want := []string{"machine requested", "VM provisioned, agent ready", "node registered",
+		"node ready (CNI configured)", "first pod ready"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	if want := []float64{0, 40, 20, 20, 10}; !slices.Equal(took, want) {

@@ -17,7 +17,9 @@ import (
 func TestCalm(t *testing.T) {
 	leaving := func(f *facts.Snapshot, reason, message string) {
 		f.Machines[0].DeletionTimestamp = new(metav1.NewTime(f.Taken.Add(-time.Second)))
-		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: reason, Message: message}}
+		f.Machines[0].Status.Conditions = []metav1.Condition{{
+			Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+		}}
 	}
 	for name, test := range map[string]struct {
 		inject func(*facts.Snapshot)
@@ -26,7 +28,8 @@ func TestCalm(t *testing.T) {
 		later time.Duration
 	}{
 		"a budget holds the drain": {func(f *facts.Snapshot) {
-			leaving(f, clusterv1.MachineDeletingDrainingNodeReason, "Pod default/p: cannot evict pod as it would violate the pod's disruption budget")
+			leaving(f, clusterv1.MachineDeletingDrainingNodeReason,
+				"Pod default/p: cannot evict pod as it would violate the pod's disruption budget")
 		}, "EvictionBlocked", slowStatus},
 		"the hook of the control plane": {func(f *facts.Snapshot) {
 			leaving(f, clusterv1.MachineDeletingWaitingForPreTerminateHookReason, "Waiting for pre-terminate hooks to succeed")
@@ -43,12 +46,17 @@ func TestCalm(t *testing.T) {
 		"the pod's node is gone": {func(f *facts.Snapshot) {
 			p := &f.Pods[0]
 			p.Spec.NodeName, p.Status.Phase, p.Status.Reason = "gone", corev1.PodFailed, "NodeLost"
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(f.Taken)}}
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(f.Taken)},
+			}
 		}, "NodeLost", slowStatus},
 		"the garbage collector has the pod": {func(f *facts.Snapshot) {
 			p := &f.Pods[0]
 			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "NodeLost"
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC", LastTransitionTime: metav1.NewTime(f.Taken)}}
+			p.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC",
+				LastTransitionTime: metav1.NewTime(f.Taken),
+			}}
 		}, "NodeLost", slowStatus},
 		"the API server, while its machine is replaced": {func(f *facts.Snapshot) {
 			f.Unreachable = "dial tcp 10.0.0.100:6443: i/o timeout"

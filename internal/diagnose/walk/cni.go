@@ -39,8 +39,11 @@ func (f walker) noCNI(n *corev1.Node) *Answer {
 	if ns := f.Cluster.Namespace; ns != "" && ns != "default" {
 		command += " -n " + ns
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing", Says: fmt.Sprintf("no CNI is installed for %s nodes: %s", os, command),
-		Evidence: []string{redact.Line(message, maxEvidence), "no DaemonSet for " + os + " nodes has a CNI's directory"}, Fix: command, Next: "kubectl get daemonsets -A"}
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "CNIMissing",
+		Says: fmt.Sprintf("no CNI is installed for %s nodes: %s", os, command),
+		Evidence: []string{
+			redact.Line(message, maxEvidence), "no DaemonSet for " + os + " nodes has a CNI's directory",
+		}, Fix: command, Next: "kubectl get daemonsets -A"}
 }
 
 // failedChart finds a Helm chart that could not be installed in the cluster: what nodes wait
@@ -51,9 +54,11 @@ func (f walker) failedChart() *Answer {
 	}
 	c := f.Charts[0]
 	kind, name, _ := strings.Cut(c.Name, "/")
-	return &Answer{Step: "addon", At: c.Name, Cause: "ChartNotInstalled", Says: "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
-		Evidence: []string{redact.Line(c.Reason+": "+c.Message, maxEvidence)}, Fix: "set what the message names: the chart, its repository, its version or its values",
-		Next: "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + f.Cluster.Namespace}
+	return &Answer{Step: "addon", At: c.Name, Cause: "ChartNotInstalled",
+		Says:     "a Helm chart that the cluster asks for could not be installed, and nodes wait for what it brings",
+		Evidence: []string{redact.Line(c.Reason+": "+c.Message, maxEvidence)},
+		Fix:      "set what the message names: the chart, its repository, its version or its values",
+		Next:     "kubectl describe " + strings.ToLower(kind) + " " + name + " -n " + f.Cluster.Namespace}
 }
 
 // unconfigured is what a node that is not Ready says of its missing CNI, or nothing.
@@ -93,7 +98,8 @@ func (f walker) network(os string) []string {
 	if os == "windows" {
 		out = append(out, "calico-windows")
 	}
-	if !slices.ContainsFunc(f.Workloads.DaemonSets, func(d appsv1.DaemonSet) bool { return strings.HasPrefix(d.Name, "cloud-node-manager") }) {
+	if !slices.ContainsFunc(f.Workloads.DaemonSets,
+		func(d appsv1.DaemonSet) bool { return strings.HasPrefix(d.Name, "cloud-node-manager") }) {
 		out = append(out, "cloud-provider-azure")
 	}
 	return out

@@ -15,11 +15,13 @@ import (
 // TestNoCNI: why shows the command that installs a CNI to a node that waits for one as soon as
 // it is clear that the cluster has none for its operating system.
 func TestNoCNI(t *testing.T) {
-	unconfigured := ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
+	unconfigured := ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false "+
+		"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
 	daemonSet := func(name, os string) appsv1.DaemonSet {
 		d := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name}}
 		d.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: os}
-		d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "net", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/cni/net.d"}}}}
+		d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "net",
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/etc/cni/net.d"}}}}
 		return d
 	}
 	for _, test := range []struct {
@@ -42,7 +44,9 @@ func TestNoCNI(t *testing.T) {
 			f.AzureMachines["am"].Spec.ProviderID = new("azure:///vm/n")
 			f.Nodes["n"].Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
 		}, "no CNI is installed", false},
-		{"DaemonSets that may not be read", func(f *facts.Snapshot) { f.NotExamined = []string{"DaemonSets: forbidden"} }, "no CNI has configured", false},
+		{"DaemonSets that may not be read", func(f *facts.Snapshot) {
+			f.NotExamined = []string{"DaemonSets: forbidden"}
+		}, "no CNI has configured", false},
 		{"half a minute old", func(f *facts.Snapshot) {
 			f.Taken = time.Now()
 			f.Nodes["n"].CreationTimestamp = metav1.NewTime(f.Taken.Add(-30 * time.Second))

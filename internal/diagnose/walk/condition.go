@@ -44,5 +44,7 @@ func specific(conditions []metav1.Condition) *metav1.Condition {
 
 // inProgress reports whether a reason means work in progress.
 func inProgress(reason string) bool {
-	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress", "WaitingForBootstrapData", "WaitingForClusterInfrastructure", "WaitingForNeeds", "Scaling", "RollingUpdate", "Unknown", "NotYetReported"}, reason)
+	return slices.Contains([]string{"Creating", "Updating", "Deleting", "BootstrapInProgress",
+		"WaitingForBootstrapData", "WaitingForClusterInfrastructure", "WaitingForNeeds", "Scaling", "RollingUpdate",
+		"Unknown", "NotYetReported"}, reason)
 }

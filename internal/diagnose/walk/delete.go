@@ -46,7 +46,8 @@ func (f walker) deleting() *Answer {
 		}
 	}
 	if ac := f.AzureCluster; ac != nil && !ac.DeletionTimestamp.IsZero() {
-		s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name, "kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
+		s := said{"infrastructure", cause.Azure, "AzureCluster/" + ac.Name,
+			"kubectl describe azurecluster " + ac.Name + " -n " + ac.Namespace}
 		if c := specific(ac.GetConditions()); c != nil && !inProgress(c.Reason) {
 			return s.because(c.Reason, c.Message)
 		} else if c != nil {

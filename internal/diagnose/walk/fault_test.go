@@ -61,7 +61,9 @@ func console(line string) func(*facts.Snapshot) {
 
 func ready(reason, message string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
-		f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
+		f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: reason, Message: message},
+		}
 	}
 }
 
@@ -69,7 +71,9 @@ func ready(reason, message string) func(*facts.Snapshot) {
 func pod(reason, event string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase = corev1.PodPending
-		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}}
+		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{
+			{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}},
+		}
 		f.Warnings = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "u"}, Reason: "FailedCreatePodSandBox", Message: event}}
 	}
 }
@@ -78,7 +82,8 @@ func pod(reason, event string) func(*facts.Snapshot) {
 func waiting(reason, message string) func(*facts.Snapshot) {
 	return func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase = corev1.PodPending
-		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	}
 }
 
@@ -96,56 +101,89 @@ var faults = []struct {
 	name, cause, step string
 	inject            func(*facts.Snapshot)
 }{
-	{"quota", "QuotaExceeded", "infrastructure", vm("VMRunning", "QuotaExceeded", "Operation could not be completed as it results in exceeding approved Total Regional Cores quota")},
-	{"sku missing", "SKUNotAvailable", "infrastructure", vm("VMRunning", "SkuNotAvailable", "The requested VM size Standard_D2s_v3 is currently not available in location westeurope")},
-	{"no capacity", "AllocationFailed", "infrastructure", vm("VMRunning", "ZonalAllocationFailed", "Allocation failed. We do not have sufficient capacity")},
-	{"image missing", "ImageNotFound", "infrastructure", vm("VMRunning", "GalleryImageNotFound", "The gallery image /CommunityGalleries/x is not available")},
-	{"rights missing", "AuthorizationFailed", "infrastructure", network("ResourceGroupReady", "AuthorizationFailed", "The client does not have authorization to perform action")},
-	{"secret expired", "CredentialsRefused", "infrastructure", network("ResourceGroupReady", "Failed", "AADSTS7000222: The provided client secret keys are expired")},
-	{"policy", "PolicyDenied", "infrastructure", network("VNetReady", "RequestDisallowedByPolicy", "Resource 'vnet' was disallowed by policy")},
-	{"subnet full", "SubnetFull", "infrastructure", vm("NetworkInterfacesReady", "SubnetIsFull", "Subnet node with address prefix 10.1.0.0/29 is already full")},
-	{"overlap", "AddressOverlap", "infrastructure", network("SubnetsReady", "NetcfgInvalidSubnet", "Subnet 'node' is not valid in virtual network")},
+	{"quota", "QuotaExceeded", "infrastructure", vm("VMRunning", "QuotaExceeded",
+		"Operation could not be completed as it results in exceeding approved Total Regional Cores quota")},
+	{"sku missing", "SKUNotAvailable", "infrastructure", vm("VMRunning", "SkuNotAvailable",
+		"The requested VM size Standard_D2s_v3 is currently not available in location westeurope")},
+	{"no capacity", "AllocationFailed", "infrastructure",
+		vm("VMRunning", "ZonalAllocationFailed", "Allocation failed. We do not have sufficient capacity")},
+	{"image missing", "ImageNotFound", "infrastructure",
+		vm("VMRunning", "GalleryImageNotFound", "The gallery image /CommunityGalleries/x is not available")},
+	{"rights missing", "AuthorizationFailed", "infrastructure", network("ResourceGroupReady", "AuthorizationFailed",
+		"The client does not have authorization to perform action")},
+	{"secret expired", "CredentialsRefused", "infrastructure",
+		network("ResourceGroupReady", "Failed", "AADSTS7000222: The provided client secret keys are expired")},
+	{"policy", "PolicyDenied", "infrastructure",
+		network("VNetReady", "RequestDisallowedByPolicy", "Resource 'vnet' was disallowed by policy")},
+	{"subnet full", "SubnetFull", "infrastructure",
+		vm("NetworkInterfacesReady", "SubnetIsFull", "Subnet node with address prefix 10.1.0.0/29 is already full")},
+	{"overlap", "AddressOverlap", "infrastructure",
+		network("SubnetsReady", "NetcfgInvalidSubnet", "Subnet 'node' is not valid in virtual network")},
 	{"throttled", "Throttled", "infrastructure", vm("VMRunning", "TooManyRequests", "The request is being throttled")},
 	{"evicted", "SpotEvicted", "infrastructure", vm("VMRunning", "Deleted", "the spot VM was evicted")},
 	{"gzip", "UserDataCompressed", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "the data is compressed with gzip")},
 	{"jinja variable", "MissingJinjaVariable", "guest", console("[preflight] invalid node name CI_MISSING_JINJA_VAR_vm_id")},
-	{"password", "PasswordTooLong", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "users[0].passwd: longer than the 20 characters that cloudbase-init takes")},
-	{"wrong criSocket", "WrongCRISocket", "bootstrap", vm("VMRunning", "InvalidBootstrapData", "write_files[2] criSocket line 24: the container runtime's socket is not a Windows pipe")},
-	{"taints twice", "TaintsNotUnique", "guest", console("Unable to register node with API server: spec.taints[1]: taints must be unique by key and effect pair")},
-	{"bad token", "TokenInvalid", "guest", console(`[discovery] Failed to request cluster info: could not find a JWS signature in the cluster-info ConfigMap for token ID "abcdef": the token is invalid for this cluster or it has expired`)},
-	{"wrong CA", "CACertHashMismatch", "guest", console("error: cluster CA found in cluster-info ConfigMap is invalid: none of the public keys \"sha256:0\" are pinned")},
-	{"no route to API", "NoRouteToAPI", "guest", console("Get \"https://10.0.0.100:6443/api/v1/namespaces/kube-public/configmaps/cluster-info\": dial tcp 10.0.0.100:6443: i/o timeout")},
-	{"node name taken", "NodeNameTaken", "guest", console(`a Node with name "demo-md-w-x7k2p" and status "Ready" already exists in the cluster`)},
+	{"password", "PasswordTooLong", "bootstrap", vm("VMRunning", "InvalidBootstrapData",
+		"users[0].passwd: longer than the 20 characters that cloudbase-init takes")},
+	{"wrong criSocket", "WrongCRISocket", "bootstrap", vm("VMRunning", "InvalidBootstrapData",
+		"write_files[2] criSocket line 24: the container runtime's socket is not a Windows pipe")},
+	{"taints twice", "TaintsNotUnique", "guest",
+		console("Unable to register node with API server: spec.taints[1]: taints must be unique by key and effect pair")},
+	{"bad token", "TokenInvalid", "guest", console(`[discovery] Failed to request cluster info: could not find ` +
+		`a JWS signature in the cluster-info ConfigMap for token ID "abcdef": the token is invalid for this ` +
+		`cluster or it has expired`)},
+	{"wrong CA", "CACertHashMismatch", "guest", console("error: cluster CA found in cluster-info ConfigMap is " +
+		"invalid: none of the public keys \"sha256:0\" are pinned")},
+	{"no route to API", "NoRouteToAPI", "guest", console("Get " +
+		"\"https://10.0.0.100:6443/api/v1/namespaces/kube-public/configmaps/cluster-info\": dial tcp " +
+		"10.0.0.100:6443: i/o timeout")},
+	{"node name taken", "NodeNameTaken", "guest",
+		console(`a Node with name "demo-md-w-x7k2p" and status "Ready" already exists in the cluster`)},
 	{"no kubelet", "NotRegistered", "node", console("nothing that is known")},
 	{"node deleted", "NodeDeleted", "node", func(f *facts.Snapshot) { delete(f.Nodes, "n") }},
-	{"cni missing", "CNIMissing", "cni", ready("KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")},
+	{"cni missing", "CNIMissing", "cni", ready("KubeletNotReady", "container runtime network not ready: "+
+		"NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not "+
+		"initialized")},
 	{"runtime down", "RuntimeDown", "node", ready("KubeletNotReady", "container runtime is down")},
 	{"kubelet stopped", "KubeletStopped", "node", ready("NodeStatusUnknown", "Kubelet stopped posting node status.")},
 	{"cloud provider", "CloudProviderMissing", "node", func(f *facts.Snapshot) {
 		f.Nodes["n"].Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
 	}},
 	{"disk full", "DiskFull", "node", func(f *facts.Snapshot) {
-		f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "kubelet has disk pressure"})
+		f.Nodes["n"].Status.Conditions = append(f.Nodes["n"].Status.Conditions, corev1.NodeCondition{
+			Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "kubelet has disk pressure",
+		})
 	}},
-	{"hns leak", "HNSLeak", "pod", pod("ContainerCreating", "hcnCreateEndpoint failed in Win32: IP address is either invalid or not part of any configured subnet(s). (0x803b001e)")},
-	{"image mismatch", "HostBuildMismatch", "pod", pod("ContainerCreating", "The container operating system does not match the host operating system. (0xc0370101)")},
+	{"hns leak", "HNSLeak", "pod", pod("ContainerCreating", "hcnCreateEndpoint failed in Win32: IP address is "+
+		"either invalid or not part of any configured subnet(s). (0x803b001e)")},
+	{"image mismatch", "HostBuildMismatch", "pod", pod("ContainerCreating",
+		"The container operating system does not match the host operating system. (0xc0370101)")},
 	{"subnet.env", "SubnetEnvMissing", "pod", pod("ContainerCreating", "open /run/flannel/subnet.env: no such file or directory")},
 	{"hostname override", "HostnameOverride", "pod", crash("invalid configuration: --hostname-override is empty")},
 	{"source vip", "SourceVIPMissing", "pod", crash("source-vip flag not set")},
-	{"image tag missing", "ContainerImageNotFound", "pod", waiting("ImagePullBackOff", `Back-off pulling image "nginx:no": ErrImagePull: rpc error: code = NotFound desc = `+
-		`failed to pull and unpack image "docker.io/library/nginx:no": failed to resolve reference "docker.io/library/nginx:no": docker.io/library/nginx:no: not found (simulated: x)`)},
+	{"image tag missing", "ContainerImageNotFound", "pod", waiting("ImagePullBackOff",
+		`Back-off pulling image "nginx:no": ErrImagePull: rpc error: code = NotFound desc = `+
+			`failed to pull and unpack image "docker.io/library/nginx:no": failed to resolve reference `+
+			`"docker.io/library/nginx:no": docker.io/library/nginx:no: not found (simulated: x)`)},
 	{"image pull", "ImagePull", "pod", waiting("ImagePullBackOff", "Back-off pulling image \"nowhere.invalid/x\"")},
 	{"no node fits", "Unschedulable", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
-		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector"}}
+		f.Pods[0].Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+			Message: "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector",
+		}}
 	}},
 	{"claim missing", "ClaimMissing", "pod", func(f *facts.Snapshot) {
 		f.Pods[0].Status.Phase, f.Pods[0].Spec.NodeName = corev1.PodPending, ""
-		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: `0/3 nodes are available: persistentvolumeclaim "data" not found.`}}
+		f.Pods[0].Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+			Message: `0/3 nodes are available: persistentvolumeclaim "data" not found.`,
+		}}
 	}},
 	{"config missing", "ConfigMissing", "pod", waiting("CreateContainerConfigError", `configmap "settings" not found`)},
 	{"pod evicted", "DiskFull", "pod", func(f *facts.Snapshot) {
-		f.Pods[0].Status.Phase, f.Pods[0].Status.Reason, f.Pods[0].Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage."
+		f.Pods[0].Status.Phase, f.Pods[0].Status.Reason, f.Pods[0].Status.Message = corev1.PodFailed, "Evicted",
+			"The node was low on resource: ephemeral-storage."
 	}},
 	{"deleting", "Deleting", "owner", func(f *facts.Snapshot) {
 		f.Cluster.DeletionTimestamp, f.Unreachable, f.AzureCluster = new(metav1.Now()), "connection refused", nil
@@ -157,11 +195,15 @@ var faults = []struct {
 	{"drain held", "EvictionBlocked", "owner", func(f *facts.Snapshot) {
 		f.Taken = time.Now()
 		f.Machines[0].DeletionTimestamp = new(metav1.NewTime(f.Taken.Add(-10 * time.Minute)))
-		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition, Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
-			Message: "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod default/p: cannot evict pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy pods"}}
+		f.Machines[0].Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineDeletingCondition,
+			Status: metav1.ConditionTrue, Reason: clusterv1.MachineDeletingDrainingNodeReason,
+			Message: "Drain not completed yet (started at 2026-11-21T14:00:00Z):\n* Pod default/p: cannot evict " +
+				"pod as it would violate the pod's disruption budget. The disruption budget p needs 1 healthy " +
+				"pods"}}
 	}},
 	{"paused", "Paused", "owner", func(f *facts.Snapshot) { f.Cluster.Spec.Paused = new(true) }},
-	{"api unreachable", "NoRouteToAPI", "workload", func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
+	{"api unreachable", "NoRouteToAPI", "workload",
+		func(f *facts.Snapshot) { f.Unreachable = "dial tcp 10.0.0.100:6443: connect: connection refused" }},
 }
 
 func TestFaults(t *testing.T) {

@@ -65,7 +65,8 @@ func (f walker) judge(p Probe, node string) *Answer {
 	if evidence == "" {
 		return nil
 	}
-	return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix, Evidence: []string{evidence}, Remedy: p.Remedy,
+	return &Answer{Step: "node", At: "Node/" + node, Cause: p.Name, Says: p.Says, Fix: p.Fix,
+		Evidence: []string{evidence}, Remedy: p.Remedy,
 		Next: "casement ssh " + node + " -- powershell " + strings.Split(p.Command, ";")[0]}
 }
 

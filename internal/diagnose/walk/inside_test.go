@@ -10,16 +10,21 @@ import (
 
 // well is what the probes print on a healthy node.
 var well = facts.Inside{
-	"ServiceStopped":       "Status   Name               DisplayName\n------   ----               -----------\nRunning  containerd         containerd\nRunning  kubelet            kubelet\n",
-	"ServiceNotAutomatic":  "SERVICE_NAME: kubelet\n        START_TYPE         : 2   AUTO_START\n",
-	"SourceVIPMissing":     "",
-	"HNSLeak":              "3\n",
-	"MTUTooSmall":          "10      vEthernet (Ethernet)            IPv4                  1500              15 Enabled\n12      vEthernet (d4f1)                IPv4                  1350              15 Enabled\n1       Loopback Pseudo-Interface 1     IPv4            4294967295              75 Disabled\n",
-	"PortsExhausted":       "Protocol tcp Dynamic Port Range\nStart Port      : 49152\nNumber of Ports : 16384\n120\n",
-	"MetadataBlocked":      "TcpTestSucceeded : True\n",
-	"ManagementIPMissing":  `[{"Name":"Calico","Type":"Overlay","ManagementIP":"10.1.0.4"},{"Name":"nat","Type":"nat","ManagementIP":null}]` + "\n",
-	"ExceptionListTooWide": `{"dns": {"Nameservers": ["10.96.0.10"]}, "policies": [{"Value": {"ExceptionList": ["10.96.0.0/12", "172.16.0.0/12", "168.63.129.16/32", "100.64.0.0/10"]}}]}` + "\n",
-	"OwnNodePort":          `{"LocalAddress":"10.1.0.4","RemoteAddress":"20.1.2.3","RemotePort":31000}` + "\n",
+	"ServiceStopped": "Status   Name               DisplayName\n------   ----               -----------\n" +
+		"Running  containerd         containerd\nRunning  kubelet            kubelet\n",
+	"ServiceNotAutomatic": "SERVICE_NAME: kubelet\n        START_TYPE         : 2   AUTO_START\n",
+	"SourceVIPMissing":    "",
+	"HNSLeak":             "3\n",
+	"MTUTooSmall": "10      vEthernet (Ethernet)            IPv4                  1500              15 Enabled\n" +
+		"12      vEthernet (d4f1)                IPv4                  1350              15 Enabled\n" +
+		"1       Loopback Pseudo-Interface 1     IPv4            4294967295              75 Disabled\n",
+	"PortsExhausted":  "Protocol tcp Dynamic Port Range\nStart Port      : 49152\nNumber of Ports : 16384\n120\n",
+	"MetadataBlocked": "TcpTestSucceeded : True\n",
+	"ManagementIPMissing": `[{"Name":"Calico","Type":"Overlay","ManagementIP":"10.1.0.4"},{"Name":"nat",` +
+		`"Type":"nat","ManagementIP":null}]` + "\n",
+	"ExceptionListTooWide": `{"dns": {"Nameservers": ["10.96.0.10"]}, "policies": [{"Value": {"ExceptionList": ` +
+		`["10.96.0.0/12", "172.16.0.0/12", "168.63.129.16/32", "100.64.0.0/10"]}}]}` + "\n",
+	"OwnNodePort": `{"LocalAddress":"10.1.0.4","RemoteAddress":"20.1.2.3","RemotePort":31000}` + "\n",
 }
 
 func TestInside(t *testing.T) {
@@ -36,8 +41,9 @@ func TestInside(t *testing.T) {
 		"ManagementIPMissing":  `{"Name":"External","Type":"External","ManagementIP":""}`,
 		"ExceptionListTooWide": `{"policies": [{"Value": {"ExceptionList": ["10.96.0.0/12","20.0.0.0/8"]}}]}`,
 		"ClusterDNSMissing":    `{"dns": {"Nameservers": ["168.63.129.16"]}}`,
-		"OwnNodePort":          `[{"LocalAddress":"10.1.0.4","RemoteAddress":"20.1.2.3","RemotePort":443},{"LocalAddress":"10.1.0.4","RemoteAddress":"10.1.0.4","RemotePort":31000}]`,
-		"ServiceFromNode":      `[{"LocalAddress":"10.1.0.4","RemoteAddress":"10.96.0.10","RemotePort":443}]`,
+		"OwnNodePort": `[{"LocalAddress":"10.1.0.4","RemoteAddress":"20.1.2.3","RemotePort":443},` +
+			`{"LocalAddress":"10.1.0.4","RemoteAddress":"10.1.0.4","RemotePort":31000}]`,
+		"ServiceFromNode": `[{"LocalAddress":"10.1.0.4","RemoteAddress":"10.96.0.10","RemotePort":443}]`,
 	} {
 		t.Run("one wrong: "+cause, func(t *testing.T) {
 			f := healthy()

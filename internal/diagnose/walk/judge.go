@@ -173,7 +173,8 @@ func wideException(out string, _ surroundings) string {
 		if err != nil {
 			continue
 		}
-		if a := p.Masked().Addr(); p.Bits() == 0 || !a.IsPrivate() && !a.IsLinkLocalUnicast() && !azurePlatform.Contains(a) && !carrier.Contains(a) {
+		if a := p.Masked().Addr(); p.Bits() == 0 ||
+			!a.IsPrivate() && !a.IsLinkLocalUnicast() && !azurePlatform.Contains(a) && !carrier.Contains(a) {
 			return "ExceptionList names " + item
 		}
 	}

@@ -43,12 +43,14 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 	if b.DataSecretName != nil {
 		return nil
 	}
-	s := said{"bootstrap", cause.Data, "KubeadmConfig/" + b.ConfigRef.Name, "kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace}
+	s := said{"bootstrap", cause.Data, "KubeadmConfig/" + b.ConfigRef.Name,
+		"kubectl describe kubeadmconfig " + b.ConfigRef.Name + " -n " + namespace}
 	config := f.Configs[b.ConfigRef.Name]
 	if config == nil {
 		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", f.Cluster.CreationTimestamp.Time)
 	}
-	c := bad(config.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition, bootstrapv1.KubeadmConfigDataSecretAvailableCondition)
+	c := bad(config.Status.Conditions, bootstrapv1.KubeadmConfigCertificatesAvailableCondition,
+		bootstrapv1.KubeadmConfigDataSecretAvailableCondition)
 	if c == nil {
 		return f.waits(s, "WaitingForBootstrapData", "the bootstrap data to be rendered", config.CreationTimestamp.Time)
 	}
@@ -65,9 +67,11 @@ func (f walker) bootstrap(namespace string, b *clusterv1.Bootstrap) *Answer {
 func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 	a := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(m, &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing", Says: "the AzureMachine of the machine does not exist",
-			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name}, Fix: "delete the Machine, so that its set makes another",
-			Next: "kubectl describe machine " + m.Name + " -n " + m.Namespace})
+		return f.applying(m, &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "AzureMachineMissing",
+			Says:     "the AzureMachine of the machine does not exist",
+			Evidence: []string{"spec.infrastructureRef.name: " + m.Spec.InfrastructureRef.Name},
+			Fix:      "delete the Machine, so that its set makes another",
+			Next:     "kubectl describe machine " + m.Name + " -n " + m.Namespace})
 	}
 	c := specific(a.GetConditions())
 	if c == nil {
@@ -89,7 +93,8 @@ func (f walker) infrastructure(m *clusterv1.Machine) *Answer {
 		answer.Next = "kubectl describe kubeadmconfig " + m.Spec.Bootstrap.ConfigRef.Name + " -n " + m.Namespace
 	}
 	if c.Reason == vmStopped {
-		answer.Says, answer.Fix = "somebody else than casement stopped the virtual machine", "az vm start, or delete the Machine, so that its set makes another"
+		answer.Says, answer.Fix = "somebody else than casement stopped the virtual machine",
+			"az vm start, or delete the Machine, so that its set makes another"
 	}
 	return answer
 }
@@ -100,7 +105,8 @@ const vmStopped = "VMStopped"
 // shows is the command that shows more of a machine: its boot log, where there is a VM
 // that has been on, else its infrastructure's conditions.
 func (f walker) shows(m *clusterv1.Machine) string {
-	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " + m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
+	describe := "kubectl describe " + strings.ToLower(m.Spec.InfrastructureRef.Kind) + " " +
+		m.Spec.InfrastructureRef.Name + " -n " + m.Namespace
 	am := f.AzureMachines[m.Spec.InfrastructureRef.Name]
 	if am == nil {
 		return describe
@@ -177,8 +183,10 @@ func (f walker) registered(m *clusterv1.Machine) *Answer {
 		if !since.IsZero() && f.Taken.Sub(since) < slowAzure {
 			return f.waits(s, "NotRegistered", "the machine's kubelet to register its node", since)
 		}
-		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered", Says: "the VM runs, but its kubelet has not registered a node", Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
-			Fix: "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
+		return &Answer{Step: s.step, At: s.at, Cause: "NotRegistered",
+			Says:     "the VM runs, but its kubelet has not registered a node",
+			Evidence: []string{"status.nodeRef of Machine/" + m.Name + " is empty, and no node has its name, address or provider ID"},
+			Fix:      "read the boot log from its end; replace the machine when it shows nothing", Next: s.next}
 	}
 	n := f.Nodes[name]
 	if n != nil {
@@ -208,10 +216,13 @@ func (f walker) unclaimed(m *clusterv1.Machine) *Answer {
 	}
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl get node " + n.Name + " -o jsonpath='{.spec.providerID}'"}
 	if strings.EqualFold(n.Spec.ProviderID, *a.Spec.ProviderID) {
-		return f.overdue(f.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name, n.CreationTimestamp.Time), n.CreationTimestamp.Time, slowStatus)
+		return f.overdue(f.waits(s, "NodeNotMatched", "Cluster API to match the node with Machine/"+m.Name,
+			n.CreationTimestamp.Time), n.CreationTimestamp.Time, slowStatus)
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID than the machine's virtual machine, so Cluster API does not take it for the machine's",
-		Evidence: []string{"Node " + n.Spec.ProviderID, "AzureMachine " + *a.Spec.ProviderID}, Fix: "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
+	return &Answer{Step: s.step, At: s.at, Cause: "ProviderIDMismatch", Says: "the node has another provider ID " +
+		"than the machine's virtual machine, so Cluster API does not take it for the machine's",
+		Evidence: []string{"Node " + n.Spec.ProviderID, "AzureMachine " + *a.Spec.ProviderID},
+		Fix:      "delete the Node and restart the machine's kubelet, or replace the machine", Next: s.next}
 }
 
 // nodeOf is the node of a VM by its provider ID, its name or its addresses, or nil.
@@ -224,7 +235,8 @@ func (f walker) nodeOf(id string, addresses []clusterv1.MachineAddress) *corev1.
 			return n
 		}
 		for _, a := range n.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP && slices.ContainsFunc(addresses, func(own clusterv1.MachineAddress) bool { return own.Address == a.Address }) {
+			if a.Type == corev1.NodeInternalIP && slices.ContainsFunc(addresses,
+				func(own clusterv1.MachineAddress) bool { return own.Address == a.Address }) {
 				return n
 			}
 		}
@@ -248,6 +260,8 @@ func (f walker) uninitialized(n *corev1.Node) *Answer {
 	if a := f.failedChart(); a != nil {
 		return a
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: "CloudProviderMissing", Says: "the cloud provider has not initialised the node, so pods are kept off", Evidence: []string{"taint " + uninitializedTaint},
-		Fix: "look at the cloud node manager of this node's operating system", Next: s.next}
+	return &Answer{Step: s.step, At: s.at, Cause: "CloudProviderMissing",
+		Says:     "the cloud provider has not initialised the node, so pods are kept off",
+		Evidence: []string{"taint " + uninitializedTaint},
+		Fix:      "look at the cloud node manager of this node's operating system", Next: s.next}
 }

@@ -21,8 +21,11 @@ const calicoWindows = "calico-windows"
 func (f walker) calico() *Answer {
 	for _, d := range f.Calico {
 		if d.Name == calicoWindows {
-			return &Answer{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows", Says: "Calico's operator does not install Calico for Windows",
-				Evidence: []string{redact.Line(d.Reason+": "+d.Message, maxEvidence)}, Fix: "set what the message names: strictAffinity of IPAM, ConfigMap kubernetes-services-endpoint, serviceCIDRs of the Installation",
+			return &Answer{Step: "cni", At: "TigeraStatus/" + d.Name, Cause: "CalicoRefusesWindows",
+				Says:     "Calico's operator does not install Calico for Windows",
+				Evidence: []string{redact.Line(d.Reason+": "+d.Message, maxEvidence)}, Fix: "set what the " +
+					"message names: strictAffinity of IPAM, ConfigMap kubernetes-services-endpoint, " +
+					"serviceCIDRs of the Installation",
 				Next: "kubectl get tigerastatus " + d.Name + " -o yaml"}
 		}
 	}
@@ -45,9 +48,11 @@ func overlay(n *corev1.Node) *Answer {
 	if data == "" || json.Unmarshal([]byte(data), &backend) != nil || backend.VNI >= minVNI {
 		return nil
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "VXLANMismatch", Says: fmt.Sprintf("Flannel's VXLAN network identifier is below %d, which Windows does not accept", minVNI),
-		Evidence: []string{fmt.Sprintf("%s: VNI %d", flannelBackend, backend.VNI)}, Fix: "VNI 4096 and port 4789 in Flannel's net-conf.json, on every node",
-		Next: "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "VXLANMismatch",
+		Says:     fmt.Sprintf("Flannel's VXLAN network identifier is below %d, which Windows does not accept", minVNI),
+		Evidence: []string{fmt.Sprintf("%s: VNI %d", flannelBackend, backend.VNI)},
+		Fix:      "VNI 4096 and port 4789 in Flannel's net-conf.json, on every node",
+		Next:     "kubectl get configmap -n kube-flannel kube-flannel-cfg -o yaml"}
 }
 
 // unanswered is what the kubelet says of a probe whose connection is not accepted. A
@@ -79,8 +84,10 @@ func (f walker) cutOff(n *corev1.Node) *Answer {
 	if evidence == "" {
 		return nil
 	}
-	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "PodsCutOff", Says: "no pod of the node is reached by the kubelet's probes: the pods run and have no network",
-		Evidence: []string{redact.Line(evidence, maxEvidence)}, Fix: "recreate the node's HNS networks (restart its CNI pod); on a nested Hyper-V host allow MAC address spoofing on the VM's adapter",
+	return &Answer{Step: "cni", At: "Node/" + n.Name, Cause: "PodsCutOff",
+		Says:     "no pod of the node is reached by the kubelet's probes: the pods run and have no network",
+		Evidence: []string{redact.Line(evidence, maxEvidence)}, Fix: "recreate the node's HNS networks (restart " +
+			"its CNI pod); on a nested Hyper-V host allow MAC address spoofing on the VM's adapter",
 		Next: "casement logs " + n.Name + " cni hns"}
 }
 

@@ -13,7 +13,8 @@ import (
 func (f walker) node(n *corev1.Node) *Answer {
 	s := said{"node", cause.Node, "Node/" + n.Name, "kubectl describe node " + n.Name}
 	for _, c := range n.Status.Conditions {
-		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodePIDPressure || c.Type == corev1.NodeNetworkUnavailable
+		pressure := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure ||
+			c.Type == corev1.NodePIDPressure || c.Type == corev1.NodeNetworkUnavailable
 		if pressure && c.Status == corev1.ConditionTrue {
 			return s.because(string(c.Type), c.Message)
 		}

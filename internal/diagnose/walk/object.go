@@ -129,7 +129,8 @@ func (f walker) forMachine(m *clusterv1.Machine) *Answer {
 
 // forPool walks the cluster, the machine pool, and its machines.
 func (f walker) forPool(p *clusterv1.MachinePool) *Answer {
-	return first(f.cluster, func() *Answer { return f.pool(p) }, each(f.machinesWhere(func(m *clusterv1.Machine) bool { return f.poolOf(m) == p }), f.machine))
+	return first(f.cluster, func() *Answer { return f.pool(p) },
+		each(f.machinesWhere(func(m *clusterv1.Machine) bool { return f.poolOf(m) == p }), f.machine))
 }
 
 // forDeployment walks the cluster, a MachineDeployment, its sets and its machines.
@@ -141,7 +142,8 @@ func (f walker) forDeployment(d *clusterv1.MachineDeployment) *Answer {
 		}
 	}
 	own := f.machinesWhere(func(m *clusterv1.Machine) bool { return m.Labels[clusterv1.MachineDeploymentNameLabel] == d.Name })
-	return first(f.cluster, each(own, f.machine), func() *Answer { return f.deployment(d) }, each(sets, f.set), func() *Answer { return f.short(d) })
+	return first(f.cluster, each(own, f.machine), func() *Answer { return f.deployment(d) }, each(sets, f.set),
+		func() *Answer { return f.short(d) })
 }
 
 // forSet walks the cluster, a MachineSet and its machines.

@@ -36,7 +36,8 @@ func when(e *corev1.Event) time.Time {
 
 // stepOf is the step at which the kubelet and others warn about a pod, by the event's reason.
 var stepOf = map[string]cause.Step{
-	"FailedScheduling": cause.Schedule, "FailedCreatePodSandBox": cause.Sandbox, "FailedPodSandBoxStatus": cause.Sandbox, "NetworkNotReady": cause.Sandbox,
+	"FailedScheduling": cause.Schedule, "FailedCreatePodSandBox": cause.Sandbox,
+	"FailedPodSandBoxStatus": cause.Sandbox, "NetworkNotReady": cause.Sandbox,
 	"FailedMount": cause.Volume, "FailedAttachVolume": cause.Volume, "FailedMapVolume": cause.Volume, "VolumeResizeFailed": cause.Volume,
 	"Unhealthy": cause.Probe, "ProbeWarning": cause.Probe, "FailedPostStartHook": cause.Probe, "FailedPreStopHook": cause.Probe,
 	"InspectFailed": cause.Pull, "ErrImageNeverPull": cause.Pull,
@@ -97,7 +98,8 @@ func (f walker) growing() bool {
 		}
 	}
 	for _, n := range f.Nodes {
-		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
+		if slices.ContainsFunc(n.Spec.Taints,
+			func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady || t.Key == uninitializedTaint }) {
 			return true
 		}
 	}
@@ -120,7 +122,8 @@ func (f walker) orphaned(s said, p *corev1.Pod) *Answer {
 	gone := p.Spec.NodeName != "" && len(f.Nodes) > 0 && f.Nodes[p.Spec.NodeName] == nil
 	for _, c := range p.Status.Conditions {
 		collected := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
-		if (collected || gone && c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse) && f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
+		if (collected || gone && c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse) &&
+			f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 			return f.waits(s, "NodeLost", "the pod, whose node is gone, to be deleted", c.LastTransitionTime.Time)
 		}
 	}
@@ -203,11 +206,14 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 	s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s --previous", p.Name, p.Namespace, c.Name)
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static && c.RestartCount < 2 && f.rolling() {
 		// A component of the control plane ends when it is no longer the leader.
-		return f.waits(s, "CrashLoop", "container "+c.Name+" to be started again, while machines of the control plane are replaced", time.Time{})
+		return f.waits(s, "CrashLoop",
+			"container "+c.Name+" to be started again, while machines of the control plane are replaced",
+			time.Time{})
 	}
 	last, exit := c.LastTerminationState.Terminated, ""
 	if last != nil {
-		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode, last.Reason, c.RestartCount)
+		exit = fmt.Sprintf("container %s ended with exit code %d (%s) after %d restarts", c.Name, last.ExitCode,
+			last.Reason, c.RestartCount)
 		if _, _, ok := cause.Classify(cause.Container, last.Reason+": "+last.Message); ok {
 			return s.because(last.Reason, last.Message).with(exit)
 		}
@@ -227,7 +233,8 @@ func (f walker) crashes(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answe
 			return s.because(e.Reason, e.Message).with(exit)
 		}
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again", Fix: "read what it says before it ends", Next: s.next}
+	a := &Answer{Step: s.step, At: s.at, Cause: "CrashLoop", Says: "the container ends again and again",
+		Fix: "read what it says before it ends", Next: s.next}
 	if c.State.Waiting.Message != "" {
 		a.Evidence = evidence(c.State.Waiting.Message)
 	}
@@ -255,7 +262,8 @@ func (a *Answer) with(line string) *Answer {
 // started again yet.
 func (f walker) started(s said, p *corev1.Pod, c *corev1.ContainerStatus) *Answer {
 	if t := c.State.Terminated; t != nil {
-		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses, func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
+		if t.ExitCode == 0 || slices.ContainsFunc(p.Status.InitContainerStatuses,
+			func(i corev1.ContainerStatus) bool { return i.Name == c.Name && t.ExitCode == 0 }) {
 			return nil
 		}
 		s.next = fmt.Sprintf("kubectl logs %s -n %s -c %s", p.Name, p.Namespace, c.Name)
@@ -302,8 +310,11 @@ func (f walker) terminating(s said, p *corev1.Pod) *Answer {
 	if f.Taken.Sub(since) < slowStatus {
 		return nil
 	}
-	a := &Answer{Step: s.step, At: s.at, Cause: "StuckTerminating", Says: "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
-		Evidence: []string{"node " + p.Spec.NodeName}, Fix: "look at the kubelet of the node; kubectl delete pod --force when the node is gone", Next: "casement why " + p.Spec.NodeName}
+	a := &Answer{Step: s.step, At: s.at, Cause: "StuckTerminating",
+		Says:     "the pod is being deleted since " + age(f.Taken.Sub(since)) + ", and its node does not end it",
+		Evidence: []string{"node " + p.Spec.NodeName},
+		Fix:      "look at the kubelet of the node; kubectl delete pod --force when the node is gone",
+		Next:     "casement why " + p.Spec.NodeName}
 	if len(p.Finalizers) > 0 {
 		a.Says, a.Evidence, a.Next = "a finalizer keeps the pod, which is being deleted", []string{"finalizer " + p.Finalizers[0]}, s.next
 		a.Fix = "let the finalizer's owner finish, or remove it when its owner is gone"

@@ -24,11 +24,14 @@ func (f walker) poolOf(m *clusterv1.Machine) *clusterv1.MachinePool {
 func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	spec, at := &p.Spec.Template.Spec, "MachinePool/"+p.Name
 	if !p.DeletionTimestamp.IsZero() {
-		return f.waits(said{"owner", cause.Deletion, at, "kubectl describe machinepool " + p.Name + " -n " + p.Namespace}, deletionUnderWay, "the machine pool to be deleted", p.DeletionTimestamp.Time)
+		return f.waits(said{
+			"owner", cause.Deletion, at, "kubectl describe machinepool " + p.Name + " -n " + p.Namespace,
+		}, deletionUnderWay, "the machine pool to be deleted", p.DeletionTimestamp.Time)
 	}
 	a := f.AzurePools[spec.InfrastructureRef.Name]
 	if a == nil {
-		return f.applying(p, &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing", Says: "the AzureMachinePool of the machine pool does not exist",
+		return f.applying(p, &Answer{Step: "infrastructure", At: at, Cause: "AzureMachinePoolMissing",
+			Says:     "the AzureMachinePool of the machine pool does not exist",
 			Evidence: []string{"spec.template.spec.infrastructureRef.name: " + spec.InfrastructureRef.Name},
 			Fix:      "apply it", Next: "kubectl describe machinepool " + p.Name + " -n " + p.Namespace})
 	}
@@ -38,7 +41,8 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 	if b := f.bootstrap(p.Namespace, &spec.Bootstrap); b != nil {
 		return b
 	}
-	s := said{"infrastructure", cause.Azure, "AzureMachinePool/" + a.Name, "kubectl describe azuremachinepool " + a.Name + " -n " + a.Namespace}
+	s := said{"infrastructure", cause.Azure, "AzureMachinePool/" + a.Name,
+		"kubectl describe azuremachinepool " + a.Name + " -n " + a.Namespace}
 	if c := specific(a.GetConditions()); c != nil {
 		answer := f.status(s, c)
 		if c.Reason == "InvalidBootstrapData" {
@@ -47,8 +51,10 @@ func (f walker) pool(p *clusterv1.MachinePool) *Answer {
 		return answer
 	}
 	if wanted := p.Spec.Replicas; wanted != nil && a.Status.Replicas < *wanted {
-		return &Answer{Step: "infrastructure", At: s.at, Cause: "InstancesMissing", Says: "the scale set has fewer instances than the machine pool asks for",
-			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)}, Fix: "see the scale set's activity log in Azure", Next: s.next}
+		return &Answer{Step: "infrastructure", At: s.at, Cause: "InstancesMissing",
+			Says:     "the scale set has fewer instances than the machine pool asks for",
+			Evidence: []string{fmt.Sprintf("spec.replicas %d, instances %d", *wanted, a.Status.Replicas)},
+			Fix:      "see the scale set's activity log in Azure", Next: s.next}
 	}
 	return nil
 }
@@ -59,7 +65,9 @@ func (f walker) instance(m *clusterv1.Machine) *Answer {
 	describe := "kubectl describe machine " + m.Name + " -n " + m.Namespace
 	a := f.PoolMachines[m.Spec.InfrastructureRef.Name]
 	if a == nil {
-		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone", Says: "the instance of the scale set is gone", Fix: "wait until Cluster API removes the Machine, or delete it", Next: describe}
+		return &Answer{Step: "infrastructure", At: "Machine/" + m.Name, Cause: "InstanceGone",
+			Says: "the instance of the scale set is gone",
+			Fix:  "wait until Cluster API removes the Machine, or delete it", Next: describe}
 	}
 	c := specific(a.GetConditions())
 	if c == nil {

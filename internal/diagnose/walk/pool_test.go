@@ -46,18 +46,22 @@ func TestPools(t *testing.T) {
 	}{
 		"healthy": {func(*facts.Snapshot) {}, "", ""},
 		"no pool": {func(f *facts.Snapshot) { f.AzurePools = nil }, "AzureMachinePoolMissing", "MachinePool/mp"},
-		"quota":   {func(f *facts.Snapshot) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) }, "QuotaExceeded", "AzureMachinePool/amp"},
+		"quota": {func(f *facts.Snapshot) { f.AzurePools["amp"].SetConditions(refuse("QuotaExceeded", "no cores")) },
+			"QuotaExceeded", "AzureMachinePool/amp"},
 		"too few": {func(f *facts.Snapshot) { f.Pools[0].Spec.Replicas = new(int32(2)) }, "InstancesMissing", "AzureMachinePool/amp"},
 		"no data": {func(f *facts.Snapshot) {
 			f.Pools[0].Spec.Template.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{Name: "kc"}}
 		}, "WaitingForBootstrapData", "KubeadmConfig/kc"},
 		"instance gone": {func(f *facts.Snapshot) { f.PoolMachines = nil }, "InstanceGone", "Machine/m"},
 		"instance failed": {func(f *facts.Snapshot) {
-			f.PoolMachines["amp-0"].SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "VMProvisionFailed", Message: "Azure failed"}})
+			f.PoolMachines["amp-0"].SetConditions([]metav1.Condition{
+				{Type: "Ready", Status: metav1.ConditionFalse, Reason: "VMProvisionFailed", Message: "Azure failed"},
+			})
 		}, "VMProvisionFailed", "AzureMachinePoolMachine/amp-0"},
 		"bad token": {console("could not find a JWS signature"), "TokenInvalid", "guest of Machine/m"},
 		"not ready": {func(f *facts.Snapshot) {
-			f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "cni plugin not initialized"}}
+			f.Nodes["n"].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "cni plugin not initialized"}}
 		}, "CNIMissing", "Node/n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,8 @@ func (f walker) service(s *corev1.Service) *Answer {
 		}
 		a := at.because(e.Reason, e.Message)
 		if a.Fix == "" {
-			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer", "correct what the message names; see the cloud controller manager's log"
+			a.Says, a.Fix = "the cloud provider cannot make the service's load balancer",
+				"correct what the message names; see the cloud controller manager's log"
 		}
 		return a
 	}
@@ -42,7 +43,8 @@ func (f walker) service(s *corev1.Service) *Answer {
 	}
 	i := slices.IndexFunc(f.Pods, func(p corev1.Pod) bool { return strings.Contains(p.Name, "cloud-controller-manager") })
 	if i < 0 && (s.Spec.LoadBalancerClass == nil) {
-		return &Answer{Step: at.step, At: at.at, Cause: "CloudControllerMissing", Says: "no cloud controller manager runs, so nothing makes the service's load balancer",
+		return &Answer{Step: at.step, At: at.at, Cause: "CloudControllerMissing",
+			Says:     "no cloud controller manager runs, so nothing makes the service's load balancer",
 			Evidence: []string{"status.loadBalancer is empty; no pod is called cloud-controller-manager"},
 			Fix:      "casement addons install cloud-provider, or install cloud-provider-azure", Next: "kubectl get pods -A -o wide"}
 	}
@@ -81,7 +83,8 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 			})
 		})
 		if !has {
-			return &Answer{Step: at.step, At: at.at, Cause: "TargetPortUnknown", Says: "the service sends to a port that none of its pods has",
+			return &Answer{Step: at.step, At: at.at, Cause: "TargetPortUnknown",
+				Says:     "the service sends to a port that none of its pods has",
 				Evidence: []string{fmt.Sprintf("targetPort %s; %d pods are selected", port.TargetPort.StrVal, len(pods))},
 				Fix:      "name a port of the pods' containers, or give its number", Next: at.next}
 		}
@@ -93,7 +96,8 @@ func (f walker) unnamedPort(at said, s *corev1.Service) *Answer {
 func (f walker) forService(s *corev1.Service) *Answer {
 	pods := f.selected(s)
 	if len(s.Spec.Selector) > 0 && len(pods) == 0 {
-		return &Answer{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing", Says: "the service's selector matches no pod of its namespace",
+		return &Answer{Step: "service", At: "Service/" + s.Name, Cause: "SelectorMatchesNothing",
+			Says:     "the service's selector matches no pod of its namespace",
 			Evidence: []string{"selector " + labels.Set(s.Spec.Selector).String()}, Fix: "correct the selector, or the pods' labels",
 			Next: fmt.Sprintf("kubectl get pods -n %s --show-labels", s.Namespace)}
 	}
@@ -109,8 +113,10 @@ func (f walker) forService(s *corev1.Service) *Answer {
 func (f walker) claim(c *corev1.PersistentVolumeClaim) *Answer {
 	s := said{"volume", cause.Volume, "PersistentVolumeClaim/" + c.Name, fmt.Sprintf("kubectl describe pvc %s -n %s", c.Name, c.Namespace)}
 	if c.Status.Phase == corev1.ClaimLost {
-		return &Answer{Step: s.step, At: s.at, Cause: "VolumeLost", Says: "the volume that the claim is bound to is gone", Evidence: []string{"spec.volumeName: " + c.Spec.VolumeName},
-			Fix: "restore the volume, or delete the claim", Next: s.next}
+		return &Answer{Step: s.step, At: s.at, Cause: "VolumeLost",
+			Says:     "the volume that the claim is bound to is gone",
+			Evidence: []string{"spec.volumeName: " + c.Spec.VolumeName},
+			Fix:      "restore the volume, or delete the claim", Next: s.next}
 	}
 	if c.Status.Phase != corev1.ClaimPending || !c.DeletionTimestamp.IsZero() {
 		return nil

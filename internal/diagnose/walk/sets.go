@@ -42,7 +42,8 @@ func (f walker) short(d *clusterv1.MachineDeployment) *Answer {
 	if c == nil {
 		return nil
 	}
-	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name, "kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
+	s := said{"owner", cause.Admission, "MachineDeployment/" + d.Name,
+		"kubectl describe machinedeployment " + d.Name + " -n " + d.Namespace}
 	return f.overdue(f.waits(s, c.Reason, "machines: "+reported(c), c.LastTransitionTime.Time), c.LastTransitionTime.Time, slowAzure)
 }
 
@@ -62,7 +63,8 @@ func (f walker) set(set *clusterv1.MachineSet) *Answer {
 		}
 		a := s.because(c.Reason, c.Message)
 		if strings.HasSuffix(c.Reason, "CloningFailed") && a.Cause == c.Reason {
-			a.Cause, a.Step, a.Says, a.Fix = "TemplateUnusable", "template", "no machine can be made of the template", "correct the template that the message names"
+			a.Cause, a.Step, a.Says, a.Fix = "TemplateUnusable", "template",
+				"no machine can be made of the template", "correct the template that the message names"
 		}
 		a.Evidence = append(a.Evidence, counts(set.Spec.Replicas, set.Status.Replicas))
 		return a
@@ -144,7 +146,8 @@ func (f walker) healthCheck(h *clusterv1.MachineHealthCheck) *Answer {
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != clusterv1.MachineHealthCheckTooManyUnhealthyReason {
 		return nil
 	}
-	return &Answer{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked", Says: "more machines are unhealthy than the health check may repair, so it repairs none",
+	return &Answer{Step: "owner", At: "MachineHealthCheck/" + h.Name, Cause: "RemediationBlocked",
+		Says:     "more machines are unhealthy than the health check may repair, so it repairs none",
 		Evidence: evidence(reported(c)), Fix: "repair the machines, or raise remediation.triggerIf of the MachineHealthCheck",
 		Next: "kubectl describe machinehealthcheck " + h.Name + " -n " + h.Namespace}
 }

@@ -30,8 +30,10 @@ const (
 func (f walker) cluster() *Answer {
 	at := "Cluster/" + f.Cluster.Name
 	if p := f.Cluster.Spec.Paused; p != nil && *p {
-		return &Answer{Step: "owner", At: at, Cause: "Paused", Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
-			Fix:  "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace + " --type merge -p '{\"spec\":{\"paused\":false}}'",
+		return &Answer{Step: "owner", At: at, Cause: "Paused",
+			Says: "the cluster is paused, so nothing is reconciled", Evidence: []string{"spec.paused: true"},
+			Fix: "kubectl patch cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace +
+				" --type merge -p '{\"spec\":{\"paused\":false}}'",
 			Next: "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
 	}
 	if a := f.deleting(); a != nil {
@@ -44,8 +46,10 @@ func (f walker) cluster() *Answer {
 // not exist.
 func (f walker) owner() *Answer {
 	if f.AzureCluster == nil && f.Cluster.Spec.InfrastructureRef.Kind == "AzureCluster" {
-		return f.applying(&f.Cluster.ObjectMeta, &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name, Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
-			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name}, Fix: "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace})
+		return f.applying(&f.Cluster.ObjectMeta, &Answer{Step: "owner", At: "Cluster/" + f.Cluster.Name,
+			Cause: "AzureClusterMissing", Says: "the AzureCluster that the cluster names does not exist",
+			Evidence: []string{"spec.infrastructureRef.name: " + f.Cluster.Spec.InfrastructureRef.Name},
+			Fix:      "apply it", Next: "kubectl get azureclusters -n " + f.Cluster.Namespace})
 	}
 	for _, kind := range []string{"Cluster/", "AzureCluster/", "KubeadmControlPlane/"} {
 		if a := f.dangles(kind, "owner"); a != nil {
@@ -116,7 +120,8 @@ func (f walker) status(s said, c *metav1.Condition) *Answer {
 	case c == nil:
 		return nil
 	case c.Type == clusterv1.PausedCondition:
-		return &Answer{Step: s.step, At: s.at, Cause: "Paused", Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
+		return &Answer{Step: s.step, At: s.at, Cause: "Paused",
+			Says: s.at + " is paused, so nothing is done about it", Evidence: evidence(c.Message),
 			Fix: "remove the annotation cluster.x-k8s.io/paused", Next: s.next}
 	case inProgress(c.Reason):
 		what := c.Message
@@ -142,8 +147,10 @@ func (f walker) topology() *Answer {
 	if c == nil || !f.Cluster.Spec.Topology.IsDefined() {
 		return nil
 	}
-	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name, "kubectl describe cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
-	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason || c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
+	s := said{"owner", cause.Admission, "Cluster/" + f.Cluster.Name,
+		"kubectl describe cluster " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
+	if c.Reason == clusterv1.ClusterTopologyReconciledFailedReason ||
+		c.Reason == clusterv1.ClusterTopologyReconciledClusterClassNotReconciledReason {
 		a := s.because(c.Reason, c.Message)
 		if a.Fix == "" {
 			a.Says = "Cluster API cannot make the cluster that its ClusterClass and topology describe"
@@ -163,12 +170,15 @@ func (f walker) controlPlane() *Answer {
 	if a := each(f.machinesWhere(isControlPlane), f.machine)(); a != nil {
 		return a
 	}
-	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name, "kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
+	s := said{"controlplane", cause.Admission, "KubeadmControlPlane/" + kcp.Name,
+		"kubectl describe kubeadmcontrolplane " + kcp.Name + " -n " + kcp.Namespace}
 	if a := f.refusal(s, kcp.UID, kcp.Spec.Replicas, kcp.Status.Replicas); a != nil {
 		return a
 	}
-	c := bad(kcp.Status.Conditions, controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition, controlplanev1.KubeadmControlPlaneInitializedCondition,
-		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)
+	c := bad(kcp.Status.Conditions, controlplanev1.KubeadmControlPlaneCertificatesAvailableCondition,
+		controlplanev1.KubeadmControlPlaneInitializedCondition,
+		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition,
+		controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition)
 	if c == nil {
 		return nil
 	}
@@ -213,7 +223,8 @@ func (f walker) reached() *Answer {
 	}
 	s := said{"workload", cause.Reach, "Cluster/" + f.Cluster.Name, "casement tree " + f.Cluster.Name + " -n " + f.Cluster.Namespace}
 	if f.initializing() {
-		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer", f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
+		return f.overdue(f.waits(s, "APIServerUnreachable", "the control plane to answer",
+			f.Cluster.CreationTimestamp.Time), f.Cluster.CreationTimestamp.Time, slowAzure)
 	}
 	a := f.barred(s.because("APIServerUnreachable", f.Unreachable))
 	if a.Cause == "NoRouteToAPI" && f.rolling() {
@@ -239,6 +250,7 @@ func (f walker) available() *Answer {
 	if f.initializing() || f.Taken.Sub(c.LastTransitionTime.Time) < slowStatus {
 		return f.waits(s, c.Reason, "Cluster API to call the cluster available: "+reported(c), c.LastTransitionTime.Time)
 	}
-	return &Answer{Step: s.step, At: s.at, Cause: c.Reason, Says: "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),
+	return &Answer{Step: s.step, At: s.at, Cause: c.Reason,
+		Says:     "Cluster API does not call the cluster available: its condition Available is " + string(c.Status),
 		Evidence: evidence(reported(c)), Fix: "see what the message names", Next: s.next}
 }

@@ -46,7 +46,8 @@ func (f walker) controllers() (out []controller) {
 	}
 	for i := range w.DaemonSets {
 		d := &w.DaemonSets[i]
-		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, asked: d.Status.DesiredNumberScheduled, have: d.Status.CurrentNumberScheduled})
+		out = append(out, controller{kind: "DaemonSet", meta: &d.ObjectMeta, asked: d.Status.DesiredNumberScheduled,
+			have: d.Status.CurrentNumberScheduled})
 	}
 	for i := range w.Jobs {
 		out = append(out, jobOf(&w.Jobs[i]))
@@ -73,7 +74,8 @@ func jobOf(j *batchv1.Job) controller {
 // workloads walks all that runs in the cluster: what makes no pods, the pods, the claims
 // and the services.
 func (f walker) workloads() *Answer {
-	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim), each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
+	return first(each(f.controllers(), f.controller), each(f.Pods, f.pod), each(f.Workloads.Claims, f.claim),
+		each(f.Workloads.Services, f.service), each(f.Workloads.Deployments, f.rollout))
 }
 
 // everyWorkload adds the answers about all that runs in the cluster.
@@ -90,7 +92,8 @@ func (f walker) controller(c *controller) *Answer {
 	if c.have >= c.asked || !c.meta.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	s := said{"admission", cause.Admission, c.kind + "/" + c.meta.Name, fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
+	s := said{"admission", cause.Admission, c.kind + "/" + c.meta.Name,
+		fmt.Sprintf("kubectl describe %s %s -n %s", strings.ToLower(c.kind), c.meta.Name, c.meta.Namespace)}
 	many := fmt.Sprintf("%d of %d pods exist", c.have, c.asked)
 	if c.refused != nil && c.kind == "Job" {
 		return f.failedJob(s, c)
@@ -111,8 +114,10 @@ func (f walker) controller(c *controller) *Answer {
 
 // failedJob is about a Job that gave up; how its last pod ended says why.
 func (f walker) failedJob(s said, c *controller) *Answer {
-	a := &Answer{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " + c.refused.reason, Evidence: evidence(c.refused.message),
-		Fix: "correct what its pods fail of, delete the Job and create it again", Next: fmt.Sprintf("kubectl logs job/%s -n %s", c.meta.Name, c.meta.Namespace)}
+	a := &Answer{Step: "pod", At: s.at, Cause: "JobFailed", Says: "the Job has given up: " +
+		c.refused.reason, Evidence: evidence(c.refused.message),
+		Fix:  "correct what its pods fail of, delete the Job and create it again",
+		Next: fmt.Sprintf("kubectl logs job/%s -n %s", c.meta.Name, c.meta.Namespace)}
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		if !ownedBy(p, c.meta.UID) || p.Status.Phase != corev1.PodFailed {
@@ -123,7 +128,8 @@ func (f walker) failedJob(s said, c *controller) *Answer {
 			if t == nil || t.ExitCode == 0 {
 				continue
 			}
-			a.with(fmt.Sprintf("Pod/%s: container %s ended with exit code %d (%s) %s", p.Name, container.Name, t.ExitCode, t.Reason, t.Message))
+			a.with(fmt.Sprintf("Pod/%s: container %s ended with exit code %d (%s) %s", p.Name, container.Name,
+				t.ExitCode, t.Reason, t.Message))
 			if known, _, ok := cause.Classify(cause.Container, t.Reason+": "+t.Message); ok {
 				a.Cause, a.Says, a.Fix = known.Name, known.Says, known.Fix
 			}
@@ -138,8 +144,10 @@ func (f walker) rollout(d *appsv1.Deployment) *Answer {
 	s := said{"workload", cause.Admission, "Deployment/" + d.Name, "kubectl rollout status deployment/" + d.Name + " -n " + d.Namespace}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			return &Answer{Step: s.step, At: s.at, Cause: c.Reason, Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
-				Fix: "look at its newest ReplicaSet's pods, or kubectl rollout undo", Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
+			return &Answer{Step: s.step, At: s.at, Cause: c.Reason,
+				Says: "the Deployment's rollout makes no progress", Evidence: evidence(c.Message),
+				Fix:  "look at its newest ReplicaSet's pods, or kubectl rollout undo",
+				Next: "kubectl describe deployment " + d.Name + " -n " + d.Namespace}
 		}
 	}
 	if d.Spec.Paused {

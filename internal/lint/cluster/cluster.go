@@ -74,7 +74,8 @@ func Read(ctx context.Context, cfg *rest.Config, o Options) (Contents, error) {
 	}
 	served, err := serve(found)
 	if groups, partly := discovery.GroupDiscoveryFailedErrorGroups(err); partly {
-		for _, group := range slices.SortedFunc(maps.Keys(groups), func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, group := range slices.SortedFunc(maps.Keys(groups),
+			func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) }) {
 			if concerns(group.Group) {
 				r.fail("%s: the cluster does not say what it serves: %w", group, groups[group])
 			}

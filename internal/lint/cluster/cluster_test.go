@@ -53,7 +53,8 @@ func client(t *testing.T) kubernetes.Interface {
 func namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	c := client(t).CoreV1().Namespaces()
-	if _, err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -117,7 +118,10 @@ func (p *pages) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &http.Response{StatusCode: http.StatusGone, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(data))), Request: r}, nil
+		return &http.Response{
+			StatusCode: http.StatusGone, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(string(data))), Request: r,
+		}, nil
 	}
 	answer, err := p.next.RoundTrip(r)
 	if err != nil {
@@ -208,14 +212,17 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	rs, err := c.AppsV1().ReplicaSets("owned").Create(t.Context(), &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-1", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}},
-		Spec:       appsv1.ReplicaSetSpec{Selector: selector, Template: template(onWindows)},
+		ObjectMeta: metav1.ObjectMeta{Name: "web-1", OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment")),
+		}},
+		Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: template(onWindows)},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ofReplicaSet := metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
-	elsewhere := &metav1.OwnerReference{APIVersion: "example.org/v1", Kind: "Game", Name: "g", UID: "f0000000-0000-0000-0000-000000000000", Controller: new(true)}
+	elsewhere := &metav1.OwnerReference{APIVersion: "example.org/v1", Kind: "Game", Name: "g",
+		UID: "f0000000-0000-0000-0000-000000000000", Controller: new(true)}
 	for name, owner := range map[string]*metav1.OwnerReference{"web-1-a": ofReplicaSet, "game": elsewhere, "alone": nil} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec(onWindows)}
 		pod.Spec.AutomountServiceAccountToken = new(false)
@@ -239,7 +246,8 @@ func TestOwners(t *testing.T) {
 func pods(t *testing.T, namespace string, all ...*corev1.Pod) {
 	t.Helper()
 	c := client(t)
-	_, err := c.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "lint"}}, metav1.CreateOptions{})
+	_, err := c.CoreV1().ServiceAccounts(namespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "lint"}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
@@ -256,15 +264,20 @@ func pods(t *testing.T, namespace string, all ...*corev1.Pod) {
 func TestFacts(t *testing.T) {
 	c := client(t)
 	namespace(t, "strict", map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
-	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "windows"}, Handler: "runhcs-wcow-process", Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{lint.LabelOS: "windows"}}}
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "windows"}, Handler: "runhcs-wcow-process",
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{lint.LabelOS: "windows"}}}
 	if _, err := c.NodeV1().RuntimeClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	taint := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
 	busy := corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}
 	for name, n := range map[string]corev1.Node{
-		"w1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{lint.LabelOS: "windows", lint.LabelWindowsBuild: "10.0.20348"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint, busy}}},
-		"w2": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{lint.LabelOS: "windows", lint.LabelWindowsBuild: "10.0.26100"}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{busy, taint, {Key: "own", Effect: "NoExecute"}}}},
+		"w1": {ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{lint.LabelOS: "windows", lint.LabelWindowsBuild: "10.0.20348"},
+		}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{taint, busy}}},
+		"w2": {ObjectMeta: metav1.ObjectMeta{
+			Labels: map[string]string{lint.LabelOS: "windows", lint.LabelWindowsBuild: "10.0.26100"},
+		}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{busy, taint, {Key: "own", Effect: "NoExecute"}}}},
 		"l1": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{lint.LabelOS: "linux"}}},
 	} {
 		n.Name = name
@@ -284,10 +297,12 @@ func TestFacts(t *testing.T) {
 	})
 	plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "plain"}, Spec: spec(nil)}
 	bound := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bound"}, Spec: spec(func(s *corev1.PodSpec) { s.NodeName = "w1" })}
-	classed := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "classed"}, Spec: spec(func(s *corev1.PodSpec) { s.RuntimeClassName = new("windows") })}
+	classed := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "classed"},
+		Spec: spec(func(s *corev1.PodSpec) { s.RuntimeClassName = new("windows") })}
 	pods(t, "strict", plain, bound, classed)
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), "strict", "application/merge-patch+json", label, metav1.PatchOptions{}); err != nil {
+	if _, err := c.CoreV1().Namespaces().Patch(t.Context(), "strict", "application/merge-patch+json", label,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	contents, err := Read(t.Context(), shared, Options{})
@@ -299,10 +314,14 @@ func TestFacts(t *testing.T) {
 		t.Errorf("found %v, not %v", got, want)
 	}
 	target, err := contents.Facts.Complete(lint.Config{}).Resolve()
-	if err != nil || target.Minor != 36 || !target.Mixed || !slices.Equal(target.Windows, []string{"2022", "2025"}) || !slices.Equal(target.Taints, []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}) {
+	if err != nil || target.Minor != 36 || !target.Mixed ||
+		!slices.Equal(target.Windows, []string{"2022", "2025"}) ||
+		!slices.Equal(target.Taints, []lint.Taint{{Key: "os", Value: "windows", Effect: "NoSchedule"}}) {
 		t.Errorf("%+v, %v", target, err)
 	}
-	if c := contents.Facts.Complete(lint.Config{KubernetesVersion: "1.34", Target: lint.Target{Windows: []string{"2019"}}}); c.KubernetesVersion != "1.34" || !slices.Equal(c.Windows, []string{"2019"}) {
+	if c := contents.Facts.Complete(lint.Config{
+		KubernetesVersion: "1.34", Target: lint.Target{Windows: []string{"2019"}},
+	}); c.KubernetesVersion != "1.34" || !slices.Equal(c.Windows, []string{"2019"}) {
 		t.Errorf("what was said is gone: %+v", c)
 	}
 }
@@ -322,14 +341,16 @@ func TestRights(t *testing.T) {
 	lame := whole.DeepCopy()
 	lame.Name = "lame"
 	for i := range lame.Rules {
-		lame.Rules[i].Resources = slices.DeleteFunc(lame.Rules[i].Resources, func(r string) bool { return r == "deployments" || r == "nodes" })
+		lame.Rules[i].Resources = slices.DeleteFunc(lame.Rules[i].Resources,
+			func(r string) bool { return r == "deployments" || r == "nodes" })
 	}
 	namespace(t, "rights", nil)
 	pods(t, "rights", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "alone"}, Spec: spec(onWindows)})
 	for _, role := range []*rbacv1.ClusterRole{&whole, lame} {
 		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role.Name}},
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: role.Name}},
 		}
 		if _, err := c.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -372,7 +393,10 @@ func TestBrokenAPI(t *testing.T) {
 	for _, group := range []string{"metrics.example.org", "ipam.cluster.x-k8s.io"} {
 		service := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
-			"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(1), "insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "absent"}},
+			"spec": map[string]any{
+				"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(1),
+				"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "absent"},
+			},
 		}}
 		if _, err := services.Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -397,8 +421,11 @@ func TestBrokenAPI(t *testing.T) {
 // TestAbsent: a kind that is not served is reported and hides nothing, and so is a namespace
 // that is not there; a server that does not answer is an error.
 func TestAbsent(t *testing.T) {
-	contents, err := Read(t.Context(), shared, Options{Namespace: "nowhere", Set: lint.Options{Templates: map[string][]string{"Rollout": {"spec", "template"}}}})
-	if err != nil || len(contents.Unread) != 2 || !strings.Contains(contents.Unread[0].Error(), "Rollout") || !strings.Contains(contents.Unread[1].Error(), "nowhere") {
+	contents, err := Read(t.Context(), shared, Options{
+		Namespace: "nowhere", Set: lint.Options{Templates: map[string][]string{"Rollout": {"spec", "template"}}},
+	})
+	if err != nil || len(contents.Unread) != 2 || !strings.Contains(contents.Unread[0].Error(), "Rollout") ||
+		!strings.Contains(contents.Unread[1].Error(), "nowhere") {
 		t.Errorf("%v, not read: %v", err, contents.Unread)
 	}
 	if _, err := Read(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, Options{}); err == nil {

@@ -66,7 +66,9 @@ func taints(object *unstructured.Unstructured) []lint.Taint {
 }
 
 func state(key string) bool {
-	return slices.ContainsFunc([]string{"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/"}, func(prefix string) bool {
+	return slices.ContainsFunc([]string{
+		"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cluster.x-k8s.io/",
+	}, func(prefix string) bool {
 		return strings.HasPrefix(key, prefix)
 	})
 }

@@ -29,9 +29,12 @@ var facts = []schema.GroupResource{
 
 // workloads make pods, or go with them. Owners come before what they make.
 var workloads = []schema.GroupResource{
-	{Group: "batch", Resource: "cronjobs"}, {Group: "apps", Resource: "deployments"}, {Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"},
-	{Resource: "replicationcontrollers"}, {Group: "apps", Resource: "replicasets"}, {Group: "batch", Resource: "jobs"}, {Resource: "podtemplates"}, {Resource: "pods"},
-	{Resource: "services"}, {Group: "networking.k8s.io", Resource: "networkpolicies"}, {Group: "autoscaling", Resource: "horizontalpodautoscalers"},
+	{Group: "batch", Resource: "cronjobs"}, {Group: "apps", Resource: "deployments"},
+	{Group: "apps", Resource: "statefulsets"}, {Group: "apps", Resource: "daemonsets"},
+	{Resource: "replicationcontrollers"}, {Group: "apps", Resource: "replicasets"},
+	{Group: "batch", Resource: "jobs"}, {Resource: "podtemplates"}, {Resource: "pods"},
+	{Resource: "services"}, {Group: "networking.k8s.io", Resource: "networkpolicies"},
+	{Group: "autoscaling", Resource: "horizontalpodautoscalers"},
 	{Resource: "persistentvolumeclaims"}, {Resource: "persistentvolumes"}, {Group: "storage.k8s.io", Resource: "storageclasses"},
 }
 
@@ -85,7 +88,8 @@ func choose(served []*metav1.APIResourceList, templates map[string][]string) (ch
 
 // concerns says whether a group has kinds that are read.
 func concerns(group string) bool {
-	return lint.OfClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads), func(r schema.GroupResource) bool { return r.Group == group })
+	return lint.OfClusterAPI(group) || slices.ContainsFunc(slices.Concat(facts, workloads),
+		func(r schema.GroupResource) bool { return r.Group == group })
 }
 
 // rank puts the owners of machines first.

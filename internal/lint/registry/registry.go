@@ -42,7 +42,8 @@ type Options struct {
 func Ask(ctx context.Context, references []string, o Options) (images map[string]lint.Platforms, notes []string) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
 	defer cancel()
-	a := &asker{timeout: cmp.Or(o.Timeout, 10*time.Second), dead: map[string]string{}, known: map[string]lint.Platforms{}, trouble: map[trouble][]string{}}
+	a := &asker{timeout: cmp.Or(o.Timeout, 10*time.Second), dead: map[string]string{},
+		known: map[string]lint.Platforms{}, trouble: map[trouble][]string{}}
 	if o.Keychain == nil {
 		o.Keychain = authn.DefaultKeychain
 	}

@@ -61,7 +61,8 @@ func index(t *testing.T, pairs ...[2]string) v1.ImageIndex {
 	t.Helper()
 	out := v1.ImageIndex(empty.Index)
 	for _, p := range pairs {
-		out = mutate.AppendManifests(out, mutate.IndexAddendum{Add: image(t, p[0], p[1]), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p[0], OSVersion: p[1], Architecture: "amd64"}}})
+		out = mutate.AppendManifests(out, mutate.IndexAddendum{Add: image(t, p[0], p[1]),
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p[0], OSVersion: p[1], Architecture: "amd64"}}})
 	}
 	return out
 }
@@ -95,7 +96,8 @@ func TestAsk(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	push(t, host+"/app:1", index(t, [2]string{"windows", "10.0.17763.5329"}, [2]string{"windows", "10.0.20348.2227"}, [2]string{"linux", ""}, [2]string{"unknown", ""}))
+	push(t, host+"/app:1", index(t, [2]string{"windows", "10.0.17763.5329"},
+		[2]string{"windows", "10.0.20348.2227"}, [2]string{"linux", ""}, [2]string{"unknown", ""}))
 	push(t, host+"/untold:1", index(t, [2]string{"windows", ""}))
 	push(t, host+"/attested:1", index(t, [2]string{"unknown", ""}))
 	for name, one := range map[string]v1.Image{"/single:1": image(t, "windows", "10.0.26100.1"), "/linux:1": image(t, "linux", "")} {
@@ -104,7 +106,10 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	manifests.Store(0)
-	images, notes := Ask(t.Context(), []string{host + "/app:1", host + "/untold:1", host + "/single:1", host + "/linux:1", host + "/app:1", host + "/none:1", host + "/attested:1", "A b"}, Options{Keychain: anonymous})
+	images, notes := Ask(t.Context(), []string{
+		host + "/app:1", host + "/untold:1", host + "/single:1", host + "/linux:1", host + "/app:1",
+		host + "/none:1", host + "/attested:1", "A b",
+	}, Options{Keychain: anonymous})
 	want := map[string]lint.Platforms{
 		host + "/app:1":    {Windows: []string{"10.0.17763.5329", "10.0.20348.2227"}, Others: true},
 		host + "/untold:1": {Windows: []string{""}},
@@ -148,7 +153,8 @@ func TestCredentials(t *testing.T) {
 		})
 	})
 	login := func(password string) authn.Authenticator { return &authn.Basic{Username: "u", Password: password} }
-	if err := remote.WriteIndex(ref(t, host+"/app:1"), index(t, [2]string{"windows", "10.0.20348.1"}), remote.WithAuth(login(secret))); err != nil {
+	if err := remote.WriteIndex(ref(t, host+"/app:1"), index(t, [2]string{"windows", "10.0.20348.1"}),
+		remote.WithAuth(login(secret))); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

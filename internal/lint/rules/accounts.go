@@ -41,7 +41,8 @@ func gmsaAccess(p *lint.Pass) {
 		}
 		switch {
 		case !slices.ContainsFunc(specs, func(o *lint.Object) bool { return o.Name == v.Str() }):
-			p.Report(pod.Object, v, fmt.Sprintf("there is no GMSACredentialSpec %s in the input", v.Str()), say("one of its credential specs"))
+			p.Report(pod.Object, v, fmt.Sprintf("there is no GMSACredentialSpec %s in the input", v.Str()),
+				say("one of its credential specs"))
 		case !mayUse(p.Set, pod.Object.Namespace, account, v.Str()):
 			p.Report(pod.Object, v, fmt.Sprintf("no role in the input lets the service account %s use the credential spec %s: the "+
 				"gMSA webhook refuses the pod", account, v.Str()), say("a Role with the verb use on it, bound to the account"))

@@ -28,7 +28,8 @@ func embedded(text string) lint.Value {
 		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "{{") && strings.HasSuffix(trimmed, "}}") {
 			continue
 		}
-		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(steering.ReplaceAllString(line, ""), "TEMPLATE"), "\t", "  "))
+		clean.WriteString("  " + strings.ReplaceAll(templated.ReplaceAllString(steering.ReplaceAllString(line, ""),
+			"TEMPLATE"), "\t", "  "))
 	}
 	set, errs := lint.Parse("", []byte("apiVersion: v1\nkind: Embedded\ndata:\n"+clean.String()), lint.Options{})
 	if len(errs) > 0 || len(set.Objects) != 1 {
@@ -158,7 +159,8 @@ func outboundNAT(p *lint.Pass) {
 					if value := policy.At("Value"); value.At("Type").Str() == "OutBoundNAT" {
 						exceptions(p, o, f.Value, value.At("ExceptionList").Strings())
 					} else if value := policy.At("value"); value.At("type").Str() == "OutBoundNAT" {
-						exceptions(p, o, f.Value, slices.Concat(value.At("exceptionList").Strings(), value.At("settings", "exceptions").Strings()))
+						exceptions(p, o, f.Value, slices.Concat(value.At("exceptionList").Strings(),
+							value.At("settings", "exceptions").Strings()))
 					}
 				}
 			}
@@ -180,7 +182,9 @@ func exceptions(p *lint.Pass, o *lint.Object, at lint.Value, list []string) {
 			outer := netip.MustParsePrefix(s)
 			return outer.Bits() <= prefix.Bits() && outer.Contains(prefix.Addr())
 		}) {
-			p.Report(o, at, fmt.Sprintf("%s is missing in the ExceptionList: traffic inside the cluster is translated", network), say("add it"))
+			p.Report(o, at,
+				fmt.Sprintf("%s is missing in the ExceptionList: traffic inside the cluster is translated", network),
+				say("add it"))
 		}
 	}
 	if len(wanted) == 0 && len(list) < 2 {
@@ -211,7 +215,8 @@ func kubeProxyContainer(p *lint.Pass, pod *lint.Pod, c lint.Container) {
 	}
 	if strings.Contains(line, "enable-dsr=false") && slices.ContainsFunc(p.Set.Kind("Service"),
 		func(s *lint.Object) bool { return s.Root.At("spec", "externalTrafficPolicy").Str() == "Local" }) {
-		p.Report(pod.Object, c.At("args"), "externalTrafficPolicy: Local needs direct server return, which is off", say("--enable-dsr=true"))
+		p.Report(pod.Object, c.At("args"), "externalTrafficPolicy: Local needs direct server return, which is off",
+			say("--enable-dsr=true"))
 	}
 }
 

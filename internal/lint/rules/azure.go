@@ -78,7 +78,8 @@ func managedPools(p *lint.Pass, m machines) {
 
 func controlPlane(os string) string {
 	return "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: demo\nspec:\n" +
-		"  version: " + kuberelease.Default + "\n  machineTemplate:\n    infrastructureRef:\n      kind: AzureMachineTemplate\n      name: win\n---\n" +
+		"  version: " + kuberelease.Default +
+		"\n  machineTemplate:\n    infrastructureRef:\n      kind: AzureMachineTemplate\n      name: win\n---\n" +
 		strings.Replace(windowsTemplate(""), "osType: Windows", "osType: "+os, 1)
 }
 

@@ -36,7 +36,9 @@ func TestCases(t *testing.T) {
 			"  - topologyKey: beta.kubernetes.io/os\n" + container, lint.Target{},
 			[]string{"warning spec.topologySpreadConstraints[0].topologyKey"}},
 		"capitals in an affinity": {"WIN006", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\n" +
-			"spec:\n" + affinity + term("kubernetes.io/os", "Windows") + container, lint.Target{}, []string{"error " + at + "[0].values[0]"}},
+			"spec:\n" + affinity + term("kubernetes.io/os", "Windows") + container, lint.Target{}, []string{
+			"error " + at + "[0].values[0]",
+		}},
 		"build of an affinity": {"WIN008", windowsPod + affinity + term("node.kubernetes.io/windows-build",
 			"ltsc2022") + container, lint.Target{}, []string{"error " + at + "[0].values[0]"}},
 		"Arm in an affinity": {"WIN010", windowsPod + affinity + term("kubernetes.io/arch", "arm64") + container,
@@ -58,7 +60,9 @@ func TestCases(t *testing.T) {
 		"taints keep it off": {"WIN012", linuxWorkload("Deployment", ""), lint.Target{Mixed: true,
 			Taints: []lint.Taint{{Key: "os"}}}, nil},
 		"own sidecar": {"WIN015", annotated("example.org/inject: " +
-			"'yes'"), lint.Target{Sidecars: []string{"example.org/inject"}}, []string{`warning metadata.annotations["example.org/inject"]`}},
+			"'yes'"), lint.Target{
+			Sidecars: []string{"example.org/inject"},
+		}, []string{`warning metadata.annotations["example.org/inject"]`}},
 		"sidecars of the namespace": {"WIN015", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n" +
 			"  labels: {istio-injection: enabled}\n---\n" + strings.Replace(windowsPod, "  name: example\n",
 			"  name: example\n  namespace: shop\n", 1) + container, lint.Target{}, []string{"warning metadata"}},

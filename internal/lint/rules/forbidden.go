@@ -44,7 +44,8 @@ func fields() []field {
 		{id: "WIN106", path: "securityContext.runAsUser", since: 24, value: "1000", without: ignored + ": accounts have no UIDs",
 			fix: "use windowsOptions.runAsUserName"},
 		{id: "WIN107", path: "securityContext.runAsGroup", since: 24, value: "1000", without: ignored + ": groups have no GIDs"},
-		{id: "WIN108", path: "securityContext.fsGroup", since: 24, value: "1000", without: ignored + ": no ownership is changed on volumes"},
+		{id: "WIN108", path: "securityContext.fsGroup", since: 24, value: "1000",
+			without: ignored + ": no ownership is changed on volumes"},
 		{id: "WIN109", path: "securityContext.fsGroupChangePolicy", since: 24, value: "Always", without: ignored},
 		{id: "WIN110", path: "securityContext.supplementalGroups", since: 24, value: "[1000]", without: ignored},
 		{id: "WIN111", path: "securityContext.supplementalGroupsPolicy", since: 31, value: "Merge", without: ignored +

@@ -96,7 +96,8 @@ func withoutPause(releases []string, version []int) string {
 	for _, name := range releases {
 		r, ok := windows.ReleaseByName(name)
 		var oldest [3]int
-		if n, _ := fmt.Sscanf(r.Pause, "%d.%d.%d", &oldest[0], &oldest[1], &oldest[2]); ok && n == len(oldest) && slices.Compare(version, oldest[:]) < 0 {
+		if n, _ := fmt.Sscanf(r.Pause, "%d.%d.%d", &oldest[0], &oldest[1], &oldest[2]); ok && n == len(oldest) &&
+			slices.Compare(version, oldest[:]) < 0 {
 			return name
 		}
 	}

@@ -16,7 +16,8 @@ const linuxNames = `alpine|ubuntu|debian|centos|fedora|rockylinux|almalinux|amaz
 	`bitnami/[a-z0-9-]+|grafana/(grafana|loki)|prom/(prometheus|alertmanager|node-exporter)|curlimages/curl|nginxinc/nginx-unprivileged`
 
 // linuxImage are images that have no Windows platform.
-var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames + `)([:@]|$)|gcr\.io/distroless/|registry\.k8s\.io/(ingress-nginx|metrics-server)/|` +
+var linuxImage = regexp.MustCompile(`^((docker\.io/)?(library/)?(` + linuxNames +
+	`)([:@]|$)|gcr\.io/distroless/|registry\.k8s\.io/(ingress-nginx|metrics-server)/|` +
 	`.*:([^/]*[-._])?(alpine|slim|bookworm|bullseye|jammy|noble)([-.0-9]|$))`)
 
 // ended are releases that get no more security updates.

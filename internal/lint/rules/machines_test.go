@@ -71,7 +71,8 @@ func TestMachines(t *testing.T) {
 		"old flag, version not filled in": {"WIN812", workers("'${KUBERNETES_VERSION}'",
 			kubelet("pod-infra-container-image: x")), []string{"warning " + args + ".pod-infra-container-image"}},
 		"Calico for Windows apart": {"WIN820", demo + workers("v1.36.3", "users: "+
-			"[]\n") + chart(strings.Replace(strings.Replace(calicoValues, "HNS", "Disabled", 1), "serviceCIDRs", "x", 1)) + windowsSet, nil},
+			"[]\n") + chart(strings.Replace(strings.Replace(calicoValues, "HNS", "Disabled", 1), "serviceCIDRs",
+			"x", 1)) + windowsSet, nil},
 		"own image": {"WIN810", strings.Replace(windowsTemplate("      image: {id: x}\n"),
 			"        windowsServerVersion: windows-2022\n", "        a: b\n", 1), nil},
 		"unknown year": {"WIN810", strings.Replace(windowsTemplate(""), "windows-2022", "windows-2016", 1),

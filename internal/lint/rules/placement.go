@@ -18,7 +18,8 @@ var windowsBuild = regexp.MustCompile(`^10\.0\.\d{5}$`)
 // tag of its container images, or a build number alone; "" for anything else.
 func buildOf(written string) string {
 	for _, r := range windows.Releases() {
-		if strings.EqualFold(r.Name, written) || slices.Contains(r.Tags, strings.ToLower(written)) || strings.HasSuffix(r.Build, "."+written) {
+		if strings.EqualFold(r.Name, written) || slices.Contains(r.Tags, strings.ToLower(written)) ||
+			strings.HasSuffix(r.Build, "."+written) {
 			return r.Build
 		}
 	}

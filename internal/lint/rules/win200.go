@@ -135,7 +135,8 @@ func checkWIN205(c lint.Container) (at lint.Value, what, fix string) {
 	if err1 != nil || err2 != nil || r.Cmp(l) >= 0 {
 		return lint.Value{}, "", ""
 	}
-	return request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed", request.Str(), limit.Str()),
+	return request, fmt.Sprintf("the request %s is below the limit %s: what is between the two is over-committed",
+			request.Str(), limit.Str()),
 		"make the request " + limit.Str() + ", or leave it out"
 }
 

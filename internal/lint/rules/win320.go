@@ -169,8 +169,9 @@ func checkWIN325(p *lint.Pass, pod *lint.Pod) {
 			"csi-proxy").Str() == "enabled"
 	})
 	if !deployed {
-		p.Report(pod.Object, volumes[first].At("hostPath", "path"), "nothing here deploys csi-proxy, which this pipe belongs to", say("deploy "+
-			"csi-proxy, or run the plugin as a HostProcess pod"))
+		p.Report(pod.Object, volumes[first].At("hostPath", "path"),
+			"nothing here deploys csi-proxy, which this pipe belongs to", say("deploy "+
+				"csi-proxy, or run the plugin as a HostProcess pod"))
 	}
 }
 
@@ -194,6 +195,7 @@ var win326 = lint.Rule{
 
 func checkWIN326(p *lint.Pass, pod *lint.Pod, volume lint.Value) {
 	if v := volume.At("hostPath", "path"); dockerLogs.MatchString(v.Str()) && !p.Target.Docker {
-		p.Report(pod.Object, v, "nodes with containerd have no such directory: the pod sees an empty one", say(`C:\var\log\pods for the logs of containers`))
+		p.Report(pod.Object, v, "nodes with containerd have no such directory: the pod sees an empty one",
+			say(`C:\var\log\pods for the logs of containers`))
 	}
 }

@@ -145,7 +145,8 @@ var win705 = lint.Rule{
 
 func checkWIN705(p *lint.Pass, pod *lint.Pod, v lint.Value) {
 	if ended.MatchString(v.Str()) && lint.WindowsImage(strings.ToLower(v.Str())) {
-		p.Report(pod.Object, v, "the Windows release of this image gets no more updates", say("an image of Windows Server "+windows.ServerChoice("")))
+		p.Report(pod.Object, v, "the Windows release of this image gets no more updates",
+			say("an image of Windows Server "+windows.ServerChoice("")))
 	}
 }
 

@@ -358,7 +358,8 @@ func checkWIN827(p *lint.Pass) {
 		for _, m := range groups(p.Set) {
 			if patience < p.Target.Startup() && m.windows() && checks(o, m) {
 				p.Report(o, v, fmt.Sprintf("%s gets %v to become a node: Windows may need more, and is "+
-					"then replaced again and again", m.owner, patience), say(fmt.Sprintf("nodeStartupTimeout %v or more", p.Target.Startup())))
+					"then replaced again and again", m.owner, patience),
+					say(fmt.Sprintf("nodeStartupTimeout %v or more", p.Target.Startup())))
 				break
 			}
 		}

@@ -35,7 +35,8 @@ func (a *addonInstaller) setUp(mgr ctrl.Manager) error {
 	namespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace()}}}
 	})
-	return ctrl.NewControllerManagedBy(mgr).Named("addons").Watches(&clusterv1.Cluster{}, namespace).Watches(&v1alpha1.HelmChartProxy{}, namespace).
+	return ctrl.NewControllerManagedBy(mgr).Named("addons").Watches(&clusterv1.Cluster{},
+		namespace).Watches(&v1alpha1.HelmChartProxy{}, namespace).
 		WithOptions(controller.Options{SkipNameValidation: new(true), MaxConcurrentReconciles: 1}).Complete(a)
 }
 
@@ -98,7 +99,8 @@ func broughtByCharts(addon addons.Addon, clusters []clusterv1.Cluster, proxies [
 		}
 	}
 	asksInVain := func(c clusterv1.Cluster) bool {
-		return addon.Asked(c.Labels) && !slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(c.Labels)) })
+		return addon.Asked(c.Labels) &&
+			!slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(c.Labels)) })
 	}
 	return len(selectors) > 0 && !slices.ContainsFunc(clusters, asksInVain)
 }

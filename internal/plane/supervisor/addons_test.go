@@ -38,14 +38,18 @@ func TestBroughtByCharts(t *testing.T) {
 		want     bool
 	}{
 		{"none", []clusterv1.Cluster{asks}, nil, false},
-		{"the same label", []clusterv1.Cluster{asks, asksToo}, []v1alpha1.HelmChartProxy{proxy("tigera-operator", byLabel("cni", "calico"))}, true},
+		{"the same label", []clusterv1.Cluster{asks, asksToo},
+			[]v1alpha1.HelmChartProxy{proxy("tigera-operator", byLabel("cni", "calico"))}, true},
 		{"every Cluster", []clusterv1.Cluster{asks}, []v1alpha1.HelmChartProxy{proxy("calico", metav1.LabelSelector{})}, true},
-		{"of another chart", []clusterv1.Cluster{asks}, []v1alpha1.HelmChartProxy{proxy("metrics-server", byLabel("cni", "calico"))}, false},
+		{"of another chart", []clusterv1.Cluster{asks},
+			[]v1alpha1.HelmChartProxy{proxy("metrics-server", byLabel("cni", "calico"))}, false},
 		{"of some", []clusterv1.Cluster{asks, asksToo}, []v1alpha1.HelmChartProxy{proxy("calico", byLabel("team", "a"))}, false},
 		{"of each one", []clusterv1.Cluster{asksToo, cluster(nil)}, []v1alpha1.HelmChartProxy{proxy("calico", byLabel("team", "a"))}, true},
 		{"no Cluster yet", nil, []v1alpha1.HelmChartProxy{proxy("calico", byLabel("cni", "calico"))}, true},
 		{"being deleted", []clusterv1.Cluster{asks}, []v1alpha1.HelmChartProxy{going}, false},
-		{"no selector", []clusterv1.Cluster{asks}, []v1alpha1.HelmChartProxy{proxy("calico", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "cni", Operator: "is"}}})}, false},
+		{"no selector", []clusterv1.Cluster{asks}, []v1alpha1.HelmChartProxy{proxy("calico", metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "cni", Operator: "is"}},
+		})}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := broughtByCharts(calico, test.clusters, test.proxies); got != test.want {

@@ -50,9 +50,13 @@ func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 // startAzure opens the state, takes its guests up and listens.
 func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
 	guests := host.New(host.Config{
-		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route, Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
+		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route,
+		Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
 	})
-	network, err := fabric.New(fabric.Config{Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))), External: guests.External, Settle: probeSettle})
+	network, err := fabric.New(fabric.Config{
+		Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))),
+		External: guests.External, Settle: probeSettle,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +103,12 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 		return nil, meets, err
 	}
 	ca := x509.NewCertPool()
-	cloud := stub.Azure{Endpoint: a.endpoint, Authority: a.endpoint, HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
+	cloud := stub.Azure{Endpoint: a.endpoint, Authority: a.endpoint,
+		HTTP: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}}
 	a.server, err = azuresim.New(azuresim.Config{
 		Faults: faults, Clients: c.opts.Clients,
-		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP, Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
+		Dir: dir.Path("azure"), Log: c.log.WithName("azure"), Host: a.machines, PublicIP: a.fabric.PublicIP,
+		Latency: azuresim.Latency(c.opts.Latency), Throttle: azuresim.Throttle(c.opts.Throttle),
 		// Nothing on this machine resolves cloudapp.azure.com, so a public IP's name
 		// is its address, but for those who use the proxy and guests, who do.
 		FQDN:   func(_, _, ip string) string { return ip },
@@ -173,7 +179,8 @@ func listenKept(file string) (net.Listener, error) {
 }
 
 func (a *azure) describe(s *plane.Status) {
-	s.Azure = plane.Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy, TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
+	s.Azure = plane.Azure{Endpoint: a.endpoint, CAFile: a.server.CAFile(), Proxy: a.proxy,
+		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: a.server.Client().ID, SecretFile: a.server.SecretFile(), SSHPublicKey: a.sshKey}
 	s.Gateway = a.gateway
 	for _, g := range a.machines.List() {

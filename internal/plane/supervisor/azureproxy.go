@@ -29,7 +29,8 @@ func (c *supervisor) serveProxy(ctx context.Context, a *azure, failed chan<- err
 		}
 		return http.HandlerFunc(a.server.ServeAnyIdentity)
 	}
-	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: azuresim.Intercepts, Dial: a.dialName, Plain: identity, Password: a.server.Client().Secret,
+	cfg := proxy.Config{TLS: a.server.TLS(), Handler: a.server, Serves: azuresim.Intercepts, Dial: a.dialName,
+		Plain: identity, Password: a.server.Client().Secret,
 		Refused: func(target string) { log.Info("Refused", "target", target) }}
 	go func() {
 		if err := proxy.Serve(ctx, l, cfg); err != nil && ctx.Err() == nil {

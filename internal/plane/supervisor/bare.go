@@ -34,7 +34,8 @@ func (o *Options) settleKind() error {
 	azureOf, err := os.ReadFile(mark)
 	if err == nil {
 		if len(azureOf) > 0 && !filepath.IsAbs(string(azureOf)) {
-			return fmt.Errorf("%s is damaged: it holds %.40q, which is no path of another plane's state; empty it for a plane with an Azure of its own", mark, azureOf)
+			return fmt.Errorf("%s is damaged: it holds %.40q, which is no path of another plane's state; empty "+
+				"it for a plane with an Azure of its own", mark, azureOf)
 		}
 		o.Bare, o.AzureOf = true, cmp.Or(o.AzureOf, plane.Dir(azureOf))
 		return nil
@@ -46,7 +47,8 @@ func (o *Options) settleKind() error {
 		return nil
 	}
 	if _, err := os.Stat(o.Dir.Path("management")); err == nil {
-		return fmt.Errorf("%s holds a plane that is not bare; end it with 'casement down --purge', or name another directory with --state", o.Dir)
+		return fmt.Errorf("%s holds a plane that is not bare; end it with 'casement down --purge', or name "+
+			"another directory with --state", o.Dir)
 	}
 	return os.WriteFile(mark, []byte(o.AzureOf), 0o600)
 }
@@ -108,7 +110,8 @@ func (c *supervisor) startBare(ctx context.Context, failed chan<- error) (func(c
 	if err != nil {
 		return nil, err
 	}
-	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs, Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.Records(), Log: log})
+	pods, err := podrun.New(podrun.Config{REST: rest, Dir: c.opts.Dir.Path("pods"), Programs: programs,
+		Env: azureEnv(c.status().Azure, secret), Records: c.opts.Dir.Records(), Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func (c *supervisor) federate(ctx context.Context) error {
 	}
 	app := c.azure.server.Client()
 	app.Federated = append(app.Federated, azuresim.Federated{
-		Issuer: kubeproc.Issuer, Subject: "system:serviceaccount:" + managerNamespace + ":" + managerAccount, Audience: exchangeAudience, Keys: string(keys),
+		Issuer: kubeproc.Issuer, Subject: "system:serviceaccount:" + managerNamespace + ":" + managerAccount,
+		Audience: exchangeAudience, Keys: string(keys),
 	})
 	c.azure.server.Admit(app)
 	client, err := kubernetes.NewForConfig(c.management.plane.Config())

@@ -54,7 +54,8 @@ func (c *supervisor) startManagement(ctx context.Context, _ chan<- error) (func(
 func (m *management) describe(s *plane.Status) {
 	for _, p := range m.plane.Processes() {
 		if state := p.State(); state.Restarts > 0 || !state.Running {
-			s.Restarts = append(s.Restarts, plane.Restart{Name: "management " + p.Name(), Times: state.Restarts, Last: state.Ended, Reason: endReason(state), Down: !state.Running})
+			s.Restarts = append(s.Restarts, plane.Restart{Name: "management " + p.Name(), Times: state.Restarts,
+				Last: state.Ended, Reason: endReason(state), Down: !state.Running})
 		}
 	}
 	s.Kubernetes = plane.Kubernetes{Version: kubeproc.Version(), Server: m.plane.Server(), Kubeconfig: m.dir.Kubeconfig()}
@@ -85,7 +86,8 @@ func keptPort(file string) (int, error) {
 	if err == nil {
 		port, err := strconv.ParseUint(string(data), 10, 16)
 		if err != nil || port == 0 {
-			return 0, fmt.Errorf("%s is damaged: it holds %.20q and no port; delete it to get another one, or write the port that clusters know", file, data)
+			return 0, fmt.Errorf("%s is damaged: it holds %.20q and no port; delete it to get another one, or "+
+				"write the port that clusters know", file, data)
 		}
 		return int(port), nil
 	}

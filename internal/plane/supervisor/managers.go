@@ -152,7 +152,9 @@ func (c *supervisor) installKinds(ctx context.Context, providers []capi.Provider
 
 func (c *supervisor) ports() (webhookPorts, error) {
 	var p webhookPorts
-	for name, into := range map[string]*int{"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement} {
+	for name, into := range map[string]*int{
+		"core": &p.Core, "bootstrap": &p.Bootstrap, "controlplane": &p.ControlPlane, "casement": &p.casement,
+	} {
 		port, err := keptPort(c.opts.Dir.Path("management", name+".port"))
 		if err != nil {
 			return p, err
@@ -266,7 +268,8 @@ func (c *supervisor) installRequests(ctx context.Context, providers []capi.Provi
 	if err != nil {
 		return err
 	}
-	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating}, Validating: []*admissionv1.ValidatingWebhookConfiguration{validating, lint}}
+	ours := capi.Provider{Mutating: []*admissionv1.MutatingWebhookConfiguration{mutating},
+		Validating: []*admissionv1.ValidatingWebhookConfiguration{validating, lint}}
 	capi.PointWebhooks("infrastructure-azure", fmt.Sprintf("https://%s:%d", planeHost, ports.casement), ca, ours.Mutating, ours.Validating)
 	cl, err := c.planeClient()
 	if err != nil {
@@ -318,13 +321,15 @@ func applyObject(ctx context.Context, c client.Client, o client.Object) error {
 		return err
 	}
 	delete(content, "status")
-	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}), client.FieldOwner("casement"), client.ForceOwnership)
+	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
+		client.FieldOwner("casement"), client.ForceOwnership)
 }
 
 // planeIdentity is the client secret that the identities of templates refer to.
 func planeIdentity(clientSecret string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: plane.IdentityNamespace, Name: plane.IdentitySecret,
+			Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move": ""}},
 		StringData: map[string]string{"clientSecret": clientSecret},
 	}
 }

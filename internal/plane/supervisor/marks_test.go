@@ -55,7 +55,8 @@ func TestOutsideMark(t *testing.T) {
 		{"the same again", map[string]string{plane.OutsideMark: "s"}, &Outside{SubscriptionID: "s"}, ""},
 		{"another subscription", map[string]string{plane.OutsideMark: "s"}, &Outside{SubscriptionID: "other"}, "not in other"},
 		{"outside, started as local", map[string]string{plane.OutsideMark: "s"}, nil, "--azure env"},
-		{"local, started as outside", map[string]string{"management/x": ""}, &Outside{SubscriptionID: "s"}, "holds a plane with a local Azure"},
+		{"local, started as outside", map[string]string{"management/x": ""}, &Outside{SubscriptionID: "s"},
+			"holds a plane with a local Azure"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := plane.Dir(t.TempDir())

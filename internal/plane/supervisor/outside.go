@@ -32,7 +32,8 @@ func (o *Options) settleOutside() error {
 	data, err := os.ReadFile(mark)
 	switch {
 	case err == nil && o.Outside == nil:
-		return fmt.Errorf("the clusters of %s are in the Azure subscription %s; start it with 'casement up --azure env', or name another directory with --state", o.Dir, data)
+		return fmt.Errorf("the clusters of %s are in the Azure subscription %s; start it with 'casement up "+
+			"--azure env', or name another directory with --state", o.Dir, data)
 	case err == nil && string(data) != o.Outside.SubscriptionID:
 		return fmt.Errorf("the clusters of %s are in the Azure subscription %s, not in %s", o.Dir, data, o.Outside.SubscriptionID)
 	case err == nil || o.Outside == nil:
@@ -41,7 +42,8 @@ func (o *Options) settleOutside() error {
 		return err
 	}
 	if _, err := os.Stat(o.Dir.Path("management")); err == nil {
-		return fmt.Errorf("%s holds a plane with a local Azure; end it with 'casement down --purge', or name another directory with --state", o.Dir)
+		return fmt.Errorf("%s holds a plane with a local Azure; end it with 'casement down --purge', or name "+
+			"another directory with --state", o.Dir)
 	}
 	return os.WriteFile(mark, []byte(o.Outside.SubscriptionID), 0o600)
 }
@@ -58,7 +60,8 @@ func (c *supervisor) useOutside(context.Context, chan<- error) (func(context.Con
 		return nil, fmt.Errorf("keep the service principal's secret: %w", err)
 	}
 	c.mu.Lock()
-	c.borrowed = &plane.Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost, Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
+	c.borrowed = &plane.Azure{Outside: true, Endpoint: o.ResourceManagerEndpoint, Authority: o.AuthorityHost,
+		Audience: o.ResourceManagerAudience, CAFile: o.CAFile,
 		TenantID: o.TenantID, SubscriptionID: o.SubscriptionID, ClientID: o.ClientID, SecretFile: secret, SSHPublicKey: key}
 	c.mu.Unlock()
 	return nil, nil
@@ -69,7 +72,8 @@ func (c *supervisor) managerAzure() manager.Azure {
 	if o := c.opts.Outside; o != nil {
 		return manager.Azure{Endpoints: o.Endpoints, CAFile: o.CAFile}
 	}
-	at := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint, ResourceManagerAudience: c.azure.endpoint}
+	at := manager.Endpoints{AuthorityHost: c.azure.endpoint + "/", ResourceManagerEndpoint: c.azure.endpoint,
+		ResourceManagerAudience: c.azure.endpoint}
 	return manager.Azure{Endpoints: at, CAFile: c.azure.server.CAFile(), TokenFile: c.tokenFile(), Local: &identity.Local{
 		IdentityEndpoint: c.azure.endpoint + host.IdentityPath, IdentitySecret: c.azure.server.Client().Secret}}
 }

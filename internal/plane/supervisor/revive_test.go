@@ -24,7 +24,8 @@ func TestRevive(t *testing.T) {
 			cancel()
 			return ctx.Err()
 		})
-		if s := c.status(); runs != 4 || len(s.Restarts) != 1 || s.Restarts[0].Times != 3 || s.Restarts[0].Reason != "too slow" || s.Waiting == "" {
+		if s := c.status(); runs != 4 || len(s.Restarts) != 1 || s.Restarts[0].Times != 3 ||
+			s.Restarts[0].Reason != "too slow" || s.Waiting == "" {
 			t.Errorf("after %d runs the status says %+v, %q", runs, s.Restarts, s.Waiting)
 		}
 		if took := time.Since(begun); took != 7*time.Second {

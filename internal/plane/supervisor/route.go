@@ -48,7 +48,8 @@ func (c *supervisor) announceRoute(ctx context.Context) error {
 		return fmt.Errorf("write the kubeconfig of cluster-info: %w", err)
 	}
 	info := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "cluster-info"}, Data: map[string]string{"kubeconfig": string(text)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
+		Data:       map[string]string{"kubeconfig": string(text)},
 	}
 	if err := applyObject(ctx, cl, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespacePublic}}); err != nil {
 		return fmt.Errorf("make the namespace of cluster-info: %w", err)

@@ -274,7 +274,8 @@ func (c *supervisor) notify() {
 
 func (c *supervisor) status() plane.Status {
 	c.mu.Lock()
-	s := plane.Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare, Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
+	s := plane.Status{Phase: c.phase, PID: os.Getpid(), Started: c.started, Bare: c.opts.Bare,
+		Steps: slices.Clone(c.steps), Simulated: c.opts.simulatedHere()}
 	s.Waiting, s.Notices = c.waiting, slices.Clone(c.notices)
 	for _, name := range slices.Sorted(maps.Keys(c.restarts)) {
 		s.Restarts = append(s.Restarts, c.restarts[name])

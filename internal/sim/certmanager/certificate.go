@@ -128,7 +128,8 @@ func (c *certificate) issue(ctx context.Context, u *unstructured.Unstructured, s
 // usable returns the certificate of a secret that needs no new one.
 func usable(data map[string][]byte, s spec, now time.Time) *x509.Certificate {
 	pair, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
-	if err != nil || len(data["ca.crt"]) == 0 || !slices.Equal(pair.Leaf.DNSNames, s.DNSNames) || now.After(pair.Leaf.NotAfter.Add(renewAt-life)) {
+	if err != nil || len(data["ca.crt"]) == 0 || !slices.Equal(pair.Leaf.DNSNames, s.DNSNames) ||
+		now.After(pair.Leaf.NotAfter.Add(renewAt-life)) {
 		return nil
 	}
 	return pair.Leaf
@@ -181,7 +182,8 @@ func setReady(ctx context.Context, c client.Client, u *unstructured.Unstructured
 	}
 	have, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // of another shape: none
 	if len(have) == 1 {
-		if m, ok := have[0].(map[string]any); ok && m["status"] == string(status) && m["message"] == message && m["observedGeneration"] == u.GetGeneration() {
+		if m, ok := have[0].(map[string]any); ok && m["status"] == string(status) && m["message"] == message &&
+			m["observedGeneration"] == u.GetGeneration() {
 			return nil
 		}
 	}

@@ -64,7 +64,8 @@ func New(cfg *rest.Config, log *slog.Logger) (ctrl.Manager, error) {
 		Controller: config.Controller{SkipNameValidation: new(true)},
 		// The CRDs of Cluster API are megabytes; what is read is read once.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{
-			&corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{}, &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{},
+			&corev1.Secret{}, &apiextensionsv1.CustomResourceDefinition{},
+			&admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{},
 		}}},
 	})
 	if err != nil {

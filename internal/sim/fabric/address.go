@@ -131,7 +131,8 @@ func (a *addresses) vnet(vnetID string, ip netip.Addr) (netip.Addr, error) {
 			return addr, err
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no free loopback address for %s of %s: port %d is taken on all of 127.*.%d.%d; see `ss -ltn sport = %d`",
+	return netip.Addr{}, fmt.Errorf("no free loopback address for %s of %s: port %d is taken on all of "+
+		"127.*.%d.%d; see `ss -ltn sport = %d`",
 		ip, vnetID, claimPort, d[2], d[3], claimPort)
 }
 
@@ -143,7 +144,8 @@ func (a *addresses) public(id string) (netip.Addr, error) {
 		if a.claim(addr) {
 			return addr, nil
 		}
-		return netip.Addr{}, fmt.Errorf("address %s of public IP %s is taken on this host, probably by another local plane: stop that one", addr, id)
+		return netip.Addr{}, fmt.Errorf("address %s of public IP %s is taken on this host, probably by another "+
+			"local plane: stop that one", addr, id)
 	}
 	for addr := publicRange.Addr().Next(); publicRange.Contains(addr); addr = addr.Next() {
 		if ok, err := a.take(key, addr); ok || err != nil {

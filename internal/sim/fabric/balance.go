@@ -90,7 +90,8 @@ func (f *Fabric) syncAddresses() {
 	for id, p := range f.ix.public {
 		keys[publicKey(id)] = true
 		if p.IP.IsLoopback() && !f.addr.hold(p.IP) {
-			f.log.Error("a public address is taken on this host, probably by another local plane; nothing listens on it here", "address", p.IP, "for", shortID(id))
+			f.log.Error("a public address is taken on this host, probably by another local plane; nothing "+
+				"listens on it here", "address", p.IP, "for", shortID(id))
 			p.IP = netip.Addr{}
 		}
 	}

@@ -44,7 +44,8 @@ const maxHead = 1 << 20
 // the origin. A socket that is left over from an earlier run is replaced.
 func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin) error {
 	if len(socketPath) > maxSocketPath {
-		return fmt.Errorf("egress socket %s: the path is longer than the %d bytes that Linux allows; choose a shorter state directory", socketPath, maxSocketPath)
+		return fmt.Errorf("egress socket %s: the path is longer than the %d bytes that Linux allows; choose a "+
+			"shorter state directory", socketPath, maxSocketPath)
 	}
 	if err := os.Remove(socketPath); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("egress socket: %w", err)
@@ -129,7 +130,9 @@ func (f *Fabric) egress(ctx context.Context, c net.Conn, password string, from f
 	_ = c.SetReadDeadline(time.Time{})
 	head.N = math.MaxInt64 // what follows is the tunnel's
 	if password != "" && !proxy.Authorized(req, password) {
-		answer(c, http.StatusProxyAuthRequired, "the password of the gateway is in the kubeconfigs of private clusters", "Proxy-Authenticate: "+proxy.Challenge)
+		answer(c, http.StatusProxyAuthRequired,
+			"the password of the gateway is in the kubeconfigs of private clusters",
+			"Proxy-Authenticate: "+proxy.Challenge)
 		return
 	}
 	if req.Method != http.MethodConnect {

@@ -295,7 +295,8 @@ func TestExternal(t *testing.T) {
 	}
 	defer f.Close()
 	for _, to := range []string{"169.254.169.254:80", "management.azure.com:443"} {
-		if _, err := f.Dial(t.Context(), Origin{VNetID: vnetID, IP: ip("10.213.0.4")}, "tcp", to); err == nil || err.Error() != "external "+to+" from 10.213.0.4" {
+		if _, err := f.Dial(t.Context(), Origin{VNetID: vnetID, IP: ip("10.213.0.4")}, "tcp", to); err == nil ||
+			err.Error() != "external "+to+" from 10.213.0.4" {
 			t.Errorf("%s: %v", to, err)
 		}
 	}

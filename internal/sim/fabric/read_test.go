@@ -28,19 +28,28 @@ var documents = map[string][]string{
 			"protocol":"Tcp","frontendPort":6443,"backendPort":6443,"enableFloatingIP":true}}],
 		"inboundNatRules":[{"name":"VM","properties":{"protocol":"Tcp","frontendPort":2201,"backendPort":22,"backendIPConfiguration":{"id":"/S/C"}}}],
 		"probes":[{"name":"Probe","properties":{"protocol":"Https","port":6443,"requestPath":"/readyz"}}]}}`},
-	"Microsoft.Network/networkSecurityGroups": {`{"id":"/S/NSG","properties":{"securityRules":[{"name":"allow_ssh","properties":{"priority":2200,
+	"Microsoft.Network/" +
+		"networkSecurityGroups": {`{"id":"/S/NSG","properties":{"securityRules":[{"name":"allow_ssh","properties":{"priority":2200,
 		"direction":"Inbound","access":"Allow","protocol":"Tcp","sourceAddressPrefix":"*","destinationAddressPrefixes":["10.0.0.0/16"],
 		"sourcePortRange":"*","destinationPortRanges":["22","3389"]}}]}}`},
 	"Microsoft.Network/virtualNetworks": {`{"id":"/S/virtualNetworks/V","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8","fd00::/48","bad"]},
 		"subnets":[{"name":"Nodes","properties":{"addressPrefix":"10.1.0.0/16"}}],
 		"virtualNetworkPeerings":[{"properties":{"remoteVirtualNetwork":{"id":"/S/virtualNetworks/W"},"peeringState":"Connected"}},
 			{"properties":{"remoteVirtualNetwork":{"id":"/S/virtualNetworks/X"},"peeringState":"Initiated"}}]}}`},
-	"Microsoft.Network/virtualNetworks/subnets": {`{"id":"/S/virtualNetworks/V/subnets/Nodes","name":"Nodes","properties":{"addressPrefixes":["10.1.0.0/16"],"networkSecurityGroup":{"id":"/S/NSG"}}}`,
+	"Microsoft.Network/virtualNetworks/subnets": {`{"id":"/S/virtualNetworks/V/subnets/Nodes","name":"Nodes",` +
+		`"properties":{"addressPrefixes":["10.1.0.0/16"],"networkSecurityGroup":{"id":"/S/NSG"}}}`,
 		`{"id":"/S/virtualNetworks/Unknown/subnets/Nodes"}`},
-	"Microsoft.Network/publicIPAddresses":                      {`{"id":"/S/PIP","sku":{"name":"Standard"},"properties":{"ipAddress":"127.20.0.1","dnsSettings":{"fqdn":"C.westeurope.cloudapp.azure.com"}}}`},
-	"Microsoft.Network/privateDnsZones/A":                      {`{"id":"/S/privateDnsZones/c.capz.io/A/apiserver","properties":{"aRecords":[{"ipv4Address":"10.0.0.100"}]}}`, `not JSON`},
-	"Microsoft.Network/privateDnsZones/virtualNetworkLinks":    {`{"id":"/S/privateDnsZones/C.capz.io/virtualNetworkLinks/v","properties":{"virtualNetwork":{"id":"/S/virtualNetworks/V"}}}`},
-	"Microsoft.Network/virtualNetworks/virtualNetworkPeerings": {`{"id":"/S/virtualNetworks/V/virtualNetworkPeerings/p","properties":{"remoteVirtualNetwork":{"id":"/S/virtualNetworks/W"},"peeringState":"Connected"}}`},
+	"Microsoft.Network/publicIPAddresses": {`{"id":"/S/PIP","sku":{"name":"Standard"},` +
+		`"properties":{"ipAddress":"127.20.0.1","dnsSettings":{"fqdn":"C.westeurope.cloudapp.azure.com"}}}`},
+	"Microsoft.Network/privateDnsZones/A": {
+		`{"id":"/S/privateDnsZones/c.capz.io/A/apiserver","properties":{"aRecords":[{"ipv4Address":"10.0.0.100"}]}}`,
+		`not JSON`,
+	},
+	"Microsoft.Network/privateDnsZones/virtualNetworkLinks": {`{"id":"/S/privateDnsZones/C.capz.io/` +
+		`virtualNetworkLinks/v","properties":{"virtualNetwork":{"id":"/S/virtualNetworks/V"}}}`},
+	"Microsoft.Network/virtualNetworks/virtualNetworkPeerings": {`{"id":"/S/virtualNetworks/V/` +
+		`virtualNetworkPeerings/p","properties":{"remoteVirtualNetwork":{"id":"/S/virtualNetworks/W"},` +
+		`"peeringState":"Connected"}}`},
 }
 
 func TestRead(t *testing.T) {
@@ -76,11 +85,13 @@ func TestRead(t *testing.T) {
 			},
 			Pools: []Pool{{ID: "/s/loadbalancers/lb/backendaddresspools/p", Members: []Member{{VNet: v, IP: ip("10.1.0.9")}}}},
 			Rules: []LoadBalancingRule{{
-				ID: "/s/loadbalancers/lb/loadbalancingrules/r", Frontend: "/s/loadbalancers/lb/frontendipconfigurations/f", Probe: "/s/probe",
+				ID:       "/s/loadbalancers/lb/loadbalancingrules/r",
+				Frontend: "/s/loadbalancers/lb/frontendipconfigurations/f", Probe: "/s/probe",
 				Pools: []string{"/s/p"}, Protocol: "tcp", FrontendPort: 6443, BackendPort: 6443, Floating: true,
 			}},
-			NATRules: []NATRule{{ID: "/s/loadbalancers/lb/inboundnatrules/vm", Target: "/s/c", Protocol: "tcp", FrontendPort: 2201, BackendPort: 22}},
-			Probes:   []Probe{{ID: "/s/loadbalancers/lb/probes/probe", Protocol: "https", Path: "/readyz", Port: 6443, Threshold: 1}},
+			NATRules: []NATRule{{ID: "/s/loadbalancers/lb/inboundnatrules/vm", Target: "/s/c", Protocol: "tcp",
+				FrontendPort: 2201, BackendPort: 22}},
+			Probes: []Probe{{ID: "/s/loadbalancers/lb/probes/probe", Protocol: "https", Path: "/readyz", Port: 6443, Threshold: 1}},
 		}},
 		SecurityGroups: []SecurityGroup{{ID: "/s/nsg", Rules: []SecurityRule{{
 			Name: "allow_ssh", Priority: 2200, Inbound: true, Allow: true, Protocol: "tcp", Sources: []string{"*"},

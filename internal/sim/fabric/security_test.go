@@ -47,7 +47,8 @@ func TestEvaluate(t *testing.T) {
 		{"beyond the destination", strict, true, flow("tcp", "10.1.0.4", "10.1.0.5", 8000), false, "deny-vnet"},
 		{"unknown tag matches nothing", strict, true, flow("tcp", "127.0.0.1", "10.0.0.4", 80), false, "DenyAllInBound"},
 		{"tag Internet", strict, true, flow("udp", "203.0.113.9", "10.0.0.4", 53), true, "internet-in"},
-		{"the probe is not the Internet", strict, true, flow("udp", "168.63.129.16", "10.0.0.4", 53), true, "AllowAzureLoadBalancerInBound"},
+		{"the probe is not the Internet", strict, true, flow("udp", "168.63.129.16", "10.0.0.4", 53), true,
+			"AllowAzureLoadBalancerInBound"},
 		{"outbound rule", strict, false, flow("tcp", "10.0.0.4", "203.0.113.9", 443), false, "no-out"},
 		{"outbound rule leaves the network alone", strict, false, flow("tcp", "10.0.0.4", "10.1.0.4", 443), true, "AllowVnetOutBound"},
 	} {

@@ -296,7 +296,8 @@ func (p *Proxy) answerHealth(port uint16, conn net.Conn) {
 	if _, err := conn.Read(buf); err != nil {
 		return
 	}
-	io.WriteString(conn, fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: 3\r\nConnection: close\r\n\r\n{}\n", status, http.StatusText(status)))
+	io.WriteString(conn, fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: 3\r\n"+
+		"Connection: close\r\n\r\n{}\n", status, http.StatusText(status)))
 }
 
 func (s *Service) onNode(node string) bool {

@@ -34,7 +34,8 @@ func TestPodsAndServices(t *testing.T) {
 	addPod(c, "two", "10.244.2.2")
 	c.SetServices([]Service{{
 		Namespace: "default", Name: "web", ClusterIPs: []netip.Addr{ip("10.96.0.20")}, Ingress: []netip.Addr{ip(public)},
-		Ports: []ServicePort{{Port: 80, NodePort: 31080, Endpoints: []Endpoint{endpoint("10.244.1.2:80", "a"), endpoint("10.244.2.2:80", "b")}}},
+		Ports: []ServicePort{{Port: 80, NodePort: 31080,
+			Endpoints: []Endpoint{endpoint("10.244.1.2:80", "a"), endpoint("10.244.2.2:80", "b")}}},
 	}, {
 		Namespace: "default", Name: "empty", ClusterIPs: []netip.Addr{ip("10.96.0.21")}, Ports: []ServicePort{{Port: 80}},
 	}, {
@@ -96,7 +97,8 @@ func TestAffinityAndLocalPolicy(t *testing.T) {
 	endpoints := []Endpoint{endpoint("10.244.1.2:80", "a"), endpoint("10.244.2.2:80", "b")}
 	c.SetServices([]Service{
 		{Name: "sticky", ClusterIPs: []netip.Addr{ip("10.96.0.2")}, ClientIP: true, Ports: []ServicePort{{Port: 80, Endpoints: endpoints}}},
-		{Name: "local", Local: true, HealthCheckNodePort: 32100, Ports: []ServicePort{{Port: 80, NodePort: 31000, Endpoints: endpoints[:1]}}},
+		{Name: "local", Local: true, HealthCheckNodePort: 32100,
+			Ports: []ServicePort{{Port: 80, NodePort: 31000, Endpoints: endpoints[:1]}}},
 	})
 	from := Origin{VNetID: vnetID, IP: ip("10.213.0.5"), Cluster: "c"}
 	first := read(f.Dial(t.Context(), from, "tcp", "10.96.0.2:80"))

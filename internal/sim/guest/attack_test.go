@@ -131,7 +131,8 @@ func climbingConfig(r *rand.Rand) string {
 	}
 	b.WriteString("runcmd:\n")
 	for range 6 {
-		fmt.Fprintf(&b, "- ln -s %s %s\n- mkdir -p %s\n- mv %s %s\n- sh -c 'echo x > %s'\n", climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false))
+		fmt.Fprintf(&b, "- ln -s %s %s\n- mkdir -p %s\n- mv %s %s\n- sh -c 'echo x > %s'\n", climbing(r, false),
+			climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false), climbing(r, false))
 	}
 	return b.String()
 }
@@ -141,10 +142,14 @@ func climbingScript(r *rand.Rand, system string) string {
 	for range 12 {
 		a, c := climbing(r, system == guest.Windows), climbing(r, system == guest.Windows)
 		if system == guest.Linux {
-			fmt.Fprintf(&b, "ln -s %s %s; cp %s %s; mv %s %s; echo x > %s; rm -rf %s; tee %s < /etc/hostname; cd %s && touch b\n", a, c, c, a, a, c, c, a, c, a)
+			fmt.Fprintf(&b,
+				"ln -s %s %s; cp %s %s; mv %s %s; echo x > %s; rm -rf %s; tee %s < /etc/hostname; cd %s && touch b\n",
+				a, c, c, a, a, c, c, a, c, a)
 			continue
 		}
-		fmt.Fprintf(&b, "Set-Content %s x\nNew-Item -ItemType Directory %s\nMove-Item %s %s\nRemove-Item -Recurse %s\ncmd /c \"echo x > %s\"\ncmd /c \"mkdir %s & del %s\"\n", a, c, c, a, c, a, c, a)
+		fmt.Fprintf(&b, "Set-Content %s x\nNew-Item -ItemType Directory %s\nMove-Item %s %s\n"+
+			"Remove-Item -Recurse %s\ncmd /c \"echo x > %s\"\n"+
+			"cmd /c \"mkdir %s & del %s\"\n", a, c, c, a, c, a, c, a)
 	}
 	return b.String()
 }

@@ -14,7 +14,8 @@ func plain(t *testing.T, name string, captured []byte) (*Guest, string) {
 	t.Helper()
 	dir := t.TempDir()
 	g, err := New(Config{Machine: Machine{
-		ID: "/vm/" + name, Dir: dir, OS: Windows, ComputerName: name, AdminUsername: "casement", IPs: []netip.Addr{netip.MustParseAddr("10.91.0.4")}, CustomData: []byte("#cloud-config\n"),
+		ID: "/vm/" + name, Dir: dir, OS: Windows, ComputerName: name, AdminUsername: "casement",
+		IPs: []netip.Addr{netip.MustParseAddr("10.91.0.4")}, CustomData: []byte("#cloud-config\n"),
 		Image: Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", Plain: true, Captured: captured}}})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,9 @@ func TestCapture(t *testing.T) {
 		}
 	}
 	m := builder.Machine()
-	for file, p := range map[string]artifact.Program{`C:\k\kubelet.exe`: {Name: "kubelet", Version: "v1.35.2"}, `C:\Program Files\containerd\containerd.exe`: {Name: "containerd", Version: "v2.0.5"}, `C:\setup.msi`: {Name: artifact.CloudbaseSetup, Version: "1.1.6"}} {
+	for file, p := range map[string]artifact.Program{`C:\k\kubelet.exe`: {Name: "kubelet", Version: "v1.35.2"},
+		`C:\Program Files\containerd\containerd.exe`: {Name: "containerd", Version: "v2.0.5"},
+		`C:\setup.msi`: {Name: artifact.CloudbaseSetup, Version: "1.1.6"}} {
 		if err := m.Root.MkdirAll(file[:strings.LastIndex(file, `\`)]); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +72,8 @@ Set-Content -Path C:\Windows\Temp\x -Value x`)
 		t.Fatal(err)
 	}
 	trial, _ := plain(t, "trial", disk)
-	if got := trial.Machine().Image; got.KubernetesVersion != "v1.35.2" || got.RuntimeVersion != "2.0.5" || got.ServiceManager != machine.WindowsService {
+	if got := trial.Machine().Image; got.KubernetesVersion != "v1.35.2" || got.RuntimeVersion != "2.0.5" ||
+		got.ServiceManager != machine.WindowsService {
 		t.Errorf("the image is %+v", got)
 	}
 	for script, want := range map[string]string{

@@ -89,9 +89,13 @@ func (c *Container) user() string {
 // notFound is how containerd words it, by runc and by hcsshim.
 func (c *Container) notFound(program string) error {
 	if c.m.IsWindows() {
-		return fmt.Errorf("failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: The system cannot find the file specified.: unknown (the container is simulated and has a few commands only)", program)
+		return fmt.Errorf("failed to exec in container: failed to start exec: hcs::System::CreateProcess %s: "+
+			"The system cannot find the file specified.: unknown (the container is simulated and has a few "+
+			"commands only)", program)
 	}
-	return fmt.Errorf("OCI runtime exec failed: exec failed: unable to start container process: exec: %q: executable file not found in $PATH: unknown (the container is simulated and has a few commands only)", program)
+	return fmt.Errorf("OCI runtime exec failed: exec failed: unable to start container process: exec: %q: "+
+		"executable file not found in $PATH: unknown (the container is simulated and has a few commands "+
+		"only)", program)
 }
 
 type stream struct {

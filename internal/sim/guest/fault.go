@@ -116,14 +116,21 @@ func Faults() []Fault {
 			}}
 	}
 	return []Fault{
-		{Name: "bad-token", fetched: true, Does: "the bootstrap token is not one of the cluster's", corrupt: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
-		{Name: "wrong-ca", fetched: true, Does: "the pinned key is not that of the cluster's CA", corrupt: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
-		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is told of a socket that is not there", corrupt: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
-		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice", corrupt: func(s string) string {
-			return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
-		}},
-		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have", corrupt: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},
-		{Name: "jinja-syntax", Does: "the custom data is no valid Jinja template", corrupt: func(s string) string { return s + "\n# {% if %}\n" }},
+		{Name: "bad-token", fetched: true, Does: "the bootstrap token is not one of the cluster's",
+			corrupt: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
+		{Name: "wrong-ca", fetched: true, Does: "the pinned key is not that of the cluster's CA",
+			corrupt: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
+		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is told of a socket that is not there",
+			corrupt: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
+		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice",
+			corrupt: func(s string) string {
+				return cloudFlag.ReplaceAllString(s, "${1}- name: register-with-taints\n"+
+					"${1}  value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n$0")
+			}},
+		{Name: "jinja-variable", Does: "the node is named by metadata that the agent does not have",
+			corrupt: func(s string) string { return nameValue.ReplaceAllString(s, `ds.meta_data["vm_id"]`) }},
+		{Name: "jinja-syntax", Does: "the custom data is no valid Jinja template",
+			corrupt: func(s string) string { return s + "\n# {% if %}\n" }},
 		{Name: "compressed", Does: "the custom data is compressed with gzip", OS: Windows, corrupt: compress},
 		vital("no-route", "nothing outside of the machine answers", "", func(v *machine.Vitals) { v.Network = false }),
 		service("kubelet-stopped", "the kubelet has stopped", "kubelet"),
@@ -132,19 +139,28 @@ func Faults() []Fault {
 			inject: startType("kubelet", machine.Manual), heal: startType("kubelet", machine.Automatic)},
 		vital("disk-full", "the OS disk is full", "", func(v *machine.Vitals) { v.Free = 0.003 }),
 		vital("hns-leak", "crashed pods have left their HNS endpoints", Windows, func(v *machine.Vitals) { v.StaleEndpoints = 4000 }),
-		vital("pause-image", "the sandbox image is not made for the host's build", Windows, func(v *machine.Vitals) { v.PauseImage = false }),
+		vital("pause-image", "the sandbox image is not made for the host's build", Windows,
+			func(v *machine.Vitals) { v.PauseImage = false }),
 		vital("mtu", "the adapter's MTU leaves no room for the overlay", Windows, func(v *machine.Vitals) { v.MTU = 1300 }),
-		vital("port-exhaustion", "outbound connections have used up the ports", Windows, func(v *machine.Vitals) { v.Connections = v.DynamicPorts - 20 }),
+		vital("port-exhaustion", "outbound connections have used up the ports", Windows,
+			func(v *machine.Vitals) { v.Connections = v.DynamicPorts - 20 }),
 		vital("metadata-blocked", "the metadata service does not answer", Windows, func(v *machine.Vitals) { v.Metadata = false }),
-		vital("mac-spoofing", "pods run, and what they send does not leave the machine", Windows, func(v *machine.Vitals) { v.PodNetwork = false }),
-		vital("no-management-ip", "the switch was made while the adapter had no address", Windows, func(v *machine.Vitals) { v.ManagementIP = false }),
-		vital("own-node-port", "a program waits for a node port of its own node", Windows, func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
-		vital("service-from-node", "a program of the node waits for a service's address", Windows, func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
-		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": "EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", "0.0.0.0/0"]}}],`),
+		vital("mac-spoofing", "pods run, and what they send does not leave the machine", Windows,
+			func(v *machine.Vitals) { v.PodNetwork = false }),
+		vital("no-management-ip", "the switch was made while the adapter had no address", Windows,
+			func(v *machine.Vitals) { v.ManagementIP = false }),
+		vital("own-node-port", "a program waits for a node port of its own node", Windows,
+			func(v *machine.Vitals) { v.Waiting = []string{"127.0.0.1:30080"} }),
+		vital("service-from-node", "a program of the node waits for a service's address", Windows,
+			func(v *machine.Vitals) { v.Waiting = []string{"10.96.0.10:53"} }),
+		cni("cni-exceptions", "the CNI leaves all addresses out of translation", `"policies": [{"name": `+
+			`"EndpointPolicy", "value": {"Type": "OutBoundNAT", "ExceptionList": ["10.96.0.0/12", `+
+			`"0.0.0.0/0"]}}],`),
 		cni("cni-dns", "the CNI gives pods a DNS server that is not the cluster's", `"dns": {"nameservers": ["168.63.129.16"]},`),
 		{Name: "source-vip-stale", Does: "the cached source VIP is of a subnet that the node had before", OS: Windows,
 			inject: func(m *machine.Machine) error {
-				return errors.Join(m.Root.MkdirAll(sourceVIPFolder), m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
+				return errors.Join(m.Root.MkdirAll(sourceVIPFolder),
+					m.Root.WriteFile(sourceVIP, []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"172.30.7.2/24"}}`), 0o644))
 			},
 			heal: func(m *machine.Machine) error { return gone(m.Root.RemoveAll(sourceVIP)) }},
 		{Name: "subnet-env", Does: "a CNI configuration of Flannel is left, and no subnet.env", OS: Windows,
@@ -236,7 +252,8 @@ func cni(name, does, text string) Fault {
 				if err != nil {
 					return err
 				}
-				if !strings.Contains(e.Name(), ".conf") || !strings.HasPrefix(string(data), from) || to != "{" && strings.HasPrefix(string(data), to) {
+				if !strings.Contains(e.Name(), ".conf") || !strings.HasPrefix(string(data), from) ||
+					to != "{" && strings.HasPrefix(string(data), to) {
 					continue
 				}
 				if err := m.Root.WriteFile(file, []byte(to+strings.TrimPrefix(string(data), from)), 0o644); err != nil {

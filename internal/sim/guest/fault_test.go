@@ -15,7 +15,8 @@ import (
 // know as it is.
 func TestCorruptSecret(t *testing.T) {
 	const token = "abcdef.0123456789abcdef"
-	script := "base64 -d <<'END' >'/run/kubeadm/kubeadm-join-config.yaml'\n" + base64.StdEncoding.EncodeToString([]byte("token: "+token+"\n")) + "\nEND\n"
+	script := "base64 -d <<'END' >'/run/kubeadm/kubeadm-join-config.yaml'\n" +
+		base64.StdEncoding.EncodeToString([]byte("token: "+token+"\n")) + "\nEND\n"
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	if _, err := z.Write([]byte(script)); err != nil {

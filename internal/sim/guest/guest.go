@@ -230,7 +230,8 @@ func (g *Guest) banner(reboots int) {
 	if reboots > 0 {
 		word = "boots again"
 	}
-	fmt.Fprintf(g.m.Console, "guest: %s %s: %s, Kubernetes %s (simulated by casement)\n", g.m.ComputerName, word, g.m.Image.Name, g.m.Image.KubernetesVersion)
+	fmt.Fprintf(g.m.Console, "guest: %s %s: %s, Kubernetes %s (simulated by casement)\n", g.m.ComputerName, word,
+		g.m.Image.Name, g.m.Image.KubernetesVersion)
 }
 
 // runAgent runs the image's agent and says whether the guest restarts.
@@ -305,7 +306,8 @@ func (s *Status) note(code int, asks bool, problems []string) {
 func (g *Guest) stuck() {
 	g.set(func(s *Status) {
 		s.Provisioned = ProvisionedFailed
-		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of 1001 or 1003 in runcmd makes all of the user data run again; provisioning times out", maxReboots)
+		s.Message = fmt.Sprintf("the guest restarted %d times and asks for another restart: an exit code of "+
+			"1001 or 1003 in runcmd makes all of the user data run again; provisioning times out", maxReboots)
 	})
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }

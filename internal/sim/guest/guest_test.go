@@ -18,12 +18,15 @@ import (
 
 func linux(t testing.TB, data []byte) guest.Config {
 	return config(t, guest.Machine{OS: guest.Linux, ComputerName: "c1-md-0-abcde", CustomData: data,
-		SSHPublicKeys: []string{"ssh-ed25519 AAAA admin"}, Image: guest.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0-1030-azure", KubernetesVersion: "v1.36.3"}})
+		SSHPublicKeys: []string{"ssh-ed25519 AAAA admin"}, Image: guest.Image{
+			Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0-1030-azure", KubernetesVersion: "v1.36.3",
+		}})
 }
 
 func windows(t testing.TB, data []byte) guest.Config {
 	return config(t, guest.Machine{OS: guest.Windows, ComputerName: "c1-md-wi-abcde", CustomData: data,
-		SSHPublicKeys: []string{"ssh-ed25519 AAAA admin"}, Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}})
+		SSHPublicKeys: []string{"ssh-ed25519 AAAA admin"}, Image: guest.Image{Name: "Windows Server 2022 Datacenter",
+			Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}})
 }
 
 func config(t testing.TB, m guest.Machine) guest.Config {

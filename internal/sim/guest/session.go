@@ -128,7 +128,8 @@ func (g *Guest) login(ctx context.Context, user string, ch ssh.Channel, terminal
 
 // interact is a shell over a stream, until the user leaves it. terminal is nil for
 // plain lines; what names the guest on a terminal.
-func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer, terminal *tty, what string) int {
+func interact(ctx context.Context, sh *shell.Shell, o shell.Session, stream io.ReadWriter, errOut io.Writer,
+	terminal *tty, what string) int {
 	out := io.Writer(stream)
 	readLine := plainLines(stream)
 	if terminal != nil {
@@ -187,7 +188,8 @@ func plainLines(r io.Reader) func() (string, error) {
 
 func (g *Guest) sftp(user string, ch ssh.Channel) int {
 	t := &tree{g.m}
-	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t}, sftp.WithStartDirectory(t.wire(g.m.Home(user))))
+	server := sftp.NewRequestServer(open{ch}, sftp.Handlers{FileGet: t, FilePut: t, FileCmd: t, FileList: t},
+		sftp.WithStartDirectory(t.wire(g.m.Home(user))))
 	defer server.Close()
 	if err := server.Serve(); err != nil && !errors.Is(err, io.EOF) {
 		return 1

@@ -57,7 +57,9 @@ func serveSSH(t *testing.T, g *guest.Guest, dial guest.Dial) string {
 }
 
 func dialSSH(address, user string, key ssh.Signer) (*ssh.Client, error) {
-	return ssh.Dial("tcp", address, &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	return ssh.Dial("tcp", address, &ssh.ClientConfig{
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
 }
 
 func withKey(c guest.Config, line string) guest.Config {
@@ -109,7 +111,8 @@ func TestSSHRefuses(t *testing.T) {
 	other, _ := identity(t)
 	onlyProfile := windows(t, nil) // the VM's sshPublicKey does not reach Windows
 	onlyProfile.Machine.SSHPublicKeys = []string{line}
-	hash := windows(t, []byte("#cloud-config\nusers:\n- name: ops\n  passwd: $6$rounds=4096$abcdefghijklmnop\n  ssh_authorized_keys:\n  - "+line+"\n"))
+	hash := windows(t, []byte("#cloud-config\nusers:\n- name: ops\n  passwd: $6$rounds=4096$abcdefghijklmnop\n"+
+		"  ssh_authorized_keys:\n  - "+line+"\n"))
 	for _, c := range []struct {
 		name, user string
 		config     guest.Config
@@ -137,10 +140,11 @@ func TestSSHKeepsItsHostKeyAndHeedsTheService(t *testing.T) {
 	g, _ := boot(t, withKey(linux(t, nil), line))
 	seen := map[string]bool{}
 	for range 2 {
-		config := &ssh.ClientConfig{User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: func(_ string, _ net.Addr, k ssh.PublicKey) error {
-			seen[ssh.FingerprintSHA256(k)] = true
-			return nil
-		}}
+		config := &ssh.ClientConfig{User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)},
+			HostKeyCallback: func(_ string, _ net.Addr, k ssh.PublicKey) error {
+				seen[ssh.FingerprintSHA256(k)] = true
+				return nil
+			}}
 		client, err := ssh.Dial("tcp", serveSSH(t, g, nil), config)
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +222,9 @@ func TestSSHJump(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, chans, reqs, err := ssh.NewClientConn(c, "w", &ssh.ClientConfig{User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+	conn, chans, reqs, err := ssh.NewClientConn(c, "w", &ssh.ClientConfig{
+		User: "capi", Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: ssh.InsecureIgnoreHostKey(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

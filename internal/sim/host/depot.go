@@ -18,8 +18,10 @@ func artifactFor(r *http.Request) *http.Response {
 	if !ok {
 		return nil
 	}
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(data)),
-		Header: http.Header{"Content-Type": {"application/octet-stream"}, "Server": {"casement (simulated)"}}, Body: io.NopCloser(bytes.NewReader(data))}
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1, Request: r, ContentLength: int64(len(data)),
+		Header: http.Header{"Content-Type": {"application/octet-stream"}, "Server": {"casement (simulated)"}},
+		Body:   io.NopCloser(bytes.NewReader(data))}
 }
 
 // depot answers the downloads of simulated artifacts, and lets all else pass.

@@ -56,7 +56,8 @@ func (e *election) enter(n *node, program string, start func(alone bool) (*stati
 			rest = append(rest, c)
 			continue
 		}
-		fmt.Fprintf(c.node.console, "casement: %s is not the only one of its cluster any more: it starts again and takes part in the election of a leader\n", program)
+		fmt.Fprintf(c.node.console, "casement: %s is not the only one of its cluster any more: it starts again "+
+			"and takes part in the election of a leader\n", program)
 		ctx, cancel := context.WithTimeout(n.ctx, yieldTimeout)
 		c.process.Process.Stop(ctx)
 		cancel()

@@ -43,7 +43,8 @@ func TestElection(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []kubelet.Process{other, again} {
-		if line := commandLine(t, p); !strings.Contains(line, "--leader-elect=true") || !strings.Contains(line, "--leader-elect-renew-deadline=30s") {
+		if line := commandLine(t, p); !strings.Contains(line, "--leader-elect=true") ||
+			!strings.Contains(line, "--leader-elect-renew-deadline=30s") {
 			t.Errorf("one of two runs as %s", line)
 		}
 	}

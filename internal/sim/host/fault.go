@@ -65,7 +65,8 @@ func (m *Host) bootFaults(g *machine) []guest.Fault {
 	var out []guest.Fault
 	for _, r := range m.azure.Faults.List() {
 		a, known := guest.FindFault(r.GuestFault)
-		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS || !m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
+		if r.Kind != fault.Guest || !known || !a.Boot() || a.OS != "" && a.OS != g.vm.OS ||
+			!m.azure.Faults.MatchBy(r.ID, faultTarget(g.vm)) {
 			continue
 		}
 		out = append(out, a)
@@ -208,9 +209,11 @@ func (n *node) health() kubelet.Health {
 	switch {
 	case n.vm.OS != guest.Windows:
 	case !v.PauseImage:
-		h.Sandbox = fmt.Sprintf("rpc error: code = Unknown desc = failed to get sandbox image: failed to pull image: no matching manifest for windows(%s)/amd64 in the manifest list entries", m.Image.Build)
+		h.Sandbox = fmt.Sprintf("rpc error: code = Unknown desc = failed to get sandbox image: failed to pull "+
+			"image: no matching manifest for windows(%s)/amd64 in the manifest list entries", m.Image.Build)
 	case v.StaleEndpoints > maxEndpoints:
-		h.Sandbox = "rpc error: code = Unknown desc = failed to setup network for sandbox: hcnCreateEndpoint failed in Win32: There are no more endpoints available from the endpoint mapper. (0x803b0014)"
+		h.Sandbox = "rpc error: code = Unknown desc = failed to setup network for sandbox: hcnCreateEndpoint " +
+			"failed in Win32: There are no more endpoints available from the endpoint mapper. (0x803b0014)"
 	}
 	return h
 }

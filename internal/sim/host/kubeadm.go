@@ -106,7 +106,9 @@ func (n *node) boot(ctx context.Context, command, config string, out io.Writer) 
 			return fmt.Errorf("kubeadm %s ended with exit code %d", command, code)
 		}
 		if lacks != "" {
-			fmt.Fprintf(out, "casement: kubeadm %s met %q of the real machine; it starts again without what it had written\n", command, lacks)
+			fmt.Fprintf(out,
+				"casement: kubeadm %s met %q of the real machine; it starts again without what it had written\n",
+				command, lacks)
 			err = removeOthers(filepath.Join(root, kubernetesDir), before)
 		} else {
 			fmt.Fprintf(out, "casement: a signal from outside the machine ended kubeadm %s; it starts again\n", command)
@@ -253,7 +255,8 @@ func (n *node) lacks() []kubeadm.Lack {
 	var out []kubeadm.Lack
 	m := n.body.Machine()
 	if row, ok := m.Services.Get(containerService(m.Image)); !ok || !row.Running { // kubeadm asks for it first
-		out = append(out, kubeadm.Lack{Check: "CRI", Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
+		out = append(out, kubeadm.Lack{Check: "CRI",
+			Reason: "container runtime is not running: the service " + containerService(m.Image) + " does not run"})
 	}
 	return append(out, n.lacksKubelet()...)
 }
@@ -265,7 +268,8 @@ func (n *node) lacksKubelet() (out []kubeadm.Lack) {
 		return nil
 	}
 	if !m.Root.Exists(windowsKubelet) {
-		out = append(out, kubeadm.Lack{Check: "KubeletVersion", Reason: "couldn't get kubelet version: cannot execute 'kubelet --version': exec: \"kubelet\": executable file not found in %PATH%"})
+		out = append(out, kubeadm.Lack{Check: "KubeletVersion", Reason: "couldn't get kubelet version: cannot " +
+			"execute 'kubelet --version': exec: \"kubelet\": executable file not found in %PATH%"})
 	}
 	if _, ok := m.Services.Get("kubelet"); !ok {
 		out = append(out, kubeadm.Lack{Check: "Service-Kubelet", Reason: "kubelet service does not exist"})

@@ -65,12 +65,16 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 	defer console.Close()
 	name := clusterName(g.vm)
 	n := &node{
-		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network, cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx, processes: map[processKey]*staticProcess{},
-		origin: fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name}, cluster: m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
+		vm: g.vm, socket: m.socket(g.vm.ID), home: m.home(g.vm.ID), loopback: loopback, net: m.azure.Network,
+		cloud: m.azure.Cloud, console: console, runtime: kubelet.NewRuntime(), ctx: ctx,
+		processes: map[processKey]*staticProcess{},
+		origin:    fabric.Origin{VNetID: vnet, IP: spec.IPs[0], Cluster: g.vm.ResourceGroup + "/" + name},
+		cluster:   m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
 	}
 	body, err := guest.New(guest.Config{
-		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm}, HTTP: depot{corrupting{m.web(n.origin), faults}},
+		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
+		HTTP:     depot{corrupting{m.web(n.origin), faults}},
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
@@ -173,8 +177,9 @@ func (m *Host) spec(vm host.VM) (guest.Machine, error) {
 		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
 		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys,
 		Image: guest.Image{
-			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion, KubernetesVersion: contents.KubernetesVersion,
-			Runtime: contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
+			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion,
+			KubernetesVersion: contents.KubernetesVersion,
+			Runtime:           contents.Runtime, RuntimeVersion: contents.RuntimeVersion, ServiceManager: guest.NSSM,
 			Ignition: contents.Ignition, Plain: plain, Captured: captured,
 		},
 	}

@@ -88,8 +88,13 @@ func (m *Host) serveMetadata(w http.ResponseWriter, r *http.Request, vm host.VM)
 		return
 	}
 	doc := map[string]any{
-		"compute": map[string]any{"resourceId": vm.ID, "vmScaleSetName": vm.ScaleSet, "location": vm.Location, "vmSize": vm.Size, "zone": vm.Zone, "name": vm.Name, "osProfile": map[string]any{"computerName": vm.ComputerName, "adminUsername": vm.AdminUsername}, "resourceGroupName": vm.ResourceGroup, "osType": vm.OS},
-		"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{"ipAddress": []any{map[string]any{"privateIpAddress": vm.NICs[0].PrivateIPs[0], "publicIpAddress": ""}}}}}},
+		"compute": map[string]any{"resourceId": vm.ID, "vmScaleSetName": vm.ScaleSet, "location": vm.Location,
+			"vmSize": vm.Size, "zone": vm.Zone, "name": vm.Name,
+			"osProfile":         map[string]any{"computerName": vm.ComputerName, "adminUsername": vm.AdminUsername},
+			"resourceGroupName": vm.ResourceGroup, "osType": vm.OS},
+		"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{
+			"ipAddress": []any{map[string]any{"privateIpAddress": vm.NICs[0].PrivateIPs[0], "publicIpAddress": ""}},
+		}}}},
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(doc)

@@ -180,11 +180,13 @@ func (n *node) kubeletConfig() kubelet.Config {
 		build = strings.Join(strings.SplitN(m.Image.Build, ".", 4)[:3], ".")
 	}
 	return kubelet.Config{
-		Path: n.body.Path, OS: strings.ToLower(n.vm.OS), Release: kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
+		Path: n.body.Path, OS: strings.ToLower(n.vm.OS),
+		Release:  kubelet.Release{OSImage: m.Image.Name, KernelVersion: m.Image.Build, Build: build},
 		Hostname: n.vm.ComputerName, InternalIP: n.origin.IP, Listen: net.JoinHostPort(n.loopback.String(), "10250"),
 		Version: m.Image.KubernetesVersion, RuntimeVersion: m.Image.Runtime + "://" + m.Image.RuntimeVersion, Args: args,
 		Cores: n.vm.Cores, MemoryMiB: n.vm.MemoryMiB, DiskGiB: max(n.vm.OSDiskGiB, 30), BootID: "1",
-		Cloud:     kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size, Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
+		Cloud: kubelet.Cloud{ProviderID: stub.ProviderID(n.vm.ID), InstanceType: n.vm.Size,
+			Region: n.vm.Location, Zone: stub.ZoneLabel(n.vm.Location, n.vm.Zone)},
 		Dial:      n.dial,
 		Processes: n,
 		Programs:  n.cluster.Find,

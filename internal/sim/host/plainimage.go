@@ -28,7 +28,10 @@ func plainContents(vm host.VM) (windows.Contents, bool) {
 				distribution = strings.ReplaceAll(d, "_", ".")
 			}
 		}
-		return windows.Contents{OS: windows.OSLinux, Distribution: distribution, OSImage: "Ubuntu " + distribution + " LTS", KernelVersion: cmp.Or(map[string]string{"24.04": "6.8.0-1031-azure"}[distribution], "6.5.0-1025-azure")}, true
+		return windows.Contents{
+			OS: windows.OSLinux, Distribution: distribution, OSImage: "Ubuntu " + distribution + " LTS",
+			KernelVersion: cmp.Or(map[string]string{"24.04": "6.8.0-1031-azure"}[distribution], "6.5.0-1025-azure"),
+		}, true
 	}
 	return windows.Contents{}, false
 }

@@ -87,7 +87,8 @@ func (p *nodePodIPs) Allocate(ctx context.Context, node, namespace, name string)
 			return ip, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("plugin type=%q failed (add): failed to allocate pool: no available addresses: the interfaces of node %s have %d beside the first one", "azure-vnet", node, len(p.own))
+	return netip.Addr{}, fmt.Errorf("plugin type=%q failed (add): failed to allocate pool: no available "+
+		"addresses: the interfaces of node %s have %d beside the first one", "azure-vnet", node, len(p.own))
 }
 
 // Release implements kubelet.PodIPs.

@@ -96,7 +96,8 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 		}
 	}
 	if mark.Quarantine != "" {
-		return nil, fmt.Errorf("%w and not booted: %s; delete the VM, or start it again through Azure to try once more", errQuarantine, mark.Quarantine)
+		return nil, fmt.Errorf("%w and not booted: %s; delete the VM, or start it again through Azure to try once more",
+			errQuarantine, mark.Quarantine)
 	}
 	if suspect && diedBy(m.config.LogFile, mark.Log) != "" {
 		m.awaitSuspects(ctx)

@@ -29,7 +29,9 @@ func TestResume(t *testing.T) {
 			name = fmt.Sprintf("z-control-%d", i)
 			writeFile(t, filepath.Join(dir, "vms/g", name, "rootfs/etc/kubernetes/manifests/kube-apiserver.yaml"), "{}")
 		}
-		g := &machine{vm: host.VM{ID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/" + name}, turn: newTurn(), done: make(chan struct{})}
+		g := &machine{vm: host.VM{
+			ID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/" + name,
+		}, turn: newTurn(), done: make(chan struct{})}
 		m.waiting = append(m.waiting, g)
 		m.work.Go(func() {
 			defer close(g.done)
@@ -77,7 +79,8 @@ func TestResumePassesAHangingBoot(t *testing.T) {
 }
 
 func TestExhausted(t *testing.T) {
-	for err, want := range map[error]bool{syscall.EMFILE: true, fmt.Errorf("open x: %w", syscall.ENOSPC): true, errors.New("bad custom data"): false, syscall.ENOENT: false} {
+	for err, want := range map[error]bool{syscall.EMFILE: true, fmt.Errorf("open x: %w", syscall.ENOSPC): true,
+		errors.New("bad custom data"): false, syscall.ENOENT: false} {
 		if got := exhausted(err); got != want {
 			t.Errorf("%v: %t", err, got)
 		}

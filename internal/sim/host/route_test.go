@@ -41,12 +41,13 @@ func TestRoute(t *testing.T) {
 		url  string
 		want string // of the error
 	}{
-		"insecure":        {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
-		"no roots given":  {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // those of the guest
-		"roots of others": {way.WithTLS(&tls.Config{RootCAs: x509.NewCertPool(), ServerName: named}), "https://" + declared, "unknown authority"},
-		"another's name":  {way, "https://" + declared, "certificate is valid for"},
-		"another port":    {way, "https://api.casement.internal:443", "not part of the local plane"},
-		"another name":    {way, "https://example.com:6443", "not part of the local plane"},
+		"insecure":       {way.WithTLS(&tls.Config{InsecureSkipVerify: true}), "https://" + declared, ""},
+		"no roots given": {way.WithTLS(&tls.Config{ServerName: named}), "https://" + declared, ""}, // those of the guest
+		"roots of others": {way.WithTLS(&tls.Config{RootCAs: x509.NewCertPool(), ServerName: named}),
+			"https://" + declared, "unknown authority"},
+		"another's name": {way, "https://" + declared, "certificate is valid for"},
+		"another port":   {way, "https://api.casement.internal:443", "not part of the local plane"},
+		"another name":   {way, "https://example.com:6443", "not part of the local plane"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, test.url, nil)

@@ -28,7 +28,8 @@ func testNode(t *testing.T) *node {
 	t.Setenv("CASEMENT_KUBE", self)
 	home := filepath.Join(t.TempDir(), "vms", "g", "vm")
 	ip := netip.MustParseAddr("10.0.0.4")
-	body, err := guest.New(guest.Config{Log: io.Discard, Machine: guest.Machine{ID: "vm", Dir: home, OS: guest.Linux, ComputerName: "cp-0", IPs: []netip.Addr{ip}}})
+	body, err := guest.New(guest.Config{Log: io.Discard,
+		Machine: guest.Machine{ID: "vm", Dir: home, OS: guest.Linux, ComputerName: "cp-0", IPs: []netip.Addr{ip}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func testNode(t *testing.T) *node {
 }
 
 func processSpec(n *node, pod, command string) kubelet.ProcessSpec {
-	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{}, LogFile: filepath.Join(n.home, "rootfs", "tmp", pod+".log"),
+	return kubelet.ProcessSpec{ID: "kube-system/" + pod + "/c", Hash: pod, Pod: &corev1.Pod{},
+		LogFile:   filepath.Join(n.home, "rootfs", "tmp", pod+".log"),
 		Container: corev1.Container{Name: "c", Command: strings.Fields(command)}}
 }
 
@@ -55,7 +57,8 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	files := n.body.Machine().Root
 	proof := filepath.Join(t.TempDir(), "proof")
 	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n" +
-		"clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, " +
+		"clusters: [{name: k, cluster: {server: 'http://127.0.0.1:1'}}]\n" +
+		"users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, " +
 		"command: /bin/sh, args: ['-c', 'touch " + proof + "'], interactiveMode: Never}}}]"
 	if err := files.MkdirAll("/etc/kubernetes/deep"); err != nil {
 		t.Fatal(err)
@@ -63,7 +66,9 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 	if err := files.WriteFile("/etc/kubernetes/x.conf", []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := n.body.Exec(t.Context(), "ln -s ../../../.. /etc/kubernetes/deep/out && ln -s ../../.. /etc/kubernetes/out", nil, io.Discard, io.Discard); code != 0 {
+	if code := n.body.Exec(t.Context(),
+		"ln -s ../../../.. /etc/kubernetes/deep/out && ln -s ../../.. /etc/kubernetes/out", nil, io.Discard,
+		io.Discard); code != 0 {
 		t.Fatalf("ln ends with %d", code)
 	}
 	for name, c := range map[string]struct{ command, refused string }{
@@ -119,7 +124,8 @@ func TestStaticPodRunsNoProgram(t *testing.T) {
 func TestCloseEndsAllProcesses(t *testing.T) {
 	n := testNode(t)
 	var pids []int
-	for name, command := range map[string]string{"etcd": "etcd", "api": "kube-apiserver", "another": "etcd --data-dir=/other", "third": "kube-scheduler", "manager": "kube-controller-manager"} {
+	for name, command := range map[string]string{"etcd": "etcd", "api": "kube-apiserver",
+		"another": "etcd --data-dir=/other", "third": "kube-scheduler", "manager": "kube-controller-manager"} {
 		p, err := n.StartProcess(t.Context(), processSpec(n, name, command))
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,8 @@ func TestAskAgain(t *testing.T) {
 			defer server.Close()
 			j := &join{Options: Options{Clock: hasty{}, Out: io.Discard}}
 			data, err := j.configMap(t.Context(), &cluster{server: server.URL, http: server.Client()}, "kubeadm-config")
-			if asked != c.asked || c.want == "" && (err != nil || data["a"] != "b") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if asked != c.asked || c.want == "" && (err != nil || data["a"] != "b") ||
+				c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("asked %d times: %v, %v", asked, data, err)
 			}
 		})

@@ -200,7 +200,8 @@ func decode(data []byte) (wire, []string, error) {
 			notes = append(notes, "kubeadm.k8s.io/v1beta2 is read as v1beta3")
 			return w, notes, nil
 		}
-		return w, notes, fmt.Errorf("your configuration file uses an API spec %q that this kubeadm does not know: use kubeadm.k8s.io/v1beta3 or v1beta4", w.APIVersion)
+		return w, notes, fmt.Errorf("your configuration file uses an API spec %q that this kubeadm does not "+
+			"know: use kubeadm.k8s.io/v1beta3 or v1beta4", w.APIVersion)
 	}
 	return wire{}, notes, errors.New("no JoinConfiguration found in the configuration file")
 }
@@ -221,7 +222,8 @@ func parseArgs(raw json.RawMessage) ([]Arg, error) {
 	}
 	var byName map[string]string
 	if err := json.Unmarshal(raw, &byName); err != nil {
-		return nil, errors.New("nodeRegistration.kubeletExtraArgs: neither a map of strings (v1beta3) nor a list of name and value (v1beta4)")
+		return nil, errors.New("nodeRegistration.kubeletExtraArgs: neither a map of strings (v1beta3) nor a " +
+			"list of name and value (v1beta4)")
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		list = append(list, Arg{Name: name, Value: byName[name]})
@@ -248,10 +250,13 @@ func (c JoinConfig) validate() []error {
 			errs = append(errs, errors.New("discovery.bootstrapToken.apiServerEndpoint: Required value: APIServerEndpoint is not set"))
 		}
 		if !tokenPattern.MatchString(d.Token) {
-			errs = append(errs, errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is not of the form [a-z0-9]{6}.[a-z0-9]{16}"))
+			errs = append(errs, errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token "+
+				"is not of the form [a-z0-9]{6}.[a-z0-9]{16}"))
 		}
 		if len(d.CACertHashes) == 0 && !d.SkipCAVerification {
-			errs = append(errs, errors.New("discovery.bootstrapToken.caCertHashes: Invalid value: \"\": using token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as true in your kubeadm config file to continue"))
+			errs = append(errs, errors.New("discovery.bootstrapToken.caCertHashes: Invalid value: \"\": using "+
+				"token-based discovery without caCertHashes can be unsafe. Set unsafeSkipCAVerification as "+
+				"true in your kubeadm config file to continue"))
 		}
 	}
 	if d.TLSBootstrapToken != "" && !tokenPattern.MatchString(d.TLSBootstrapToken) && d.TLSBootstrapToken != d.Token {

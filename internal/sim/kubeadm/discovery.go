@@ -71,7 +71,8 @@ func (j *join) discover(ctx context.Context) (*cluster, error) {
 	err = j.retry(ctx, func() error {
 		again, _, err := clusterInfo(ctx, client, endpoint, id, secret)
 		if err == nil && again != raw {
-			return fatal{errors.New("the second kubeconfig from the cluster-info ConfigMap (using validated TLS) was different from the first")}
+			return fatal{errors.New("the second kubeconfig from the cluster-info ConfigMap (using validated " +
+				"TLS) was different from the first")}
 		}
 		return err
 	})
@@ -87,7 +88,8 @@ func (j *join) discoverByFile() (*cluster, error) {
 	j.say("[discovery] Reading cluster information from %q", path)
 	data, err := j.read(path)
 	if err != nil {
-		return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: couldn't read %s: it does not exist in the guest", path)
+		return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: couldn't read "+
+			"%s: it does not exist in the guest", path)
 	}
 	k, err := parseKubeconfig(data)
 	if err != nil {
@@ -106,7 +108,8 @@ func (j *join) discoverByFile() (*cluster, error) {
 			tlsConfig.Certificates = []tls.Certificate{pair}
 		}
 		if !k.hasCredential() {
-			return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: %s holds no credential and discovery.tlsBootstrapToken is empty: set one of them", path)
+			return nil, fmt.Errorf("error execution phase preflight: discovery.file.kubeConfigPath: %s holds no "+
+				"credential and discovery.tlsBootstrapToken is empty: set one of them", path)
 		}
 	}
 	if tlsConfig.RootCAs, err = pool(k.ca); err != nil {
@@ -158,12 +161,14 @@ func clusterInfo(ctx context.Context, client *http.Client, endpoint, id, secret 
 	}
 	raw := cm.Data["kubeconfig"]
 	if raw == "" {
-		return "", nil, fatal{errors.New("there is no kubeconfig key in the cluster-info ConfigMap: this API server isn't set up for token bootstrapping")}
+		return "", nil, fatal{errors.New("there is no kubeconfig key in the cluster-info ConfigMap: this API " +
+			"server isn't set up for token bootstrapping")}
 	}
 	signature := cm.Data["jws-kubeconfig-"+id]
 	if signature == "" {
 		// The signer may not have come to it yet, so this is worth retrying.
-		return "", nil, fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q: the token is invalid for this cluster or it has expired", id)
+		return "", nil, fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID "+
+			"%q: the token is invalid for this cluster or it has expired", id)
 	}
 	if !jws.DetachedTokenIsValid(signature, raw, id, secret) {
 		return "", nil, fatal{errors.New("failed to verify JWS signature of received cluster info object, can't trust this API Server")}

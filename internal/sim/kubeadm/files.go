@@ -56,7 +56,8 @@ const (
 func (j *join) ask(ctx context.Context, c *cluster, path string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := get(ctx, c.http, c.server+path, c.token, into)
-		if status, ok := errors.AsType[*statusError](err); err == nil || ok && status.code == http.StatusNotFound || attempt == apiAttempts {
+		if status, ok := errors.AsType[*statusError](err); err == nil || ok && status.code == http.StatusNotFound ||
+			attempt == apiAttempts {
 			return err
 		}
 		if attempt == 1 {
@@ -86,7 +87,9 @@ func (j *join) refuseTakenName(ctx context.Context, c *cluster) error {
 	}
 	for _, cond := range node.Status.Conditions {
 		if cond.Type == corev1.NodeReady && cond.Status == corev1.ConditionTrue && !j.resume {
-			return fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status %q already exists in the cluster. You must delete the existing Node or change the name of this new joining Node", j.cfg.NodeName, corev1.NodeReady)
+			return fmt.Errorf("error execution phase kubelet-start: a Node with name %q and status %q already "+
+				"exists in the cluster. You must delete the existing Node or change the name of this new "+
+				"joining Node", j.cfg.NodeName, corev1.NodeReady)
 		}
 	}
 	return nil

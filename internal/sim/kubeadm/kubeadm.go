@@ -184,7 +184,9 @@ func (j *join) waitForBootstrap(ctx context.Context) error {
 	limit := j.timeout(j.cfg.Timeouts.TLSBootstrap, 5*time.Minute)
 	for left := limit / bootstrapPause; !j.bootstrapped(); left-- {
 		if left <= 0 {
-			return fmt.Errorf("error execution phase kubelet-wait: the kubelet wrote no usable %s within %s: see the kubelet's log, and whether its CertificateSigningRequest was approved", kubeletConf, limit)
+			return fmt.Errorf("error execution phase kubelet-wait: the kubelet wrote no usable %s within %s: "+
+				"see the kubelet's log, and whether its CertificateSigningRequest was "+
+				"approved", kubeletConf, limit)
 		}
 		if err := j.pause(ctx, bootstrapPause); err != nil {
 			return err

@@ -46,7 +46,9 @@ func (j *join) preflight() error {
 	if len(fatal) == 0 {
 		return nil
 	}
-	return fmt.Errorf("error execution phase preflight: [preflight] Some fatal errors occurred:\n%s\n[preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`", strings.Join(fatal, "\n"))
+	return fmt.Errorf("error execution phase preflight: [preflight] Some fatal errors occurred:\n%s\n"+
+		"[preflight] If you know what you are doing, you can make a check non-fatal with "+
+		"`--ignore-preflight-errors=...`", strings.Join(fatal, "\n"))
 }
 
 func ignored(name string, lists ...[]string) bool {

@@ -89,7 +89,8 @@ func (k *Kubelet) podConfig(pod *corev1.Pod) func(ctx context.Context) (*rest.Co
 		}
 		config = &rest.Config{
 			Host: server, QPS: -1, Transport: rt, WrapTransport: transport.ResettableTokenSourceWrapTransport(tokens),
-			ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
+			ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf",
+				AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
 		}
 		return rest.CopyConfig(config), nil
 	}
@@ -108,10 +109,11 @@ func (a accountToken) Token() (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, tokenWait)
 	defer cancel()
 	account := cmp.Or(a.pod.Spec.ServiceAccountName, "default")
-	token, err := a.k.api.Load().core.ServiceAccounts(a.pod.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		ExpirationSeconds: new(tokenLife),
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: a.pod.Name, UID: a.pod.UID},
-	}}, metav1.CreateOptions{})
+	token, err := a.k.api.Load().core.ServiceAccounts(a.pod.Namespace).CreateToken(ctx, account,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: new(tokenLife),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: a.pod.Name, UID: a.pod.UID},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get a token of service account %s/%s: %w", a.pod.Namespace, account, err)
 	}

@@ -41,7 +41,8 @@ func hostProcess(pod *corev1.Pod) bool {
 		return *s.WindowsOptions.HostProcess
 	}
 	for _, c := range pod.Spec.Containers {
-		if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil && *s.WindowsOptions.HostProcess {
+		if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.HostProcess != nil &&
+			*s.WindowsOptions.HostProcess {
 			return true
 		}
 	}
@@ -93,7 +94,8 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 
 // page is what a simulated container says on its ports and first in its log.
 func (w *worker) page(c *container) string {
-	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name, c.spec.Name, c.spec.Image, w.k.nodeName)
+	return fmt.Sprintf("casement: simulated container %s/%s/%s, image %s, node %s\n", w.namespace, w.name,
+		c.spec.Name, c.spec.Image, w.k.nodeName)
 }
 
 // servePage answers HTTP on one connection with a page that names the container.
@@ -173,10 +175,13 @@ func (w *worker) event(ctx context.Context, kind, reason, message, fieldPath str
 	}
 	now := metav1.NewTime(w.k.c.Clock.Now())
 	e := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: w.name + ".", Namespace: w.namespace},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: w.name, UID: w.uid, FieldPath: fieldPath},
-		Type:           kind, Reason: reason, Message: message, FirstTimestamp: now, LastTimestamp: now, Count: 1,
-		Source: corev1.EventSource{Component: "kubelet", Host: w.k.nodeName}, ReportingController: "kubelet", ReportingInstance: w.k.nodeName,
+		ObjectMeta: metav1.ObjectMeta{GenerateName: w.name + ".", Namespace: w.namespace},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: w.namespace, Name: w.name, UID: w.uid, FieldPath: fieldPath,
+		},
+		Type: kind, Reason: reason, Message: message, FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: "kubelet", Host: w.k.nodeName}, ReportingController: "kubelet",
+		ReportingInstance: w.k.nodeName,
 	}
 	w.events[key] = e
 	if _, err := w.k.api.Load().core.Events(w.namespace).Create(ctx, e, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {

@@ -45,13 +45,16 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 			return
 		}
 		verb, sub := asked(r)
-		allowed, err := decided.ask(fmt.Sprint(who.Subject.CommonName, who.Subject.Organization, verb, sub), func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
+		allowed, err := decided.ask(fmt.Sprint(who.Subject.CommonName, who.Subject.Organization, verb, sub),
+			func() (bool, error) { return k.allowed(r.Context(), who, verb, sub) })
 		if err != nil {
-			http.Error(w, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=nodes, subresource=%s)", who.Subject.CommonName, verb, sub), http.StatusInternalServerError)
+			http.Error(w, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=nodes, subresource=%s)",
+				who.Subject.CommonName, verb, sub), http.StatusInternalServerError)
 			return
 		}
 		if !allowed {
-			http.Error(w, fmt.Sprintf("Forbidden (user=%s, verb=%s, resource=nodes, subresource=%s)", who.Subject.CommonName, verb, sub), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("Forbidden (user=%s, verb=%s, resource=nodes, subresource=%s)",
+				who.Subject.CommonName, verb, sub), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -61,7 +64,9 @@ func (k *Kubelet) guarded(next http.Handler) http.Handler {
 // asked is what a request does to the node, in the API server's terms.
 // Source: https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/.
 func asked(r *http.Request) (verb, subresource string) {
-	verb = map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
+	verb = map[string]string{
+		http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+	}[r.Method]
 	if verb == "" {
 		verb = "get"
 	}
@@ -79,10 +84,13 @@ func (k *Kubelet) allowed(ctx context.Context, who *x509.Certificate, verb, sub 
 	}
 	ctx, cancel := context.WithTimeout(ctx, authorizePatience)
 	defer cancel()
-	review, err := api.authz.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: who.Subject.CommonName, Groups: append([]string{"system:authenticated"}, who.Subject.Organization...),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Version: "v1", Resource: "nodes", Subresource: sub, Name: k.nodeName},
-	}}, metav1.CreateOptions{})
+	review, err := api.authz.SubjectAccessReviews().Create(ctx,
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: who.Subject.CommonName, Groups: append([]string{"system:authenticated"}, who.Subject.Organization...),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: verb, Version: "v1", Resource: "nodes", Subresource: sub, Name: k.nodeName,
+			},
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}

@@ -61,10 +61,11 @@ func (k *Kubelet) newClient(server string, ca []byte, cert func() *tls.Certifica
 		rt = transport.NewBearerAuthRoundTripper(token, tr)
 	}
 	cfg := &rest.Config{
-		Host:          server,
-		QPS:           -1,
-		UserAgent:     "kubelet/" + k.c.Version + " (simulated)",
-		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
+		Host:      server,
+		QPS:       -1,
+		UserAgent: "kubelet/" + k.c.Version + " (simulated)",
+		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf",
+			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
 	}
 	hc := &http.Client{Transport: rt}
 	c := &client{http: tr, dials: dials}

@@ -60,7 +60,8 @@ func sidecar(c *corev1.Container) bool {
 func newContainers(pod *corev1.Pod) []*container {
 	var out []*container
 	for _, c := range pod.Spec.InitContainers {
-		out = append(out, &container{spec: c, init: true, sidecar: sidecar(&c), waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
+		out = append(out, &container{spec: c, init: true, sidecar: sidecar(&c),
+			waiting: corev1.ContainerStateWaiting{Reason: "PodInitializing"}})
 	}
 	for _, c := range pod.Spec.Containers {
 		out = append(out, &container{spec: c, waiting: corev1.ContainerStateWaiting{Reason: "ContainerCreating"}})
@@ -93,7 +94,8 @@ func (c *container) collect(now time.Time) {
 	if code != 0 {
 		reason = "Error"
 	}
-	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started, FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
+	c.ended = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, StartedAt: c.run.started,
+		FinishedAt: metav1.NewTime(now), ContainerID: c.run.id}
 	if now.Sub(c.run.started.Time) > 10*time.Minute {
 		c.pause = 0 // the kubelet forgets after a good run
 	}
@@ -136,7 +138,8 @@ func (c *container) blocked(all []*container) bool {
 		if !before.init {
 			continue
 		}
-		if before.sidecar && (before.run == nil || !before.probes.startup.passed()) || !before.sidecar && (before.ended == nil || before.ended.ExitCode != 0) {
+		if before.sidecar && (before.run == nil || !before.probes.startup.passed()) ||
+			!before.sidecar && (before.ended == nil || before.ended.ExitCode != 0) {
 			return true
 		}
 	}
@@ -145,17 +148,21 @@ func (c *container) blocked(all []*container) bool {
 
 func (c *container) showBackoff(pod *corev1.Pod) {
 	if c.waiting.Reason == errImagePull {
-		c.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.spec.Image, errImagePull, c.waiting.Message)}
+		c.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+			Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.spec.Image, errImagePull, c.waiting.Message)}
 	}
 	if c.ended == nil {
 		return // it backs off from a pull, which has its own reason
 	}
-	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)", c.pause, c.spec.Name, pod.Name, pod.Namespace, pod.UID)}
+	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off %s "+
+		"restarting failed container=%s "+
+		"pod=%s_%s(%s)", c.pause, c.spec.Name, pod.Name, pod.Namespace, pod.UID)}
 }
 
 // view is the container's status.
 func (c *container) view() corev1.ContainerStatus {
-	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts, Started: new(c.run != nil && c.probes.startup.passed())}
+	s := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, RestartCount: c.restarts,
+		Started: new(c.run != nil && c.probes.startup.passed())}
 	if c.last != nil {
 		s.LastTerminationState.Terminated = c.last
 	}
@@ -278,7 +285,8 @@ func (w *worker) executeProcess(ctx context.Context, pod *corev1.Pod, c *contain
 		return nil, fmt.Errorf("this machine runs no static pods")
 	}
 	p, err := w.k.c.Processes.StartProcess(ctx, ProcessSpec{
-		ID: w.namespace + "/" + w.name + "/" + c.spec.Name, Hash: pod.Annotations[hashAnnotation], Pod: pod, Container: c.spec, LogFile: log})
+		ID: w.namespace + "/" + w.name + "/" + c.spec.Name, Hash: pod.Annotations[hashAnnotation], Pod: pod,
+		Container: c.spec, LogFile: log})
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +324,8 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 		w.account = w.k.podConfig(pod)
 	}
 	return stub.Env{
-		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS, InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
+		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
+		InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
 	}
 }

@@ -73,7 +73,8 @@ func newBench(t *testing.T) *bench {
 // kubelet is one that runs on the bench's machine, as the one before it did.
 func (b *bench) kubelet(t *testing.T) *Kubelet {
 	k, err := New(Config{
-		Path: func(guest string) (string, error) { return filepath.Join(b.root, guest), nil }, OS: "windows", Hostname: "win-1", Version: "v1.36.3",
+		Path: func(guest string) (string, error) { return filepath.Join(b.root, guest), nil }, OS: "windows",
+		Hostname: "win-1", Version: "v1.36.3",
 		RuntimeVersion: "containerd://2.1.4", Release: Release{Build: "10.0.20348"}, Network: b.network, Runtime: b.runtime,
 	})
 	if err != nil {

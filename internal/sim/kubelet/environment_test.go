@@ -16,36 +16,50 @@ import (
 type library struct{}
 
 func (library) RoundTrip(r *http.Request) (*http.Response, error) {
-	code, body := http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"configmaps \"none\" not found","code":404}`
+	code, body := http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+
+		`"reason":"NotFound","message":"configmaps \"none\" not found","code":404}`
 	switch r.URL.Path {
 	case "/api/v1/namespaces/default/configmaps/settings":
 		code, body = http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","data":{"mode":"fast"}}`
 	case "/api/v1/namespaces/default/secrets/settings":
 		code, body = http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"word":"b3Blbg=="}}`
 	}
-	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 func TestEnvironment(t *testing.T) {
 	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	configKey := func(name, key string, optional bool) []corev1.EnvVar {
-		return []corev1.EnvVar{{Name: "V", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref(name), Key: key, Optional: &optional}}}}
+		return []corev1.EnvVar{{Name: "V", ValueFrom: &corev1.EnvVarSource{
+			ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref(name), Key: key, Optional: &optional},
+		}}}
 	}
 	for name, test := range map[string]struct {
 		spec   corev1.Container
 		want   map[string]string
 		reason string
 	}{
-		"plain":         {corev1.Container{Env: []corev1.EnvVar{{Name: "V", Value: "1"}}}, map[string]string{"V": "1"}, ""},
-		"a field":       {corev1.Container{Env: []corev1.EnvVar{{Name: "V", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}}, map[string]string{"V": "web"}, ""},
-		"a ConfigMap":   {corev1.Container{EnvFrom: []corev1.EnvFromSource{{Prefix: "P_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("settings")}}}}, map[string]string{"P_mode": "fast"}, ""},
-		"a Secret":      {corev1.Container{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("settings")}}}}, map[string]string{"word": "open"}, ""},
-		"a key":         {corev1.Container{Env: configKey("settings", "mode", false)}, map[string]string{"V": "fast"}, ""},
-		"no such key":   {corev1.Container{Env: configKey("settings", "speed", false)}, nil, "couldn't find key speed in ConfigMap default/settings"},
+		"plain": {corev1.Container{Env: []corev1.EnvVar{{Name: "V", Value: "1"}}}, map[string]string{"V": "1"}, ""},
+		"a field": {corev1.Container{Env: []corev1.EnvVar{{
+			Name:      "V",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
+		}}}, map[string]string{"V": "web"}, ""},
+		"a ConfigMap": {corev1.Container{EnvFrom: []corev1.EnvFromSource{
+			{Prefix: "P_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("settings")}},
+		}}, map[string]string{"P_mode": "fast"}, ""},
+		"a Secret": {corev1.Container{EnvFrom: []corev1.EnvFromSource{
+			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("settings")}},
+		}}, map[string]string{"word": "open"}, ""},
+		"a key": {corev1.Container{Env: configKey("settings", "mode", false)}, map[string]string{"V": "fast"}, ""},
+		"no such key": {corev1.Container{Env: configKey("settings", "speed", false)}, nil,
+			"couldn't find key speed in ConfigMap default/settings"},
 		"left out":      {corev1.Container{Env: configKey("settings", "speed", true)}, map[string]string{}, ""},
 		"no ConfigMap":  {corev1.Container{Env: configKey("none", "mode", false)}, nil, `configmap "none" not found`},
 		"none, allowed": {corev1.Container{Env: configKey("none", "mode", true)}, map[string]string{}, ""},
-		"none at all":   {corev1.Container{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("none")}}}}, nil, `configmap "none" not found`},
+		"none at all": {corev1.Container{EnvFrom: []corev1.EnvFromSource{
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("none")}},
+		}}, nil, `configmap "none" not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core, err := corev1client.NewForConfig(&rest.Config{Host: "https://api", QPS: -1, Transport: library{}})

@@ -92,7 +92,8 @@ type inside struct {
 }
 
 // ExecInContainer implements remotecommand.Executor.
-func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []string, in io.Reader, out, errOut io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
+func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []string, in io.Reader,
+	out, errOut io.WriteCloser, tty bool, _ <-chan remotecommand.TerminalSize, _ time.Duration) error {
 	if i.k.c.Exec == nil || i.w.static {
 		return fmt.Errorf("container %s cannot be entered: it is a process of this machine, not a container", i.c.spec.Name)
 	}
@@ -113,7 +114,8 @@ func (i inside) ExecInContainer(ctx context.Context, _, _, _ string, command []s
 
 // AttachContainer implements remotecommand.Attacher: what a container writes goes
 // to its log, and it reads nothing.
-func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (i inside) AttachContainer(ctx context.Context, _, _, _ string, _ io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan remotecommand.TerminalSize) error {
 	path, err := i.w.logFile(i.c)
 	if err != nil {
 		return err
@@ -142,7 +144,8 @@ func (w *worker) execSpec(pod *corev1.Pod, c *container, command []string) (Exec
 	if err != nil {
 		return ExecSpec{}, err
 	}
-	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Dir: dir, Command: command, Stdout: io.Discard, Stderr: io.Discard}
+	spec := ExecSpec{Pod: pod, Container: &c.spec, Vars: c.environment(), Dir: dir, Command: command,
+		Stdout: io.Discard, Stderr: io.Discard}
 	for _, ip := range w.shown.Load().status.PodIPs {
 		if a, err := netip.ParseAddr(ip.IP); err == nil {
 			spec.IPs = append(spec.IPs, a)

@@ -87,7 +87,8 @@ func parseFlags(args []string, kubeletVersion string) (Flags, error) {
 		}
 		value = strings.Trim(value, `"'`)
 		if lost, ok := lostFlags[name]; ok && minor >= lost {
-			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out of nodeRegistration.kubeletExtraArgs", name, lost)
+			return f, fmt.Errorf("kubelet: unknown flag: --%s (it is gone since Kubernetes 1.%d): take it out "+
+				"of nodeRegistration.kubeletExtraArgs", name, lost)
 		}
 		if err := f.set(name, value); err != nil {
 			return f, fmt.Errorf("kubelet: invalid argument %q for --%s: %w", value, name, err)
@@ -132,7 +133,8 @@ func (f *Flags) checkCloudProvider(minor uint) error {
 	case minor >= 31:
 		return fmt.Errorf("kubelet: unknown cloud provider %q: use --cloud-provider=external", f.CloudProvider)
 	case minor >= 29:
-		return fmt.Errorf("kubelet: cloud provider %q was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider", f.CloudProvider)
+		return fmt.Errorf("kubelet: cloud provider %q was specified, but built-in cloud providers are disabled. "+
+			"Please set --cloud-provider=external and migrate to an external cloud provider", f.CloudProvider)
 	}
 	return nil
 }

@@ -21,7 +21,9 @@ func TestHealthInConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range conditions(nodeFacts{health: test.health}, nil) {
-				want := map[corev1.NodeConditionType]corev1.ConditionStatus{corev1.NodeReady: test.ready, corev1.NodeDiskPressure: test.disk}[c.Type]
+				want := map[corev1.NodeConditionType]corev1.ConditionStatus{
+					corev1.NodeReady: test.ready, corev1.NodeDiskPressure: test.disk,
+				}[c.Type]
 				if want != "" && c.Status != want {
 					t.Errorf("%s is %s, want %s", c.Type, c.Status, want)
 				}
@@ -42,7 +44,9 @@ func TestSandboxProblem(t *testing.T) {
 		"sandbox":              {Health{Sandbox: "HNS failed"}, nil, "HNS failed"},
 		"flannel, no subnet":   {Health{}, map[string]string{cniFolder + "/10.conf": flannel}, "subnet.env"},
 		"flannel and a subnet": {Health{}, map[string]string{cniFolder + "/10.conf": flannel, subnetEnv: "x"}, ""},
-		"flannel is second":    {Health{}, map[string]string{cniFolder + "/05.conf": `{"name":"c","type":"calico"}`, cniFolder + "/10.conf": flannel}, ""},
+		"flannel is second": {Health{}, map[string]string{
+			cniFolder + "/05.conf": `{"name":"c","type":"calico"}`, cniFolder + "/10.conf": flannel,
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -55,7 +59,9 @@ func TestSandboxProblem(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			k := &Kubelet{c: Config{Path: func(guest string) (string, error) { return filepath.Join(root, guest), nil }, Health: func() Health { return test.health }}}
+			k := &Kubelet{c: Config{Path: func(guest string) (string, error) {
+				return filepath.Join(root, guest), nil
+			}, Health: func() Health { return test.health }}}
 			if got := k.sandboxProblem(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

@@ -208,7 +208,9 @@ func (k *Kubelet) requestCertificate(ctx context.Context, c *client, signer stri
 	if err != nil {
 		return nil, err
 	}
-	template := &x509.CertificateRequest{Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + k.nodeName}}
+	template := &x509.CertificateRequest{
+		Subject: pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + k.nodeName},
+	}
 	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	if signer == certificatesv1.KubeletServingSignerName {
 		template.DNSNames, template.IPAddresses = []string{k.nodeName}, []net.IP{k.c.InternalIP.AsSlice()}

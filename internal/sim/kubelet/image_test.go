@@ -18,10 +18,11 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	}{
 		"unknown tag": {"nginx:no-such-tag", "", "ImagePullBackOff",
 			`Back-off pulling image "nginx:no-such-tag": ErrImagePull: rpc error: code = NotFound`, "Failed: Error: ImagePullBackOff"},
-		"wrong name":   {"NGINX", "", "InvalidImageName", "must be lowercase", "Failed: Error: InvalidImageName"},
-		"other build":  {"mcr.microsoft.com/windows/nanoserver:ltsc2019", "", "CreateContainerError", "does not match the host", ""},
-		"private":      {"contoso.azurecr.io/app:x", "", "", "", ""},
-		"not admitted": {"contoso.azurecr.io/app:x", pull.Listed, "ImagePullBackOff", "not found (simulated", "BackOff: Back-off pulling image \"contoso.azurecr.io/app:x\""},
+		"wrong name":  {"NGINX", "", "InvalidImageName", "must be lowercase", "Failed: Error: InvalidImageName"},
+		"other build": {"mcr.microsoft.com/windows/nanoserver:ltsc2019", "", "CreateContainerError", "does not match the host", ""},
+		"private":     {"contoso.azurecr.io/app:x", "", "", "", ""},
+		"not admitted": {"contoso.azurecr.io/app:x", pull.Listed, "ImagePullBackOff", "not found (simulated",
+			"BackOff: Back-off pulling image \"contoso.azurecr.io/app:x\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -74,7 +74,9 @@ func (k *Kubelet) sandboxProblem() string {
 	case h.Sandbox != "":
 		return h.Sandbox
 	case k.usesFlannel() && !k.guestFile(subnetEnv):
-		return `rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="flannel" failed (add): loadFlannelSubnetEnv failed: open /run/flannel/subnet.env: no such file or directory`
+		return `rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="flannel" ` +
+			`failed (add): loadFlannelSubnetEnv failed: open /run/flannel/subnet.env: no such file or ` +
+			`directory`
 	}
 	return ""
 }

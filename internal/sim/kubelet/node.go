@@ -31,7 +31,8 @@ const (
 	attachDetach      = "volumes.kubernetes.io/controller-managed-attach-detach"
 	windowsBuildLabel = "node.kubernetes.io/windows-build"
 	// networkNotReady is what kubelet relays from containerd without a CNI.
-	networkNotReady = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+	networkNotReady = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady " +
+		"message:Network plugin returns error: cni plugin not initialized"
 	// runtimeDown is what kubelet says of a runtime that does not answer.
 	runtimeDown = "[container runtime is down, PLEG is not healthy: pleg has yet to be successful]"
 )
@@ -240,21 +241,25 @@ func share(amount string, whole resource.Quantity) resource.Quantity {
 // conditions are the kubelet's four, Ready last, with transition times kept.
 // Conditions of others stay.
 func conditions(f nodeFacts, old []corev1.NodeCondition) []corev1.NodeCondition {
-	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status"}
 	if f.networkProblem != "" {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", f.networkProblem
 	}
 	if f.health.RuntimeDown {
 		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, "KubeletNotReady", runtimeDown
 	}
-	disk := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"}
+	disk := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse,
+		Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"}
 	if f.health.DiskFull {
 		disk.Status, disk.Reason, disk.Message = corev1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure"
 	}
 	ours := []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
+			Message: "kubelet has sufficient memory available"},
 		disk,
-		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
+			Message: "kubelet has sufficient PID available"},
 		ready,
 	}
 	var list []corev1.NodeCondition

@@ -23,7 +23,8 @@ func TestCloudTaint(t *testing.T) {
 		"neither":                   {"", nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"}, settings: &settings{RegisterWithTaints: test.asked}, flags: &Flags{CloudProvider: test.provider}}
+			facts := nodeFacts{name: "n", config: &Config{Hostname: "n", OS: "windows"},
+				settings: &settings{RegisterWithTaints: test.asked}, flags: &Flags{CloudProvider: test.provider}}
 			taints := newNode(facts).Spec.Taints
 			if len(taints) != test.want {
 				t.Errorf("taints %v, want %d", taints, test.want)

@@ -28,7 +28,9 @@ func tcp(port int32) *corev1.Probe {
 }
 
 func get(port intstr.IntOrString, scheme corev1.URIScheme) *corev1.Probe {
-	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: port, Path: "/healthz?all", Scheme: scheme}}}
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Port: port, Path: "/healthz?all", Scheme: scheme},
+	}}
 }
 
 func grpc(port int32) *corev1.Probe {

@@ -114,7 +114,8 @@ func (k *Kubelet) lookAtNetwork(ctx context.Context) {
 // are written again, its taints are not.
 func (k *Kubelet) register(ctx context.Context) error {
 	if f := k.facts(); f.flags.CloudProvider == "external" && registersCloudTaint(f.settings) {
-		k.log.Info("simulated: the taint of cloud-provider=external is in register-with-taints too; the node registers with it once", "taint", cloudTaint)
+		k.log.Info("simulated: the taint of cloud-provider=external is in register-with-taints too; the node "+
+			"registers with it once", "taint", cloudTaint)
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, registerPeriod) {
 		node, err := k.tryRegister(ctx)

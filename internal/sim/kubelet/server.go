@@ -74,7 +74,9 @@ func (k *Kubelet) client(state *tls.ConnectionState) *x509.Certificate {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	if _, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+		Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}); err != nil {
 		return nil
 	}
 	return state.PeerCertificates[0]
@@ -180,7 +182,8 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "pod not found", http.StatusNotFound)
 		return
 	}
-	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle, streamCreation, portforward.SupportedProtocols)
+	portforward.ServePortForward(w, r, forwarder{k, worker}, worker.name, string(worker.uid), options, streamIdle,
+		streamCreation, portforward.SupportedProtocols)
 }
 
 // forwarder connects a forwarded port: static pods listen on the machine's
@@ -237,5 +240,7 @@ func (k *Kubelet) nodeConfig(context.Context) (*rest.Config, error) {
 		cert = append(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
-	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM}, QPS: -1}, nil
+	return &rest.Config{Host: cluster.Server, Dial: k.c.Dial, TLSClientConfig: rest.TLSClientConfig{
+		CAData: cluster.CertificateAuthorityData, CertData: cert, KeyData: keyPEM,
+	}, QPS: -1}, nil
 }

@@ -148,7 +148,8 @@ func (k *Kubelet) completeStatic(pod *corev1.Pod, hash string) {
 	pod.Annotations[hashAnnotation] = hash
 	pod.Annotations[sourceAnnotation] = "file"
 	pod.Annotations[seenAnnotation] = k.c.Clock.Now().Format(time.RFC3339Nano)
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+		corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 }
 
 // ensureMirror makes the API object that stands for a static pod; nil as long as
@@ -169,7 +170,9 @@ func (w *worker) ensureMirror(ctx context.Context, pod *corev1.Pod) *corev1.Pod 
 	mirror := pod.DeepCopy()
 	mirror.UID, mirror.Status = "", corev1.PodStatus{}
 	mirror.Annotations[mirrorAnnotation] = pod.Annotations[hashAnnotation]
-	mirror.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)}}
+	mirror.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: new(true)},
+	}
 	made, err := api.core.Pods(w.namespace).Create(ctx, mirror, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = api.core.Pods(w.namespace).Get(ctx, w.name, metav1.GetOptions{})

@@ -40,7 +40,8 @@ func (w *worker) publish(ctx context.Context) {
 		return
 	}
 	for range 3 {
-		_, err = w.k.api.Load().core.Pods(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = w.k.api.Load().core.Pods(w.namespace).Patch(ctx, name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 		if err == nil {
 			w.written = w.status.DeepCopy()
 			return
@@ -191,7 +192,8 @@ func podConditions(pod *corev1.Pod, s *corev1.PodStatus, sandbox bool, now metav
 	ready := len(unready) == 0 && !terminal(s.Phase)
 	gates := gatesOpen(pod)
 	set(corev1.PodReadyToStartContainers, sandbox && !terminal(s.Phase), "", "")
-	set(corev1.PodInitialized, len(uninitialized) == 0 || completed, "ContainersNotInitialized", fmt.Sprintf("containers with incomplete status: %v", uninitialized))
+	set(corev1.PodInitialized, len(uninitialized) == 0 || completed, "ContainersNotInitialized",
+		fmt.Sprintf("containers with incomplete status: %v", uninitialized))
 	if ready && !gates {
 		set(corev1.PodReady, false, "ReadinessGatesNotReady", "a readiness gate of the pod is not true")
 	} else {

@@ -181,7 +181,8 @@ func (w *worker) prepare(ctx context.Context, pod *corev1.Pod) time.Duration {
 	if !w.sandbox.ip.IsValid() {
 		ip, err := w.k.pods.allocate(ctx, pod)
 		if err != nil {
-			w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: %v", err), "")
+			w.event(ctx, corev1.EventTypeWarning, "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod "+
+				"sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: %v", err), "")
 			return 2 * time.Second
 		}
 		w.sandbox.ip = ip

@@ -31,7 +31,8 @@ func (r *Runner) ServeEgress(ctx context.Context, socketPath string) error {
 		return fmt.Errorf("egress socket: %w", err)
 	}
 	kubelet := newPipe()
-	api := &http.Server{Handler: r.kubeletAPI(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{r.cert}}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.cfg.Log.Handler(), slog.LevelDebug)}
+	api := &http.Server{Handler: r.kubeletAPI(), TLSConfig: &tls.Config{Certificates: []tls.Certificate{r.cert}},
+		ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(r.cfg.Log.Handler(), slog.LevelDebug)}
 	go func() { _ = api.ServeTLS(kubelet, "", "") }() // ends with the pipe
 	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodConnect {

@@ -24,9 +24,13 @@ const kubeletPort = 10250
 func (r *Runner) register(ctx context.Context) error {
 	nodes := r.client.CoreV1().Nodes()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:        NodeName,
-		Labels:      map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, corev1.LabelHostname: NodeName},
-		Annotations: map[string]string{"casement.dev/simulated": "pods on this node are processes of the machine that the local plane runs on"},
+		Name: NodeName,
+		Labels: map[string]string{
+			corev1.LabelOSStable: "linux", corev1.LabelArchStable: runtime.GOARCH, corev1.LabelHostname: NodeName,
+		},
+		Annotations: map[string]string{
+			"casement.dev/simulated": "pods on this node are processes of the machine that the local plane runs on",
+		},
 	}}
 	live, err := nodes.Create(ctx, node, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

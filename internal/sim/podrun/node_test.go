@@ -48,8 +48,10 @@ func TestMain(m *testing.M) {
 // the API server.
 func manage() error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	health, host, port, certs := flags.String("health-addr", "", ""), flags.String("webhook-host", "", ""), flags.String("webhook-port", "", ""), flags.String("webhook-cert-dir", "", "")
-	greeting, namespace, identity := flags.String("greeting", "", ""), flags.String("leader-elect-namespace", "", ""), flags.String("identity", "", "")
+	health, host, port, certs := flags.String("health-addr", "", ""), flags.String("webhook-host", "", ""),
+		flags.String("webhook-port", "", ""), flags.String("webhook-cert-dir", "", "")
+	greeting, namespace, identity := flags.String("greeting", "", ""),
+		flags.String("leader-elect-namespace", "", ""), flags.String("identity", "", "")
 	for _, name := range []string{"lease-duration", "renew-deadline", "retry-period"} {
 		flags.Duration("leader-elect-"+name, 0, "")
 	}
@@ -80,7 +82,8 @@ func manage() error {
 	go func() {
 		_ = http.ListenAndServe(*health, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	}()
-	return http.ListenAndServeTLS(*host+":"+*port, filepath.Join(*certs, "tls.crt"), filepath.Join(*certs, "tls.key"), http.HandlerFunc(refuse))
+	return http.ListenAndServeTLS(*host+":"+*port, filepath.Join(*certs, "tls.crt"),
+		filepath.Join(*certs, "tls.key"), http.HandlerFunc(refuse))
 }
 
 // audienceOf reads whom the token in a file is for.
@@ -123,11 +126,13 @@ func TestNode(t *testing.T) {
 		t.Fatalf("pods %v, error %v", pods, err)
 	}
 	log, err := api.CoreV1().Pods(namespace).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{TailLines: new(int64(1))}).DoRaw(ctx)
-	if want := "hello managed from node with files for [api://test]; secrets: secrets is forbidden: User \"system:serviceaccount:managed:default\""; err != nil || !strings.HasPrefix(string(log), want) {
+	if want := "hello managed from node with files for [api://test]; secrets: secrets is forbidden: User " +
+		"\"system:serviceaccount:managed:default\""; err != nil || !strings.HasPrefix(string(log), want) {
 		t.Errorf("log %q, error %v; want %q", log, err, want)
 	}
 	eventually(t, "the webhook refuses", func(ctx context.Context) (string, bool) {
-		_, err := api.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
+		_, err := api.CoreV1().ConfigMaps("default").Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
 		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "refused by a process")
 	})
 	scale, err := deployments.GetScale(ctx, "manager", metav1.GetOptions{})
@@ -148,7 +153,8 @@ func TestNode(t *testing.T) {
 // TestUnknownImage: what cannot run says why.
 func TestUnknownImage(t *testing.T) {
 	n := start(t, t.TempDir())
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1"}}}}
 	eventually(t, "the pod is made", func(ctx context.Context) (string, bool) {
 		_, err := n.api.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{})
 		return fmt.Sprint(err), err == nil
@@ -159,7 +165,8 @@ func TestUnknownImage(t *testing.T) {
 			return fmt.Sprint(err), false
 		}
 		w := p.Status.ContainerStatuses[0].State.Waiting
-		return fmt.Sprint(w), p.Status.Phase == corev1.PodPending && w != nil && w.Reason == "ErrImagePull" && strings.Contains(w.Message, "no program stands for image nginx:1")
+		return fmt.Sprint(w), p.Status.Phase == corev1.PodPending && w != nil && w.Reason == "ErrImagePull" &&
+			strings.Contains(w.Message, "no program stands for image nginx:1")
 	})
 }
 
@@ -208,7 +215,8 @@ func start(t *testing.T, dir string) node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := podrun.New(podrun.Config{REST: plane.Config(), Dir: filepath.Join(dir, "pods"), Programs: []string{programs}, Env: []string{"PODRUN_TEST=1", "EXTRA=node"}, Log: log})
+	runner, err := podrun.New(podrun.Config{REST: plane.Config(), Dir: filepath.Join(dir, "pods"),
+		Programs: []string{programs}, Env: []string{"PODRUN_TEST=1", "EXTRA=node"}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +249,8 @@ func install(t *testing.T, n node) {
 	labels := map[string]string{"app": "manager"}
 	certManager := func(kind, name string, spec map[string]any) client.Object {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name}, "spec": spec,
+			"apiVersion": "cert-manager.io/v1", "kind": kind,
+			"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": spec,
 		}}
 	}
 	http := intstr.FromString("health")
@@ -256,14 +265,19 @@ func install(t *testing.T, n node) {
 			"secretName": "cert", "dnsNames": []any{"webhook." + namespace + ".svc"}, "issuerRef": map[string]any{"name": "self"},
 		}),
 		&registrationv1.ValidatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: "refuse", Annotations: map[string]string{"cert-manager.io/inject-ca-from": namespace + "/serving"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "refuse",
+				Annotations: map[string]string{"cert-manager.io/inject-ca-from": namespace + "/serving"}},
 			Webhooks: []registrationv1.ValidatingWebhook{{
 				Name: "refuse.casement.dev", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(registrationv1.SideEffectClassNone),
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "default"}},
-				ClientConfig:      registrationv1.WebhookClientConfig{Service: &registrationv1.ServiceReference{Namespace: namespace, Name: "webhook"}},
+				ClientConfig: registrationv1.WebhookClientConfig{
+					Service: &registrationv1.ServiceReference{Namespace: namespace, Name: "webhook"},
+				},
 				Rules: []registrationv1.RuleWithOperations{{
 					Operations: []registrationv1.OperationType{registrationv1.Create},
-					Rule:       registrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					Rule: registrationv1.Rule{
+						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+					},
 				}},
 			}},
 		},
@@ -271,17 +285,29 @@ func install(t *testing.T, n node) {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
-					Name: "manager", Image: "example.com/casement-manager:v1", Args: []string{"--greeting=hello $(NAMESPACE)", "--identity=/var/run/identity/token"},
-					Env:            []corev1.EnvVar{fromSecret("GREETING", "tls.crt", false), fromSecret("ABSENT", "none", true), {Name: "NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}},
-					Ports:          []corev1.ContainerPort{{Name: "webhook-server", ContainerPort: 9443}, {Name: "health", ContainerPort: 9440}},
-					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: http}}},
-					VolumeMounts:   []corev1.VolumeMount{{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"}, {Name: "identity", MountPath: "/var/run/identity"}},
+					Name: "manager", Image: "example.com/casement-manager:v1",
+					Args: []string{"--greeting=hello $(NAMESPACE)", "--identity=/var/run/identity/token"},
+					Env: []corev1.EnvVar{fromSecret("GREETING", "tls.crt", false), fromSecret("ABSENT", "none", true), {
+						Name:      "NAMESPACE",
+						ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
+					}},
+					Ports: []corev1.ContainerPort{
+						{Name: "webhook-server", ContainerPort: 9443}, {Name: "health", ContainerPort: 9440},
+					},
+					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+						HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: http},
+					}},
+					VolumeMounts: []corev1.VolumeMount{
+						{Name: "cert", MountPath: "/tmp/k8s-webhook-server/serving-certs"},
+						{Name: "identity", MountPath: "/var/run/identity"},
+					},
 				}},
 				Volumes: []corev1.Volume{
 					{Name: "cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}},
-					{Name: "identity", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-						{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "api://test", Path: "token"}},
-					}}}},
+					{Name: "identity",
+						VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+							{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "api://test", Path: "token"}},
+						}}}},
 				},
 			}},
 		}},

@@ -82,7 +82,8 @@ func find(image string, dirs []string) (program, string, error) {
 	name, tag := splitImage(image)
 	p, ok := known()[name]
 	if !ok {
-		return program{}, "", fmt.Errorf("no program stands for image %s: this node knows %s", image, strings.Join(slices.Sorted(maps.Keys(known())), ", "))
+		return program{}, "", fmt.Errorf("no program stands for image %s: this node knows %s", image,
+			strings.Join(slices.Sorted(maps.Keys(known())), ", "))
 	}
 	for _, dir := range dirs {
 		for _, file := range []string{name + "_" + tag, name} {
@@ -92,7 +93,8 @@ func find(image string, dirs []string) (program, string, error) {
 			}
 		}
 	}
-	return program{}, "", fmt.Errorf("image %s: there is neither %s_%s nor %s in %s; build them with 'make programs'", image, name, tag, name, strings.Join(dirs, ", "))
+	return program{}, "", fmt.Errorf("image %s: there is neither %s_%s nor %s in %s; build them with 'make programs'",
+		image, name, tag, name, strings.Join(dirs, ", "))
 }
 
 // filesSuffix names the directory beside a program that has the other files of its image.
@@ -126,7 +128,8 @@ func splitImage(image string) (name, tag string) {
 
 // command is the command line of a container: what the pod says, then what moves
 // it to this machine. Where a flag occurs twice the last one counts.
-func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string, mounts map[string]string, ports map[int32]uint16) []string {
+func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string,
+	mounts map[string]string, ports map[int32]uint16) []string {
 	argv := append([]string{file}, p.before...)
 	if len(c.Command) > 1 {
 		argv = append(argv, c.Command[1:]...)

@@ -50,7 +50,8 @@ func TestFind(t *testing.T) {
 		{"cluster-api-controller:v1.14.2", "", "make programs"},
 	} {
 		_, file, err := find(test.image, []string{dir})
-		if test.problem == "" && (err != nil || filepath.Base(file) != test.file) || test.problem != "" && (err == nil || !strings.Contains(err.Error(), test.problem)) {
+		if test.problem == "" && (err != nil || filepath.Base(file) != test.file) ||
+			test.problem != "" && (err == nil || !strings.Contains(err.Error(), test.problem)) {
 			t.Errorf("%s: file %q, error %v", test.image, file, err)
 		}
 	}
@@ -58,11 +59,15 @@ func TestFind(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
-	c := corev1.Container{Command: []string{"/manager", "--first"}, Args: []string{"--leader-elect", "--name=$(POD)", "--config=/etc/x/config.yaml"}}
+	c := corev1.Container{Command: []string{"/manager", "--first"},
+		Args: []string{"--leader-elect", "--name=$(POD)", "--config=/etc/x/config.yaml"}}
 	mounts := map[string]string{certMount: "/home/certs", "/etc/x": "/home/x"}
-	got := known()["casement-manager"].command("/bin/m", pod, c, map[string]string{"POD": "p"}, mounts, map[int32]uint16{9443: 1, 9440: 2, 1234: 3})
-	want := []string{"/bin/m", "--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s", "--leader-elect-retry-period=4s", "--first", "--leader-elect", "--name=p", "--config=/home/x/config.yaml",
-		"--health-addr=127.0.0.1:2", "--webhook-host=127.0.0.1", "--webhook-port=1", "--webhook-cert-dir=/home/certs", "--leader-elect-namespace=ns"}
+	got := known()["casement-manager"].command("/bin/m", pod, c, map[string]string{"POD": "p"}, mounts,
+		map[int32]uint16{9443: 1, 9440: 2, 1234: 3})
+	want := []string{"/bin/m", "--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s",
+		"--leader-elect-retry-period=4s", "--first", "--leader-elect", "--name=p", "--config=/home/x/config.yaml",
+		"--health-addr=127.0.0.1:2", "--webhook-host=127.0.0.1", "--webhook-port=1",
+		"--webhook-cert-dir=/home/certs", "--leader-elect-namespace=ns"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

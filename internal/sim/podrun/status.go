@@ -75,6 +75,7 @@ func (r *Runner) patchStatus(ctx context.Context, pod *corev1.Pod, status corev1
 	if err != nil {
 		return err
 	}
-	_, err = r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = r.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	return err
 }

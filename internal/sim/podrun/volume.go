@@ -91,9 +91,12 @@ func (w *worker) projected(ctx context.Context, v corev1.Volume) (map[string][]b
 			all[source.ServiceAccountToken.Path] = data
 			continue
 		case source.Secret != nil:
-			one.Secret = &corev1.SecretVolumeSource{SecretName: source.Secret.Name, Items: source.Secret.Items, Optional: source.Secret.Optional}
+			one.Secret = &corev1.SecretVolumeSource{
+				SecretName: source.Secret.Name, Items: source.Secret.Items, Optional: source.Secret.Optional,
+			}
 		case source.ConfigMap != nil:
-			one.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: source.ConfigMap.LocalObjectReference, Items: source.ConfigMap.Items, Optional: source.ConfigMap.Optional}
+			one.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: source.ConfigMap.LocalObjectReference,
+				Items: source.ConfigMap.Items, Optional: source.ConfigMap.Optional}
 		}
 		data, err := w.volumeData(ctx, corev1.Volume{Name: v.Name, VolumeSource: one})
 		if err != nil {
@@ -182,7 +185,8 @@ func (w *worker) writeToken(ctx context.Context) (time.Time, error) {
 func (w *worker) token(ctx context.Context, request authenticationv1.TokenRequestSpec) (data []byte, renew time.Time, err error) {
 	account := cmp.Or(w.pod.Spec.ServiceAccountName, "default")
 	request.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: w.pod.Name, UID: w.pod.UID}
-	token, err := w.r.client.CoreV1().ServiceAccounts(w.pod.Namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{Spec: request}, metav1.CreateOptions{})
+	token, err := w.r.client.CoreV1().ServiceAccounts(w.pod.Namespace).CreateToken(ctx, account,
+		&authenticationv1.TokenRequest{Spec: request}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("token of ServiceAccount %s: %w", account, err)
 	}
@@ -238,10 +242,14 @@ func (w *worker) valueFrom(ctx context.Context, from *corev1.EnvVarSource) (valu
 		return value, true, err
 	case from.SecretKeyRef != nil:
 		key, optional = from.SecretKeyRef.Key, from.SecretKeyRef.Optional
-		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: from.SecretKeyRef.Name, Optional: optional}}})
+		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: from.SecretKeyRef.Name, Optional: optional},
+		}})
 	case from.ConfigMapKeyRef != nil:
 		key, optional = from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Optional
-		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: from.ConfigMapKeyRef.LocalObjectReference, Optional: optional}}})
+		data, err = w.volumeData(ctx, corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: from.ConfigMapKeyRef.LocalObjectReference, Optional: optional,
+		}}})
 	default:
 		return "", false, errors.New("this node knows values, fieldRef, secretKeyRef and configMapKeyRef only")
 	}

@@ -60,7 +60,8 @@ type container struct {
 
 // newWorker is called with the lock of r held.
 func (r *Runner) newWorker(node context.Context, pod *corev1.Pod) *worker {
-	w := &worker{r: r, pod: pod, ip: r.address(pod), dir: filepath.Join(r.cfg.Dir, string(pod.UID)), node: node, ports: map[int32]uint16{}, tokens: map[string]heldToken{}}
+	w := &worker{r: r, pod: pod, ip: r.address(pod), dir: filepath.Join(r.cfg.Dir, string(pod.UID)), node: node,
+		ports: map[int32]uint16{}, tokens: map[string]heldToken{}}
 	w.ctx, w.stop = context.WithCancel(node)
 	for _, c := range pod.Spec.Containers {
 		w.containers = append(w.containers, &container{spec: c})

@@ -25,5 +25,6 @@ func Authorized(r *http.Request, password string) bool {
 	scheme, encoded, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	_, presented, ok := strings.Cut(string(data), ":")
-	return err == nil && ok && strings.EqualFold(scheme, "Basic") && password != "" && subtle.ConstantTimeCompare([]byte(presented), []byte(password)) == 1
+	return err == nil && ok && strings.EqualFold(scheme, "Basic") && password != "" &&
+		subtle.ConstantTimeCompare([]byte(presented), []byte(password)) == 1
 }

@@ -77,7 +77,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !Authorized(r, f.Password):
 		w.Header().Set("Proxy-Authenticate", Challenge)
-		http.Error(w, "The proxy of the local Azure asks for the password in the address that 'casement azure env --for proxy' prints.", http.StatusProxyAuthRequired)
+		http.Error(w, "The proxy of the local Azure asks for the password in the address that 'casement azure "+
+			"env --for proxy' prints.", http.StatusProxyAuthRequired)
 	case r.Method == http.MethodConnect:
 		host, port, err := net.SplitHostPort(r.Host)
 		switch {

@@ -29,9 +29,11 @@ func client(t *testing.T, password string, refused chan<- string) *http.Client {
 	done := make(chan error)
 	go func() {
 		done <- proxy.Serve(ctx, l, proxy.Config{
-			TLS:     &tls.Config{Certificates: site.TLS.Certificates},
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path) }),
-			Serves:  func(host string) bool { return host == "example.com" },
+			TLS: &tls.Config{Certificates: site.TLS.Certificates},
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path)
+			}),
+			Serves: func(host string) bool { return host == "example.com" },
 			Dial: func(_ context.Context, target string) (net.Conn, bool, error) {
 				if target != "example.com:6443" {
 					return nil, false, nil
@@ -43,7 +45,9 @@ func client(t *testing.T, password string, refused chan<- string) *http.Client {
 				if r.URL.Host != "169.254.169.254" {
 					return nil
 				}
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path) })
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					io.WriteString(w, r.Proto+" "+r.Host+" "+r.URL.Path)
+				})
 			},
 			Password: "right",
 			Refused:  func(target string) { refused <- target },
@@ -57,7 +61,9 @@ func client(t *testing.T, password string, refused chan<- string) *http.Client {
 	})
 	roots := x509.NewCertPool()
 	roots.AddCert(site.Certificate())
-	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL(l.Addr().String(), password)) }, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) {
+		return url.Parse(proxy.URL(l.Addr().String(), password))
+	}, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
@@ -108,7 +114,8 @@ func TestPassword(t *testing.T) {
 			if err == nil {
 				resp.Body.Close()
 			}
-			if err == nil && resp.StatusCode != http.StatusProxyAuthRequired || err != nil && !strings.Contains(err.Error(), "Proxy Authentication Required") {
+			if err == nil && resp.StatusCode != http.StatusProxyAuthRequired ||
+				err != nil && !strings.Contains(err.Error(), "Proxy Authentication Required") {
 				t.Errorf("%s with %q: %v, %v", target, password, resp, err)
 			}
 		}

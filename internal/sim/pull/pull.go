@@ -62,7 +62,8 @@ type Refusal struct {
 func (p Policy) Refuse(image string) *Refusal {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return &Refusal{"InvalidImageName", fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", image, image, err)}
+		return &Refusal{"InvalidImageName",
+			fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", image, image, err)}
 	}
 	full := reference.TagNameOnly(named).String()
 	for _, admit := range p.admit {

@@ -11,14 +11,17 @@ const (
 	kubernetes = `v1\.(\d|[123]\d)\.\d{1,2}(-(alpha|beta|rc)\.\d+)?`
 	semver     = `v?\d{1,2}\.\d{1,3}(\.\d{1,3})?([-.][a-z0-9][\w.-]*)?`
 	// windowsBase are releases of Windows and their builds; no base image has "latest".
-	windowsBase = `(ltsc20(16|19|22|25)|1709|1803|1809|190[39]|1909|2004|20H2|10\.0\.(14393|16299|17134|17763|1836[23]|1904[12]|20348|26100)\.\d+)` +
+	windowsBase = `(ltsc20(16|19|22|25)|1709|1803|1809|190[39]|1909|2004|20H2|10\.0\.(14393|16299|17134|17763|` +
+		`1836[23]|1904[12]|20348|26100)\.\d+)` +
 		`(-KB\d+)?(-(amd64|arm64))?`
 	// windowsTagged are images of Microsoft's that name a release in their tag.
 	windowsTagged = `latest|[\w.-]*(windowsservercore|nanoserver|windows)[\w.-]*`
 	// official are the tags of Docker's own images: versions, channels and distributions,
 	// and these with a variant behind them.
-	official = `latest|(v?\d|latest|stable|oldstable|mainline|edge|rolling|lts|current|slim|alpine|unstable|testing|rc|fpm|apache|cli|management|` +
-		`bookworm|bullseye|buster|trixie|sid|jammy|focal|noble|bionic|musl|glibc|uclibc|dind|rootless|linux|nanoserver|windowsservercore)[\w.-]*`
+	official = `latest|(v?\d|latest|stable|oldstable|mainline|edge|rolling|lts|current|slim|alpine|unstable|` +
+		`testing|rc|fpm|apache|cli|management|` +
+		`bookworm|bullseye|buster|trixie|sid|jammy|focal|noble|bionic|musl|glibc|uclibc|dind|rootless|linux|` +
+		`nanoserver|windowsservercore)[\w.-]*`
 	// numbered are tags with a number somewhere.
 	numbered = `latest|[\w.-]*\d[\w.-]*`
 )
@@ -35,24 +38,38 @@ var table = []row{
 	{"registry.k8s.io", "coredns|coredns/coredns", `v?1\.\d{1,2}\.\d{1,2}`},
 	{"k8s.gcr.io", "kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy|kube-proxy-amd64", kubernetes},
 	{"k8s.gcr.io", "pause|etcd|coredns|coredns/coredns", semver},
-	{"registry.k8s.io", "networking/ip-masq-agent|networking/ip-masq-agent-amd64|metrics-server/metrics-server|dns/k8s-dns-node-cache", semver},
-	{"registry.k8s.io", "kube-state-metrics/kube-state-metrics|node-problem-detector/node-problem-detector|descheduler/descheduler", semver},
-	{"registry.k8s.io", "autoscaling/cluster-autoscaler|autoscaling/vpa-recommender|ingress-nginx/controller|ingress-nginx/kube-webhook-certgen", semver},
+	{"registry.k8s.io",
+		"networking/ip-masq-agent|networking/ip-masq-agent-amd64|metrics-server/metrics-server|dns/k8s-dns-node-cache",
+		semver},
+	{"registry.k8s.io",
+		"kube-state-metrics/kube-state-metrics|node-problem-detector/node-problem-detector|descheduler/descheduler",
+		semver},
+	{"registry.k8s.io", "autoscaling/cluster-autoscaler|autoscaling/vpa-recommender|ingress-nginx/controller|" +
+		"ingress-nginx/kube-webhook-certgen", semver},
 	{"registry.k8s.io", "sig-storage/csi-provisioner|sig-storage/csi-attacher|sig-storage/csi-resizer|sig-storage/csi-snapshotter", semver},
 	{"registry.k8s.io", "sig-storage/csi-node-driver-registrar|sig-storage/livenessprobe|sig-storage/snapshot-controller", semver},
-	{"registry.k8s.io", "echoserver|nginx-slim|hpa-example|busybox|defaultbackend-amd64|addon-resizer|cluster-autoscaler|debian-base", numbered},
-	{"registry.k8s.io", "e2e-test-images/agnhost|e2e-test-images/nginx|e2e-test-images/httpd|e2e-test-images/busybox|e2e-test-images/nonewprivs", numbered},
-	{"registry.k8s.io", "cluster-api/cluster-api-controller|cluster-api/kubeadm-bootstrap-controller|cluster-api/kubeadm-control-plane-controller", semver},
+	{"registry.k8s.io",
+		"echoserver|nginx-slim|hpa-example|busybox|defaultbackend-amd64|addon-resizer|cluster-autoscaler|debian-base",
+		numbered},
+	{"registry.k8s.io", "e2e-test-images/agnhost|e2e-test-images/nginx|e2e-test-images/httpd|" +
+		"e2e-test-images/busybox|e2e-test-images/nonewprivs", numbered},
+	{"registry.k8s.io", "cluster-api/cluster-api-controller|cluster-api/kubeadm-bootstrap-controller|" +
+		"cluster-api/kubeadm-control-plane-controller", semver},
 	{"registry.k8s.io", "cluster-api-azure/cluster-api-azure-controller", semver},
 	{"mcr.microsoft.com", "windows|windows/server|windows/servercore|windows/nanoserver", windowsBase},
-	{"mcr.microsoft.com", "windows/servercore/iis|windows/servercore/insider|windows/nanoserver/insider|windows/server/insider", windowsTagged + "|" + windowsBase},
-	{"docker.io", "calico/node|calico/cni|calico/kube-controllers|calico/typha|calico/csi|calico/node-driver-registrar|calico/apiserver|calico/ctl", semver},
+	{"mcr.microsoft.com",
+		"windows/servercore/iis|windows/servercore/insider|windows/nanoserver/insider|windows/server/insider",
+		windowsTagged + "|" + windowsBase},
+	{"docker.io", "calico/node|calico/cni|calico/kube-controllers|calico/typha|calico/csi|" +
+		"calico/node-driver-registrar|calico/apiserver|calico/ctl", semver},
 	{"docker.io", "calico/node-windows|calico/cni-windows|calico/windows|calico/pod2daemon-flexvol|calico/windows-upgrade", semver},
 	{"docker.io", "flannel/flannel|flannel/flannel-cni-plugin", semver},
 	{"docker.io", "sigwindowstools/kube-proxy|sigwindowstools/calico-node|sigwindowstools/calico-install|sigwindowstools/flannel", semver},
-	{"quay.io", "calico/node|calico/cni|calico/kube-controllers|calico/typha|calico/node-windows|calico/cni-windows|tigera/operator", semver},
+	{"quay.io", "calico/node|calico/cni|calico/kube-controllers|calico/typha|calico/node-windows|" +
+		"calico/cni-windows|tigera/operator", semver},
 	{"ghcr.io", "kubernetes-sigs/sig-windows/csi-proxy|kubernetes-sigs/sig-windows/eventflow-logger|flannel-io/flannel", semver},
-	{"mcr.microsoft.com", "containernetworking/azure-cni|containernetworking/azure-cns|containernetworking/cni-dropgz|containernetworking/azure-npm", semver},
+	{"mcr.microsoft.com", "containernetworking/azure-cni|containernetworking/azure-cns|" +
+		"containernetworking/cni-dropgz|containernetworking/azure-npm", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/pause|oss/v2/kubernetes/pause|k8s/core/pause", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-controller-manager|oss/v2/kubernetes/azure-cloud-controller-manager", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-node-manager|oss/v2/kubernetes/azure-cloud-node-manager", semver},

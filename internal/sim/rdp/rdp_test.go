@@ -97,7 +97,10 @@ func TestSession(t *testing.T) {
 		t.Fatalf("the license is %x, the share %x", license, share)
 	}
 	send(t, secure, []byte{0, 4, 1, 2}) // input on the fast path
-	for _, m := range [][]byte{shares(dataSynchronize, 1, 0, 0, 0), shares(dataControl, le(controlTogether, 0, 0, 0)...), shares(dataControl, le(controlRequest, 0, 0, 0)...), shares(dataFontList, 0, 0, 0, 0, 0, 0, 0, 0)} {
+	for _, m := range [][]byte{
+		shares(dataSynchronize, 1, 0, 0, 0), shares(dataControl, le(controlTogether, 0, 0, 0)...),
+		shares(dataControl, le(controlRequest, 0, 0, 0)...), shares(dataFontList, 0, 0, 0, 0, 0, 0, 0, 0),
+	} {
 		send(t, secure, m)
 		receive(t, secure)
 	}
@@ -178,10 +181,12 @@ func TestRefused(t *testing.T) {
 // FuzzSession feeds what a client sends after TLS.
 func FuzzSession(f *testing.F) {
 	f.Add(tpktData(connectInitial(640, 480, 2)))
-	f.Add(slices.Concat(tpktData(connectInitial(64, 48, 1)), tpktData([]byte{mcsAttachUser}), fromClient(ioChannel, le(securityInfo, 0)), shares(dataFontList), shares(dataSuppress, 1)))
+	f.Add(slices.Concat(tpktData(connectInitial(64, 48, 1)), tpktData([]byte{mcsAttachUser}),
+		fromClient(ioChannel, le(securityInfo, 0)), shares(dataFontList), shares(dataSuppress, 1)))
 	f.Add([]byte{0, 0x80, 1, 3, 0, 0, 7, 2, 0xf0, 0x80})
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		s := session{conn: tape{Reader: bytes.NewReader(sent)}, picture: func(w, h int) image.Image { return image.NewRGBA(image.Rect(0, 0, min(w, 64), min(h, 64))) }}
+		s := session{conn: tape{Reader: bytes.NewReader(sent)},
+			picture: func(w, h int) image.Image { return image.NewRGBA(image.Rect(0, 0, min(w, 64), min(h, 64))) }}
 		if err := s.connect(1); err != nil {
 			return
 		}

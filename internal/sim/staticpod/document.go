@@ -46,7 +46,8 @@ func (t *translation) remake(flag, guest string) (string, error) {
 
 // naming are the fields that are looked for here. A program that takes a field in
 // another spelling would read what was not checked.
-var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile", "plugins", "name", "path",
+var naming = []string{"clientConnection", "kubeconfig", "extenders", "tlsConfig", "certFile", "keyFile", "caFile",
+	"plugins", "name", "path",
 	"authorizers", "webhook", "connectionInfo", "kubeConfigFile", "resources", "providers", "kms"}
 
 // spelled refuses fields that differ from those of naming in case alone.

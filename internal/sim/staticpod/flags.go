@@ -47,7 +47,8 @@ type rule struct {
 }
 
 // slashes are the flags whose value may begin with a slash and names no file.
-const slashes = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer service-account-jwks-uri oidc-username-prefix oidc-groups-prefix " +
+const slashes = "etcd-prefix cors-allowed-origins authorization-always-allow-paths service-account-issuer " +
+	"service-account-jwks-uri oidc-username-prefix oidc-groups-prefix " +
 	"etcd-servers-overrides pprof-path"
 
 // Flags of several programs.
@@ -60,18 +61,22 @@ const (
 // A test beside casement-kube fails when one of its flags is missing here.
 var rules = map[string]map[string]rule{
 	etcd: table(
-		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file peer-cert-file peer-key-file peer-client-cert-file peer-client-key-file " +
+		kind{file, "cert-file key-file client-cert-file client-key-file client-crl-file trusted-ca-file " +
+			"peer-cert-file peer-key-file peer-client-cert-file peer-client-key-file " +
 			"peer-crl-file peer-trusted-ca-file discovery-cert discovery-key discovery-cacert"},
 		kind{folder, "data-dir wal-dir"},
-		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls initial-advertise-peer-urls advertise-client-urls discovery-endpoints"},
+		kind{addresses, "listen-client-urls listen-client-http-urls listen-peer-urls listen-metrics-urls " +
+			"initial-advertise-peer-urls advertise-client-urls discovery-endpoints"},
 		kind{members, "initial-cluster"},
 		kind{logs, "log-outputs"},
 		kind{token, "auth-token"},
 	).with("config-file", refused, "it could name any other flag: write the flags into the manifest").
 		with("log-rotation-config-json", refused, "logs go to the container's log"),
 	apiServer: table(
-		kind{file, servingFiles + " audit-policy-file authentication-config authorization-policy-file etcd-cafile etcd-certfile etcd-keyfile kubelet-certificate-authority " +
-			"kubelet-client-certificate kubelet-client-key oidc-ca-file peer-ca-file proxy-client-cert-file proxy-client-key-file service-account-key-file " +
+		kind{file, servingFiles + " audit-policy-file authentication-config authorization-policy-file " +
+			"etcd-cafile etcd-certfile etcd-keyfile kubelet-certificate-authority " +
+			"kubelet-client-certificate kubelet-client-key oidc-ca-file peer-ca-file proxy-client-cert-file " +
+			"proxy-client-key-file service-account-key-file " +
 			"service-account-signing-key-file token-auth-file"},
 		kind{output, "audit-log-path"},
 		kind{folder, "cert-dir"},
@@ -84,10 +89,14 @@ var rules = map[string]map[string]rule{
 		with("service-account-signing-endpoint", refused, "it names a socket of the real machine").
 		with("debug-socket-path", refused, "it would open a socket on the real machine"),
 	controllerManager: table(
-		kind{file, servingFiles + " cloud-config cluster-signing-cert-file cluster-signing-key-file cluster-signing-kube-apiserver-client-cert-file " +
-			"cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file cluster-signing-kubelet-client-key-file " +
+		kind{file, servingFiles + " cloud-config cluster-signing-cert-file cluster-signing-key-file " +
+			"cluster-signing-kube-apiserver-client-cert-file " +
+			"cluster-signing-kube-apiserver-client-key-file cluster-signing-kubelet-client-cert-file " +
+			"cluster-signing-kubelet-client-key-file " +
 			"cluster-signing-kubelet-serving-cert-file cluster-signing-kubelet-serving-key-file cluster-signing-legacy-unknown-cert-file " +
-			"cluster-signing-legacy-unknown-key-file leader-migration-config pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs root-ca-file " +
+			"cluster-signing-legacy-unknown-key-file leader-migration-config " +
+			"pv-recycler-pod-template-filepath-hostpath pv-recycler-pod-template-filepath-nfs " +
+			"root-ca-file " +
 			"service-account-private-key-file"},
 		kind{folder, "cert-dir"},
 		kind{kubeconfig, componentUser},

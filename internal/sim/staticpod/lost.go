@@ -9,23 +9,31 @@ import (
 // test beside casement-kube fails when one of these is known there after all.
 const (
 	// klog's flags went from every component in 1.26 (KEP-2845).
-	lostLogFlags = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size logtostderr one-output skip-headers skip-log-headers stderrthreshold"
+	lostLogFlags = "add-dir-header alsologtostderr log-backtrace-at log-dir log-file log-file-max-size " +
+		"logtostderr one-output skip-headers skip-log-headers stderrthreshold"
 
-	lostAPIServerFlags = "address basic-auth-file cloud-config cloud-provider cloud-provider-gce-l7lb-src-cidrs cloud-provider-gce-lb-src-cidrs " +
-		"deserialization-cache-size enable-swagger-ui etcd-quorum-read experimental-encryption-provider-config insecure-bind-address insecure-port " +
+	lostAPIServerFlags = "address basic-auth-file cloud-config cloud-provider cloud-provider-gce-l7lb-src-cidrs " +
+		"cloud-provider-gce-lb-src-cidrs " +
+		"deserialization-cache-size enable-swagger-ui etcd-quorum-read experimental-encryption-provider-config " +
+		"insecure-bind-address insecure-port " +
 		"kubelet-https master-service-namespace port service-account-api-audiences ssh-keyfile ssh-user storage-versions target-ram-mb"
 
-	lostControllerManagerFlags = "address deleting-pods-burst deleting-pods-qps enable-taint-manager experimental-cluster-signing-duration " +
+	lostControllerManagerFlags = "address deleting-pods-burst deleting-pods-qps enable-taint-manager " +
+		"experimental-cluster-signing-duration " +
 		"horizontal-pod-autoscaler-downscale-delay horizontal-pod-autoscaler-upscale-delay horizontal-pod-autoscaler-use-rest-clients " +
 		"pod-eviction-timeout port register-retry-count volume-host-allow-local-loopback volume-host-cidr-denylist"
 
-	lostSchedulerFlags = "address algorithm-provider failure-domains hard-pod-affinity-symmetric-weight lock-object-name lock-object-namespace " +
+	lostSchedulerFlags = "address algorithm-provider failure-domains hard-pod-affinity-symmetric-weight " +
+		"lock-object-name lock-object-namespace " +
 		"policy-config-file policy-configmap policy-configmap-namespace port scheduler-name use-legacy-policy-config"
 
 	// etcd 3.6 dropped its second API and the proxy.
-	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration experimental-backend-bbolt-freelist-type experimental-enable-v2v3 log-output log-package-levels proxy proxy-failure-wait"
+	lostEtcdFlags = "debug enable-v2 experimental-apply-warning-duration " +
+		"experimental-backend-bbolt-freelist-type experimental-enable-v2v3 log-output log-package-levels proxy " +
+		"proxy-failure-wait"
 
-	lostAdmissionPlugins = "DenyEscalatingExec DenyExecOnPrivileged Initializers PersistentVolumeLabel PodSecurityPolicy SecurityContextDeny"
+	lostAdmissionPlugins = "DenyEscalatingExec DenyExecOnPrivileged Initializers PersistentVolumeLabel " +
+		"PodSecurityPolicy SecurityContextDeny"
 
 	// lostFeatureGates are those that graduated or were given up.
 	lostFeatureGates = `

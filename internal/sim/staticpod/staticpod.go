@@ -80,7 +80,8 @@ func Translate(command []string, m Mapping) (Command, error) {
 	}
 	program := path.Base(command[0])
 	if rules[program] == nil {
-		return Command{}, fmt.Errorf("command %q of a static pod does not run here: only %s, %s, %s and %s do, as processes of this machine",
+		return Command{}, fmt.Errorf("command %q of a static pod does not run here: only %s, %s, %s and %s do, "+
+			"as processes of this machine",
 			command[0], etcd, apiServer, controllerManager, scheduler)
 	}
 	t := &translation{Mapping: m, program: program, command: Command{Argv: []string{program}, Made: map[string][]byte{}}}
@@ -238,7 +239,8 @@ func (t *translation) lease() []flag {
 		return []flag{{name: "leader-elect", value: "false"}}
 	}
 	return []flag{
-		{name: "leader-elect-lease-duration", value: "40s"}, {name: "leader-elect-renew-deadline", value: "30s"}, {name: "leader-elect-retry-period", value: "4s"},
+		{name: "leader-elect-lease-duration", value: "40s"}, {name: "leader-elect-renew-deadline", value: "30s"},
+		{name: "leader-elect-retry-period", value: "4s"},
 	}
 }
 
@@ -250,7 +252,8 @@ func (t *translation) additions() []flag {
 	case etcd:
 		// No disk that could lose power is behind it. Its default data directory is
 		// made of its name, which may lead anywhere.
-		return []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"}, {name: "data-dir", value: t.inside("/default.etcd")}}
+		return []flag{{name: "unsafe-no-fsync", bare: true}, {name: "log-level", value: "warn"},
+			{name: "data-dir", value: t.inside("/default.etcd")}}
 	case apiServer:
 		if release, _ := Emulated(t.Version); release != Embedded {
 			add = append(add, flag{name: "emulated-version", value: release})
@@ -265,7 +268,8 @@ func (t *translation) additions() []flag {
 	if t.program == controllerManager {
 		// Its dozens of controllers start behind one rate limit, which on a machine
 		// that shares its disk with the API server is most of a cluster's start.
-		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"}, flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})
+		add = append(add, flag{name: "kube-api-qps", value: "200"}, flag{name: "kube-api-burst", value: "400"},
+			flag{name: "flex-volume-plugin-dir", value: t.noPlugins()})
 	}
 	if release, _ := Emulated(t.Version); release != Embedded {
 		add = append(add, flag{name: "emulated-version", value: release})

@@ -40,16 +40,24 @@ func TestTranslate(t *testing.T) {
 		version                string
 	}{
 		"API server": {
-			command: "kube-apiserver --advertise-address=10.0.0.4 --client-ca-file=/etc/kubernetes/pki/ca.crt --etcd-servers=https://127.0.0.1:2379 --secure-port=6443",
-			want:    "kube-apiserver --advertise-address=10.0.0.4 --client-ca-file=/vm/etc/kubernetes/pki/ca.crt --etcd-servers=https://127.0.0.4:2379 --secure-port=6443 --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			command: "kube-apiserver --advertise-address=10.0.0.4 --client-ca-file=/etc/kubernetes/pki/ca.crt " +
+				"--etcd-servers=https://127.0.0.1:2379 --secure-port=6443",
+			want: "kube-apiserver --advertise-address=10.0.0.4 --client-ca-file=/vm/etc/kubernetes/pki/ca.crt " +
+				"--etcd-servers=https://127.0.0.4:2379 --secure-port=6443 --bind-address=127.0.0.4 " +
+				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
 		},
 		"own bind address and egress": {
 			command: "/usr/local/bin/kube-apiserver --bind-address=0.0.0.0 --egress-selector-config-file=/etc/egress.yaml",
-			want:    "kube-apiserver --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			want: "kube-apiserver --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml " +
+				"--cert-dir=/vm/var/run/kubernetes",
 		},
 		"paths of any folder, and what is no path": {
-			command: "kube-apiserver --service-account-key-file=/a/old.pub,/a/sa.pub --etcd-prefix=/registry --authorization-always-allow-paths=/healthz,/readyz --audit-log-path=-",
-			want:    "kube-apiserver --service-account-key-file=/vm/a/old.pub,/vm/a/sa.pub --etcd-prefix=/registry --authorization-always-allow-paths=/healthz,/readyz --audit-log-path=- --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			command: "kube-apiserver --service-account-key-file=/a/old.pub,/a/sa.pub --etcd-prefix=/registry " +
+				"--authorization-always-allow-paths=/healthz,/readyz --audit-log-path=-",
+			want: "kube-apiserver --service-account-key-file=/vm/a/old.pub,/vm/a/sa.pub --etcd-prefix=/registry " +
+				"--authorization-always-allow-paths=/healthz,/readyz --audit-log-path=- " +
+				"--bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml " +
+				"--cert-dir=/vm/var/run/kubernetes",
 		},
 		"dots cannot leave the root": {
 			command: "etcd --data-dir=/../../etc",
@@ -69,16 +77,23 @@ func TestTranslate(t *testing.T) {
 		},
 		"plugins of volumes": {
 			command: "kube-controller-manager --flex-volume-plugin-dir=/plugins -v=2",
-			want:    "kube-controller-manager --flex-volume-plugin-dir=/private/no-plugins -v=2 --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400",
+			want: "kube-controller-manager --flex-volume-plugin-dir=/private/no-plugins -v=2 " +
+				"--bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400",
 		},
 		"certificates of names": {
 			command: "kube-scheduler --tls-sni-cert-key=/a.crt,/a.key:*.example.com,example.com",
 			want:    "kube-scheduler --tls-sni-cert-key=/vm/a.crt,/vm/a.key:*.example.com,example.com --bind-address=127.0.0.4",
 		},
 		"flags of older versions": {
-			command: "kube-apiserver --cloud_provider=azure --cloud-config=/etc/kubernetes/azure.json --feature-gates=WindowsHostProcessContainers=true,Other=true --enable-admission-plugins=NodeRestriction,PodSecurityPolicy --unknown=1",
-			want:    "kube-apiserver --feature-gates=Other=true --enable-admission-plugins=NodeRestriction --unknown=1 --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
-			dropped: "--cloud-provider=azure of kube-apiserver; --cloud-config=/etc/kubernetes/azure.json of kube-apiserver; feature gates WindowsHostProcessContainers=true of kube-apiserver; admission plugins PodSecurityPolicy of kube-apiserver",
+			command: "kube-apiserver --cloud_provider=azure --cloud-config=/etc/kubernetes/azure.json " +
+				"--feature-gates=WindowsHostProcessContainers=true,Other=true " +
+				"--enable-admission-plugins=NodeRestriction,PodSecurityPolicy --unknown=1",
+			want: "kube-apiserver --feature-gates=Other=true --enable-admission-plugins=NodeRestriction " +
+				"--unknown=1 --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml " +
+				"--cert-dir=/vm/var/run/kubernetes",
+			dropped: "--cloud-provider=azure of kube-apiserver; --cloud-config=/etc/kubernetes/azure.json of " +
+				"kube-apiserver; feature gates WindowsHostProcessContainers=true of kube-apiserver; admission " +
+				"plugins PodSecurityPolicy of kube-apiserver",
 		},
 		"nothing left of a list": {
 			command: "kube-scheduler --feature-gates=TTLAfterFinished=true --port=0",
@@ -86,20 +101,34 @@ func TestTranslate(t *testing.T) {
 			dropped: "feature gates TTLAfterFinished=true of kube-scheduler; --port=0 of kube-scheduler",
 		},
 		"etcd": {
-			command: "etcd --name=n --data-dir=/var/lib/etcddisk/etcd --listen-client-urls=https://127.0.0.1:2379,https://10.0.0.4:2379 --initial-cluster=o=https://127.0.0.9:2380,n=https://10.0.0.4:2380 --listen-metrics-urls=http://0.0.0.0:2381 --feature-gates=InitialCorruptCheck=true --quota-backend-bytes=8589934592",
-			want:    "etcd --name=n --data-dir=/vm/var/lib/etcddisk/etcd --listen-client-urls=https://127.0.0.4:2379 --initial-cluster=o=https://127.0.0.9:2380,n=https://127.0.0.4:2380 --listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true --quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn",
+			command: "etcd --name=n --data-dir=/var/lib/etcddisk/etcd " +
+				"--listen-client-urls=https://127.0.0.1:2379,https://10.0.0.4:2379 " +
+				"--initial-cluster=o=https://127.0.0.9:2380,n=https://10.0.0.4:2380 " +
+				"--listen-metrics-urls=http://0.0.0.0:2381 --feature-gates=InitialCorruptCheck=true " +
+				"--quota-backend-bytes=8589934592",
+			want: "etcd --name=n --data-dir=/vm/var/lib/etcddisk/etcd " +
+				"--listen-client-urls=https://127.0.0.4:2379 " +
+				"--initial-cluster=o=https://127.0.0.9:2380,n=https://127.0.0.4:2380 " +
+				"--listen-metrics-urls=http://127.0.0.4:2381 --feature-gates=InitialCorruptCheck=true " +
+				"--quota-backend-bytes=8589934592 --unsafe-no-fsync --log-level=warn",
 		},
 		"an address that only begins like ours": {
 			command: "kube-apiserver --etcd-servers=https://10.0.0.40:2379",
-			want:    "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
+			want: "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 " +
+				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
 		},
 		"controller manager": {
-			command: "kube-controller-manager --bind-address=127.0.0.1 --leader-elect=true --cloud-provider=external --root-ca-file=/etc/kubernetes/ca.crt",
-			want:    "kube-controller-manager --bind-address=127.0.0.4 --leader-elect=true --cloud-provider=external --root-ca-file=/vm/etc/kubernetes/ca.crt --kube-api-qps=200 --kube-api-burst=400 --flex-volume-plugin-dir=/private/no-plugins",
+			command: "kube-controller-manager --bind-address=127.0.0.1 --leader-elect=true " +
+				"--cloud-provider=external --root-ca-file=/etc/kubernetes/ca.crt",
+			want: "kube-controller-manager --bind-address=127.0.0.4 --leader-elect=true " +
+				"--cloud-provider=external --root-ca-file=/vm/etc/kubernetes/ca.crt --kube-api-qps=200 " +
+				"--kube-api-burst=400 --flex-volume-plugin-dir=/private/no-plugins",
 		},
 		"controller manager with a provider inside": {
 			command: "kube-controller-manager --cloud-provider=azure --cloud-config=/etc/kubernetes/azure.json --allocate-node-cidrs=false",
-			want:    "kube-controller-manager --cloud-config=/vm/etc/kubernetes/azure.json --allocate-node-cidrs=false --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --flex-volume-plugin-dir=/private/no-plugins",
+			want: "kube-controller-manager --cloud-config=/vm/etc/kubernetes/azure.json " +
+				"--allocate-node-cidrs=false --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 " +
+				"--flex-volume-plugin-dir=/private/no-plugins",
 			dropped: "--cloud-provider=azure of kube-controller-manager",
 		},
 		"version that can be emulated": {
@@ -108,7 +137,8 @@ func TestTranslate(t *testing.T) {
 		},
 		"version that cannot": {
 			command: "kube-controller-manager", version: "v1.22.1",
-			want: "kube-controller-manager --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 --flex-volume-plugin-dir=/private/no-plugins --emulated-version=1.33",
+			want: "kube-controller-manager --bind-address=127.0.0.4 --kube-api-qps=200 --kube-api-burst=400 " +
+				"--flex-volume-plugin-dir=/private/no-plugins --emulated-version=1.33",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,9 +186,12 @@ func TestEmulated(t *testing.T) {
 // TestTranslateRefuses holds what a static pod may not do, each with what its
 // message names.
 func TestTranslateRefuses(t *testing.T) {
-	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {%s}}]"
+	const user = "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+		"contexts: [{name: c, context: {cluster: k, user: u}}]\n" +
+		"clusters: [{name: k, cluster: {server: 'https://x'}}]\nusers: [{name: u, user: {%s}}]"
 	files := tree{
-		"/exec":     strings.Replace(user, "%s", "exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1),
+		"/exec": strings.Replace(user, "%s",
+			"exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}", 1),
 		"/provider": strings.Replace(user, "%s", "auth-provider: {name: gcp}", 1),
 		"/key":      strings.Replace(user, "%s", "client-key: /out/key", 1),
 		"/proxy":    strings.Replace(strings.Replace(user, "%s", "", 1), "server:", "proxy-url: 'http://p', server:", 1),
@@ -170,24 +203,28 @@ func TestTranslateRefuses(t *testing.T) {
 		"/kms":      "resources: [{providers: [{kms: {endpoint: 'unix:///run/x.sock'}}]}]",
 	}
 	for name, tc := range map[string]struct{ command, want string }{
-		"nothing":                    {"", "no command"},
-		"kubectl":                    {"kubectl --kubeconfig=/exec get pods", `command "kubectl"`},
-		"boot":                       {"/usr/bin/boot init --root=/", `command "/usr/bin/boot"`},
-		"a shell":                    {"/bin/sh -c id", `command "/bin/sh"`},
-		"a program":                  {"kube-scheduler --kubeconfig=/exec", "users[u].user.exec"},
-		"a program, underscores":     {"kube-controller-manager --authentication_kubeconfig=/exec", "users[u].user.exec"},
-		"a program, value apart":     {"kube-scheduler --kubeconfig /exec", "users[u].user.exec"},
-		"a webhook's program":        {"kube-apiserver --audit-webhook-config-file=/exec", "users[u].user.exec"},
-		"a provider":                 {"kube-scheduler --kubeconfig=/provider", "users[u].user.auth-provider"},
-		"a proxy":                    {"kube-scheduler --kubeconfig=/proxy", "proxy-url"},
-		"a key outside":              {"kube-scheduler --kubeconfig=/key", "client-key"},
-		"no kubeconfig":              {"kube-scheduler --kubeconfig=/noconf", "no kubeconfig"},
-		"a kubeconfig of a config":   {"kube-scheduler --config=/sched", "clientConnection.kubeconfig"},
-		"another spelling":           {"kube-scheduler --config=/cased", `"kubeConfig"`},
-		"an authorizer":              {"kube-apiserver --authorization-config=/authz", "authorizers[0].webhook.connectionInfo.kubeConfigFile"},
-		"an admission plugin":        {"kube-apiserver --admission-control-config-file=/admit", "ImagePolicyWebhook"},
-		"a key service":              {"kube-apiserver --encryption-provider-config=/kms", "kms"},
-		"a signing service":          {"kube-apiserver --service-account-signing-endpoint=/run/x.sock", "--service-account-signing-endpoint"},
+		"nothing":                  {"", "no command"},
+		"kubectl":                  {"kubectl --kubeconfig=/exec get pods", `command "kubectl"`},
+		"boot":                     {"/usr/bin/boot init --root=/", `command "/usr/bin/boot"`},
+		"a shell":                  {"/bin/sh -c id", `command "/bin/sh"`},
+		"a program":                {"kube-scheduler --kubeconfig=/exec", "users[u].user.exec"},
+		"a program, underscores":   {"kube-controller-manager --authentication_kubeconfig=/exec", "users[u].user.exec"},
+		"a program, value apart":   {"kube-scheduler --kubeconfig /exec", "users[u].user.exec"},
+		"a webhook's program":      {"kube-apiserver --audit-webhook-config-file=/exec", "users[u].user.exec"},
+		"a provider":               {"kube-scheduler --kubeconfig=/provider", "users[u].user.auth-provider"},
+		"a proxy":                  {"kube-scheduler --kubeconfig=/proxy", "proxy-url"},
+		"a key outside":            {"kube-scheduler --kubeconfig=/key", "client-key"},
+		"no kubeconfig":            {"kube-scheduler --kubeconfig=/noconf", "no kubeconfig"},
+		"a kubeconfig of a config": {"kube-scheduler --config=/sched", "clientConnection.kubeconfig"},
+		"another spelling":         {"kube-scheduler --config=/cased", `"kubeConfig"`},
+		"an authorizer": {
+			"kube-apiserver --authorization-config=/authz", "authorizers[0].webhook.connectionInfo.kubeConfigFile",
+		},
+		"an admission plugin": {"kube-apiserver --admission-control-config-file=/admit", "ImagePolicyWebhook"},
+		"a key service":       {"kube-apiserver --encryption-provider-config=/kms", "kms"},
+		"a signing service": {
+			"kube-apiserver --service-account-signing-endpoint=/run/x.sock", "--service-account-signing-endpoint",
+		},
 		"traces":                     {"kube-apiserver --tracing-config-file=/t", "--tracing-config-file"},
 		"a socket of a data store":   {"kube-apiserver --etcd-servers=unix:///run/x.sock", "only http and https"},
 		"a socket to listen on":      {"etcd --listen-client-urls=unix://x", "only http and https"},
@@ -222,8 +259,11 @@ func TestTranslateRemakes(t *testing.T) {
 	m := mapping()
 	m.Alone = true
 	m.Files = tree{
-		"/k/conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}, {name: d, context: {cluster: k, user: evil}}]\n" +
-			"clusters: [{name: k, cluster: {server: 'https://x', certificate-authority: ca}}]\nusers: [{name: u, user: {tokenFile: /k/token, client-key-data: a2V5}}, {name: evil, user: {exec: {command: sh, apiVersion: v1}}}]",
+		"/k/conf": "apiVersion: v1\nkind: Config\ncurrent-context: c\n" +
+			"contexts: [{name: c, context: {cluster: k, user: u}}, {name: d, context: {cluster: k, user: evil}}]\n" +
+			"clusters: [{name: k, cluster: {server: 'https://x', certificate-authority: ca}}]\nusers: [{name: " +
+			"u, user: {tokenFile: /k/token, client-key-data: a2V5}}, {name: evil, user: {exec: {command: " +
+			"sh, apiVersion: v1}}}]",
 		"/k/ca": "CA", "/k/token": "secret",
 		"/s":   "kind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: k/conf, qps: 5}",
 		"/adm": "plugins: [{name: PodSecurity, path: ps}]", "/ps": "defaults: {enforce: baseline}",
@@ -232,7 +272,10 @@ func TestTranslateRemakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"kube-scheduler", "--config=/private/1-config.yaml", "--kubeconfig=/private/2-kubeconfig.conf", "--bind-address=127.0.0.4", "--leader-elect=false"}, got.Argv); diff != "" {
+	if diff := cmp.Diff([]string{
+		"kube-scheduler", "--config=/private/1-config.yaml", "--kubeconfig=/private/2-kubeconfig.conf",
+		"--bind-address=127.0.0.4", "--leader-elect=false",
+	}, got.Argv); diff != "" {
 		t.Error(diff)
 	}
 	config := string(got.Made["/private/1-config.yaml"])
@@ -256,7 +299,8 @@ func TestTranslateRemakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made := string(got.Made["/private/0-admission-control-config-file.yaml"]); strings.Contains(made, "path:") || !strings.Contains(made, "enforce: baseline") {
+	if made := string(got.Made["/private/0-admission-control-config-file.yaml"]); strings.Contains(made, "path:") ||
+		!strings.Contains(made, "enforce: baseline") {
 		t.Errorf("the admission configuration is %s", made)
 	}
 }
@@ -306,9 +350,17 @@ func TestLease(t *testing.T) {
 		alone   bool
 		want    string
 	}{
-		"alone":         {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", true, "kube-scheduler --bind-address=127.0.0.4 --leader-elect=false"},
-		"one of two":    {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", false, "kube-scheduler --bind-address=127.0.0.4 --leader-elect=true" + lease},
-		"times":         {"kube-scheduler --bind-address=1.2.3.4 --leader-elect-lease-duration=9s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s", false, "kube-scheduler --bind-address=127.0.0.4 --leader-elect-lease-duration=9s --leader-elect-renew-deadline=3s --leader-elect-retry-period=1s"},
+		"alone": {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", true,
+			"kube-scheduler --bind-address=127.0.0.4 --leader-elect=false"},
+		"one of two": {"kube-scheduler --bind-address=1.2.3.4 --leader-elect=true", false,
+			"kube-scheduler --bind-address=127.0.0.4 --leader-elect=true" + lease},
+		"times": {
+			"kube-scheduler --bind-address=1.2.3.4 --leader-elect-lease-duration=9s " +
+				"--leader-elect-renew-deadline=3s --leader-elect-retry-period=1s",
+			false,
+			"kube-scheduler --bind-address=127.0.0.4 --leader-elect-lease-duration=9s " +
+				"--leader-elect-renew-deadline=3s --leader-elect-retry-period=1s",
+		},
 		"elects no one": {"etcd --name=a", true, "etcd --name=a --unsafe-no-fsync --log-level=warn --data-dir=/vm/default.etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -211,7 +211,8 @@ func (a *arm) authorize(ctx context.Context) (string, error) {
 	case a.c.ClientID != "" && a.c.ClientSecret != "":
 		err = a.login(ctx, &answer)
 	default:
-		err = errors.New("azure.json has neither a client secret nor a managed identity that can be asked; give the control plane machines an identity")
+		err = errors.New("azure.json has neither a client secret nor a managed identity that can be asked; give " +
+			"the control plane machines an identity")
 	}
 	if err != nil {
 		return "", fmt.Errorf("get a token: %w", err)

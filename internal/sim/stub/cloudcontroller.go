@@ -158,7 +158,8 @@ func (c CloudController) lead(ctx context.Context, client kubernetes.Interface) 
 
 // matters says whether a change of a node may change what the cloud should have.
 func matters(old, new *corev1.Node) bool {
-	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) || old.Spec.ProviderID != new.Spec.ProviderID
+	return isReady(old) != isReady(new) || backend(old) != backend(new) || internalIP(old) != internalIP(new) ||
+		old.Spec.ProviderID != new.Spec.ProviderID
 }
 
 // Pauses between passes when nothing changes.
@@ -238,7 +239,8 @@ const scaleSetsType = "virtualmachinescalesets/"
 // compute is what the provider IDs of the group's machines begin with, in lower
 // case.
 func (k *controller) compute() string {
-	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/", k.Config.SubscriptionID, k.Config.ResourceGroup))
+	return strings.ToLower(fmt.Sprintf("azure:///subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/",
+		k.Config.SubscriptionID, k.Config.ResourceGroup))
 }
 
 // scaleSets lists the scale sets that nodes are instances of.

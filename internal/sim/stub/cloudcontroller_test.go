@@ -46,13 +46,15 @@ func newCloud(t *testing.T) *cloud {
 	front := httptest.NewServer(s)
 	t.Cleanup(front.Close)
 	c := &cloud{server: s, fabric: f, url: front.URL, config: AzureConfig{
-		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription, ClientID: s.Client().ID, ClientSecret: s.Client().Secret,
+		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription, ClientID: s.Client().ID,
+		ClientSecret:  s.Client().Secret,
 		ResourceGroup: "rg", VNetResourceGroup: "rg", SecurityGroupGroup: "rg", Location: "westeurope",
 		VNetName: "v", SubnetName: "nodes", SecurityGroup: "node-nsg",
 	}}
 	c.arm = &arm{azure: Azure{Endpoint: c.url, Authority: c.url, HTTP: http.DefaultClient}, c: c.config}
 	ctx := t.Context()
-	if err := c.arm.call(ctx, http.MethodPut, "/subscriptions/"+c.config.SubscriptionID+"/resourcegroups/rg", document{"location": "westeurope"}, nil); err != nil {
+	if err := c.arm.call(ctx, http.MethodPut, "/subscriptions/"+c.config.SubscriptionID+"/resourcegroups/rg",
+		document{"location": "westeurope"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	nsg := c.arm.network("rg", "networkSecurityGroups", "node-nsg")
@@ -111,8 +113,12 @@ func TestCloudControllerManager(t *testing.T) {
 	readyNode(t, "n2", "10.215.0.5", vm+"n2", corev1.ConditionTrue)
 	readyNode(t, "gone", "10.215.0.6", vm+"gone", corev1.ConditionFalse)
 	readyNode(t, "never-initialised", "10.215.0.9", "", corev1.ConditionFalse)
-	readyNode(t, "gone-instance", "10.215.0.8", strings.TrimSuffix(vm, "virtualMachines/")+"virtualMachineScaleSets/s/virtualMachines/3", corev1.ConditionFalse)
-	readyNode(t, "elsewhere", "10.215.0.7", "azure:///subscriptions/other/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/x", corev1.ConditionFalse)
+	readyNode(t, "gone-instance", "10.215.0.8",
+		strings.TrimSuffix(vm, "virtualMachines/")+"virtualMachineScaleSets/s/virtualMachines/3",
+		corev1.ConditionFalse)
+	readyNode(t, "elsewhere", "10.215.0.7",
+		"azure:///subscriptions/other/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/x",
+		corev1.ConditionFalse)
 
 	c := New(Config{
 		Key: "ccm", VNetID: cl.arm.network("rg", "virtualNetworks", "v"), Fabric: f,
@@ -222,7 +228,8 @@ func TestCloudControllerManager(t *testing.T) {
 	if strings.Contains(string(body), frontendName(svc)) || !strings.Contains(string(body), "OutboundNATAllProtocols") {
 		t.Errorf("load balancer after the service: %s", body)
 	}
-	if group, _ := cl.server.Get(cl.arm.network("rg", "networkSecurityGroups", "node-nsg")); strings.Contains(string(group), frontendName(svc)) {
+	if group, _ := cl.server.Get(cl.arm.network("rg", "networkSecurityGroups",
+		"node-nsg")); strings.Contains(string(group), frontendName(svc)) {
 		t.Errorf("security group after the service: %s", group)
 	}
 	if conn, err := net.Dial("tcp", address+":80"); err == nil {

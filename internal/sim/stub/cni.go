@@ -106,7 +106,8 @@ func tunnelOf(env Env) (ip, mac string) {
 	h := fnv.New32a()
 	h.Write([]byte(env.NodeName))
 	n := h.Sum32()
-	return fmt.Sprintf("192.168.%d.%d", byte(n>>8), byte(n)|1), fmt.Sprintf("66:%02x:%02x:%02x:%02x:01", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	return fmt.Sprintf("192.168.%d.%d", byte(n>>8), byte(n)|1),
+		fmt.Sprintf("66:%02x:%02x:%02x:%02x:01", byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
 // annotateUntilDone puts annotations on the node and tries again until it works.
@@ -187,7 +188,8 @@ func (c *Cluster) flannel(ctx context.Context, env Env) error {
 	if err != nil {
 		return fmt.Errorf("error registering network: failed to acquire lease: node %q pod cidr not assigned", env.NodeName)
 	}
-	env4 := fmt.Sprintf("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=1350\nFLANNEL_IPMASQ=true\n", subnet.Addr().Next(), subnet.Bits())
+	env4 := fmt.Sprintf("FLANNEL_NETWORK=10.244.0.0/16\nFLANNEL_SUBNET=%s/%d\nFLANNEL_MTU=1350\n"+
+		"FLANNEL_IPMASQ=true\n", subnet.Addr().Next(), subnet.Bits())
 	if err := errors.Join(env.write("/run/flannel/subnet.env", env4), env.write(confDir+"/"+name, content)); err != nil {
 		return err
 	}

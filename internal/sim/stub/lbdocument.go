@@ -7,7 +7,8 @@ import (
 )
 
 // lists are the parts of a load balancer that hold named children.
-var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes", "inboundNatRules", "outboundRules"}
+var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
+	"inboundNatRules", "outboundRules"}
 
 // balancer is the document to put: what lives there and belongs to nobody here,
 // and one frontend with rules and probes per service. The pool lists nodes by
@@ -58,7 +59,8 @@ func (k *controller) pool() document {
 	vnet := document{"id": k.arm.network(k.Config.VNetResourceGroup, "virtualNetworks", k.Config.VNetName)}
 	addresses := []any{}
 	for _, ip := range k.backends() {
-		addresses = append(addresses, document{"name": ip.String(), "properties": document{"ipAddress": ip.String(), "virtualNetwork": vnet}})
+		addresses = append(addresses,
+			document{"name": ip.String(), "properties": document{"ipAddress": ip.String(), "virtualNetwork": vnet}})
 	}
 	return document{"name": k.ClusterName, "properties": document{"loadBalancerBackendAddresses": addresses}}
 }

@@ -208,7 +208,8 @@ func (e Env) askMetadata(ctx context.Context, path string, into any) error {
 // Metadata returns a client of the instance metadata service that connects by dial,
 // which has to be that of a machine. path includes the query; the answer is decoded
 // from JSON.
-func Metadata(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
+func Metadata(dial func(ctx context.Context,
+	network, address string) (net.Conn, error)) func(ctx context.Context, path string, into any) error {
 	return func(ctx context.Context, path string, into any) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()

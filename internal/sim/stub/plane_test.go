@@ -197,7 +197,8 @@ func TestKubeProxyAndDNS(t *testing.T) {
 		t.Errorf("node port after kube-proxy ended = %q", got)
 	}
 	// The watch goes on with the connection of the other member.
-	if _, err := shared.client.CoreV1().Services("default").Create(ctx, named(service("default", "late"), "late"), metav1.CreateOptions{}); err != nil {
+	if _, err := shared.client.CoreV1().Services("default").Create(ctx, named(service("default", "late"), "late"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -243,7 +244,8 @@ func TestCloudNodeManager(t *testing.T) {
 	if len(n.Spec.Taints) == 0 {
 		t.Error("another taint is gone too")
 	}
-	if internalIP(n) != "10.1.0.5" || n.Labels[corev1.LabelTopologyZone] != "westeurope-2" || n.Labels[corev1.LabelInstanceTypeStable] != "Standard_D2s_v3" {
+	if internalIP(n) != "10.1.0.5" || n.Labels[corev1.LabelTopologyZone] != "westeurope-2" ||
+		n.Labels[corev1.LabelInstanceTypeStable] != "Standard_D2s_v3" {
 		t.Errorf("addresses %v, labels %v", n.Status.Addresses, n.Labels)
 	}
 	if err := stop(); err != nil {
@@ -253,7 +255,8 @@ func TestCloudNodeManager(t *testing.T) {
 	makeNode(t, "no-taint")
 	env.NodeName = "no-taint"
 	out, stop := start(t, c, "mcr.microsoft.com/oss/kubernetes/azure-cloud-node-manager:v1.36.1", env)
-	eventually(t, "it says why it does nothing", func() bool { return strings.Contains(out.String(), "registered without the cloud taint") })
+	eventually(t, "it says why it does nothing",
+		func() bool { return strings.Contains(out.String(), "registered without the cloud taint") })
 	if id := getNode(t, "no-taint").Spec.ProviderID; id != "" {
 		t.Errorf("provider ID %s of a node without the taint", id)
 	}

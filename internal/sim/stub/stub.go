@@ -155,12 +155,15 @@ type entry struct {
 func entries() []entry {
 	return []entry{
 		{Description{"kube-proxy", []string{"kube-proxy", "kube-proxy-amd64"},
-			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"}, (*Cluster).kubeProxy, []int32{10249, 10256}},
+			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"},
+			(*Cluster).kubeProxy, []int32{10249, 10256}},
 		{Description{"calico-install", []string{"calico/cni", "calico/cni-windows", "sigwindowstools/calico-install"},
 			"writes the CNI configuration"}, (*Cluster).calicoInstall, nil},
 		{Description{"calico-node", []string{"calico/node", "calico/node-windows", "calico/windows", "sigwindowstools/calico-node"},
 			"writes the CNI configuration where no installer did, and annotates the node"}, (*Cluster).calicoNode, []int32{9099}},
-		{Description{"flannel", []string{"flannel/flannel", "coreos/flannel", "sigwindowstools/flannel", "rancher/mirrored-flannelcni-flannel"},
+		{Description{"flannel", []string{
+			"flannel/flannel", "coreos/flannel", "sigwindowstools/flannel", "rancher/mirrored-flannelcni-flannel",
+		},
 			"needs the node's pod CIDR; writes the CNI configuration and subnet.env, and annotates the node"}, (*Cluster).flannel, nil},
 		{Description{"azure-cni", []string{"containernetworking/azure-cni", "containernetworking/cni-dropgz"},
 			"writes the CNI configuration of azure-vnet; pods then have addresses of the node's interface"}, (*Cluster).azureCNI, nil},
@@ -169,7 +172,8 @@ func entries() []entry {
 		{Description{"coredns", []string{"coredns/coredns", "coredns"},
 			"resolves services for what dials inside the cluster"}, (*Cluster).coreDNS, []int32{8080, 8181}},
 		{Description{"cloud-controller-manager", []string{"azure-cloud-controller-manager"},
-			"deletes nodes whose machine is gone; makes load balancers for services in the local Azure"}, (*Cluster).cloudController, []int32{10258}},
+			"deletes nodes whose machine is gone; makes load balancers for services in the local Azure"},
+			(*Cluster).cloudController, []int32{10258}},
 		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
 			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
 		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},

@@ -70,14 +70,17 @@ func TestEveryAddonImageHasAStub(t *testing.T) {
 func service(namespace, name string, ips ...string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       corev1.ServiceSpec{ClusterIPs: ips, Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}},
+		Spec: corev1.ServiceSpec{ClusterIPs: ips,
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80, NodePort: 31080, Protocol: corev1.ProtocolTCP}}},
 	}
 }
 
 func endpointSlice(namespace, name, port string, number int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-x", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
-		Endpoints:  endpoints, Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name + "-x", Labels: map[string]string{discoveryv1.LabelServiceName: name},
+		},
+		Endpoints: endpoints, Ports: []discoveryv1.EndpointPort{{Name: &port, Port: &number}},
 	}
 }
 
@@ -93,7 +96,10 @@ func TestTranslate(t *testing.T) {
 			discoveryv1.Endpoint{Addresses: []string{"10.244.2.2"}, NodeName: new("b")},
 			discoveryv1.Endpoint{Addresses: []string{"10.244.1.2"}, NodeName: new("a")},
 			discoveryv1.Endpoint{Addresses: []string{"10.244.1.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}},
-			discoveryv1.Endpoint{Addresses: []string{"10.244.2.9"}, NodeName: new("b"), Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}}),
+			discoveryv1.Endpoint{
+				Addresses: []string{"10.244.2.9"}, NodeName: new("b"),
+				Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)},
+			}),
 		endpointSlice("other", "web", "http", 8080, discoveryv1.Endpoint{Addresses: []string{"10.244.9.9"}}),
 		endpointSlice("default", "web", "metrics", 9090, discoveryv1.Endpoint{Addresses: []string{"10.244.1.2"}}),
 	})
@@ -105,7 +111,8 @@ func TestTranslate(t *testing.T) {
 			{Addr: netip.MustParseAddrPort("10.244.2.9:8080"), Node: "b", Terminating: true},
 		}}},
 	}}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+		cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -26,8 +26,9 @@ type Input struct {
 const MiB = 1 << 20
 
 const (
-	head       = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
-	podHead    = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}\n"
+	head    = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+	podHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  os: {name: windows}\n" +
+		"  nodeSelector: {kubernetes.io/os: windows}\n"
 	unreadable = 4
 	found      = 1
 )
@@ -41,11 +42,13 @@ func Inputs() []Input {
 		return text(func() string { return before + strings.Repeat(unit, size/len(unit)) + after })
 	}
 	return []Input{
-		{"50 MB in small documents", unreadable, "more than the 1500000 keys and values", repeat("", head+"data: {a: b}\n---\n", 50*MiB, "")},
+		{"50 MB in small documents", unreadable, "more than the 1500000 keys and values",
+			repeat("", head+"data: {a: b}\n---\n", 50*MiB, "")},
 		{"50 MB in one document", unreadable, "a document of 50 MiB", repeat(head+"data:\n", "  key: value of some length\n", 50*MiB, "")},
 		{"50 MB in documents of 7", 0, "", repeat("", head+"data:\n  a: "+strings.Repeat("x", 7*MiB)+"\n---\n", 50*MiB, "")},
 		{"a file of 65 MB", unreadable, "the file has 65 MiB", repeat("", "#\n", 65*MiB+2, "")},
-		{"three files of 50 MB", unreadable, "more than the 128 MiB", slices3(repeat("", "# "+strings.Repeat("x", 998)+"\n", 50*MiB, "")[0])},
+		{"three files of 50 MB", unreadable, "more than the 128 MiB",
+			slices3(repeat("", "# "+strings.Repeat("x", 998)+"\n", 50*MiB, "")[0])},
 		{"one line of 8 MB", 0, "", repeat(head+"data: {a: \"", "x", 8*MiB-1000, "\"}\n")},
 		{"a block of 8 MB in lines", 0, "", repeat(head+"data:\n  a: |\n", "    "+strings.Repeat("word ", 40)+"\n", 8*MiB-1000, "")},
 		{"a key of 8 MB", 0, "", repeat(head+"data:\n  ? ", "k", 8*MiB-1000, "\n  : v\n")},
@@ -59,7 +62,9 @@ func Inputs() []Input {
 		{"100,000 aliases", found, "", text(aliases)},
 		{"100,000 lists in each other", unreadable, "max depth", repeat(head+"data: ", "[", 100_000, "")},
 		{"100,000 maps in each other", unreadable, "max depth", repeat(head+"data: ", "{a: ", 400_000, "")},
-		{"9,000 lists in each other", found, "", text(func() string { return head + "data: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "\n" })},
+		{"9,000 lists in each other", found, "", text(func() string {
+			return head + "data: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "\n"
+		})},
 		{"2,000 levels of indentation", found, "", text(indented)},
 		{"JSON of 100,000 levels", unreadable, "max depth", text(func() string {
 			return `{"apiVersion":"v1","kind":"ConfigMap","data":` + strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_001)
@@ -134,7 +139,8 @@ func merges() string {
 }
 
 func aliases() string {
-	return podHead + "  a: &a {name: MODE, value: x}\n  containers:\n  - name: c\n    image: x\n    env: [" + strings.Repeat("*a, ", 100_000) + "]\n"
+	return podHead + "  a: &a {name: MODE, value: x}\n  containers:\n  - name: c\n    image: x\n    env: [" +
+		strings.Repeat("*a, ", 100_000) + "]\n"
 }
 
 func indented() string {

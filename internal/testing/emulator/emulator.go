@@ -51,7 +51,8 @@ func (a *Azure) Close() error {
 // Client is a client of one subscription, as the owner of the local Azure.
 func (a *Azure) Client(tenant, subscription string) (*arm.Client, error) {
 	pool := identity.New(identity.Config{Clouds: map[string]identity.Cloud{identity.PublicCloud: a.Cloud}})
-	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant, ClientID: a.Azure.Client().ID, ClientSecret: a.Azure.Client().Secret})
+	return pool.Client("", subscription, identity.Source{Type: identity.ServicePrincipal, TenantID: tenant,
+		ClientID: a.Azure.Client().ID, ClientSecret: a.Azure.Client().Secret})
 }
 
 // Serve serves a local Azure in a directory of its own until the test ends.

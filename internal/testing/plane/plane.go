@@ -273,7 +273,8 @@ func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
 	roots.AppendCertsFromPEM(ca)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	resp, err := client.PostForm(s.Azure.Endpoint+"/"+s.Azure.TenantID+"/oauth2/v2.0/token", url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {p.ClientSecret()}, "scope": {"https://management.azure.com/.default"}})
+		"grant_type": {"client_credentials"}, "client_id": {s.Azure.ClientID}, "client_secret": {p.ClientSecret()},
+		"scope": {"https://management.azure.com/.default"}})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -281,7 +282,9 @@ func (p *Plane) send(method, path, apiVersion string, body []byte, into any) {
 		AccessToken string `json:"access_token"`
 	}
 	p.decode(resp, &token)
-	req, err := http.NewRequest(method, s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion, bytes.NewReader(body))
+	req, err := http.NewRequest(method,
+		s.Azure.Endpoint+"/subscriptions/"+s.Azure.SubscriptionID+path+"?api-version="+apiVersion,
+		bytes.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -56,14 +56,16 @@ var staging = regexp.MustCompile(`gcr\.io/k8s-staging-cluster-api/([a-z-]+):main
 func New(t *testing.T) Repository {
 	t.Helper()
 	r := Repository{Dir: t.TempDir()}
-	version, module, _ := strings.Cut(strings.TrimSpace(string(plane.Output(t, plane.Root(t), "go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/cluster-api"))), " ")
+	version, module, _ := strings.Cut(strings.TrimSpace(string(plane.Output(t, plane.Root(t), "go", "list", "-m",
+		"-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/cluster-api"))), " ")
 	r.version = version
 	for _, p := range Providers() {
 		if p.source == "" {
 			continue
 		}
 		dir := filepath.Join(r.Dir, p.Label, version)
-		components := plane.Output(t, plane.Root(t), "bin/casement-kube", "kubectl", "kustomize", filepath.Join(module, p.source, "config/default"))
+		components := plane.Output(t, plane.Root(t), "bin/casement-kube", "kubectl", "kustomize",
+			filepath.Join(module, p.source, "config/default"))
 		components = staging.ReplaceAll(components, []byte("registry.k8s.io/cluster-api/$1:"+version))
 		metadata, err := os.ReadFile(filepath.Join(module, "metadata.yaml"))
 		if err != nil {

@@ -132,7 +132,9 @@ func specRules(rules []infrav1.SecurityRule) []rule {
 		return *s
 	}
 	for _, r := range rules {
-		row := rule{Priority: int(r.Priority), Name: r.Name, Inbound: r.Direction != infrav1.SecurityRuleDirectionOutbound, Allow: r.Action != infrav1.SecurityRuleActionDeny,
+		row := rule{Priority: int(r.Priority), Name: r.Name,
+			Inbound:  r.Direction != infrav1.SecurityRuleDirectionOutbound,
+			Allow:    r.Action != infrav1.SecurityRuleActionDeny,
 			Protocol: string(r.Protocol), Ports: text(r.DestinationPorts), Source: text(r.Source), Destination: text(r.Destination)}
 		for i, s := range r.Sources {
 			if i == 0 {
@@ -190,7 +192,8 @@ func (b *builder) machineVMs(c *Cluster) {
 func (b *builder) ownVM(c *Cluster, m *clusterv1.Machine, a *infrav1.AzureMachine, row *vm) {
 	row.OS, row.Size, row.Address = string(a.Spec.OSDisk.OSType), a.Spec.VMSize, internalIP(a.Status.Addresses)
 	row.Phase = string(deref(a.Status.VMState))
-	if states := a.Status.LongRunningOperationStates; len(states) > 0 && a.Spec.ProviderID == nil && !strings.Contains(states[0].Name, "/") {
+	if states := a.Status.LongRunningOperationStates; len(states) > 0 && a.Spec.ProviderID == nil &&
+		!strings.Contains(states[0].Name, "/") {
 		row.Name = states[0].Name // Azure creates it under this name
 	}
 	var name string

@@ -126,7 +126,8 @@ func (b *builder) networks(a *Azure) {
 		if len(names) < 2 {
 			return
 		}
-		row := subnet{Group: group, VNet: azureKey("vnet", group, names[0]), Name: names[1], Prefixes: p.Prefixes, NSG: keyOf("nsg", p.NSG.ID)}
+		row := subnet{Group: group, VNet: azureKey("vnet", group, names[0]), Name: names[1], Prefixes: p.Prefixes,
+			NSG: keyOf("nsg", p.NSG.ID)}
 		if p.Prefix != "" {
 			row.Prefixes = []string{p.Prefix}
 		}
@@ -182,8 +183,10 @@ func (b *builder) securityGroups(a *Azure) {
 		row := nsg{Group: group, Name: d.Name, Rules: []rule{}}
 		for _, r := range p.Rules {
 			q := r.Properties
-			row.Rules = append(row.Rules, rule{Priority: q.Priority, Name: r.Name, Inbound: !strings.EqualFold(q.Direction, "Outbound"), Allow: !strings.EqualFold(q.Access, "Deny"),
-				Protocol: q.Protocol, Ports: list(q.Port, q.Ports), Source: list(q.Source, q.Sources), Destination: list(q.Destination, q.DestinationsPrefix)})
+			row.Rules = append(row.Rules, rule{Priority: q.Priority, Name: r.Name,
+				Inbound: !strings.EqualFold(q.Direction, "Outbound"), Allow: !strings.EqualFold(q.Access, "Deny"),
+				Protocol: q.Protocol, Ports: list(q.Port, q.Ports), Source: list(q.Source, q.Sources),
+				Destination: list(q.Destination, q.DestinationsPrefix)})
 		}
 		b.put(azureKey("nsg", group, names...), row)
 	})

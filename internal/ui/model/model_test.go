@@ -49,20 +49,27 @@ func testCluster() Cluster {
 	meta := func(name string, age time.Duration) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "ns", Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}
 	}
-	s := &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: meta("one", time.Hour)}, AzureMachines: map[string]*infrav1.AzureMachine{}, Nodes: map[string]*corev1.Node{}}
+	s := &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: meta("one", time.Hour)},
+		AzureMachines: map[string]*infrav1.AzureMachine{}, Nodes: map[string]*corev1.Node{}}
 	s.AzureCluster = &infrav1.AzureCluster{ObjectMeta: meta("one", time.Hour), Spec: infrav1.AzureClusterSpec{ResourceGroup: "Group"}}
 	s.AzureCluster.Spec.NetworkSpec.Vnet.Name = "net"
-	s.AzureCluster.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "workers", Role: infrav1.SubnetNode}}}
+	s.AzureCluster.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{
+		{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "workers", Role: infrav1.SubnetNode}},
+	}
 	for _, m := range []struct {
 		name   string
 		age    time.Duration
 		status metav1.ConditionStatus
 		text   string
-	}{{"well", time.Hour, metav1.ConditionTrue, ""}, {"late", time.Hour, metav1.ConditionFalse, "password=hunter2hunter2"}, {"young", time.Minute, metav1.ConditionFalse, ""}} {
+	}{{"well", time.Hour, metav1.ConditionTrue, ""}, {
+		"late", time.Hour, metav1.ConditionFalse, "password=hunter2hunter2",
+	}, {"young", time.Minute, metav1.ConditionFalse, ""}} {
 		machine := clusterv1.Machine{ObjectMeta: meta(m.name, m.age), Spec: clusterv1.MachineSpec{ClusterName: "one"}}
 		machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "set"}
 		machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AzureMachine", Name: m.name}
-		machine.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineReadyCondition, Status: m.status, Reason: "NotReady", Message: m.text}}
+		machine.Status.Conditions = []metav1.Condition{
+			{Type: clusterv1.MachineReadyCondition, Status: m.status, Reason: "NotReady", Message: m.text},
+		}
 		machine.Status.Phase = string(clusterv1.MachinePhaseProvisioned)
 		s.Machines = append(s.Machines, machine)
 		azure := &infrav1.AzureMachine{ObjectMeta: meta(m.name, m.age)}
@@ -87,7 +94,8 @@ func rowOf[T any](t *testing.T, m Model, key string) (row T) {
 
 func TestTreeStates(t *testing.T) {
 	m := Build(Input{Now: now, Clusters: []Cluster{testCluster()}})
-	for key, want := range map[string]State{"object/Machine/ns/well": Good, "object/Machine/ns/late": Bad, "object/Machine/ns/young": Waiting,
+	for key, want := range map[string]State{"object/Machine/ns/well": Good, "object/Machine/ns/late": Bad,
+		"object/Machine/ns/young":         Waiting,
 		"object/MachineDeployment/ns/set": Bad, "object/Cluster/ns/one": Bad} {
 		if got := rowOf[object](t, m, key); got.State != want {
 			t.Errorf("%s is %s, not %s", key, got.State, want)
@@ -140,27 +148,39 @@ func TestDocuments(t *testing.T) {
 		return []json.RawMessage{json.RawMessage(fmt.Sprintf(format, args...))}
 	}
 	vmDoc := func(name string) json.RawMessage {
-		return raw(`{"id":%q,"name":%q,"properties":{"provisioningState":"Succeeded","storageProfile":{"osDisk":{"osType":"Windows"}}}}`, arm+"Microsoft.Compute/virtualMachines/"+name, name)[0]
+		return raw(`{"id":%q,"name":%q,"properties":{"provisioningState":"Succeeded",`+
+			`"storageProfile":{"osDisk":{"osType":"Windows"}}}}`, arm+"Microsoft.Compute/virtualMachines/"+name, name)[0]
 	}
 	azure := &Azure{Documents: map[string][]json.RawMessage{
-		typeVNet: raw(`{"id":%q,"name":"net","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"id":%q,"name":"a","properties":{"addressPrefix":"10.1.0.0/16","networkSecurityGroup":{"id":%q}}}]}}`,
-			arm+"Microsoft.Network/virtualNetworks/net", arm+"Microsoft.Network/virtualNetworks/net/subnets/a", arm+"Microsoft.Network/networkSecurityGroups/g"),
-		typeNSG: raw(`{"id":%q,"name":"g","properties":{"securityRules":[{"name":"no","properties":{"priority":100,"direction":"Inbound","access":"Deny","protocol":"*","destinationPortRange":"6443","sourceAddressPrefix":"*"}}]}}`,
+		typeVNet: raw(`{"id":%q,"name":"net","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},`+
+			`"subnets":[{"id":%q,"name":"a","properties":{"addressPrefix":"10.1.0.0/16",`+
+			`"networkSecurityGroup":{"id":%q}}}]}}`,
+			arm+"Microsoft.Network/virtualNetworks/net", arm+"Microsoft.Network/virtualNetworks/net/subnets/a",
+			arm+"Microsoft.Network/networkSecurityGroups/g"),
+		typeNSG: raw(`{"id":%q,"name":"g","properties":{"securityRules":[{"name":"no",`+
+			`"properties":{"priority":100,"direction":"Inbound","access":"Deny","protocol":"*",`+
+			`"destinationPortRange":"6443","sourceAddressPrefix":"*"}}]}}`,
 			arm+"Microsoft.Network/networkSecurityGroups/g"),
 		typeVM: {vmDoc("late"), vmDoc("foreign"), json.RawMessage(`{"id":7}`)},
-		typeNIC: raw(`{"id":"x","properties":{"virtualMachine":{"id":%q},"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4","subnet":{"id":%q},"loadBalancerBackendAddressPools":[{"id":%q}]}}]}}`,
-			arm+"Microsoft.Compute/virtualMachines/late", arm+"Microsoft.Network/virtualNetworks/net/subnets/a", arm+"Microsoft.Network/loadBalancers/lb/backendAddressPools/p"),
+		typeNIC: raw(`{"id":"x","properties":{"virtualMachine":{"id":%q},`+
+			`"ipConfigurations":[{"properties":{"privateIPAddress":"10.1.0.4","subnet":{"id":%q},`+
+			`"loadBalancerBackendAddressPools":[{"id":%q}]}}]}}`,
+			arm+"Microsoft.Compute/virtualMachines/late", arm+"Microsoft.Network/virtualNetworks/net/subnets/a",
+			arm+"Microsoft.Network/loadBalancers/lb/backendAddressPools/p"),
 	}, Guests: []Guest{{ID: arm + "Microsoft.Compute/virtualMachines/foreign", Phase: "Failed", Message: "--password hunter2hunter2"}}}
 	m := Build(Input{Now: now, Clusters: []Cluster{testCluster()}, Azure: azure})
 	late := rowOf[vm](t, m, "vm/group/late")
-	if late.Machine != "object/Machine/ns/late" || late.Address != "10.1.0.4" || late.Subnet != "subnet/group/net/a" || len(late.Balancers) != 1 || late.Balancers[0] != "lb/group/lb" || late.State != Bad {
+	if late.Machine != "object/Machine/ns/late" || late.Address != "10.1.0.4" ||
+		late.Subnet != "subnet/group/net/a" || len(late.Balancers) != 1 || late.Balancers[0] != "lb/group/lb" ||
+		late.State != Bad {
 		t.Errorf("the machine's VM is %+v", late)
 	}
 	foreign := rowOf[vm](t, m, "vm/group/foreign")
 	if foreign.State != Bad || foreign.Phase != "Failed" || strings.Contains(foreign.Message, "hunter2") {
 		t.Errorf("the other VM is %+v", foreign)
 	}
-	if group := rowOf[nsg](t, m, "nsg/group/g"); len(group.Rules) != 1 || group.Rules[0].Allow || !group.Rules[0].Inbound || group.Rules[0].Ports != "6443" {
+	if group := rowOf[nsg](t, m, "nsg/group/g"); len(group.Rules) != 1 || group.Rules[0].Allow ||
+		!group.Rules[0].Inbound || group.Rules[0].Ports != "6443" {
 		t.Errorf("the rules are %+v", group.Rules)
 	}
 	if sub := rowOf[subnet](t, m, "subnet/group/net/a"); sub.NSG != "nsg/group/g" || sub.VNet != "vnet/group/net" {
@@ -181,11 +201,15 @@ func TestTally(t *testing.T) {
 	call := func(minute int, method, kind string, status int) Call {
 		return Call{At: now.Add(time.Duration(minute) * time.Minute), Method: method, Type: kind, Status: status}
 	}
-	minutes := Tally(nil, []Call{call(0, "GET", "Microsoft.Compute/virtualMachines", 200), call(0, "PUT", "Microsoft.Compute/virtualMachines", 201), call(0, "GET", "operations", 200), call(1, "PUT", "x", 429), call(1, "PUT", "x", 409)})
+	minutes := Tally(nil, []Call{call(0, "GET", "Microsoft.Compute/virtualMachines", 200),
+		call(0, "PUT", "Microsoft.Compute/virtualMachines", 201), call(0, "GET", "operations", 200),
+		call(1, "PUT", "x", 429), call(1, "PUT", "x", 409)})
 	minutes = Tally(minutes, []Call{call(1, "DELETE", "x", 202)})
 	want := []Minute{
-		{At: now.Truncate(time.Minute), Kinds: map[string]int{"read": 1, "write": 1, "poll": 1}, Types: map[string]int{"Compute/virtualMachines": 2, "operations": 1}},
-		{At: now.Truncate(time.Minute).Add(time.Minute), Kinds: map[string]int{"throttled": 1, "refused": 1, "delete": 1}, Types: map[string]int{"x": 3}},
+		{At: now.Truncate(time.Minute), Kinds: map[string]int{"read": 1, "write": 1, "poll": 1},
+			Types: map[string]int{"Compute/virtualMachines": 2, "operations": 1}},
+		{At: now.Truncate(time.Minute).Add(time.Minute),
+			Kinds: map[string]int{"throttled": 1, "refused": 1, "delete": 1}, Types: map[string]int{"x": 3}},
 	}
 	if d := cmp.Diff(want, minutes); d != "" {
 		t.Error(d)

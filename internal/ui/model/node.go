@@ -64,12 +64,14 @@ func (b *builder) nodes(c *Cluster) {
 			continue
 		}
 		shown++
-		b.put("pod/"+prefix+p.Namespace+"/"+p.Name, pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace, Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
+		b.put("pod/"+prefix+p.Namespace+"/"+p.Name, pod{Cluster: s.Cluster.Name, Owner: s.Cluster.Namespace,
+			Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
 			State: state, Reason: redact.Text(reason), Message: redact.Line(message, 300)})
 	}
 	for name, n := range s.Nodes {
 		info := n.Status.NodeInfo
-		row := node{Cluster: s.Cluster.Name, Name: name, Machine: machines[name], OS: info.OperatingSystem, Build: info.OSImage, Image: info.OSImage,
+		row := node{Cluster: s.Cluster.Name, Name: name, Machine: machines[name], OS: info.OperatingSystem,
+			Build: info.OSImage, Image: info.OSImage,
 			Kubelet: info.KubeletVersion, Runtime: info.ContainerRuntimeVersion, Pods: pods[name]}
 		if info.OperatingSystem == string(corev1.Windows) {
 			row.Build = info.KernelVersion

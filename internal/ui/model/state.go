@@ -25,7 +25,8 @@ const patience = 10 * time.Minute
 
 // waitingReason reports whether a condition's reason names work in progress.
 func waitingReason(reason string) bool {
-	for _, word := range []string{"Waiting", "Creating", "Updating", "Deleting", "Scaling", "InProgress", "Provisioning", "NotReported", "Unknown", "Internal"} {
+	for _, word := range []string{"Waiting", "Creating", "Updating", "Deleting", "Scaling", "InProgress",
+		"Provisioning", "NotReported", "Unknown", "Internal"} {
 		if strings.Contains(reason, word) {
 			return true
 		}
@@ -43,7 +44,8 @@ func stateOf(o metav1.Object, conditions []metav1.Condition, condition string, n
 		return Good
 	}
 	for _, c := range conditions {
-		if c.Type != condition && c.Type != clusterv1.PausedCondition && c.Status == metav1.ConditionFalse && strings.Contains(c.Reason, "Failed") {
+		if c.Type != condition && c.Type != clusterv1.PausedCondition && c.Status == metav1.ConditionFalse &&
+			strings.Contains(c.Reason, "Failed") {
 			return Bad
 		}
 	}

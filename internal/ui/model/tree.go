@@ -96,7 +96,8 @@ func (b *builder) cluster(c *Cluster) {
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
 		row := b.row(c, "MachineDeployment", d, clusterv1.MachineDeploymentAvailableCondition,
-			fmt.Sprintf("%s · %d of %d ready", d.Spec.Template.Spec.Version, ptr.Deref(d.Status.ReadyReplicas, 0), ptr.Deref(d.Spec.Replicas, 0)))
+			fmt.Sprintf("%s · %d of %d ready", d.Spec.Template.Spec.Version, ptr.Deref(d.Status.ReadyReplicas, 0),
+				ptr.Deref(d.Spec.Replicas, 0)))
 		row.settle(states[objectKey(row.Kind, row.Namespace, row.Name)])
 		owner(row)
 	}
@@ -108,7 +109,8 @@ func (b *builder) cluster(c *Cluster) {
 		root.State = Bad
 	}
 	b.put(at, root)
-	b.put("cluster/"+s.Cluster.Namespace+"/"+s.Cluster.Name, cluster{Name: s.Cluster.Name, Namespace: s.Cluster.Namespace, State: root.State,
+	b.put("cluster/"+s.Cluster.Namespace+"/"+s.Cluster.Name, cluster{Name: s.Cluster.Name,
+		Namespace: s.Cluster.Namespace, State: root.State,
 		Answer: Redacted(c.Answer), Unreachable: redact.Text(s.Unreachable), Machines: machines, Nodes: len(s.Nodes)})
 }
 
@@ -128,7 +130,8 @@ func (o *object) settle(below tally) {
 func (b *builder) pool(c *Cluster, p *clusterv1.MachinePool, states map[string]tally) object {
 	row := b.row(c, "MachinePool", p, "", fmt.Sprintf("%s · %d replicas", p.Spec.Template.Spec.Version, ptr.Deref(p.Status.Replicas, 0)))
 	if a := c.Snapshot.AzurePools[p.Spec.Template.Spec.InfrastructureRef.Name]; a != nil {
-		set := b.row(c, "AzureMachinePool", a, clusterv1.ReadyCondition, fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
+		set := b.row(c, "AzureMachinePool", a, clusterv1.ReadyCondition,
+			fmt.Sprintf("%s %s", a.Spec.Template.OSDisk.OSType, a.Spec.Template.VMSize))
 		set.Parent = objectKey("MachinePool", p.Namespace, p.Name)
 		b.put(objectKey(set.Kind, set.Namespace, set.Name), set)
 		row.Reason, row.Message = set.Reason, set.Message

@@ -57,7 +57,9 @@ func TestReplicas(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "hooks"},
 		Webhooks: []registrationv1.ValidatingWebhook{{
 			Name: "refuse.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(registrationv1.SideEffectClassNone),
-			ClientConfig: registrationv1.WebhookClientConfig{URL: new("https://localhost:" + strings.TrimPrefix(listener.Addr().String(), "127.0.0.1:") + "/")},
+			ClientConfig: registrationv1.WebhookClientConfig{
+				URL: new("https://localhost:" + strings.TrimPrefix(listener.Addr().String(), "127.0.0.1:") + "/"),
+			},
 			Rules: []registrationv1.RuleWithOperations{{Operations: []registrationv1.OperationType{registrationv1.Create},
 				Rule: registrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "default"}},
@@ -111,7 +113,8 @@ func TestReplicas(t *testing.T) {
 	if err := replicas[1].Keep(ctx); err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(refuse), TLSConfig: &tls.Config{GetCertificate: replicas[1].GetCertificate}, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: http.HandlerFunc(refuse),
+		TLSConfig: &tls.Config{GetCertificate: replicas[1].GetCertificate}, ReadHeaderTimeout: time.Second}
 	go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	defer server.Close()
 	await(t, func(ctx context.Context) (bool, string) {

@@ -114,7 +114,8 @@ func serves(pair *tls.Certificate, ca *tls.Certificate, trusted []*x509.Certific
 	if pair == nil || now.Add(servingLeft).After(pair.Leaf.NotAfter) || !slices.Equal(pair.Leaf.DNSNames, dnsNames) {
 		return false
 	}
-	return slices.ContainsFunc(append(slices.Clone(trusted), ca.Leaf), func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
+	return slices.ContainsFunc(append(slices.Clone(trusted), ca.Leaf),
+		func(t *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(t) == nil })
 }
 
 // data is what a Secret holds of it, and of the authorities that are valid.

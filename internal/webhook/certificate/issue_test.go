@@ -24,7 +24,9 @@ func verifyName(t *testing.T, serving *tls.Certificate, bundle []byte, name stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serving.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
+	if _, err := serving.Leaf.Verify(x509.VerifyOptions{
+		Roots: roots, DNSName: name, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}); err != nil {
 		t.Errorf("on %s: %v", now.Format(time.DateOnly), err)
 	}
 }

@@ -51,16 +51,19 @@ func TestHandle(t *testing.T) {
 		allowed             bool
 		warning             string // "" for none
 	}{
-		"warned":             {"loud", shell, true, "WIN601"},
-		"unknown namespace":  {"other", shell, true, "WIN601"},
-		"off":                {"quiet", shell, true, ""},
-		"kube-system":        {"kube-system", shell, true, ""},
-		"denied":             {"strict", shell, false, "WIN204"},
-		"ignored without os": {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  shareProcessNamespace: true\n  nodeSelector: {kubernetes.io/os: windows}\n  containers: [{name: c, image: x, resources: {limits: {memory: 1Gi}}}]\n", true, "WIN104"},
-		"api server's":       {"strict", fmt.Sprintf(windowsPod, "a", "resources: {limits: {memory: 800m}}"), true, "WIN201"},
-		"mirror pod":         {"strict", fmt.Sprintf(windowsPod, mirrorAnnotation, "command: [/bin/sh]"), true, ""},
-		"linux":              {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: alpine, command: [/bin/sh]}]}\n", true, ""},
-		"no pod":             {"strict", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", true, ""},
+		"warned":            {"loud", shell, true, "WIN601"},
+		"unknown namespace": {"other", shell, true, "WIN601"},
+		"off":               {"quiet", shell, true, ""},
+		"kube-system":       {"kube-system", shell, true, ""},
+		"denied":            {"strict", shell, false, "WIN204"},
+		"ignored without os": {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" +
+			"  shareProcessNamespace: true\n  nodeSelector: {kubernetes.io/os: windows}\n" +
+			"  containers: [{name: c, image: x, resources: {limits: {memory: 1Gi}}}]\n", true, "WIN104"},
+		"api server's": {"strict", fmt.Sprintf(windowsPod, "a", "resources: {limits: {memory: 800m}}"), true, "WIN201"},
+		"mirror pod":   {"strict", fmt.Sprintf(windowsPod, mirrorAnnotation, "command: [/bin/sh]"), true, ""},
+		"linux": {"strict", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n" +
+			"spec: {containers: [{name: c, image: alpine, command: [/bin/sh]}]}\n", true, ""},
+		"no pod": {"strict", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := newHandler(func(Verdict) {}).Handle(t.Context(), request(t, c.namespace, c.manifest))
@@ -73,7 +76,9 @@ func TestHandle(t *testing.T) {
 			}
 		})
 	}
-	if answer := newHandler(func(Verdict) {}).Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "strict", Object: runtime.RawExtension{Raw: []byte("{")}}}); !answer.Allowed {
+	if answer := newHandler(func(Verdict) {}).Handle(t.Context(), admission.Request{
+		AdmissionRequest: admissionv1.AdmissionRequest{Namespace: "strict", Object: runtime.RawExtension{Raw: []byte("{")}},
+	}); !answer.Allowed {
 		t.Error("what cannot be read is denied")
 	}
 }

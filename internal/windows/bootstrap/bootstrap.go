@@ -90,7 +90,8 @@ func (c *checker) check() {
 		return
 	}
 	if len(c.data) > MaxSize {
-		c.fail("", 0, fmt.Sprintf("the bootstrap data has %d bytes and Azure takes %d", len(c.data), MaxSize), "move big files out of the KubeadmConfig, for instance into the image")
+		c.fail("", 0, fmt.Sprintf("the bootstrap data has %d bytes and Azure takes %d", len(c.data), MaxSize),
+			"move big files out of the KubeadmConfig, for instance into the image")
 	}
 	if !c.encoding() {
 		return
@@ -113,10 +114,12 @@ func (c *checker) encoding() bool {
 	switch {
 	case bytes.HasPrefix(c.data, []byte{0x1f, 0x8b}):
 		if c.windows() {
-			c.fail("", 1, "the data is compressed, and cloudbase-init does not decompress custom data on Azure", "do not gzip bootstrap data of Windows machines")
+			c.fail("", 1, "the data is compressed, and cloudbase-init does not decompress custom data on Azure",
+				"do not gzip bootstrap data of Windows machines")
 		}
 		return false
-	case bytes.HasPrefix(c.data, []byte{0xef, 0xbb, 0xbf}), bytes.HasPrefix(c.data, []byte{0xff, 0xfe}), bytes.HasPrefix(c.data, []byte{0xfe, 0xff}):
+	case bytes.HasPrefix(c.data, []byte{0xef, 0xbb, 0xbf}), bytes.HasPrefix(c.data, []byte{0xff, 0xfe}),
+		bytes.HasPrefix(c.data, []byte{0xfe, 0xff}):
 		c.fail("", 1, "the data begins with a byte order mark, so its header is not recognised", "store it as UTF-8 without one")
 		return false
 	case !utf8.Valid(c.data):
@@ -155,7 +158,8 @@ func (c *checker) header() (body []byte, templated bool) {
 	if templated {
 		line = 2
 	}
-	c.fail("", line, "the line does not begin with #cloud-config, so the agent ignores the data", "begin it with #cloud-config, or with ## template: jinja and then #cloud-config, without blanks before")
+	c.fail("", line, "the line does not begin with #cloud-config, so the agent ignores the data",
+		"begin it with #cloud-config, or with ## template: jinja and then #cloud-config, without blanks before")
 	return nil, false
 }
 

@@ -77,15 +77,21 @@ func TestCheck(t *testing.T) {
 		{name: "header after the marker", data: "## template: jinja\nruncmd: []\n", want: "#cloud-config", line: 2},
 		{name: "ignition", data: `{"ignition":{}}`, want: "Ignition", line: 1},
 		{name: "script", data: "#ps1_sysnative\nWrite-Host x\n"},
-		{name: "MIME with a template", data: "Content-Type: multipart/mixed; boundary=x\n\n--x\n\n## template: jinja\n#cloud-config\n", want: "MIME", line: 5},
+		{name: "MIME with a template",
+			data: "Content-Type: multipart/mixed; boundary=x\n\n--x\n\n## template: jinja\n#cloud-config\n",
+			want: "MIME", line: 5},
 		{name: "MIME", data: "Content-Type: multipart/mixed; boundary=x\n\n--x\n\n#cloud-config\n"},
 		{name: "no marker", data: strings.TrimPrefix(join, "## template: jinja\n"), want: "not marked as a template"},
-		{name: "key that Azure lacks", data: change(`ds.meta_data["local_hostname"]`, "ds.meta_data.local_ipv4"), want: "CI_MISSING_JINJA_VAR/local_ipv4", line: 28},
-		{name: "the same on Linux", os: windows.OSLinux, data: change(`ds.meta_data["local_hostname"]`, "ds.meta_data.imds.compute.vmId"), want: "Windows pipe on a Linux machine"},
+		{name: "key that Azure lacks", data: change(`ds.meta_data["local_hostname"]`, "ds.meta_data.local_ipv4"),
+			want: "CI_MISSING_JINJA_VAR/local_ipv4", line: 28},
+		{name: "the same on Linux", os: windows.OSLinux,
+			data: change(`ds.meta_data["local_hostname"]`, "ds.meta_data.imds.compute.vmId"),
+			want: "Windows pipe on a Linux machine"},
 		{name: "unknown root", data: change(`ds.meta_data["local_hostname"]`, "hostvars.x"), want: "whole document fails"},
 		{name: "default filter", data: change(`ds.meta_data["local_hostname"]`, "ds.meta_data.nope | default('x')")},
 		{name: "hyphenated key", data: change(`ds.meta_data["local_hostname"]`, `v1['local-hostname'] | upper`)},
-		{name: "template of another language", data: change("      empty", "      docker ps --format {{ .Names }}"), want: "no template expression"},
+		{name: "template of another language", data: change("      empty", "      docker ps --format {{ .Names }}"),
+			want: "no template expression"},
 		{name: "bash length", data: change("      empty", "      echo ${#names[@]}"), want: "nothing closes"},
 		{name: "comment", data: change("      empty", "      a {# b #} c"), want: "comment to the template", warn: true},
 		{name: "raw", data: change("      empty", "      {% raw %}{{ .Names }} ${#a}{% endraw %}")},
@@ -97,14 +103,25 @@ func TestCheck(t *testing.T) {
 		{name: "not base64", data: change("V3JpdGUtSG9zdCBoZWxsbwo=", "%%%"), want: "not base64"},
 		{name: "encoding", data: change(`encoding: "base64"`, `encoding: "rot13"`), want: "not known", warn: true},
 		{name: "no path", data: change("    content: |\n      empty\n", ""), want: "no path or no content"},
-		{name: "hashed password", data: change("    groups:", "    passwd: $6$aaaaaaaaaaaaaaaaaaaaaaaaaa\n    groups:"), want: "20 characters"},
+		{name: "hashed password",
+			data: change("    groups:", "    passwd: $6$aaaaaaaaaaaaaaaaaaaaaaaaaa\n    groups:"),
+			want: "20 characters"},
 		{name: "short password", data: change("    groups:", "    passwd: short\n    groups:")},
-		{name: "Linux socket", data: change("npipe:////./pipe/containerd-containerd", "/var/run/containerd/containerd.sock"), want: "criSocket"},
-		{name: "control plane", data: change("      kind: JoinConfiguration", "      kind: JoinConfiguration\n      controlPlane: {}"), want: "control plane"},
-		{name: "kubelet service", data: change("nssm set kubelet start SERVICE_AUTO_START", "echo"), want: "RestartKubelet.ps1", warn: true},
-		{name: "taint by flag and by cloud provider, as templates of CAPZ v1.26 have it", data: change("        name: '{{", "        - name: register-with-taints\n          value: node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n        name: '{{"), want: ""},
+		{name: "Linux socket",
+			data: change("npipe:////./pipe/containerd-containerd", "/var/run/containerd/containerd.sock"),
+			want: "criSocket"},
+		{name: "control plane",
+			data: change("      kind: JoinConfiguration", "      kind: JoinConfiguration\n      controlPlane: {}"),
+			want: "control plane"},
+		{name: "kubelet service", data: change("nssm set kubelet start SERVICE_AUTO_START", "echo"),
+			want: "RestartKubelet.ps1", warn: true},
+		{name: "taint by flag and by cloud provider, as templates of CAPZ v1.26 have it", data: change("        name: '{{", " "+
+			"       - name: register-with-taints\n          value: "+
+			"node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule\n        name: '{{"), want: ""},
 		{name: "skipped key", data: join + "mounts:\n- [a, b]\n", want: "skips it", warn: true},
-		{name: "command with a colon", data: change(`  - "nssm set kubelet start SERVICE_AUTO_START"`, "  - nssm: x"), want: "no command at all"},
+		{name: "command with a colon",
+			data: change(`  - "nssm set kubelet start SERVICE_AUTO_START"`, "  - nssm: x"),
+			want: "no command at all"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			os := tc.os
@@ -121,7 +138,8 @@ func TestCheck(t *testing.T) {
 			if len(problems) == 0 {
 				t.Fatal("found nothing")
 			}
-			if p := problems[0]; !strings.Contains(p.String(), tc.want) || p.Warning != tc.warn || tc.line != 0 && p.Line != tc.line || p.Fix == "" {
+			if p := problems[0]; !strings.Contains(p.String(), tc.want) || p.Warning != tc.warn ||
+				tc.line != 0 && p.Line != tc.line || p.Fix == "" {
 				t.Errorf("found %+v", problems)
 			}
 		})

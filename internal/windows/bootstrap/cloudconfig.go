@@ -53,7 +53,8 @@ func (c *checker) parse(text string) (*yaml.Node, bool) {
 				line = n
 			}
 		}
-		c.fail("", line, "the cloud-config is not valid YAML, and the agent rejects all of it", "look at files whose content begins with a blank, and at unquoted colons in commands")
+		c.fail("", line, "the cloud-config is not valid YAML, and the agent rejects all of it",
+			"look at files whose content begins with a blank, and at unquoted colons in commands")
 		return nil, false
 	}
 	if len(document.Content) == 0 {
@@ -77,7 +78,8 @@ func (c *checker) files(node *yaml.Node, text string, commands []string) {
 			body = c.decode(field, encoding, content)
 		}
 		c.indentation(field, content, lines)
-		if strings.HasSuffix(path.Value, "kubeadm-join-config.yaml") || strings.HasSuffix(path.Value, "kubeadm.yaml") || strings.HasSuffix(path.Value, "/kubeadm.yml") {
+		if strings.HasSuffix(path.Value, "kubeadm-join-config.yaml") ||
+			strings.HasSuffix(path.Value, "kubeadm.yaml") || strings.HasSuffix(path.Value, "/kubeadm.yml") {
 			c.kubeadm(field, content, body, commands)
 		}
 	}
@@ -90,7 +92,8 @@ func (c *checker) decode(field string, encoding, content *yaml.Node) string {
 		return content.Value
 	case "b64", "base64", "gz+base64", "gzip+base64", "gz+b64", "gzip+b64":
 	default:
-		c.warn(field+".encoding", encoding.Line, "the encoding is not known, and the content is written as it is", "use base64 or gzip+base64")
+		c.warn(field+".encoding", encoding.Line, "the encoding is not known, and the content is written as it is",
+			"use base64 or gzip+base64")
 		return content.Value
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content.Value), ""))
@@ -114,7 +117,9 @@ func (c *checker) indentation(field string, content *yaml.Node, lines []string) 
 	indent := len(first) - len(strings.TrimLeft(first, " "))
 	key := strings.Index(header, "content:")
 	if key >= 0 && regexp.MustCompile(`content:\s*\|[-+]?\s*$`).MatchString(header) && indent > key+2 && strings.TrimSpace(first) != "" {
-		c.warn(field+".content", content.Line+1, "the first line begins with blanks, which YAML drops from all lines", "begin the content in the first column, or encode it with base64")
+		c.warn(field+".content", content.Line+1,
+			"the first line begins with blanks, which YAML drops from all lines",
+			"begin the content in the first column, or encode it with base64")
 	}
 }
 
@@ -126,7 +131,8 @@ func (c *checker) users(node *yaml.Node) {
 		password := value(item, "passwd")
 		if password != nil && len(password.Value) > maxPassword {
 			c.fail(fmt.Sprintf("users[%d].passwd", i), password.Line,
-				fmt.Sprintf("the password has more than %d characters, so cloudbase-init skips the user with its SSH keys; it takes plain text, not a hash", maxPassword), "shorten or remove it")
+				fmt.Sprintf("the password has more than %d characters, so cloudbase-init skips the user with "+
+					"its SSH keys; it takes plain text, not a hash", maxPassword), "shorten or remove it")
 		}
 	}
 }
@@ -134,10 +140,12 @@ func (c *checker) users(node *yaml.Node) {
 func (c *checker) runcmd(node *yaml.Node) {
 	for i, item := range itemsOf(node) {
 		if item.Kind == yaml.MappingNode {
-			c.fail(fmt.Sprintf("runcmd[%d]", i), item.Line, "the command is a map, and no command at all is run", "quote the command: it has a colon and a blank")
+			c.fail(fmt.Sprintf("runcmd[%d]", i), item.Line, "the command is a map, and no command at all is run",
+				"quote the command: it has a colon and a blank")
 		}
 		if c.windows() && item.Kind == yaml.ScalarNode && strings.ContainsAny(item.Value, "\n") {
-			c.warn(fmt.Sprintf("runcmd[%d]", i), item.Line, "the command has several lines, which become lines of one batch file", "use one command per line")
+			c.warn(fmt.Sprintf("runcmd[%d]", i), item.Line,
+				"the command has several lines, which become lines of one batch file", "use one command per line")
 		}
 	}
 }

@@ -41,7 +41,8 @@ func (c *checker) jinja(text string) string {
 		case "{%":
 			body, after = c.statement(body, after, line)
 		case "{#":
-			c.warn("", line, "the text from {# to #} is a comment to the template and disappears", "wrap scripts that contain it in {% raw %} and {% endraw %}")
+			c.warn("", line, "the text from {# to #} is a comment to the template and disappears",
+				"wrap scripts that contain it in {% raw %} and {% endraw %}")
 		}
 		out.WriteString(strings.Repeat("\n", strings.Count(body, "\n")))
 		line += strings.Count(body, "\n")
@@ -83,10 +84,13 @@ func (c *checker) statement(body, after string, line int) (done, rest string) {
 			return body + after, ""
 		}
 		return body + after[:m[1]], after[m[1]:]
-	case "if", "elif", "else", "endif", "for", "endfor", "set", "endset", "filter", "endfilter", "with", "endwith", "macro", "endmacro", "call", "endcall":
+	case "if", "elif", "else", "endif", "for", "endfor", "set", "endset", "filter", "endfilter", "with", "endwith",
+		"macro", "endmacro", "call", "endcall":
 		return body, after
 	}
-	c.fail("", line, "{% is followed by a word that the template language does not have, and the agent rejects the whole document", "wrap the text in {% raw %} and {% endraw %}, or write the file base64-encoded")
+	c.fail("", line,
+		"{% is followed by a word that the template language does not have, and the agent rejects the whole document",
+		"wrap the text in {% raw %} and {% endraw %}, or write the file base64-encoded")
 	return body, after
 }
 
@@ -100,7 +104,8 @@ func (c *checker) expression(body string, line int) {
 	case literal:
 		return
 	case path == "" || rest != "" && !afterName.MatchString(rest):
-		c.fail("", line, "the text in {{ }} is no template expression, and the agent rejects the whole document", "wrap it in {% raw %} and {% endraw %}, or write the file base64-encoded")
+		c.fail("", line, "the text in {{ }} is no template expression, and the agent rejects the whole document",
+			"wrap it in {% raw %} and {% endraw %}, or write the file base64-encoded")
 	case c.windows():
 		c.variable(path, strings.HasPrefix(rest, "|") && strings.Contains(rest, "default"), line)
 	}
@@ -136,7 +141,8 @@ func known(keys []string) bool {
 func (c *checker) unrendered(text string) {
 	for i, line := range strings.Split(text, "\n") {
 		if instanceData.MatchString(line) {
-			c.fail("", i+1, "the line has a template expression, but the document is not marked as a template and keeps it as it is", "begin the document with ## template: jinja")
+			c.fail("", i+1, "the line has a template expression, but the document is not marked as a template "+
+				"and keeps it as it is", "begin the document with ## template: jinja")
 			return
 		}
 	}

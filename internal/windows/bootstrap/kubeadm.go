@@ -19,7 +19,8 @@ func (c *checker) kubeadm(field string, content *yaml.Node, text string, command
 			return
 		}
 		if err != nil {
-			c.fail(field+".content", content.Line, "the kubeadm configuration is not valid YAML", "look at the KubeadmConfig's joinConfiguration")
+			c.fail(field+".content", content.Line, "the kubeadm configuration is not valid YAML",
+				"look at the KubeadmConfig's joinConfiguration")
 			return
 		}
 		if len(document.Content) == 0 {
@@ -58,9 +59,12 @@ func (c *checker) criSocket(field string, line int, socket *yaml.Node) {
 	docker := strings.Contains(socket.Value, "docker")
 	switch {
 	case c.windows() && !pipe && !docker:
-		c.fail(field+" criSocket", line, "the container runtime's socket is not a Windows pipe, so kubeadm finds no runtime", "set nodeRegistration.criSocket to npipe:////./pipe/containerd-containerd")
+		c.fail(field+" criSocket", line,
+			"the container runtime's socket is not a Windows pipe, so kubeadm finds no runtime",
+			"set nodeRegistration.criSocket to npipe:////./pipe/containerd-containerd")
 	case !c.windows() && pipe:
-		c.fail(field+" criSocket", line, "the container runtime's socket is a Windows pipe on a Linux machine", "set nodeRegistration.criSocket to unix:///var/run/containerd/containerd.sock")
+		c.fail(field+" criSocket", line, "the container runtime's socket is a Windows pipe on a Linux machine",
+			"set nodeRegistration.criSocket to unix:///var/run/containerd/containerd.sock")
 	}
 }
 
@@ -74,7 +78,8 @@ func (c *checker) kubeletArguments(field string, line int, node *yaml.Node, comm
 		return slices.ContainsFunc(commands, func(s string) bool { return strings.Contains(strings.ToLower(s), word) })
 	}
 	if !mentions("restartkubelet.ps1") && !mentions("nssm") {
-		c.warn(field+" kubeletExtraArgs", line, "images whose kubelet is a Windows service of its own ignore these arguments at the first start",
+		c.warn(field+" kubeletExtraArgs", line,
+			"images whose kubelet is a Windows service of its own ignore these arguments at the first start",
 			`run C:\k\RestartKubelet.ps1 in postKubeadmCommands where the image has it`)
 	}
 }

@@ -48,14 +48,19 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 		{"at-home", publicTenant, "good-secret", "AzurePublicCloud", publicSub, home, abroad},
 		{"abroad", chinaTenant, "other-good-secret", stack, chinaSub, abroad, home},
 	} {
-		s := stage(t, nil, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", TenantID: c.tenant, AllowedNamespaces: &infrav1.AllowedNamespaces{}},
+		s := stage(t, nil, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app",
+			TenantID: c.tenant, AllowedNamespaces: &infrav1.AllowedNamespaces{}},
 			map[string]string{"clientSecret": c.secret})
 		meta := metav1.ObjectMeta{Namespace: s.held.Namespace, Name: c.name, Labels: map[string]string{clusterv1.ClusterNameLabel: c.name}}
 		cluster := &clusterv1.Cluster{ObjectMeta: meta, Spec: clusterv1.ClusterSpec{
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: c.name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: c.name,
+			},
 		}}
 		s.create(cluster)
-		meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: c.name, UID: cluster.UID}}
+		meta.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: c.name, UID: cluster.UID},
+		}
 		spec := s.cluster.Spec
 		spec.IdentityRef.Kind, spec.ControlPlaneEnabled = "AzureClusterIdentity", true
 		spec.Location, spec.ResourceGroup, spec.AzureEnvironment, spec.SubscriptionID = "westeurope", c.name, c.environment, c.subscription
@@ -69,7 +74,8 @@ func TestOneManagerInTwoClouds(t *testing.T) {
 		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			return group(c.in), nil
 		}); err != nil {
-			t.Errorf("cluster %s has no group in %s: %v, %v; %+v", c.name, c.environment, err, kubernetes.Get(t.Context(), client.ObjectKeyFromObject(azureCluster), azureCluster), azureCluster)
+			t.Errorf("cluster %s has no group in %s: %v, %v; %+v", c.name, c.environment, err,
+				kubernetes.Get(t.Context(), client.ObjectKeyFromObject(azureCluster), azureCluster), azureCluster)
 		}
 		if group(c.out) {
 			t.Errorf("cluster %s has a group in the other cloud", c.name)

@@ -91,7 +91,8 @@ func keyPair(t *testing.T) (both, certificate string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "app"}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject: pkix.Name{CommonName: "app"}, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +215,8 @@ func federated(t *testing.T, subject string) (token, keys string) {
 	}
 	now := time.Now()
 	token, err = jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
-		"iss": "https://issuer.test/", "sub": subject, "aud": []string{"api://AzureADTokenExchange"}, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		"iss": "https://issuer.test/", "sub": subject, "aud": []string{"api://AzureADTokenExchange"},
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}).SignedString(key)
 	if err != nil {
 		t.Fatal(err)
@@ -225,14 +227,16 @@ func federated(t *testing.T, subject string) (token, keys string) {
 // TestTypes opens Azure with every type of identity.
 func TestTypes(t *testing.T) {
 	both, certificate := keyPair(t)
-	credentials, err := json.Marshal(map[string]string{"client_id": "cert-app", "tenant_id": publicTenant, "client_secret": base64.StdEncoding.EncodeToString([]byte(both))})
+	credentials, err := json.Marshal(map[string]string{"client_id": "cert-app", "tenant_id": publicTenant,
+		"client_secret": base64.StdEncoding.EncodeToString([]byte(both))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	token, keys := federated(t, "system:serviceaccount:casement-system:casement-manager")
 	server, public := azure(t, publicTenant, publicSub,
 		azuresim.Client{ID: "app", Secret: "good-secret"}, azuresim.Client{ID: "cert-app", Certificate: certificate},
-		azuresim.Client{ID: "pod-app", Federated: []azuresim.Federated{{Issuer: "https://issuer.test/", Subject: "system:serviceaccount:casement-system:casement-manager", Keys: keys}}})
+		azuresim.Client{ID: "pod-app", Federated: []azuresim.Federated{{Issuer: "https://issuer.test/",
+			Subject: "system:serviceaccount:casement-system:casement-manager", Keys: keys}}})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	managed := managedIdentity(t, opener, server)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "token", token))
@@ -243,14 +247,27 @@ func TestTypes(t *testing.T) {
 		spec infrav1.AzureClusterIdentitySpec
 		data map[string]string
 	}{
-		{"ServicePrincipal", infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app"}, map[string]string{"clientSecret": "good-secret"}},
-		{"ManualServicePrincipal", infrav1.AzureClusterIdentitySpec{Type: infrav1.ManualServicePrincipal, ClientID: "app"}, map[string]string{"clientSecret": "good-secret"}},
-		{"certificate as CAPZ keeps it", infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app"}, map[string]string{"clientSecret": both}},
-		{"certificate under its own key", infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app"}, map[string]string{"certificate": both}},
-		{"certificate in a file", infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app", CertPath: write(t, "cert", both)}, nil},
+		{"ServicePrincipal", infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app"},
+			map[string]string{"clientSecret": "good-secret"}},
+		{"ManualServicePrincipal",
+			infrav1.AzureClusterIdentitySpec{Type: infrav1.ManualServicePrincipal, ClientID: "app"},
+			map[string]string{"clientSecret": "good-secret"}},
+		{"certificate as CAPZ keeps it",
+			infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app"},
+			map[string]string{"clientSecret": both}},
+		{"certificate under its own key",
+			infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app"},
+			map[string]string{"certificate": both}},
+		{"certificate in a file", infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app", CertPath: write(t, "cert", both),
+		}, nil},
 		{"WorkloadIdentity", infrav1.AzureClusterIdentitySpec{Type: infrav1.WorkloadIdentity, ClientID: "pod-app"}, nil},
 		{"UserAssignedMSI", infrav1.AzureClusterIdentitySpec{Type: infrav1.UserAssignedMSI, ClientID: managed}, nil},
-		{"UserAssignedIdentityCredential", infrav1.AzureClusterIdentitySpec{Type: infrav1.UserAssignedIdentityCredential, ClientID: "cert-app", UserAssignedIdentityCredentialsPath: write(t, "credentials.json", string(credentials)), UserAssignedIdentityCredentialsCloudType: "public"}, nil},
+		{"UserAssignedIdentityCredential", infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.UserAssignedIdentityCredential, ClientID: "cert-app",
+			UserAssignedIdentityCredentialsPath:      write(t, "credentials.json", string(credentials)),
+			UserAssignedIdentityCredentialsCloudType: "public",
+		}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.spec.AllowedNamespaces = &infrav1.AllowedNamespaces{}
@@ -258,14 +275,18 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	t.Run("a client that Entra does not know", func(t *testing.T) {
-		stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "unknown", AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": "good-secret"}).refused("", "AADSTS700016")
+		stage(t, opener, infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.ServicePrincipal, ClientID: "unknown", AllowedNamespaces: &infrav1.AllowedNamespaces{},
+		}, map[string]string{"clientSecret": "good-secret"}).refused("", "AADSTS700016")
 	})
 }
 
 // managedIdentity makes a user-assigned identity in Azure and returns its client ID.
 func managedIdentity(t *testing.T, opener *cloud.Opener, server *azuresim.Azure) string {
 	t.Helper()
-	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": "good-secret"})
+	s := stage(t, opener, infrav1.AzureClusterIdentitySpec{
+		Type: infrav1.ServicePrincipal, ClientID: "app", AllowedNamespaces: &infrav1.AllowedNamespaces{},
+	}, map[string]string{"clientSecret": "good-secret"})
 	c, err := opener.Client(t.Context(), s.cluster)
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +333,9 @@ func TestAllowedNamespaces(t *testing.T) {
 		{"empty selector", &infrav1.AllowedNamespaces{Selector: &metav1.LabelSelector{}}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", AllowedNamespaces: tc.allowed}, map[string]string{"clientSecret": "good-secret"})
+			s := stage(t, opener, infrav1.AzureClusterIdentitySpec{
+				Type: infrav1.ServicePrincipal, ClientID: "app", AllowedNamespaces: tc.allowed,
+			}, map[string]string{"clientSecret": "good-secret"})
 			if tc.opens {
 				s.opens()
 				return
@@ -332,7 +355,8 @@ func TestAllowedNamespaces(t *testing.T) {
 func TestRotation(t *testing.T) {
 	both, certificate := keyPair(t)
 	other, _ := keyPair(t)
-	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"}, azuresim.Client{ID: "cert-app", Certificate: certificate})
+	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"},
+		azuresim.Client{ID: "cert-app", Certificate: certificate})
 	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public}})
 	for _, tc := range []struct {
 		name, client string
@@ -344,7 +368,9 @@ func TestRotation(t *testing.T) {
 		{"certificate", "cert-app", infrav1.ServicePrincipalCertificate, other, both, "AADSTS700027"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: tc.kind, ClientID: tc.client, AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": tc.old})
+			s := stage(t, opener, infrav1.AzureClusterIdentitySpec{
+				Type: tc.kind, ClientID: tc.client, AllowedNamespaces: &infrav1.AllowedNamespaces{},
+			}, map[string]string{"clientSecret": tc.old})
 			s.refused("", tc.refusal)
 			s.rotate(map[string]string{"clientSecret": tc.fresh})
 			s.opens()
@@ -355,7 +381,8 @@ func TestRotation(t *testing.T) {
 	}
 	t.Run("certificate file", func(t *testing.T) {
 		file := write(t, "cert", other)
-		s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate, ClientID: "cert-app", CertPath: file, AllowedNamespaces: &infrav1.AllowedNamespaces{}}, nil)
+		s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipalCertificate,
+			ClientID: "cert-app", CertPath: file, AllowedNamespaces: &infrav1.AllowedNamespaces{}}, nil)
 		s.refused("", "AADSTS700027")
 		if err := os.WriteFile(file, []byte(both), 0o600); err != nil {
 			t.Fatal(err)
@@ -368,9 +395,14 @@ func TestRotation(t *testing.T) {
 func TestSeveralClouds(t *testing.T) {
 	_, public := azure(t, publicTenant, publicSub, azuresim.Client{ID: "app", Secret: "good-secret"})
 	_, china := azure(t, chinaTenant, chinaSub, azuresim.Client{ID: "app", Secret: "other-good-secret"})
-	opener := cloud.NewOpener(cloud.Config{Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public, chinaCloud: china}})
+	opener := cloud.NewOpener(cloud.Config{
+		Client: kubernetes, Clouds: map[string]identity.Cloud{identity.PublicCloud: public, chinaCloud: china},
+	})
 	at := func(tenant, secret, environment, subscription string) *scene {
-		s := stage(t, opener, infrav1.AzureClusterIdentitySpec{Type: infrav1.ServicePrincipal, ClientID: "app", TenantID: tenant, AllowedNamespaces: &infrav1.AllowedNamespaces{}}, map[string]string{"clientSecret": secret})
+		s := stage(t, opener, infrav1.AzureClusterIdentitySpec{
+			Type: infrav1.ServicePrincipal, ClientID: "app", TenantID: tenant,
+			AllowedNamespaces: &infrav1.AllowedNamespaces{},
+		}, map[string]string{"clientSecret": secret})
 		s.cluster.Spec.AzureEnvironment, s.cluster.Spec.SubscriptionID = environment, subscription
 		return s
 	}

@@ -94,11 +94,13 @@ func (p *pool) uids() map[string][2]types.UID {
 // code sends, and returns the IDs of its instances.
 func (p *pool) scaleSetAsOfCAPZ(name string, mode infrav1.OrchestrationMode) []string {
 	p.t.Helper()
-	set, ofMode, network := p.group().Compute("virtualMachineScaleSets", name), `"upgradePolicy": {"mode": "Manual"}, "overprovision": false,`, ""
+	set, ofMode, network := p.group().Compute("virtualMachineScaleSets", name),
+		`"upgradePolicy": {"mode": "Manual"}, "overprovision": false,`, ""
 	if mode == infrav1.FlexibleOrchestrationMode {
 		ofMode, network = `"platformFaultDomainCount": 1,`, `"networkApiVersion": "2020-11-01",`
 	}
-	fill := strings.NewReplacer("LOCATION", location, "CLUSTER", p.name, "NAME", name, "MODE", string(mode), "OF_IT", ofMode, "NET_API", network,
+	fill := strings.NewReplacer("LOCATION", location, "CLUSTER", p.name, "NAME", name, "MODE", string(mode),
+		"OF_IT", ofMode, "NET_API", network,
 		"SUBNET", p.group().ID()+"/providers/Microsoft.Network/virtualNetworks/"+p.name+"-vnet/subnets/"+p.name+"-node-subnet")
 	p.put(set, fill.Replace(`{"location": "LOCATION", "sku": {"name": "Standard_D2s_v3", "tier": "Standard", "capacity": 2},
 		"tags": {"sigs.k8s.io_cluster-api-provider-azure_cluster_CLUSTER": "owned", "sigs.k8s.io_cluster-api-provider-azure_role": "node", "Name": "NAME",
@@ -128,21 +130,29 @@ func (p *pool) objectsAsOfCAPZ(set string, instances []string) {
 	var ids []string
 	statuses := []left{{"AzureMachinePool", p.azure.Name, map[string]any{
 		"ready": true, "replicas": len(instances), "provisioningState": "Succeeded", "infrastructureMachineKind": "AzureMachinePoolMachine",
-		"conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("BootstrapSucceeded"), trueAsOfCAPZ("ScaleSetDesiredReplicas"), trueAsOfCAPZ("ScaleSetModelUpdated"), trueAsOfCAPZ("ScaleSetRunning")},
+		"conditions": []any{
+			trueAsOfCAPZ("Ready"), trueAsOfCAPZ("BootstrapSucceeded"), trueAsOfCAPZ("ScaleSetDesiredReplicas"),
+			trueAsOfCAPZ("ScaleSetModelUpdated"), trueAsOfCAPZ("ScaleSetRunning"),
+		},
 	}}}
 	for i, id := range instances {
 		number := id[strings.LastIndex(id, "/")+1:]
 		name := p.azure.Name + "-" + strings.ReplaceAll(number, "_", "-")
-		m := &infrav1.AzureMachinePoolMachine{ObjectMeta: p.meta(name), Spec: infrav1.AzureMachinePoolMachineSpec{ProviderID: desired.ProviderID(id), InstanceID: number}}
-		m.Labels = map[string]string{clusterv1.ClusterNameLabel: p.name, clusterv1.MachinePoolNameLabel: p.machinePool.Name, p.name: "owned"}
+		m := &infrav1.AzureMachinePoolMachine{ObjectMeta: p.meta(name),
+			Spec: infrav1.AzureMachinePoolMachineSpec{ProviderID: desired.ProviderID(id), InstanceID: number}}
+		m.Labels = map[string]string{
+			clusterv1.ClusterNameLabel: p.name, clusterv1.MachinePoolNameLabel: p.machinePool.Name, p.name: "owned",
+		}
 		m.Finalizers = []string{infrav1.MachinePoolMachineFinalizer}
-		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureMachinePool", Name: p.azure.Name, UID: p.azure.UID, BlockOwnerDeletion: new(true)}}
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(),
+			Kind: "AzureMachinePool", Name: p.azure.Name, UID: p.azure.UID, BlockOwnerDeletion: new(true)}}
 		p.create(m)
 		m.Status.InstanceName = fmt.Sprintf("%s%06d", set, i)
 		p.join(m)
 		ids = append(ids, m.Spec.ProviderID)
 		statuses = append(statuses, left{"AzureMachinePoolMachine", name, map[string]any{
-			"ready": true, "latestModelApplied": true, "provisioningState": "Succeeded", "instanceName": m.Status.InstanceName, "version": olderVersion,
+			"ready": true, "latestModelApplied": true, "provisioningState": "Succeeded",
+			"instanceName": m.Status.InstanceName, "version": olderVersion,
 			"nodeRef":    map[string]any{"name": strings.ToLower(m.Status.InstanceName), "kind": "Node", "apiVersion": "v1"},
 			"conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NodeHealthy")},
 		}})

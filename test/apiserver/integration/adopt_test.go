@@ -132,7 +132,9 @@ func (b *bed) capz() *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: b.meta("capz-controller-manager"), Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "manager", Image: "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:v1.26.0"}}}},
+			Containers: []corev1.Container{
+				{Name: "manager", Image: "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:v1.26.0"},
+			}}},
 	}}
 	b.create(d)
 	return d
@@ -154,14 +156,21 @@ func trueAsOfCAPZ(kind string) any {
 // written under CAPZ's.
 func (b *bed) statusAsOfCAPZ(m *infrav1.AzureMachine, more []left) {
 	b.t.Helper()
-	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info", "reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways", "data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
+	failed := map[string]any{"type": "BootstrapSucceeded", "status": "False", "severity": "Info",
+		"reason": "BootstrapInProgress", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	operation := map[string]any{"type": "PUT", "name": "x", "resourceGroup": b.name, "serviceName": "natgateways",
+		"data": "eyJ0eXBlIjoiKmFybW5ldHdvcmsuTmF0R2F0ZXdheSJ9"}
 	all := append([]left{{"AzureCluster", b.name, map[string]any{
-		"ready": true, "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NetworkInfrastructureReady"), trueAsOfCAPZ("VnetPeeringReady")}, "longRunningOperationStates": []any{operation},
+		"ready": true, "conditions": []any{
+			trueAsOfCAPZ("Ready"), trueAsOfCAPZ("NetworkInfrastructureReady"), trueAsOfCAPZ("VnetPeeringReady"),
+		}, "longRunningOperationStates": []any{operation},
 		"failureDomains": map[string]any{"1": map[string]any{"controlPlane": true}, "2": map[string]any{"controlPlane": true}},
 	}}}, more...)
 	if m != nil {
-		all = append(all, left{"AzureMachine", m.Name, map[string]any{"ready": true, "vmState": "Succeeded", "conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("VMRunning"), trueAsOfCAPZ("DisksReady"), failed}}})
+		all = append(all, left{"AzureMachine", m.Name, map[string]any{
+			"ready": true, "vmState": "Succeeded",
+			"conditions": []any{trueAsOfCAPZ("Ready"), trueAsOfCAPZ("VMRunning"), trueAsOfCAPZ("DisksReady"), failed},
+		}})
 	}
 	ours, err := config.CRDs()
 	if err != nil {
@@ -231,9 +240,13 @@ func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 			ObjectMeta: metav1.ObjectMeta{Name: singular + "s." + kind.Group},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 				Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
-				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: singular + "s", Singular: singular, Kind: kind.Kind, ListKind: kind.Kind + "List"},
+				Names: apiextensionsv1.CustomResourceDefinitionNames{
+					Plural: singular + "s", Singular: singular, Kind: kind.Kind, ListKind: kind.Kind + "List",
+				},
 				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: kind.Version, Served: true, Storage: true,
-					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}}},
+					Schema: &apiextensionsv1.CustomResourceValidation{
+						OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
+					}}},
 			},
 		})
 		o := &unstructured.Unstructured{}
@@ -242,7 +255,9 @@ func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 		o.SetName(b.name)
 		o.SetFinalizers([]string{"serviceoperator.azure.com/finalizer"})
 		o.SetAnnotations(map[string]string{"serviceoperator.azure.com/reconcile-policy": "manage"})
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureCluster", Name: b.name, UID: b.azureC.UID}})
+		o.SetOwnerReferences([]metav1.OwnerReference{
+			{APIVersion: infrav1.GroupVersion.String(), Kind: "AzureCluster", Name: b.name, UID: b.azureC.UID},
+		})
 		objects = append(objects, o)
 	}
 	if err := kubeproc.InstallCRDs(b.t.Context(), b.config, crds); err != nil {
@@ -251,6 +266,8 @@ func (b *bed) operatorAsOfCAPZ() []*unstructured.Unstructured {
 	for _, o := range objects {
 		b.create(o)
 	}
-	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.name + "-aso-secret", OwnerReferences: objects[0].GetOwnerReferences()}})
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: b.namespace, Name: b.name + "-aso-secret", OwnerReferences: objects[0].GetOwnerReferences(),
+	}})
 	return objects
 }

@@ -14,7 +14,8 @@ import (
 const capacityLabels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 
 func autoscaled() map[string]string {
-	return map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "0", clusterv1.AutoscalerMaxSizeAnnotation: "3", capacityLabels: "team=blue"}
+	return map[string]string{clusterv1.AutoscalerMinSizeAnnotation: "0", clusterv1.AutoscalerMaxSizeAnnotation: "3",
+		capacityLabels: "team=blue"}
 }
 
 // promised says what a group without nodes lacks of what cluster-autoscaler's
@@ -72,7 +73,9 @@ func TestScaleFromZeroDeployment(t *testing.T) {
 		ClusterName: b.name, Replicas: new(int32(0)),
 		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 			ClusterName: b.name, Version: version, Bootstrap: clusterv1.Bootstrap{DataSecretName: new("md-win")},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachineTemplate", Name: "md-win"},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachineTemplate", Name: "md-win",
+			},
 		}},
 	}}
 	d.Spec.Selector.MatchLabels = map[string]string{"pool": "win"}

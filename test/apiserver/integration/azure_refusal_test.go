@@ -18,7 +18,8 @@ func TestPeeringWithoutPeer(t *testing.T) {
 	b.create(b.azureC)
 	b.eventually(b.azureC, func() string {
 		ready := conditions.Get(b.azureC, clusterv1.ReadyCondition)
-		if ready == nil || conditions.GetReason(b.azureC, infrav1.VnetPeeringReadyCondition) != ready.Reason || !strings.Contains(ready.Message, "hub-vnet") {
+		if ready == nil || conditions.GetReason(b.azureC, infrav1.VnetPeeringReadyCondition) != ready.Reason ||
+			!strings.Contains(ready.Message, "hub-vnet") {
 			return "Azure's refusal is not reported"
 		}
 		return ""
@@ -27,7 +28,8 @@ func TestPeeringWithoutPeer(t *testing.T) {
 	hub := b.group()
 	hub.Name += "-hub"
 	b.put(hub.ID(), `{"location": "westeurope"}`)
-	b.put(hub.Network("virtualNetworks", "hub-vnet"), `{"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["172.16.0.0/16"]}}}`)
+	b.put(hub.Network("virtualNetworks", "hub-vnet"),
+		`{"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["172.16.0.0/16"]}}}`)
 	b.eventually(b.azureC, func() string {
 		if !b.azureC.Status.Ready {
 			return "does not recover"
@@ -52,7 +54,8 @@ func TestGuestFailsToProvision(t *testing.T) {
 	m := b.machine(brokenVM+"0", "Linux", false)
 	b.create(m)
 	b.givenUp(m, "CreateError")
-	if message := *m.Status.FailureMessage; !strings.Contains(message, "OSProvisioning") || !strings.Contains(message, "custom data cannot be read") {
+	if message := *m.Status.FailureMessage; !strings.Contains(message, "OSProvisioning") ||
+		!strings.Contains(message, "custom data cannot be read") {
 		t.Errorf("message %q", message)
 	}
 	if m.Status.Ready || m.Status.Initialization.Provisioned != nil {

@@ -26,7 +26,9 @@ type azure struct {
 func newAzure(dir string) (*azure, error) {
 	a := &azure{started: &sync.Map{}, booted: &booted{dir: filepath.Join(dir, "guests"), consoles: map[string]*console{}}}
 	var err error
-	if a.Azure, err = emulator.Start(azuresim.Config{Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started, a.booted}}); err != nil {
+	if a.Azure, err = emulator.Start(azuresim.Config{
+		Dir: dir, Subscriptions: subscriptions(), TenantID: tenant, Host: guests{a.started, a.booted},
+	}); err != nil {
 		return nil, err
 	}
 	a.client, err = a.Client(tenant, subscription)

@@ -65,8 +65,12 @@ func (b *booted) boot(vm host.VM) {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		var g *guest.Guest
-		g, err = guest.New(guest.Config{Log: c, Commands: map[string]guest.Command{"kubeadm": func(context.Context, *guest.Process) int { return 0 }}, Machine: guest.Machine{
-			ID: vm.ID, InstanceID: vm.Name, Dir: dir, OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: image, CustomData: vm.CustomData}})
+		g, err = guest.New(guest.Config{Log: c, Commands: map[string]guest.Command{
+			"kubeadm": func(context.Context, *guest.Process) int { return 0 },
+		}, Machine: guest.Machine{
+			ID: vm.ID, InstanceID: vm.Name, Dir: dir, OS: vm.OS, ComputerName: vm.ComputerName,
+			AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: image,
+			CustomData: vm.CustomData}})
 		if err == nil {
 			defer g.Close()
 			err = g.Boot(context.Background())
@@ -106,7 +110,9 @@ const (
 )
 
 func mime(kind, file, body string) string {
-	return "Content-Type: multipart/mixed; boundary=\"b\"\nMIME-Version: 1.0\n\n--b\nContent-Type: " + kind + "; charset=\"utf-8\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\"" + file + "\"\n\n" +
+	return "Content-Type: multipart/mixed; boundary=\"b\"\nMIME-Version: 1.0\n\n--b\nContent-Type: " + kind + "; " +
+		"charset=\"utf-8\"\nMIME-Version: 1.0\nContent-Transfer-Encoding: base64\nContent-Disposition: " +
+		"attachment; filename=\"" + file + "\"\n\n" +
 		base64.StdEncoding.EncodeToString([]byte(body)) + "\n--b--\n"
 }
 
@@ -122,24 +128,51 @@ func bootstraps() []bootstrap {
 	}
 	const l, w = guest.Linux, guest.Windows
 	return []bootstrap{
-		failed("sh-exit", l, cloudConfig+"runcmd:\n- 'echo \"the data disk is not there\" >&2; exit 3'\n"+joins, "failed with code 3", "the data disk is not there"),
+		failed("sh-exit", l, cloudConfig+"runcmd:\n- 'echo \"the data disk is not there\" >&2; exit 3'\n"+joins,
+			"failed with code 3", "the data disk is not there"),
 		failed("sh-last", l, cloudConfig+"runcmd:\n- cat /etc/nothing.conf\n", "failed with code 1", "/etc/nothing.conf: No such file"),
-		failed("bash-file", l, cloudConfig+"write_files:\n- path: /setup.sh\n  content: |\n    set -euo pipefail\n    grep -q fine /etc/nothing.conf\n    echo not reached\nruncmd:\n- bash /setup.sh || exit 7\n"+joins, "failed with code 7", "/etc/nothing.conf: No such file"),
-		failed("bash-part", l, mime("text/x-shellscript", "setup.sh", "#!/bin/bash\nset -e\n[[ -f /etc/hosts ]]\nmount-the-share --now\n"), "failed with code 127", "mount-the-share: not found"),
-		failed("cmd-exit", w, cloudConfig+"runcmd:\n- type C:\\nothing.txt\n- exit /b 4\n"+joins, "type C:\\nothing.txt: The system cannot find the file specified.", "failed with code 4: exit /b 4"),
-		failed("cmd-part", w, mime("text/x-shellscript", "setup.cmd", "@echo off\r\ncd C:\\nothing\r\nif errorlevel 1 exit /b 9\r\n"), "failed with code 9", "The system cannot find the path specified."),
-		failed("powershell-throw", w, cloudConfig+"runcmd:\n- powershell -Command \"throw 'domain join failed'\" || exit /b 5\n"+joins, "domain join failed"),
-		failed("powershell-file", w, cloudConfig+"write_files:\n- path: C:/setup.ps1\n  content: |\n    $ErrorActionPreference = 'Stop'\n    function Join-It { throw \"contoso does not answer\" }\n    Join-It\nruncmd:\n- powershell C:/setup.ps1\n", "contoso does not answer"),
-		failed("powershell-part", w, mime("text/x-shellscript", "setup.ps1", "Get-Item C:\\nothing -ErrorAction Stop\n"), "Cannot find path 'C:\\nothing'"),
-		agent("cloud-init-files", l, cloudConfig+"write_files:\n- {path: /a, owner: storage, content: x}\nruncmd:\n- 'true'\n", "write_files /a: unknown user or group: \"storage\""),
-		agent("cloudbase-files", w, cloudConfig+"write_files:\n- {path: 'C:/k/a', content: x, permissions: '0444'}\n- {path: 'C:/k/a', content: y}\nruncmd:\n- ver\n", "write_files failed", "it is read-only"),
-		noted("sh-pre", l, cloudConfig+placeholder+"runcmd:\n- tune-the-disk --now\n"+joins, "failed with code 127", "tune-the-disk: not found"),
+		failed("bash-file", l, cloudConfig+"write_files:\n- path: /setup.sh\n  content: |\n"+
+			"    set -euo pipefail\n    grep -q fine /etc/nothing.conf\n    echo not reached\nruncmd:\n"+
+			"- bash /setup.sh || exit 7\n"+joins, "failed with code 7", "/etc/nothing.conf: No such file"),
+		failed("bash-part", l,
+			mime("text/x-shellscript", "setup.sh", "#!/bin/bash\nset -e\n[[ -f /etc/hosts ]]\nmount-the-share --now\n"),
+			"failed with code 127", "mount-the-share: not found"),
+		failed("cmd-exit", w, cloudConfig+"runcmd:\n- type C:\\nothing.txt\n- exit /b 4\n"+joins,
+			"type C:\\nothing.txt: The system cannot find the file specified.", "failed with code 4: exit /b 4"),
+		failed("cmd-part", w,
+			mime("text/x-shellscript", "setup.cmd", "@echo off\r\ncd C:\\nothing\r\nif errorlevel 1 exit /b 9\r\n"),
+			"failed with code 9", "The system cannot find the path specified."),
+		failed("powershell-throw", w,
+			cloudConfig+"runcmd:\n- powershell -Command \"throw 'domain join failed'\" || exit /b 5\n"+joins,
+			"domain join failed"),
+		failed("powershell-file", w, cloudConfig+"write_files:\n- path: C:/setup.ps1\n  content: |\n"+
+			"    $ErrorActionPreference = 'Stop'\n    function Join-It { throw \"contoso does not answer\" }\n"+
+			"    Join-It\nruncmd:\n- powershell C:/setup.ps1\n", "contoso does not answer"),
+		failed("powershell-part", w,
+			mime("text/x-shellscript", "setup.ps1", "Get-Item C:\\nothing -ErrorAction Stop\n"),
+			"Cannot find path 'C:\\nothing'"),
+		agent("cloud-init-files", l,
+			cloudConfig+"write_files:\n- {path: /a, owner: storage, content: x}\nruncmd:\n- 'true'\n",
+			"write_files /a: unknown user or group: \"storage\""),
+		agent("cloudbase-files", w, cloudConfig+"write_files:\n"+
+			"- {path: 'C:/k/a', content: x, permissions: '0444'}\n- {path: 'C:/k/a', content: y}\nruncmd:\n"+
+			"- ver\n", "write_files failed", "it is read-only"),
+		noted("sh-pre", l, cloudConfig+placeholder+"runcmd:\n- tune-the-disk --now\n"+joins, "failed with code 127",
+			"tune-the-disk: not found"),
 		noted("sh-post", l, cloudConfig+placeholder+"runcmd:\n"+joins+"- label-the-node --now\n", "label-the-node: not found"),
-		noted("cmd-post", w, cloudConfig+placeholder+"runcmd:\n"+joins+"- type C:\\nothing.txt\n", "The system cannot find the file specified."),
-		noted("powershell-post", w, cloudConfig+placeholder+"runcmd:\n"+joins+"- powershell -Command \"Get-Service nothing -ErrorAction Stop\"\n- ver\n", "Cannot find any service with service name 'nothing'"),
-		noted("no-effect", l, cloudConfig+placeholder+"packages: [jq]\nruncmd:\n- modprobe br_netfilter 2>/dev/null\n- sysctl -w net.ipv4.ip_forward=1 >/dev/null 2>&1\n"+joins, "3 things had no effect (simulated): packages, modprobe, sysctl"),
-		noted("no-effect-windows", w, cloudConfig+placeholder+"runcmd:\n- icacls C:\\k /grant Users:R >nul 2>&1\n- powershell -Command \"Set-MpPreference -DisableRealtimeMonitoring $true *> $null\"\n"+joins, "2 things had no effect (simulated): icacls, Set-MpPreference"),
-		noted("not-simulated", l, cloudConfig+placeholder+"runcmd:\n- openssl version\n"+joins, "1 thing is not simulated and failed: openssl"),
+		noted("cmd-post", w, cloudConfig+placeholder+"runcmd:\n"+joins+"- type C:\\nothing.txt\n",
+			"The system cannot find the file specified."),
+		noted("powershell-post", w, cloudConfig+placeholder+"runcmd:\n"+joins+"- powershell -Command "+
+			"\"Get-Service nothing -ErrorAction Stop\"\n- "+
+			"ver\n", "Cannot find any service with service name 'nothing'"),
+		noted("no-effect", l, cloudConfig+placeholder+"packages: [jq]\nruncmd:\n- modprobe br_netfilter "+
+			"2>/dev/null\n- sysctl -w net.ipv4.ip_forward=1 >/dev/null "+
+			"2>&1\n"+joins, "3 things had no effect (simulated): packages, modprobe, sysctl"),
+		noted("no-effect-windows", w, cloudConfig+placeholder+"runcmd:\n- icacls C:\\k /grant Users:R >nul "+
+			"2>&1\n- powershell -Command \"Set-MpPreference -DisableRealtimeMonitoring $true *> "+
+			"$null\"\n"+joins, "2 things had no effect (simulated): icacls, Set-MpPreference"),
+		noted("not-simulated", l, cloudConfig+placeholder+"runcmd:\n- openssl version\n"+joins,
+			"1 thing is not simulated and failed: openssl"),
 	}
 }
 
@@ -219,10 +252,13 @@ func (b *bed) diagnosed(t *testing.T, m *infrav1.AzureMachine) walk.Answer {
 	t.Helper()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(m.Name)}
 	b.get(machine)
-	f := &facts.Snapshot{Taken: time.Now(), Cluster: b.cluster, AzureCluster: b.azureC, Machines: []clusterv1.Machine{*machine}, AzureMachines: map[string]*infrav1.AzureMachine{m.Name: m}}
+	f := &facts.Snapshot{Taken: time.Now(), Cluster: b.cluster, AzureCluster: b.azureC,
+		Machines: []clusterv1.Machine{*machine}, AzureMachines: map[string]*infrav1.AzureMachine{m.Name: m}}
 	id := strings.TrimPrefix(*m.Spec.ProviderID, "azure://")
 	f.Consoles([]string{id}, func(id string) string { return string(b.azure.booted.console(id)) })
-	answer, err := walk.Object(f, facts.Object{Cluster: types.NamespacedName{Namespace: b.namespace, Name: b.name}, Kind: "Machine", Name: m.Name})
+	answer, err := walk.Object(f, facts.Object{
+		Cluster: types.NamespacedName{Namespace: b.namespace, Name: b.name}, Kind: "Machine", Name: m.Name,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,8 @@ func TestCreationBudget(t *testing.T) {
 	b := newBed(t)
 	mark := b.azure.mark()
 	b.provision()
-	machines := []*infrav1.AzureMachine{b.machine("cp", "Linux", true), b.machine("linux", "Linux", false), b.machine("win-a", "Windows", false), b.machine("win-b", "Windows", false)}
+	machines := []*infrav1.AzureMachine{b.machine("cp", "Linux", true), b.machine("linux", "Linux", false),
+		b.machine("win-a", "Windows", false), b.machine("win-b", "Windows", false)}
 	for _, m := range machines {
 		b.create(m)
 	}
@@ -87,9 +88,11 @@ func TestCreationBudget(t *testing.T) {
 		}
 	}
 	if len(count[false]) > writes || len(count[true]) > reads {
-		t.Errorf("%d writes of at most %d, %d reads and polls of at most %d:\n%s", len(count[false]), writes, len(count[true]), reads, strings.Join(slices.Concat(count[false], count[true]), "\n"))
+		t.Errorf("%d writes of at most %d, %d reads and polls of at most %d:\n%s", len(count[false]), writes,
+			len(count[true]), reads, strings.Join(slices.Concat(count[false], count[true]), "\n"))
 	}
-	t.Logf("%d writes, %d reads and polls:\n%s", len(count[false]), len(count[true]), strings.Join(slices.Concat(count[false], count[true]), "\n"))
+	t.Logf("%d writes, %d reads and polls:\n%s", len(count[false]), len(count[true]),
+		strings.Join(slices.Concat(count[false], count[true]), "\n"))
 	for _, m := range machines {
 		b.delete(m)
 		b.gone(m)

@@ -79,7 +79,8 @@ func TestLifeAmongFaults(t *testing.T) {
 		for i := range all {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				l := &life{bed: newBed(t), random: rand.New(rand.NewPCG(*seed, uint64(i))), theme: themes()[i%len(themes())], vmIDs: map[string]string{}}
+				l := &life{bed: newBed(t), random: rand.New(rand.NewPCG(*seed, uint64(i))),
+					theme: themes()[i%len(themes())], vmIDs: map[string]string{}}
 				l.azureC.Spec.SubscriptionID = subscriptionOf(i) // a 429 concerns all of a subscription
 				l.chance = 0.2 + 0.1*l.random.Float64()
 				all[i] = l
@@ -118,7 +119,8 @@ func (l *life) live() {
 			l.t.Fatal(err)
 		}
 		l.grow(*machines)
-		l.pools = []*pool{l.bed.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 2), l.bed.pool("flexible", "Linux", infrav1.FlexibleOrchestrationMode, 2)}
+		l.pools = []*pool{l.bed.pool("uniform", "Linux", infrav1.UniformOrchestrationMode, 2),
+			l.bed.pool("flexible", "Linux", infrav1.FlexibleOrchestrationMode, 2)}
 	})
 	l.step("scale up", func() {
 		l.grow(*machines / 2)
@@ -368,21 +370,25 @@ func (l *life) account(step string) {
 	}
 	if flexible := int(*l.pools[1].machinePool.Spec.Replicas); len(vms) != flexible {
 		l.orphans++
-		l.t.Errorf("%s: %d VMs belong to no machine, and the flexible pool has %d: %v", step, len(vms), flexible, slices.Collect(maps.Keys(vms)))
+		l.t.Errorf("%s: %d VMs belong to no machine, and the flexible pool has %d: %v", step, len(vms), flexible,
+			slices.Collect(maps.Keys(vms)))
 	}
 }
 
 // lifeTable shows the lives by what went wrong in them.
 func lifeTable(all []*life) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-20s %6s %7s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "LIVES", "FAULTS", "SLOWEST", "ORPHANS", "DUPLICATES", "STUCK DELETES", "LOST OBJECTS")
+	fmt.Fprintf(&b, "%-20s %6s %7s %9s | %7s %10s %13s %12s\n", "WHAT GOES WRONG", "LIVES", "FAULTS", "SLOWEST",
+		"ORPHANS", "DUPLICATES", "STUCK DELETES", "LOST OBJECTS")
 	line := func(name string, group []*life) {
 		var s life
 		for _, l := range group {
-			s.faults, s.orphans, s.duplicates, s.stuck, s.lost = s.faults+l.faults, s.orphans+l.orphans, s.duplicates+l.duplicates, s.stuck+l.stuck, s.lost+l.lost
+			s.faults, s.orphans, s.duplicates, s.stuck, s.lost = s.faults+l.faults, s.orphans+l.orphans,
+				s.duplicates+l.duplicates, s.stuck+l.stuck, s.lost+l.lost
 			s.slowest = max(s.slowest, l.slowest)
 		}
-		fmt.Fprintf(&b, "%-20s %6d %7d %7.1f s | %7d %10d %13d %12d\n", name, len(group), s.faults, s.slowest.Seconds(), s.orphans, s.duplicates, s.stuck, s.lost)
+		fmt.Fprintf(&b, "%-20s %6d %7d %7.1f s | %7d %10d %13d %12d\n", name, len(group), s.faults,
+			s.slowest.Seconds(), s.orphans, s.duplicates, s.stuck, s.lost)
 	}
 	groups := map[string][]*life{}
 	for _, l := range all {

@@ -21,7 +21,8 @@ func TestManagedElsewhere(t *testing.T) {
 	t.Run("another", func(t *testing.T) { newBed(t).provision() })
 	b.get(b.azureC)
 	if len(b.azureC.Finalizers) > 0 || len(b.azureC.Status.Conditions) > 0 || len(b.azure.writes(mark, b.name)) > 0 {
-		t.Errorf("it has finalizers %v, conditions %v and wrote %v", b.azureC.Finalizers, b.azureC.Status.Conditions, b.azure.writes(mark, b.name))
+		t.Errorf("it has finalizers %v, conditions %v and wrote %v", b.azureC.Finalizers,
+			b.azureC.Status.Conditions, b.azure.writes(mark, b.name))
 	}
 	b.delete(b.azureC)
 	b.gone(b.azureC)

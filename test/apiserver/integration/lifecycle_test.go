@@ -83,10 +83,12 @@ func TestLifecycle(t *testing.T) {
 
 func checkMachine(t *testing.T, b *bed, m *infrav1.AzureMachine) {
 	t.Helper()
-	if got := *m.Spec.ProviderID; !strings.HasPrefix(got, "azure:///subscriptions/"+subscription) || !strings.HasSuffix(got, "/virtualMachines/windows-p-abcde") {
+	if got := *m.Spec.ProviderID; !strings.HasPrefix(got, "azure:///subscriptions/"+subscription) ||
+		!strings.HasSuffix(got, "/virtualMachines/windows-p-abcde") {
 		t.Errorf("provider ID %s", got)
 	}
-	if !conditions.IsTrue(m, clusterv1.ReadyCondition) || len(m.Status.Addresses) != 2 || m.Status.Addresses[0].Address != "windows-p-abcde" {
+	if !conditions.IsTrue(m, clusterv1.ReadyCondition) || len(m.Status.Addresses) != 2 ||
+		m.Status.Addresses[0].Address != "windows-p-abcde" {
 		t.Errorf("addresses %+v, conditions:\n%s", m.Status.Addresses, show(m))
 	}
 }
@@ -213,7 +215,8 @@ func TestAzureJSON(t *testing.T) {
 	template.Spec.Template.Spec.OSDisk = infrav1.OSDisk{OSType: "Windows", DiskSizeGB: new(int32(128))}
 	b.create(template)
 	b.eventually(template, func() string {
-		if template.Status.NodeInfo == nil || template.Status.NodeInfo.OperatingSystem != "windows" || template.Status.Capacity.Cpu().Value() != 2 {
+		if template.Status.NodeInfo == nil || template.Status.NodeInfo.OperatingSystem != "windows" ||
+			template.Status.Capacity.Cpu().Value() != 2 {
 			return "no capacity"
 		}
 		secret := &corev1.Secret{}

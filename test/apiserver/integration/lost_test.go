@@ -27,7 +27,8 @@ func TestLostNode(t *testing.T) {
 	b.post(vm + "/powerOff")
 	b.nodeIs("worker-0", metav1.ConditionUnknown, clusterv1.MachineNodeReadyUnknownReason)
 	b.eventually(m, func() string {
-		if c := conditions.Get(m, infrav1.VMRunningCondition); c.Status != metav1.ConditionFalse || c.Reason != "VMStopped" || !strings.Contains(c.Message, "worker-0 is stopped in Azure") {
+		if c := conditions.Get(m, infrav1.VMRunningCondition); c.Status != metav1.ConditionFalse ||
+			c.Reason != "VMStopped" || !strings.Contains(c.Message, "worker-0 is stopped in Azure") {
 			return "nothing is said of the stopped machine"
 		}
 		return ""
@@ -75,7 +76,8 @@ func TestFailedInstance(t *testing.T) {
 	failed := ""
 	p.eventually(p.azure, func() string {
 		for _, m := range p.shown() {
-			if c := conditions.Get(&m, clusterv1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "custom data cannot be read") {
+			if c := conditions.Get(&m, clusterv1.ReadyCondition); c != nil && c.Status == metav1.ConditionFalse &&
+				strings.Contains(c.Message, "custom data cannot be read") {
 				failed = m.Name
 				return ""
 			}
@@ -85,7 +87,8 @@ func TestFailedInstance(t *testing.T) {
 	p.play()
 	machine := &clusterv1.Machine{ObjectMeta: b.meta(failed)}
 	b.get(machine)
-	conditions.Set(machine, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason})
+	conditions.Set(machine, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition,
+		Status: metav1.ConditionFalse, Reason: clusterv1.MachineOwnerRemediatedWaitingForRemediationReason})
 	if err := b.client.Status().Update(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}

@@ -89,8 +89,10 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 	// The API server ends first; that deposes no leader.
 	o.LeaseDuration, o.RenewDeadline = 5*time.Minute, 4*time.Minute
 	o.Azure = manager.Azure{
-		Endpoints: manager.Endpoints{AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint},
-		CAFile:    azure.Cloud.CAFile,
+		Endpoints: manager.Endpoints{
+			AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint,
+		},
+		CAFile: azure.Cloud.CAFile,
 	}
 	o.ReadTTL = readTTL
 	caBundle, err := webhookServer(dir, &o)
@@ -114,7 +116,8 @@ func begin(ctx context.Context, plane *kubeproc.Plane, dir string, ended chan<- 
 		return nil, err
 	}
 	c, err := client.New(cfg, client.Options{Scheme: scheme})
-	return &world{config: cfg, client: c, azure: azure, asked: counts, metrics: o.MetricsAddress, webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
+	return &world{config: cfg, client: c, azure: azure, asked: counts, metrics: o.MetricsAddress,
+		webhooks: fmt.Sprintf("https://127.0.0.1:%d", o.WebhookPort)}, err
 }
 
 // webhookServer writes a serving certificate and picks a port.
@@ -196,5 +199,7 @@ const unadmitted = "integration.casement.dev/unadmitted"
 
 // admitted selects all other namespaces.
 func admitted() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: unadmitted, Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: unadmitted, Operator: metav1.LabelSelectorOpDoesNotExist},
+	}}
 }

@@ -52,7 +52,9 @@ func TestMetrics(t *testing.T) {
 	held := &infrav1.AzureCluster{ObjectMeta: b.meta("held"), Spec: b.azureC.Spec}
 	held.Spec.ResourceGroup = "held" // it belongs to no Cluster: no controller ends its operation
 	b.create(held)
-	held.Status.LongRunningOperationStates = cloud.States([]plan.Token{{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"}})
+	held.Status.LongRunningOperationStates = cloud.States([]plan.Token{
+		{ID: b.group().Network("virtualNetworks", "held-vnet"), Verb: http.MethodPut, Resume: "token"},
+	})
 	if err := b.client.Status().Update(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,8 @@ func unanswered(query string, families map[string]*dto.MetricFamily) []string {
 // an installation brings.
 func (b *bed) prometheus() string {
 	b.t.Helper()
-	b.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "casement-metrics-reader"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}})
+	b.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "casement-metrics-reader"},
+		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}})
 	account := &corev1.ServiceAccount{ObjectMeta: b.meta("prometheus")}
 	b.create(account)
 	b.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
@@ -154,14 +157,16 @@ func (b *bed) lintSomething() {
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: b.meta("pod")}
 	pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
 	pod.Spec.HostIPC = true
-	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "mcr.microsoft.com/windows/nanoserver:ltsc2019", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "mcr.microsoft.com/windows/nanoserver:ltsc2019",
+		SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}
 	raw, err := json.Marshal(pod)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	review, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
-		Request: &admissionv1.AdmissionRequest{UID: "1", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Request: &admissionv1.AdmissionRequest{UID: "1", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+			Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
 			Namespace: b.namespace, Name: "pod", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw}},
 	})
 	if err != nil {
@@ -184,7 +189,9 @@ func (b *bed) ask(ctx context.Context, method, url, token string, body []byte) (
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} //nolint:gosec // it is this process
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
+	} //nolint:gosec // it is this process
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

@@ -154,7 +154,8 @@ func (b *bed) nothingLeft() {
 	if left := b.azure.left(b.name); len(left) > 0 {
 		b.t.Errorf("left in Azure: %v", left)
 	}
-	for raw, err := range b.azure.client.List(b.t.Context(), "/subscriptions/"+subscription+"/resourceGroups", desired.ResourcesAPIVersion) {
+	for raw, err := range b.azure.client.List(b.t.Context(), "/subscriptions/"+subscription+"/resourceGroups",
+		desired.ResourcesAPIVersion) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -195,7 +196,8 @@ func TestNonsenseMachines(t *testing.T) {
 			}
 			m.Finalizers = []string{infrav1.MachinePoolMachineFinalizer}
 			m.OwnerReferences = b.owned("", "none", b.cluster).OwnerReferences
-			m.OwnerReferences[0].APIVersion, m.OwnerReferences[0].Kind, m.OwnerReferences[0].Name = infrav1.GroupVersion.String(), "AzureMachinePool", "gone"
+			m.OwnerReferences[0].APIVersion, m.OwnerReferences[0].Kind, m.OwnerReferences[0].Name =
+				infrav1.GroupVersion.String(), "AzureMachinePool", "gone"
 			if b.tryCreate(m) {
 				if err := b.client.Delete(t.Context(), m); client.IgnoreNotFound(err) != nil { // or the garbage collector was faster
 					t.Fatal(err)
@@ -255,7 +257,9 @@ func (b *bed) sane(labels map[string]string) {
 	spec.NetworkSpec.Vnet.Name = b.name + "-vnet"
 	spec.NetworkSpec.Vnet.CIDRBlocks = []string{"10.0.0.0/8"}
 	for i, role := range []infrav1.SubnetRole{infrav1.SubnetControlPlane, infrav1.SubnetNode} {
-		subnet := infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{Name: string(role), Role: role, CIDRBlocks: []string{fmt.Sprintf("10.%d.0.0/16", i)}}}
+		subnet := infrav1.SubnetSpec{SubnetClassSpec: infrav1.SubnetClassSpec{
+			Name: string(role), Role: role, CIDRBlocks: []string{fmt.Sprintf("10.%d.0.0/16", i)},
+		}}
 		subnet.SecurityGroup.Name, subnet.RouteTable.Name = string(role)+"-nsg", ""
 		spec.NetworkSpec.Subnets = append(spec.NetworkSpec.Subnets, subnet)
 	}
@@ -280,7 +284,9 @@ func (b *bed) nonsensePool(labels map[string]string, name string, tr trial) *inf
 		ClusterName: b.name, Replicas: new(int32(1)),
 		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 			ClusterName: b.name, Version: olderVersion, Bootstrap: clusterv1.Bootstrap{DataSecretName: &data.Name},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name,
+			},
 		}},
 	}}
 	owner.Labels = map[string]string{clusterv1.ClusterNameLabel: b.name}

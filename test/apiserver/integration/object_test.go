@@ -68,7 +68,9 @@ func newBedIn(t *testing.T, labels map[string]string) *bed {
 		AllowedNamespaces: &infrav1.AllowedNamespaces{},
 	}})
 	b.cluster = &clusterv1.Cluster{ObjectMeta: b.meta(name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: name},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: name,
+		},
 	}}
 	b.create(b.cluster)
 	b.azureC = &infrav1.AzureCluster{ObjectMeta: b.owned(name, "Cluster", b.cluster)}
@@ -107,7 +109,9 @@ func (b *bed) machine(name, os string, controlPlane bool) *infrav1.AzureMachine 
 	b.create(&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"value": []byte(goodBootstrapData)}})
 	m := &clusterv1.Machine{ObjectMeta: meta, Spec: clusterv1.MachineSpec{
 		ClusterName: b.name, Version: version, Bootstrap: clusterv1.Bootstrap{DataSecretName: &meta.Name},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachine", Name: name},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachine", Name: name,
+		},
 	}}
 	b.create(m)
 	am := &infrav1.AzureMachine{ObjectMeta: b.owned(name, "Machine", m)}
@@ -138,7 +142,9 @@ func (b *bed) meta(name string) metav1.ObjectMeta {
 func (b *bed) owned(name, kind string, owner client.Object) metav1.ObjectMeta {
 	meta := b.meta(name)
 	meta.Labels = map[string]string{clusterv1.ClusterNameLabel: b.name}
-	meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}}
+	meta.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()},
+	}
 	return meta
 }
 

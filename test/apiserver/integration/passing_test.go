@@ -124,7 +124,8 @@ func TestRunningMachineTellsWhatIsRefused(t *testing.T) {
 	again()
 	healed("credentials")
 	// A write of its tags is denied.
-	clear := b.fault(fault.Rule{Kind: fault.Unavailable, Verbs: []string{"PATCH"}, Type: "*/virtualMachines", Group: b.name, Status: 403, Code: "AuthorizationFailed", Message: "may not write"})
+	clear := b.fault(fault.Rule{Kind: fault.Unavailable, Verbs: []string{"PATCH"}, Type: "*/virtualMachines",
+		Group: b.name, Status: 403, Code: "AuthorizationFailed", Message: "may not write"})
 	b.change(m, func() { m.Spec.AdditionalTags = infrav1.Tags{"a": "b"} })
 	reported("tags", "AuthorizationFailed", "may not write", metav1.ConditionTrue)
 	clear()

@@ -39,7 +39,9 @@ func (b *bed) pool(name, os string, mode infrav1.OrchestrationMode, replicas int
 		ClusterName: b.name, Replicas: &replicas,
 		Template: clusterv1.MachineTemplateSpec{Spec: clusterv1.MachineSpec{
 			ClusterName: b.name, Version: olderVersion, Bootstrap: clusterv1.Bootstrap{DataSecretName: &data.Name},
-			InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachinePool", Name: name,
+			},
 		}},
 	}}
 	p.machinePool.Labels = map[string]string{clusterv1.ClusterNameLabel: b.name}
@@ -82,7 +84,8 @@ func (p *pool) unsettled() (shown []infrav1.AzureMachinePoolMachine, objection s
 		return shown, "an operation is under way"
 	}
 	for _, m := range shown {
-		if !m.Status.LatestModelApplied || !m.Status.Ready || len(m.Status.Addresses) < 2 || m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
+		if !m.Status.LatestModelApplied || !m.Status.Ready || len(m.Status.Addresses) < 2 ||
+			m.Status.NodeRef == nil || !m.DeletionTimestamp.IsZero() {
 			return shown, fmt.Sprintf("instance %s is not as it should be: deleted %v, %+v", m.Name, m.DeletionTimestamp, m.Status)
 		}
 	}
@@ -172,13 +175,16 @@ func (p *pool) join(shown *infrav1.AzureMachinePoolMachine) {
 	p.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: p.meta(shown.Name), Spec: clusterv1.MachineSpec{
 		ClusterName: p.name, ProviderID: shown.Spec.ProviderID, Version: p.machinePool.Spec.Template.Spec.Version,
-		Bootstrap:         clusterv1.Bootstrap{DataSecretName: p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
-		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: infrav1.AzureMachinePoolMachineKind, Name: shown.Name},
+		Bootstrap: clusterv1.Bootstrap{DataSecretName: p.machinePool.Spec.Template.Spec.Bootstrap.DataSecretName},
+		InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: infrav1.AzureMachinePoolMachineKind, Name: shown.Name,
+		},
 	}}
 	m.Labels, m.Finalizers = shown.Labels, []string{playedFinalizer}
 	p.create(m)
 	m.Status.NodeRef.Name = strings.ToLower(shown.Status.InstanceName)
-	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue, Reason: "NodeReady", LastTransitionTime: metav1.Now()}}
+	m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeReadyCondition,
+		Status: metav1.ConditionTrue, Reason: "NodeReady", LastTransitionTime: metav1.Now()}}
 	if err := p.client.Status().Update(p.t.Context(), m); err != nil {
 		p.t.Fatal(err)
 	}

@@ -179,7 +179,9 @@ func TestOverlappingSubnets(t *testing.T) {
 	b := newBed(t)
 	subnets := func(node string) {
 		b.azureC.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{
-			{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "control-plane", Role: infrav1.SubnetControlPlane, CIDRBlocks: []string{"10.0.0.0/16"}}},
+			{SubnetClassSpec: infrav1.SubnetClassSpec{
+				Name: "control-plane", Role: infrav1.SubnetControlPlane, CIDRBlocks: []string{"10.0.0.0/16"},
+			}},
 			{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "node", Role: infrav1.SubnetNode, CIDRBlocks: []string{node}}},
 		}
 	}

@@ -65,7 +65,8 @@ func walkReferences(t reflect.Type, path string, report func(string)) {
 		if t.PkgPath() == reflect.TypeFor[metav1.ObjectMeta]().PkgPath() {
 			return
 		}
-		if t.PkgPath() == reflect.TypeFor[corev1.Secret]().PkgPath() && (strings.Contains(t.Name(), "Reference") || strings.Contains(t.Name(), "Selector") || strings.Contains(t.Name(), "Source")) {
+		if t.PkgPath() == reflect.TypeFor[corev1.Secret]().PkgPath() && (strings.Contains(t.Name(), "Reference") ||
+			strings.Contains(t.Name(), "Selector") || strings.Contains(t.Name(), "Source")) {
 			report(path)
 			return
 		}
@@ -101,10 +102,15 @@ func newTenants(t *testing.T, labels map[string]string) *tenants {
 	b := newBedIn(t, labels)
 	s := &tenants{bed: b, a: b.name + "-a"}
 	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.a, Labels: labels}})
-	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.a, Name: "sp"}, Data: map[string][]byte{"clientSecret": []byte(canary)}})
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.a, Name: "sp"},
+		Data: map[string][]byte{"clientSecret": []byte(canary)}})
 	user := "user-of-" + b.name
-	b.create(&rbacv1.Role{ObjectMeta: b.meta("all"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}})
-	b.create(&rbacv1.RoleBinding{ObjectMeta: b.meta("all"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "all"}, Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}}})
+	b.create(&rbacv1.Role{ObjectMeta: b.meta("all"),
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}})
+	b.create(&rbacv1.RoleBinding{
+		ObjectMeta: b.meta("all"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "all"},
+		Subjects: []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}},
+	})
 	cfg := rest.CopyConfig(b.config)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	cfg.WarningHandler = rest.NoWarnings{}
@@ -130,15 +136,19 @@ func (s *tenants) use(identity, reason string) {
 		s.azureC.Spec.IdentityRef.Name = identity
 		s.create(s.azureC)
 		// The template's azure.json would hold the secret.
-		s.create(&infrav1.AzureMachineTemplate{ObjectMeta: s.owned("template", "Cluster", s.cluster), Spec: infrav1.AzureMachineTemplateSpec{
-			Template: infrav1.AzureMachineTemplateResource{Spec: infrav1.AzureMachineSpec{VMSize: vmSize, OSDisk: infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}, SSHPublicKey: anyKey}},
+		s.create(&infrav1.AzureMachineTemplate{ObjectMeta: s.owned("template", "Cluster",
+			s.cluster), Spec: infrav1.AzureMachineTemplateSpec{
+			Template: infrav1.AzureMachineTemplateResource{Spec: infrav1.AzureMachineSpec{VMSize: vmSize,
+				OSDisk: infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128))}, SSHPublicKey: anyKey}},
 		}})
 	} else {
 		s.change(s.azureC, func() { s.azureC.Spec.IdentityRef.Name = identity })
 	}
 	s.eventually(s.azureC, func() string {
 		c := conditions.Get(s.azureC, infrav1.NetworkInfrastructureReadyCondition)
-		if c == nil || reason != "" && (c.Reason != reason || !strings.Contains(c.Message, s.namespace+"/"+identity)) || reason == "" && c.Reason == "IdentitySecretNotAllowed" {
+		if c == nil ||
+			reason != "" && (c.Reason != reason || !strings.Contains(c.Message, s.namespace+"/"+identity)) ||
+			reason == "" && c.Reason == "IdentitySecretNotAllowed" {
 			return identity + ": not " + reason
 		}
 		return ""
@@ -198,10 +208,13 @@ func TestTenant(t *testing.T) {
 		s.use("changed", "IdentitySecretNotAllowed")
 		// With what a record, or a Secret that names the identity, would look like.
 		forged := s.identity("forged")
-		forged.Annotations = map[string]string{grant.IdentitiesAnnotation: s.namespace + "/forged", "infrastructure.cluster.x-k8s.io/grant": "identity-secret"}
+		forged.Annotations = map[string]string{grant.IdentitiesAnnotation: s.namespace + "/forged",
+			"infrastructure.cluster.x-k8s.io/grant": "identity-secret"}
 		must(s.b.Create(t.Context(), forged))
-		must(s.b.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: s.meta("identity-secret-forged"), Data: map[string]string{"uid": string(forged.UID), "secret": s.a + "/sp"}}))
-		if err := s.b.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: grantNamespace, Name: "forged"}}); err == nil {
+		must(s.b.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: s.meta("identity-secret-forged"),
+			Data: map[string]string{"uid": string(forged.UID), "secret": s.a + "/sp"}}))
+		if err := s.b.Create(t.Context(),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: grantNamespace, Name: "forged"}}); err == nil {
 			t.Error("tenant b writes where the records are")
 		}
 		s.use("forged", "IdentitySecretNotAllowed")

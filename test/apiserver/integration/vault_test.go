@@ -20,8 +20,11 @@ const (
 	secretKey   = "-----BEGIN RSA PRIVATE KEY-----"
 )
 
-const secretBootstrapData = "## template: jinja\n#cloud-config\n\nwrite_files:\n-   path: /run/kubeadm/kubeadm-join-config.yaml\n    content: |\n      token: " + secretToken +
-	"\n      name: '{{ ds.meta_data[\"local_hostname\"] }}'\n-   path: /etc/kubernetes/pki/ca.key\n    content: |\n      " + secretKey + "\nruncmd:\n  - kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml\n"
+const secretBootstrapData = "## template: jinja\n#cloud-config\n\nwrite_files:\n" +
+	"-   path: /run/kubeadm/kubeadm-join-config.yaml\n    content: |\n      token: " + secretToken +
+	"\n      name: '{{ ds.meta_data[\"local_hostname\"] }}'\n-   path: /etc/kubernetes/pki/ca.key\n" +
+	"    content: |\n" +
+	"      " + secretKey + "\nruncmd:\n  - kubeadm join --config /run/kubeadm/kubeadm-join-config.yaml\n"
 
 // TestBootstrapSecrets keeps the bootstrap data of machines and pools out of all that
 // Azure shows, and takes the secret away when the node has joined.
@@ -35,7 +38,8 @@ func TestBootstrapSecrets(t *testing.T) {
 	}
 
 	mark = b.azure.mark()
-	machines := []*infrav1.AzureMachine{b.machine("cp-0", "Linux", true), b.machine("linux-0", "Linux", false), b.machine("windows-pool-abcde", "Windows", false)}
+	machines := []*infrav1.AzureMachine{b.machine("cp-0", "Linux", true), b.machine("linux-0", "Linux", false),
+		b.machine("windows-pool-abcde", "Windows", false)}
 	for _, m := range machines {
 		b.secret(m.Name, "value", secretBootstrapData)
 		b.create(m)
@@ -43,7 +47,8 @@ func TestBootstrapSecrets(t *testing.T) {
 	for _, m := range machines {
 		b.running(m)
 	}
-	want := map[string]int{"PUT inboundNatRules": 1, "PUT networkInterfaces": 3, "PUT roleAssignments": 3, "PUT userAssignedIdentities": 3, "PUT virtualMachines": 3}
+	want := map[string]int{"PUT inboundNatRules": 1, "PUT networkInterfaces": 3, "PUT roleAssignments": 3,
+		"PUT userAssignedIdentities": 3, "PUT virtualMachines": 3}
 	if diff := cmp.Diff(want, b.azure.writes(mark, b.name)); diff != "" {
 		t.Errorf("writes to create the machines (-want +got):\n%s", diff)
 	}
@@ -227,7 +232,8 @@ func (b *bed) rights() []string { return b.named("/secrets/", "/roleAssignments/
 func (b *bed) named(one, other string) []string {
 	var out []string
 	for _, id := range b.azure.left(b.name) {
-		if strings.Contains(id, one) && strings.Contains(id, other) && (other == "/roleAssignments/" || !strings.Contains(id, "/roleAssignments/")) {
+		if strings.Contains(id, one) && strings.Contains(id, other) &&
+			(other == "/roleAssignments/" || !strings.Contains(id, "/roleAssignments/")) {
 			out = append(out, id)
 		}
 	}

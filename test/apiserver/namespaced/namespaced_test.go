@@ -149,7 +149,9 @@ func TestOverlay(t *testing.T) {
 	o := manager.Defaults()
 	o.MetricsAddress, o.HealthAddress, o.WebhookPort = "0", "0", 0
 	o.LeaderElection, o.LeaderElectionNamespace, o.Namespaces = true, "casement-system", []string{inside}
-	o.Azure = manager.Azure{Endpoints: manager.Endpoints{AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint}, CAFile: azure.Cloud.CAFile}
+	o.Azure = manager.Azure{Endpoints: manager.Endpoints{
+		AuthorityHost: azure.Cloud.AuthorityHost, ResourceManagerEndpoint: azure.Cloud.ResourceManagerEndpoint,
+	}, CAFile: azure.Cloud.CAFile}
 	limited, err := plane.ConfigFor(config.User)
 	must(err)
 	var got answers
@@ -229,7 +231,9 @@ func live(t *testing.T, c client.Client, namespace, clientID, clientSecret strin
 	}
 	ownedBy := func(name, kind string, owner client.Object) metav1.ObjectMeta {
 		meta := named(name)
-		meta.OwnerReferences = []metav1.OwnerReference{{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}}
+		meta.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: clusterv1.GroupVersion.String(), Kind: kind, Name: owner.GetName(), UID: owner.GetUID()},
+		}
 		return meta
 	}
 	ref := func(kind, name string) clusterv1.ContractVersionedObjectReference {
@@ -238,7 +242,8 @@ func live(t *testing.T, c client.Client, namespace, clientID, clientSecret strin
 	create(&corev1.Secret{ObjectMeta: named("sp"), Data: map[string][]byte{"clientSecret": []byte(clientSecret)}})
 	create(&corev1.Secret{ObjectMeta: named("data"), Data: map[string][]byte{"value": []byte("#cloud-config\n")}})
 	create(&infrav1.AzureClusterIdentity{ObjectMeta: named("identity"), Spec: infrav1.AzureClusterIdentitySpec{
-		Type: infrav1.ServicePrincipal, ClientID: clientID, TenantID: tenant, ClientSecret: corev1.SecretReference{Name: "sp"}, AllowedNamespaces: &infrav1.AllowedNamespaces{},
+		Type: infrav1.ServicePrincipal, ClientID: clientID, TenantID: tenant,
+		ClientSecret: corev1.SecretReference{Name: "sp"}, AllowedNamespaces: &infrav1.AllowedNamespaces{},
 	}})
 	cluster := &clusterv1.Cluster{ObjectMeta: named("demo"), Spec: clusterv1.ClusterSpec{InfrastructureRef: ref("AzureCluster", "demo")}}
 	create(cluster)
@@ -247,7 +252,9 @@ func live(t *testing.T, c client.Client, namespace, clientID, clientSecret strin
 	spec.Location, spec.SubscriptionID, spec.ResourceGroup = "westeurope", subscription, "demo"
 	spec.IdentityRef = &corev1.ObjectReference{Kind: "AzureClusterIdentity", Name: "identity"}
 	spec.NetworkSpec.Vnet.Name, spec.NetworkSpec.Vnet.CIDRBlocks = "demo-vnet", []string{"10.0.0.0/8"}
-	spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "node", Role: infrav1.SubnetCluster, CIDRBlocks: []string{"10.1.0.0/16"}}}}
+	spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{{SubnetClassSpec: infrav1.SubnetClassSpec{
+		Name: "node", Role: infrav1.SubnetCluster, CIDRBlocks: []string{"10.1.0.0/16"},
+	}}}
 	spec.NetworkSpec.Subnets[0].SecurityGroup.Name = "nsg"
 	spec.ControlPlaneEndpoint.Host, spec.ControlPlaneEndpoint.Port = "api.example.com", 6443
 	create(azureCluster)
@@ -257,11 +264,13 @@ func live(t *testing.T, c client.Client, namespace, clientID, clientSecret strin
 		t.Fatal(err)
 	}
 	machine := &clusterv1.Machine{ObjectMeta: named("m"), Spec: clusterv1.MachineSpec{
-		ClusterName: "demo", Version: "v1.36.3", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")}, InfrastructureRef: ref("AzureMachine", "m"),
+		ClusterName: "demo", Version: "v1.36.3", Bootstrap: clusterv1.Bootstrap{DataSecretName: new("data")},
+		InfrastructureRef: ref("AzureMachine", "m"),
 	}}
 	create(machine)
 	azureMachine := &infrav1.AzureMachine{ObjectMeta: ownedBy("m", "Machine", machine)}
-	azureMachine.Spec.VMSize, azureMachine.Spec.OSDisk = "Standard_D2s_v3", infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128)), CachingType: "None"}
+	azureMachine.Spec.VMSize, azureMachine.Spec.OSDisk = "Standard_D2s_v3",
+		infrav1.OSDisk{OSType: "Linux", DiskSizeGB: new(int32(128)), CachingType: "None"}
 	create(azureMachine)
 	until(t, c, azureMachine, func() bool { return azureMachine.Status.Ready })
 	for _, o := range []client.Object{azureMachine, azureCluster} {

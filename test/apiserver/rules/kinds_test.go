@@ -110,7 +110,8 @@ func TestDefaults(t *testing.T) {
 			for _, document := range documents(text) {
 				u := &unstructured.Unstructured{Object: parse(t, document)}
 				namespace := u.GetNamespace()
-				if g := u.GroupVersionKind().Group; u.GetKind() != "RuntimeClass" && (g == "" || g == "apps" || g == "batch") && u.GetKind() != "Namespace" {
+				if g := u.GroupVersionKind().Group; u.GetKind() != "RuntimeClass" &&
+					(g == "" || g == "apps" || g == "batch") && u.GetKind() != "Namespace" {
 					complete(u)
 					u.SetNamespace("oracle")
 					err := s.Create(t.Context(), u)

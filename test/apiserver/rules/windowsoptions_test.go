@@ -19,8 +19,13 @@ import (
 // server takes, of random ones, and no others.
 func TestUserNames(t *testing.T) {
 	s, random := newServer(t), rand.New(rand.NewPCG(4, 36))
-	parts := []string{"a", "User", "CONTOSO", "example.com", `\`, `\`, ".", " ", "-", "@", ":", "\t", "ü", "ContainerUser", "NT AUTHORITY", strings.Repeat("x", 14), strings.Repeat("y", 104), strings.Repeat("z", 256)}
-	object := parse(t, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: app\n    image: registry.example/app:1\n")
+	parts := []string{
+		"a", "User", "CONTOSO", "example.com", `\`, `\`, ".", " ", "-", "@", ":", "\t", "ü", "ContainerUser",
+		"NT AUTHORITY", strings.Repeat("x", 14), strings.Repeat("y", 104), strings.Repeat("z", 256),
+	}
+	object := parse(t, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  os:\n    name: windows\n"+
+		"  nodeSelector:\n    kubernetes.io/os: windows\n  containers:\n  - name: app\n"+
+		"    image: registry.example/app:1\n")
 	about := func(r lint.Rule) bool { return r.ID == "WIN501" || r.ID == "WIN502" || r.ID == "WIN503" }
 	refused := 0
 	for range 400 {
@@ -58,16 +63,22 @@ func TestRuntimeClassConflict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, selector := range []map[string]string{{"kubernetes.io/os": "linux"}, {"kubernetes.io/os": "windows"}, {"disk": "ssd"}, {"zone": "b"}} {
-		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "example-"}, Handler: "runhcs-wcow-process", Scheduling: &nodev1.Scheduling{NodeSelector: selector}}
+	for _, selector := range []map[string]string{
+		{"kubernetes.io/os": "linux"}, {"kubernetes.io/os": "windows"}, {"disk": "ssd"}, {"zone": "b"},
+	} {
+		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "example-"},
+			Handler: "runhcs-wcow-process", Scheduling: &nodev1.Scheduling{NodeSelector: selector}}
 		if err := real.Create(t.Context(), class); err != nil {
 			t.Fatal(err)
 		}
-		text := "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata:\n  name: " + class.Name + "\nhandler: runhcs-wcow-process\nscheduling:\n  nodeSelector:\n"
+		text := "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata:\n  name: " + class.Name +
+			"\nhandler: runhcs-wcow-process\nscheduling:\n  nodeSelector:\n"
 		for key, value := range selector {
 			text += "    " + key + ": " + value + "\n"
 		}
-		pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  runtimeClassName: " + class.Name + "\n  nodeSelector:\n    kubernetes.io/os: windows\n    zone: a\n  containers:\n  - name: app\n    image: registry.example/app:1\n"
+		pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: example\nspec:\n  runtimeClassName: " + class.Name + "\n" +
+			"  nodeSelector:\n    kubernetes.io/os: windows\n    zone: a\n  containers:\n  - name: app\n" +
+			"    image: registry.example/app:1\n"
 		err := s.Create(t.Context(), inNamespace(parse(t, pod)))
 		if err != nil && !apierrors.IsForbidden(err) {
 			t.Fatal(err)

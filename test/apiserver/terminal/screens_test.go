@@ -28,7 +28,8 @@ func shortage(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	is := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message,
+			LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}
 	}
 	meta := func(name string, more map[string]string) metav1.ObjectMeta {
 		labels := map[string]string{clusterv1.ClusterNameLabel: "demo"}
@@ -50,7 +51,8 @@ func shortage(t *testing.T, c client.Client) {
 		cluster.Status.Phase = string(clusterv1.ClusterPhaseProvisioned)
 		cluster.Status.Initialization.InfrastructureProvisioned = new(true)
 		cluster.Status.Conditions = []metav1.Condition{is(clusterv1.ClusterAvailableCondition, metav1.ConditionFalse, "NotAvailable",
-			"* WorkersAvailable:\n  * MachineDeployment demo-md-win: 0 available replicas, at least 1 required (spec.strategy.rollout.maxUnavailable is 0, spec.replicas is 1)")}
+			"* WorkersAvailable:\n  * MachineDeployment demo-md-win: 0 available replicas, at least 1 required "+
+				"(spec.strategy.rollout.maxUnavailable is 0, spec.replicas is 1)")}
 	})
 	azure := &infrav1.AzureCluster{ObjectMeta: meta(name, nil)}
 	azure.Spec.Location = "westeurope"
@@ -61,11 +63,14 @@ func shortage(t *testing.T, c client.Client) {
 	deployment.Spec.ClusterName, deployment.Spec.Replicas = name, new(int32(1))
 	deployment.Spec.Selector.MatchLabels = map[string]string{"d": "win"}
 	deployment.Spec.Template.Labels = map[string]string{"d": "win"}
-	deployment.Spec.Template.Spec = clusterv1.MachineSpec{ClusterName: name, Version: "v1.36.3", InfrastructureRef: ref("AzureMachineTemplate", "demo-md-win")}
+	deployment.Spec.Template.Spec = clusterv1.MachineSpec{
+		ClusterName: name, Version: "v1.36.3", InfrastructureRef: ref("AzureMachineTemplate", "demo-md-win"),
+	}
 	deployment.Spec.Template.Spec.Bootstrap.DataSecretName = new("boot")
 	store(t, c, deployment, func() {
 		deployment.Status.Replicas, deployment.Status.ReadyReplicas = new(int32(1)), new(int32(0))
-		deployment.Status.Conditions = []metav1.Condition{is(clusterv1.MachineDeploymentAvailableCondition, metav1.ConditionFalse, "NotAvailable", "0 available replicas, at least 1 required")}
+		deployment.Status.Conditions = []metav1.Condition{is(clusterv1.MachineDeploymentAvailableCondition,
+			metav1.ConditionFalse, "NotAvailable", "0 available replicas, at least 1 required")}
 	})
 	template := &infrav1.AzureMachineTemplate{ObjectMeta: meta("demo-md-win", nil)}
 	template.Spec.Template.Spec = infrav1.AzureMachineSpec{VMSize: "Standard_D2s_v3", OSDisk: infrav1.OSDisk{OSType: "Windows"}}
@@ -77,12 +82,16 @@ func shortage(t *testing.T, c client.Client) {
 	machine.Spec.InfrastructureRef = ref("AzureMachine", worker)
 	store(t, c, machine, func() {
 		machine.Status.Phase = string(clusterv1.MachinePhaseProvisioning)
-		machine.Status.Conditions = []metav1.Condition{is(clusterv1.MachineReadyCondition, metav1.ConditionFalse, "NotReady", "* InfrastructureReady: VMRunning: "+quota)}
+		machine.Status.Conditions = []metav1.Condition{is(clusterv1.MachineReadyCondition, metav1.ConditionFalse,
+			"NotReady", "* InfrastructureReady: VMRunning: "+quota)}
 	})
 	vm := &infrav1.AzureMachine{ObjectMeta: meta(worker, nil)}
 	vm.Spec.VMSize, vm.Spec.OSDisk.OSType = "Standard_D2s_v3", "Windows"
 	store(t, c, vm, func() {
-		vm.SetConditions([]metav1.Condition{is(clusterv1.ReadyCondition, metav1.ConditionFalse, "QuotaExceeded", "VMRunning: "+quota), is(infrav1.VMRunningCondition, metav1.ConditionFalse, "QuotaExceeded", quota)})
+		vm.SetConditions([]metav1.Condition{
+			is(clusterv1.ReadyCondition, metav1.ConditionFalse, "QuotaExceeded", "VMRunning: "+quota),
+			is(infrav1.VMRunningCondition, metav1.ConditionFalse, "QuotaExceeded", quota),
+		})
 	})
 }
 
@@ -92,7 +101,8 @@ func TestScreens(t *testing.T) {
 	casement := plane.Binary(t, "casement")
 	shortage(t, newClient(t))
 	config, home := kubeconfig(t), t.TempDir()
-	for name, args := range map[string]string{"tree": "tree demo", "why": "why demo", "why-machine": "why demo-md-win-x7k2p-9fq4c", "wait": "wait demo --timeout 4s", "get": "get clusters"} {
+	for name, args := range map[string]string{"tree": "tree demo", "why": "why demo",
+		"why-machine": "why demo-md-win-x7k2p-9fq4c", "wait": "wait demo --timeout 4s", "get": "get clusters"} {
 		command := fmt.Sprintf("%s %s -n screens --kubeconfig %s --state %s", casement, args, config, home)
 		hold := func(as, shown string) {
 			golden.Compare(t, filepath.Join("testdata", name+"-"+as+".txt"), []byte(shown))

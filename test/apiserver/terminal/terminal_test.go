@@ -55,7 +55,9 @@ func kubeconfig(t *testing.T) string {
 	t.Helper()
 	k := clientcmdapi.NewConfig()
 	k.Clusters["c"] = &clientcmdapi.Cluster{Server: server.Host, CertificateAuthorityData: server.CAData}
-	k.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: server.CertData, ClientKeyData: server.KeyData, Token: server.BearerToken}
+	k.AuthInfos["u"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: server.CertData, ClientKeyData: server.KeyData, Token: server.BearerToken,
+	}
 	k.Contexts["x"], k.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*k, path); err != nil {
@@ -80,7 +82,9 @@ func store(t *testing.T, c client.Client, o client.Object, status func()) {
 func newClient(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -93,22 +97,28 @@ func newClient(t *testing.T) client.Client {
 }
 
 func failed(kind string) []metav1.Condition {
-	return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile, LastTransitionTime: metav1.Now()}}
+	return []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, Reason: "Hostile", Message: hostile,
+		LastTransitionTime: metav1.Now()}}
 }
 
 func TestHostileObjectsReachNoTerminal(t *testing.T) {
 	c := newClient(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo"}}
-	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: "demo"}
+	cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group, Kind: "AzureCluster", Name: "demo",
+	}
 	store(t, c, cluster, func() { cluster.Status.Conditions = failed(clusterv1.ClusterAvailableCondition) })
 	labels := map[string]string{clusterv1.ClusterNameLabel: "demo"}
 	azure := &infrav1.AzureCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "demo", Labels: labels}}
 	store(t, c, azure, func() { azure.SetConditions(failed("NetworkInfrastructureReady")) })
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "md-0", Labels: labels}}
 	machine.Spec.ClusterName, machine.Spec.Bootstrap.DataSecretName = "demo", new("x")
-	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachine", Name: "md-0"}
+	machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: infrav1.GroupVersion.Group, Kind: "AzureMachine", Name: "md-0",
+	}
 	store(t, c, machine, func() { machine.Status.Conditions = failed(clusterv1.MachineReadyCondition) })
-	if err := c.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "e"}, Type: corev1.EventTypeWarning,
+	if err := c.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "e"},
+		Type:           corev1.EventTypeWarning,
 		InvolvedObject: corev1.ObjectReference{Kind: "Cluster", Namespace: "default", Name: "demo"}, Message: hostile}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +143,8 @@ func TestHostileObjectsReachNoTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			cli.Main(append(append([]string{"casement"}, test.args...), "--kubeconfig", config), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+			cli.Main(append(append([]string{"casement"}, test.args...), "--kubeconfig", config),
+				cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
 			shown := out.String() + errs.String()
 			if strings.ContainsAny(shown, "\x1b\a\r\u009b\u202e") {
 				t.Errorf("a control function is left: %q", shown)

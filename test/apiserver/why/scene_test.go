@@ -63,7 +63,8 @@ func connect(t *testing.T) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme, infrav1.AddToScheme, helmv1.AddToScheme,
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
+		infrav1.AddToScheme, helmv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -176,7 +177,9 @@ func well() *scene {
 	s.cluster.Spec.InfrastructureRef = ref(infrav1.GroupVersion.Group, "AzureCluster", "demo")
 	s.cluster.Spec.ControlPlaneRef = ref(controlplanev1.GroupVersion.Group, "KubeadmControlPlane", "demo")
 	s.cluster.Status.Conditions = []metav1.Condition{yes(clusterv1.ClusterAvailableCondition)}
-	s.cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: new(true), ControlPlaneInitialized: new(true)}
+	s.cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{
+		InfrastructureProvisioned: new(true), ControlPlaneInitialized: new(true),
+	}
 	s.azure = &infrav1.AzureCluster{ObjectMeta: meta("demo", nil)}
 	s.azure.SetConditions([]metav1.Condition{yes(clusterv1.ReadyCondition)})
 	s.template = &infrav1.AzureMachineTemplate{ObjectMeta: meta("md", nil)}
@@ -203,7 +206,8 @@ func well() *scene {
 	s.set.Spec.ClusterName, s.set.Spec.Replicas, s.set.Spec.Selector = "demo", new(int32(1)), s.deployment.Spec.Selector
 	s.set.Spec.Template = *s.deployment.Spec.Template.DeepCopy()
 	s.set.Status.Replicas = new(int32(1))
-	s.worker = machineOf("md-0", "md-0", map[string]string{clusterv1.MachineDeploymentNameLabel: "md", clusterv1.MachineSetNameLabel: "md-x"})
+	s.worker = machineOf("md-0", "md-0",
+		map[string]string{clusterv1.MachineDeploymentNameLabel: "md", clusterv1.MachineSetNameLabel: "md-x"})
 	s.config = &bootstrapv1.KubeadmConfig{ObjectMeta: meta("md-0", nil)}
 	s.cpNode, s.node = nodeOf("cp-0", "linux"), nodeOf("md-0", "windows")
 	s.workloads()
@@ -214,24 +218,28 @@ func well() *scene {
 func (s *scene) workloads() {
 	app := map[string]string{"app": "web"}
 	spec := corev1.PodSpec{NodeName: "", ServiceAccountName: "pods", AutomountServiceAccountToken: new(false),
-		Containers: []corev1.Container{{Name: "web", Image: "registry.example/web:1", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}}}}
+		Containers: []corev1.Container{{Name: "web", Image: "registry.example/web:1",
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}}}}
 	s.web = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 	s.web.Spec.Replicas, s.web.Spec.Selector = new(int32(1)), &metav1.LabelSelector{MatchLabels: app}
 	s.web.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: spec}
 	s.replicas = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web-1"}}
-	s.replicas.Spec.Replicas, s.replicas.Spec.Selector, s.replicas.Spec.Template = s.web.Spec.Replicas, s.web.Spec.Selector, s.web.Spec.Template
+	s.replicas.Spec.Replicas, s.replicas.Spec.Selector, s.replicas.Spec.Template = s.web.Spec.Replicas,
+		s.web.Spec.Selector, s.web.Spec.Template
 	s.replicas.Status.Replicas = 1
 	s.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web-1-x", Labels: app}, Spec: *spec.DeepCopy()}
 	s.pod.Spec.NodeName = "md-0"
 	s.pod.Status.Phase = corev1.PodRunning
-	s.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: past()}}}}
+	s.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", Ready: true,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: past()}}}}
 	s.service = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}}
 	s.service.Spec.Selector, s.service.Spec.Ports = app, []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}}
 }
 
 // objects are what is stored, owners before what they own.
 func (s *scene) objects() []client.Object {
-	all := []client.Object{s.cluster, s.azure, s.template, s.bootstrap, s.controlPlane, s.deployment, s.set, s.cp, s.worker, s.cpVM, s.vm, s.config,
+	all := []client.Object{s.cluster, s.azure, s.template, s.bootstrap, s.controlPlane, s.deployment, s.set, s.cp,
+		s.worker, s.cpVM, s.vm, s.config,
 		s.cpNode, s.node, s.web, s.replicas, s.pod, s.service, s.kubeconfig}
 	return slices.DeleteFunc(append(all, s.more...), func(o client.Object) bool { return slices.Contains(s.gone, o) })
 }
@@ -268,7 +276,8 @@ func (s *scene) store(t *testing.T, c client.Client) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}})
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind,
+				Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}})
 		}
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatalf("create %T %s: %v", o, o.GetName(), err)
@@ -286,7 +295,8 @@ func (s *scene) store(t *testing.T, c client.Client) {
 		}
 	}
 	for _, e := range s.events {
-		stored := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"}, Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.Now(),
+		stored := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "e-"},
+			Type: corev1.EventTypeWarning, Reason: e.reason, Message: e.message, LastTimestamp: metav1.Now(),
 			InvolvedObject: corev1.ObjectReference{Namespace: ns, Name: e.about.GetName(), UID: e.about.GetUID()}}
 		if err := c.Create(t.Context(), stored); err != nil {
 			t.Fatal(err)

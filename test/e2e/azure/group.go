@@ -29,14 +29,17 @@ func openGroup(s settings) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := azcore.ClientOptions{Transport: &http.Client{Transport: transport}, Cloud: cloud.Configuration{ActiveDirectoryAuthorityHost: s.authority,
+	options := azcore.ClientOptions{Transport: &http.Client{
+		Transport: transport,
+	}, Cloud: cloud.Configuration{ActiveDirectoryAuthorityHost: s.authority,
 		Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: s.endpoint, Audience: s.audience}}}}
 	credential, err := azidentity.NewClientSecretCredential(s.tenant, s.client, s.secret, &azidentity.ClientSecretCredentialOptions{
 		ClientOptions: options, DisableInstanceDiscovery: true})
 	if err != nil {
 		return nil, fmt.Errorf("log in: %w", err)
 	}
-	factory, err := armresources.NewClientFactory(s.subscription, credential, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true})
+	factory, err := armresources.NewClientFactory(s.subscription, credential,
+		&arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,8 @@ func (g *group) watch(ctx context.Context, budget int, over context.CancelCauseF
 func (g *group) machines(ctx context.Context) (int, error) {
 	n := 0
 	filter := "resourceType eq 'Microsoft.Compute/virtualMachines'"
-	for pages := g.resources.NewListByResourceGroupPager(g.name, &armresources.ClientListByResourceGroupOptions{Filter: &filter}); pages.More(); {
+	for pages := g.resources.NewListByResourceGroupPager(g.name,
+		&armresources.ClientListByResourceGroupOptions{Filter: &filter}); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return 0, err

@@ -27,7 +27,8 @@ func live(ctx context.Context, s settings, casement, file string) (err error) {
 		return err
 	}
 	c := &client{s: s, recorder: l, program: casement, began: time.Now(), env: append(os.Environ(),
-		"CASEMENT_HOME="+home+"/plane", "KUBECONFIG=", "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+l.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
+		"CASEMENT_HOME="+home+"/plane", "KUBECONFIG=", "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+l.at,
+		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")}
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()

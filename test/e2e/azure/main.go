@@ -52,7 +52,8 @@ func try(ctx context.Context, casement, file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Azure at %s, subscription %s, %s: resource group %s, at most %d machines, %s\n", s.endpoint, s.subscription, s.location, s.name, s.machines, s.hours)
+	fmt.Printf("Azure at %s, subscription %s, %s: resource group %s, at most %d machines, %s\n", s.endpoint,
+		s.subscription, s.location, s.name, s.machines, s.hours)
 	bounded, cancel := context.WithTimeoutCause(ctx, s.hours, fmt.Errorf("the budget of %s is over", s.hours))
 	defer cancel()
 	bounded, over := context.WithCancelCause(bounded)

@@ -40,7 +40,8 @@ func rehearse(ctx context.Context, casement, file string) error {
 	if err != nil {
 		return err
 	}
-	env = append(env, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at, "AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
+	env = append(env, "AZURE_RESOURCE_MANAGER_ENDPOINT=https://"+r.at,
+		"AZURE_RESOURCE_MANAGER_AUDIENCE="+s.audience, "AZURE_CA_FILE="+home+"/ca.pem")
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -56,7 +57,8 @@ func rehearse(ctx context.Context, casement, file string) error {
 		return err
 	}
 	for _, recorded := range []string{front, behind} {
-		replay := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "./test/emulator/recordings", "-run", "TestRecordings", "-file", recorded, "-same")
+		replay := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "./test/emulator/recordings", "-run",
+			"TestRecordings", "-file", recorded, "-same")
 		replay.Stdout, replay.Stderr = os.Stdout, os.Stderr
 		if err := replay.Run(); err != nil {
 			return fmt.Errorf("replay %s: %w", recorded, err)
@@ -87,9 +89,12 @@ func serve(ctx context.Context, casement, home string) (*exec.Cmd, []string, err
 				end(azure)
 				return nil, nil, err
 			}
-			return azure, append(os.Environ(), "AZURE_SUBSCRIPTION_ID="+at.SubscriptionID, "AZURE_TENANT_ID="+at.TenantID, "AZURE_CLIENT_ID="+at.ClientID,
-				"AZURE_CLIENT_SECRET="+strings.TrimSpace(string(secret)), "AZURE_LOCATION=westeurope", "AZURE_RESOURCE_MANAGER_ENDPOINT="+at.Endpoint, "AZURE_RESOURCE_MANAGER_AUDIENCE="+at.Endpoint,
-				"AZURE_AUTHORITY_HOST="+at.Endpoint+"/", "AZURE_CA_FILE="+at.CAFile, "CASEMENT_E2E_HOURS=1", fmt.Sprintf("CASEMENT_E2E_MACHINES=%d", mostMachines)), nil
+			return azure, append(os.Environ(), "AZURE_SUBSCRIPTION_ID="+at.SubscriptionID,
+				"AZURE_TENANT_ID="+at.TenantID, "AZURE_CLIENT_ID="+at.ClientID,
+				"AZURE_CLIENT_SECRET="+strings.TrimSpace(string(secret)), "AZURE_LOCATION=westeurope",
+				"AZURE_RESOURCE_MANAGER_ENDPOINT="+at.Endpoint, "AZURE_RESOURCE_MANAGER_AUDIENCE="+at.Endpoint,
+				"AZURE_AUTHORITY_HOST="+at.Endpoint+"/", "AZURE_CA_FILE="+at.CAFile, "CASEMENT_E2E_HOURS=1",
+				fmt.Sprintf("CASEMENT_E2E_MACHINES=%d", mostMachines)), nil
 		}
 		select {
 		case <-ctx.Done():

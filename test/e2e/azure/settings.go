@@ -55,9 +55,11 @@ func fromEnvironment(getenv func(string) string) (settings, error) {
 	if s.hours = time.Duration(hours * float64(time.Hour)); len(errs) == 0 && (err != nil || s.hours <= 0 || hours > 24) {
 		errs = append(errs, errors.New("CASEMENT_E2E_HOURS is a number of hours above 0, at most 24"))
 	}
-	s.machines, err = strconv.Atoi(need("CASEMENT_E2E_MACHINES", fmt.Sprintf("how many machines may be there at once; the run needs %d", mostMachines)))
+	s.machines, err = strconv.Atoi(need("CASEMENT_E2E_MACHINES",
+		fmt.Sprintf("how many machines may be there at once; the run needs %d", mostMachines)))
 	if len(errs) == 0 && (err != nil || s.machines < mostMachines) {
-		errs = append(errs, fmt.Errorf("CASEMENT_E2E_MACHINES is a number of at least %d: a control plane machine, a Linux and a Windows worker, and the one that replaces another", mostMachines))
+		errs = append(errs, fmt.Errorf("CASEMENT_E2E_MACHINES is a number of at least %d: a control plane "+
+			"machine, a Linux and a Windows worker, and the one that replaces another", mostMachines))
 	}
 	return s, errors.Join(errs...)
 }

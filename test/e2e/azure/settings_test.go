@@ -7,7 +7,8 @@ import (
 
 // TestEnvironment holds that nothing begins without all that names an account and a budget.
 func TestEnvironment(t *testing.T) {
-	whole := map[string]string{"AZURE_SUBSCRIPTION_ID": "s", "AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "secret", "AZURE_LOCATION": "westeurope",
+	whole := map[string]string{"AZURE_SUBSCRIPTION_ID": "s", "AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c",
+		"AZURE_CLIENT_SECRET": "secret", "AZURE_LOCATION": "westeurope",
 		"CASEMENT_E2E_HOURS": "3", "CASEMENT_E2E_MACHINES": "4"}
 	for _, test := range []struct{ name, change, to, want string }{
 		{name: "whole"},

@@ -78,7 +78,8 @@ func writeFlavors(t *testing.T, dir string) {
 			}
 			out = append(out, string(doc))
 		}
-		if err := os.WriteFile(filepath.Join(dir, "cluster-template-"+f.name+".yaml"), []byte(strings.Join(out, "---\n")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "cluster-template-"+f.name+".yaml"),
+			[]byte(strings.Join(out, "---\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +88,8 @@ func writeFlavors(t *testing.T, dir string) {
 // withTaints gives control plane and workers the taints that the rollout spec looks for.
 func withTaints(all []object) []object {
 	taints := []any{
-		map[string]any{"key": "pre-existing-on-initialization-taint", "value": "on-initialization-value", "effect": "PreferNoSchedule", "propagation": "OnInitialization"},
+		map[string]any{"key": "pre-existing-on-initialization-taint", "value": "on-initialization-value",
+			"effect": "PreferNoSchedule", "propagation": "OnInitialization"},
 		map[string]any{"key": "pre-existing-always-taint", "value": "always-value", "effect": "PreferNoSchedule", "propagation": "Always"},
 	}
 	for _, o := range all {
@@ -143,11 +145,13 @@ func behindGate(all []object) []object {
 		if o.kind() == "KubeadmControlPlane" {
 			config := o.at("spec", "kubeadmConfigSpec")
 			files, _ := config["files"].([]any)
-			config["files"] = append(files, map[string]any{"path": "/gate.sh", "permissions": "0755", "owner": "root:root", "content": gate})
+			config["files"] = append(files,
+				map[string]any{"path": "/gate.sh", "permissions": "0755", "owner": "root:root", "content": gate})
 			config["preKubeadmCommands"] = []any{`/gate.sh "${TOKEN}" "${SERVER}" "${NAMESPACE}"`}
 		}
 	}
-	return append(all, healthCheck(map[string]any{"cluster.x-k8s.io/control-plane": "", "mhc-test": "fail"}, map[string]any{"nodeStartupTimeoutSeconds": 30}))
+	return append(all, healthCheck(map[string]any{"cluster.x-k8s.io/control-plane": "", "mhc-test": "fail"},
+		map[string]any{"nodeStartupTimeoutSeconds": 30}))
 }
 
 // healthCheck is a MachineHealthCheck for Machines with labels and the condition that
@@ -223,7 +227,8 @@ func inTwoSteps(all []object) []object {
 			second = append(second, o)
 		case "AzureMachineTemplate":
 			if o.at("metadata")["name"] == "${CLUSTER_NAME}-control-plane" {
-				first = append(first, object{"apiVersion": o["apiVersion"], "kind": "AzureMachine", "metadata": metadata(), "spec": o.at("spec", "template", "spec")})
+				first = append(first, object{"apiVersion": o["apiVersion"], "kind": "AzureMachine",
+					"metadata": metadata(), "spec": o.at("spec", "template", "spec")})
 				second = append(second, o)
 			}
 		case "AzureCluster", "AzureClusterIdentity":

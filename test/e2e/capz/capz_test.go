@@ -18,10 +18,12 @@ import (
 )
 
 var (
-	capzDir   = flag.String("capz", "", "directory of a release of CAPZ: infrastructure-components.yaml, metadata.yaml, cluster templates and programs/")
-	release   = flag.String("capz-version", "v1.26.0", "version of that release")
-	template  = flag.String("template", "cluster-template-windows.yaml", "template of the release that is created")
-	workers   = flag.String("workers", "2,10", "Linux workers of the clusters, which have as many Windows workers, and one control plane machine")
+	capzDir = flag.String("capz", "", "directory of a release of CAPZ: infrastructure-components.yaml, "+
+		"metadata.yaml, cluster templates and programs/")
+	release  = flag.String("capz-version", "v1.26.0", "version of that release")
+	template = flag.String("template", "cluster-template-windows.yaml", "template of the release that is created")
+	workers  = flag.String("workers", "2,10",
+		"Linux workers of the clusters, which have as many Windows workers, and one control plane machine")
 	latencies = flag.String("latency", "instant,azure", "paces of the local Azure")
 	idle      = flag.Duration("idle", 30*time.Minute, "how long the cluster's calls and processors are watched while nothing changes")
 	only      = flag.String("only", "", "casement or capz; default both")
@@ -74,11 +76,14 @@ func TestSideBySide(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("\n%-8s %8s  %-9s %9s %9s %9s  %-34s %-28s %8s %9s\n%s", "LATENCY", "MACHINES", "PROVIDER", "INFRA", "JOINED", "AVAILABLE", "CALLS", "IDLE CALLS in "+idle.String(), "IDLE CPU", "MEMORY", strings.Join(table, "\n"))
+	t.Logf("\n%-8s %8s  %-9s %9s %9s %9s  %-34s %-28s %8s %9s\n%s", "LATENCY", "MACHINES", "PROVIDER", "INFRA",
+		"JOINED", "AVAILABLE", "CALLS", "IDLE CALLS in "+idle.String(), "IDLE CPU", "MEMORY",
+		strings.Join(table, "\n"))
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%7.1f s %7.1f s %7.1f s  %-34s %-28s %6.1f s %5d MiB", f.infrastructure.Seconds(), f.joined.Seconds(), f.available.Seconds(),
+	return fmt.Sprintf("%7.1f s %7.1f s %7.1f s  %-34s %-28s %6.1f s %5d MiB", f.infrastructure.Seconds(),
+		f.joined.Seconds(), f.available.Seconds(),
 		counts(f.calls), counts(f.idle), f.idleCPU.Seconds(), f.memory>>20)
 }
 
@@ -126,7 +131,8 @@ func (r *run) measure() figures {
 	before := r.calls()
 	start := time.Now()
 	r.plane.Run(manifest, "kubectl", "apply", "-f", "-")
-	r.plane.Run(nil, "kubectl", "label", "cluster", "demo", "cni=calico", "windows=enabled", "csi-proxy=enabled", "cloud-provider=azure", "--overwrite")
+	r.plane.Run(nil, "kubectl", "label", "cluster", "demo", "cni=calico", "windows=enabled", "csi-proxy=enabled",
+		"cloud-provider=azure", "--overwrite")
 	r.until("azurecluster/demo", "{.status.ready}", "true")
 	f.infrastructure = time.Since(start)
 	r.untilNodes()
@@ -158,7 +164,8 @@ func (r *run) fill() []byte {
 func (r *run) clusterctl(config string, args ...string) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.t.Context(), plane.Binary(r.t, "clusterctl"), append([]string{"--config", config}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(r.plane.Home, "kubeconfig"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(config))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(r.plane.Home, "kubeconfig"),
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(config))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.t.Fatalf("clusterctl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -188,7 +195,8 @@ func (r *run) untilNodes() {
 	r.t.Helper()
 	said := ""
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		out, err := r.plane.Try(nil, "kubectl", "get", "machines", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`)
+		out, err := r.plane.Try(nil, "kubectl", "get", "machines", "-o",
+			`jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`)
 		said = out
 		if err == nil && strings.Count(out, "\n") == 2*r.workers+1 && strings.Count(out, " Running\n") == strings.Count(out, "\n") {
 			return

@@ -28,7 +28,9 @@ const patience = 8 * time.Minute
 
 func TestChaos(t *testing.T) {
 	full := smallDisk(t)
-	s := &scene{t: t, random: rand.New(rand.NewPCG(*seed, 0)), p: plane.New(t, "WINDOWS_SERVER_VERSION=windows-2022", "WORKER_MACHINE_COUNT=1", "WINDOWS_WORKER_MACHINE_COUNT=1"), disk: full}
+	s := &scene{t: t, random: rand.New(rand.NewPCG(*seed, 0)), p: plane.New(t,
+		"WINDOWS_SERVER_VERSION=windows-2022", "WORKER_MACHINE_COUNT=1",
+		"WINDOWS_WORKER_MACHINE_COUNT=1"), disk: full}
 	s.must("up")
 	started := time.Now()
 	for len(s.rows) < *rounds {
@@ -106,7 +108,10 @@ func (s *scene) problem(format string, args ...any) {
 
 // showState logs the state of the cluster.
 func (s *scene) showState() {
-	for _, args := range [][]string{{"status"}, {"tree", "demo"}, {"why", "demo"}, {"kubectl", "get", "machines,azuremachines,azuremachinepoolmachines", "-o", "wide"}, {"azure", "resources"}} {
+	for _, args := range [][]string{
+		{"status"}, {"tree", "demo"}, {"why", "demo"},
+		{"kubectl", "get", "machines,azuremachines,azuremachinepoolmachines", "-o", "wide"}, {"azure", "resources"},
+	} {
 		out, err := s.p.Try(nil, args...)
 		s.t.Logf("casement %v: %v\n%s", args, err, out)
 	}

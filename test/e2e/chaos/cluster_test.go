@@ -91,7 +91,8 @@ func (c *cluster) repair() {
 		c.p.Run([]byte(healthCheck), "kubectl", "apply", "-f", "-")
 	}
 	for _, vm := range c.vms() {
-		if strings.Contains(vm.ID, "-md-win-") || strings.Contains(vm.ID, "-md-w-") || c.pools && strings.Contains(strings.ToLower(vm.ID), "win") {
+		if strings.Contains(vm.ID, "-md-win-") || strings.Contains(vm.ID, "-md-w-") ||
+			c.pools && strings.Contains(strings.ToLower(vm.ID), "win") {
 			id := vm.ID[strings.Index(strings.ToLower(vm.ID), "/resourcegroups/"):]
 			c.p.Azure("DELETE", id, computeVersion, nil)
 			return
@@ -115,7 +116,8 @@ func (c *cluster) upgrade() {
 		c.t.Fatal(err)
 	}
 	c.p.Run([]byte(strings.ReplaceAll(string(data), "windows-2022", "windows-2025")), "kubectl", "apply", "-f", "-")
-	c.must("kubectl", "patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p", `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"demo-md-win-2025"}}}}}`)
+	c.must("kubectl", "patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p",
+		`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"demo-md-win-2025"}}}}}`)
 }
 
 const computeVersion = "2024-07-01"
@@ -138,7 +140,9 @@ func (c *cluster) settle(a action) (missing string) {
 }
 
 func (c *cluster) remains() string {
-	out, err := c.p.Try(nil, "kubectl", "get", "clusters,machines,machinepools,azuremachines,azuremachinepools,azuremachinepoolmachines,azureclusters", "-o", "name")
+	out, err := c.p.Try(nil, "kubectl", "get",
+		"clusters,machines,machinepools,azuremachines,azuremachinepools,azuremachinepoolmachines,azureclusters",
+		"-o", "name")
 	if err != nil {
 		return err.Error()
 	}
@@ -165,7 +169,8 @@ type object struct {
 }
 
 func (o object) is(condition string) bool {
-	return slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == condition && c.Status == "True" })
+	return slices.ContainsFunc(o.Status.Conditions,
+		func(c struct{ Type, Status string }) bool { return c.Type == condition && c.Status == "True" })
 }
 
 // list reads objects; false says that nothing answered.
@@ -257,7 +262,8 @@ func (c *cluster) resources() []resource {
 // vms are the virtual machines and instances of scale sets.
 func (c *cluster) vms() []resource {
 	return slices.DeleteFunc(c.resources(), func(r resource) bool {
-		return !strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachines") && !strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachineScaleSets/virtualMachines")
+		return !strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachines") &&
+			!strings.EqualFold(r.Type, "Microsoft.Compute/virtualMachineScaleSets/virtualMachines")
 	})
 }
 
@@ -278,7 +284,8 @@ func (c *cluster) account(a action) {
 		return
 	}
 	c.accountAzure(infra)
-	for _, what := range []string{"cluster/demo", "kubeadmcontrolplane/demo-control-plane", "azurecluster/demo", "machinedeployment/demo-md-0", "configmap/canary"} {
+	for _, what := range []string{"cluster/demo", "kubeadmcontrolplane/demo-control-plane", "azurecluster/demo",
+		"machinedeployment/demo-md-0", "configmap/canary"} {
 		if c.pools && what == "machinedeployment/demo-md-0" {
 			what = "machinepool/demo-mp-win"
 		}
@@ -353,7 +360,8 @@ func (c *cluster) accountAzure(infra []object) {
 	}
 	for _, r := range c.resources() {
 		kind := strings.ToLower(r.Type)
-		if kind != "microsoft.network/networkinterfaces" && kind != "microsoft.compute/disks" || strings.Contains(strings.ToLower(r.ID), "/virtualmachinescalesets/") {
+		if kind != "microsoft.network/networkinterfaces" && kind != "microsoft.compute/disks" ||
+			strings.Contains(strings.ToLower(r.ID), "/virtualmachinescalesets/") {
 			continue
 		}
 		name := strings.ToLower(path.Base(r.ID))

@@ -86,7 +86,8 @@ func (s *scene) failAzure(chance float64) {
 		return
 	}
 	kinds := [][]string{
-		{"throttle"}, {"conflict", "--verb", "PUT,PATCH,DELETE"}, {"unavailable"}, {"unavailable", "--status", "500", "--code", "InternalServerError"}, {"drop"}, {"lose"},
+		{"throttle"}, {"conflict", "--verb", "PUT,PATCH,DELETE"}, {"unavailable"},
+		{"unavailable", "--status", "500", "--code", "InternalServerError"}, {"drop"}, {"lose"},
 	}
 	for _, k := range kinds {
 		s.rules = append(s.rules, append(k, "--probability", fmt.Sprintf("%.3f", chance/float64(len(kinds)))))

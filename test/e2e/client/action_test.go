@@ -37,9 +37,11 @@ type action struct {
 }
 
 const (
-	onWindows = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}\n" +
+	onWindows = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  os: {name: windows}\n" +
+		"  nodeSelector: {kubernetes.io/os: windows}\n" +
 		"  containers:\n  - {name: web, image: example.com/web:1, securityContext: {privileged: true}}\n"
-	onLinux = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  os: {name: linux}\n  containers: [{name: web, image: example.com/web:1}]\n"
+	onLinux = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  os: {name: linux}\n" +
+		"  containers: [{name: web, image: example.com/web:1}]\n"
 )
 
 // TestAction runs the scripts of action.yml as a runner does, with a release of the built
@@ -60,11 +62,13 @@ func TestAction(t *testing.T) {
 		code     string
 		says     string
 	}{
-		"finding":      {manifest: onWindows, sums: sum, failing: "Result", code: "1", says: "WIN"},
-		"annotations":  {manifest: onWindows, sums: sum, failing: "Result", code: "1", inputs: map[string]string{"upload": "false"}, says: "::error"},
-		"clean":        {manifest: onLinux, sums: sum, code: "0"},
-		"version":      {manifest: onLinux, sums: sum, code: "0", inputs: map[string]string{"version": "v0.1.0"}},
-		"arguments":    {manifest: onLinux, sums: sum, failing: "casement lint", code: "2", inputs: map[string]string{"arguments": "--assume-os=plan9"}},
+		"finding": {manifest: onWindows, sums: sum, failing: "Result", code: "1", says: "WIN"},
+		"annotations": {manifest: onWindows, sums: sum, failing: "Result", code: "1",
+			inputs: map[string]string{"upload": "false"}, says: "::error"},
+		"clean":   {manifest: onLinux, sums: sum, code: "0"},
+		"version": {manifest: onLinux, sums: sum, code: "0", inputs: map[string]string{"version": "v0.1.0"}},
+		"arguments": {manifest: onLinux, sums: sum, failing: "casement lint", code: "2",
+			inputs: map[string]string{"arguments": "--assume-os=plan9"}},
 		"unreadable":   {manifest: "a: [", sums: sum, failing: "Result", code: "4"},
 		"not released": {manifest: onLinux, sums: sum, failing: "Install casement", inputs: map[string]string{"version": "v9.9.9"}},
 		"other bytes":  {manifest: onLinux, sums: strings.Repeat("0", 64) + sum[64:], failing: "Install casement", says: "FAILED"},
@@ -72,7 +76,8 @@ func TestAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := http.NewServeMux()
 			for _, folder := range []string{"/download/v0.1.0/", "/latest/download/"} {
-				files.HandleFunc(folder+"kubectl-casement_linux_amd64.tar.gz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(release) })
+				files.HandleFunc(folder+"kubectl-casement_linux_amd64.tar.gz",
+					func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(release) })
 				files.HandleFunc(folder+"SHA256SUMS", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(test.sums)) })
 			}
 			server := httptest.NewServer(files)
@@ -81,7 +86,8 @@ func TestAction(t *testing.T) {
 			r.write("pod.yaml", test.manifest)
 			failing := r.run()
 			if failing != test.failing || r.outputs["lint.exit-code"] != test.code {
-				t.Errorf("step %q fails and the exit code is %q, want %q and %q\n%s", failing, r.outputs["lint.exit-code"], test.failing, test.code, r.log.String())
+				t.Errorf("step %q fails and the exit code is %q, want %q and %q\n%s", failing,
+					r.outputs["lint.exit-code"], test.failing, test.code, r.log.String())
 			}
 			if !strings.Contains(r.log.String(), test.says) {
 				t.Errorf("no %q in\n%s", test.says, r.log.String())

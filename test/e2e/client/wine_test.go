@@ -47,7 +47,8 @@ func TestWindows(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { w.expect(t, nil, test.args, test.code, test.says) })
 	}
 	t.Run("generate and preflight", func(t *testing.T) {
-		out := w.expect(t, generated, []string{"generate", "cluster", "demo", "--flavor", "windows"}, 0, []string{"kind: AzureMachineTemplate", "osType: Windows"})
+		out := w.expect(t, generated, []string{"generate", "cluster", "demo", "--flavor", "windows"}, 0,
+			[]string{"kind: AzureMachineTemplate", "osType: Windows"})
 		w.write("demo.yaml", out)
 		w.expect(t, nil, []string{"preflight", "--offline", "demo.yaml"}, 0, nil)
 		w.write("bad.yaml", strings.ReplaceAll(out, "192.168.0.0/16", "10.0.0.0/16"))
@@ -56,7 +57,8 @@ func TestWindows(t *testing.T) {
 }
 
 // generated are the variables of the templates that have no default.
-var generated = []string{"AZURE_SUBSCRIPTION_ID=00000000-0000-0000-0000-000000000001", "AZURE_TENANT_ID=00000000-0000-0000-0000-000000000002",
+var generated = []string{"AZURE_SUBSCRIPTION_ID=00000000-0000-0000-0000-000000000001",
+	"AZURE_TENANT_ID=00000000-0000-0000-0000-000000000002",
 	"AZURE_CLIENT_ID=00000000-0000-0000-0000-000000000003", "AZURE_LOCATION=westeurope", "AZURE_CLUSTER_IDENTITY_SECRET_NAME=login",
 	"CLUSTER_IDENTITY_NAME=identity"}
 

@@ -50,7 +50,8 @@ func (o operator) clusterctl(args ...string) string {
 	ctx, cancel := context.WithTimeout(o.t.Context(), clusterctlTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, plane.Binary(o.t, "clusterctl"), append([]string{"--config", o.config}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(o.plane.Home, "kubeconfig"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(o.config))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(o.plane.Home, "kubeconfig"),
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(o.config))
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Run(); err != nil {
@@ -129,7 +130,8 @@ func TestOperator(t *testing.T) {
 	source.config = releases.Config(t, first, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
 
-	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
+		"v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	t.Log(source.plane.Run(nil, "wait", "demo", "--timeout", "4m"))
 	source.described()
@@ -167,7 +169,8 @@ func TestOperator(t *testing.T) {
 		t.Errorf("the move changed machines (-before +after):\n%s", diff)
 	}
 	target.plane.Run(nil, "kubectl", "scale", "machinedeployment", "demo-md-win", "--replicas=2")
-	target.plane.Run(nil, "kubectl", "wait", "machinedeployment", "demo-md-win", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=3m")
+	target.plane.Run(nil, "kubectl", "wait", "machinedeployment", "demo-md-win",
+		"--for=jsonpath={.status.availableReplicas}=2", "--timeout=3m")
 	after := vms(source.plane)
 	if len(after) != 4 {
 		t.Errorf("after the move no new machine comes up: %v", after)
@@ -213,5 +216,6 @@ func (o operator) described() {
 
 func (o operator) image() string {
 	o.t.Helper()
-	return strings.TrimSpace(o.plane.Run(nil, "kubectl", "get", "deployment", "-n", "casement-system", "casement-controller-manager", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
+	return strings.TrimSpace(o.plane.Run(nil, "kubectl", "get", "deployment", "-n", "casement-system",
+		"casement-controller-manager", "-o", "jsonpath={.spec.template.spec.containers[0].image}"))
 }

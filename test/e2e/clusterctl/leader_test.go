@@ -87,13 +87,16 @@ func (o operator) acts() []action {
 	}
 	return []action{
 		{0, "creating", func() {
-			manifest := o.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.2", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+			manifest := o.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
+				"v1.36.2", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
 			o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 		}},
 		{14, "scaling up", patch("scale", "machinedeployment", "demo-md-win", "--replicas=3")},
 		{20, "upgrading", func() {
-			o.plane.Run(nil, "kubectl", "patch", "kubeadmcontrolplane", "demo-control-plane", "--type=merge", "-p", `{"spec":{"version":"v1.36.3"}}`)
-			o.plane.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type=merge", "-p", `{"spec":{"template":{"spec":{"version":"v1.36.3"}}}}`)
+			o.plane.Run(nil, "kubectl", "patch", "kubeadmcontrolplane", "demo-control-plane", "--type=merge", "-p",
+				`{"spec":{"version":"v1.36.3"}}`)
+			o.plane.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type=merge", "-p",
+				`{"spec":{"template":{"spec":{"version":"v1.36.3"}}}}`)
 		}},
 		{40, "scaling down", patch("scale", "machinedeployment", "demo-md-win", "--replicas=1")},
 		{44, "deleting", patch("delete", "cluster", "demo", "--wait=false")},
@@ -111,7 +114,8 @@ func (o operator) replicate() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.plane.Run(nil, "kubectl", "patch", "-n", "casement-system", "deployment", "casement-controller-manager", "--type=json", "-p", string(data))
+	o.plane.Run(nil, "kubectl", "patch", "-n", "casement-system", "deployment", "casement-controller-manager",
+		"--type=json", "-p", string(data))
 	o.plane.Run(nil, "kubectl", "rollout", "status", "-n", "casement-system", "deployment", "casement-controller-manager", "--timeout=60s")
 }
 

@@ -26,7 +26,8 @@ func TestMoveWaits(t *testing.T) {
 	source.plane.Run(nil, "up", "--bare", "--latency", slow)
 	source.config = releases.Config(t, first, source.plane.Run(nil, "status", "-o", "clusterctl"))
 	source.init("azure:" + first)
-	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "0")
+	manifest := source.clusterctl("generate", "cluster", "demo", "--flavor", "windows", "--kubernetes-version",
+		"v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "0")
 	source.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	t.Log(source.plane.Run(nil, "wait", "demo", "--timeout", "5m"))
 	target := operator{t: t, plane: plane.New(t), config: source.config}

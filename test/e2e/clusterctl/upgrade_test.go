@@ -28,13 +28,15 @@ func TestUpgrade(t *testing.T) {
 	tree, programs := earlier(t), t.TempDir()
 	plane.Output(t, tree, "go", "build", "-o", filepath.Join(programs, "casement-manager_"+first), "./cmd/casement-manager")
 	releases := published(t)
-	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image", repository.Image+first, "--version", first)
+	plane.Output(t, tree, "go", "run", "./hack/release", "--dir", releases.Azure(first), "--image",
+		repository.Image+first, "--version", first)
 	o := operator{t: t, plane: plane.New(t, "CASEMENT_PROGRAMS="+programs)}
 	o.plane.Run(nil, "up", "--bare")
 	o.config = releases.Config(t, first, o.plane.Run(nil, "status", "-o", "clusterctl"))
 	o.init("azure:" + first)
 	for name, flavor := range map[string]string{"single": "windows", "pooled": "machinepool-windows"} {
-		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "1", "--worker-machine-count", "1")
+		manifest := o.clusterctl("generate", "cluster", name, "--flavor", flavor, "--kubernetes-version", "v1.36.3",
+			"--control-plane-machine-count", "1", "--worker-machine-count", "1")
 		o.plane.Run([]byte(manifest), "kubectl", "apply", "-f", "-")
 	}
 	for _, name := range []string{"single", "pooled"} {
@@ -50,7 +52,8 @@ func TestUpgrade(t *testing.T) {
 	// The new manager has seen an object when it has answered for a change of it: it
 	// reconciles each of them at its start, and these are the last.
 	o.plane.Run(nil, "kubectl", "scale", "machinedeployment", "single-md-win", "--replicas=2")
-	o.plane.Run(nil, "kubectl", "wait", "machinedeployment", "single-md-win", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=4m")
+	o.plane.Run(nil, "kubectl", "wait", "machinedeployment", "single-md-win",
+		"--for=jsonpath={.status.availableReplicas}=2", "--timeout=4m")
 	after := o.objects()
 	for id, was := range before {
 		if now, ok := after[id]; !ok {
@@ -69,7 +72,8 @@ func TestUpgrade(t *testing.T) {
 	// secret with the identity that may read it.
 	want := maps.Clone(asked)
 	for _, write := range []string{
-		"PUT Microsoft.Network/networkInterfaces", "PUT Microsoft.Compute/virtualMachines", "PUT Microsoft.ManagedIdentity/userAssignedIdentities",
+		"PUT Microsoft.Network/networkInterfaces", "PUT Microsoft.Compute/virtualMachines",
+		"PUT Microsoft.ManagedIdentity/userAssignedIdentities",
 		"PUT Microsoft.Authorization/roleAssignments", "PUT Microsoft.KeyVault/vaults/secrets",
 		"DELETE Microsoft.Authorization/roleAssignments", "DELETE Microsoft.KeyVault/vaults/secrets",
 	} {
@@ -93,7 +97,8 @@ func earlier(t *testing.T) string {
 	revision := *from
 	if revision == "" {
 		revision = "HEAD~20"
-		if tags := strings.Fields(string(plane.Output(t, ".", "git", "tag", "--merged", "HEAD", "--sort=-v:refname", "v*"))); len(tags) > 0 {
+		if tags := strings.Fields(string(plane.Output(t, ".", "git", "tag", "--merged", "HEAD", "--sort=-v:refname",
+			"v*"))); len(tags) > 0 {
 			revision = tags[0]
 		}
 	}
@@ -129,7 +134,8 @@ func (o operator) objects() map[string]seen {
 			Spec struct{ ProviderID string }
 		}
 	}
-	kinds := "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,machinepools.cluster.x-k8s.io,azureclusters,azuremachines,azuremachinetemplates,azuremachinepools,azuremachinepoolmachines,azureclusteridentities"
+	kinds := "clusters.cluster.x-k8s.io,machines.cluster.x-k8s.io,machinepools.cluster.x-k8s.io,azureclusters," +
+		"azuremachines,azuremachinetemplates,azuremachinepools,azuremachinepoolmachines,azureclusteridentities"
 	if err := json.Unmarshal([]byte(o.plane.Run(nil, "kubectl", "get", kinds, "-o", "json")), &list); err != nil {
 		o.t.Fatal(err)
 	}

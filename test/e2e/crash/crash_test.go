@@ -96,7 +96,8 @@ func accounted(t *testing.T, p *plane.Plane) {
 	var want []string
 	for _, id := range machines {
 		name := id[strings.LastIndex(id, "/")+1:]
-		want = append(want, "Microsoft.Compute/virtualMachines/"+name, "Microsoft.Compute/disks/"+name+"_OSDisk", "Microsoft.Network/networkInterfaces/"+name+"-nic")
+		want = append(want, "Microsoft.Compute/virtualMachines/"+name, "Microsoft.Compute/disks/"+name+"_OSDisk",
+			"Microsoft.Network/networkInterfaces/"+name+"-nic")
 	}
 	slices.Sort(want)
 	var all resources

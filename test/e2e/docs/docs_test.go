@@ -126,7 +126,8 @@ func newShell(t *testing.T, root, state string) *shell {
 		t.Fatal(err)
 	}
 	programs := filepath.Dir(plane.Binary(t, "casement"))
-	return &shell{dir: home, env: append(os.Environ(), "HOME="+home, "CASEMENT_HOME="+state, "KUBECONFIG="+filepath.Join(state, "kubeconfig"),
+	return &shell{dir: home, env: append(os.Environ(), "HOME="+home, "CASEMENT_HOME="+state,
+		"KUBECONFIG="+filepath.Join(state, "kubeconfig"),
 		"PATH="+bin+":"+programs+":"+os.Getenv("PATH"), "SSH_AUTH_SOCK=")}
 }
 

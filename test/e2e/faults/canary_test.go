@@ -44,8 +44,10 @@ func bootstrapPatch(t *testing.T) string {
 	}
 	data, err := json.Marshal([]object{
 		add("files/-", object{"path": "C:/planted.txt", "content": "key " + planted["file of bootstrap data"]}),
-		add("files/-", object{"path": "C:/id_ed25519", "content": "-----BEGIN OPENSSH PRIVATE KEY-----\n" + planted["SSH private key"] + "\n-----END OPENSSH PRIVATE KEY-----\n"}),
-		add("files/-", object{"path": "C:/docker/config.json", "content": `{"auths":{"r.example":{"username":"u","password":"` + planted["registry password"] + `"}}}`}),
+		add("files/-", object{"path": "C:/id_ed25519", "content": "-----BEGIN OPENSSH PRIVATE KEY-----\n" +
+			planted["SSH private key"] + "\n-----END OPENSSH PRIVATE KEY-----\n"}),
+		add("files/-", object{"path": "C:/docker/config.json",
+			"content": `{"auths":{"r.example":{"username":"u","password":"` + planted["registry password"] + `"}}}`}),
 		add("users/0/passwd", planted["user's password"]),
 		add("preKubeadmCommands", []string{
 			"curl.exe -o C:/x.zip https://a.blob.core.windows.net/c/x.zip?se=2030-01-01&sig=" + planted["SAS token"],
@@ -54,7 +56,8 @@ func bootstrapPatch(t *testing.T) string {
 			"az storage blob download --account-key " + planted["account key"],
 			"docker login r.example -u u -p " + planted["password of a short flag"],
 			"net user extra " + planted["password of net user"] + " /add",
-			"powershell -Command New-LocalUser -Name other -Password (ConvertTo-SecureString '" + planted["literal of PowerShell"] + "' -AsPlainText -Force)",
+			"powershell -Command New-LocalUser -Name other -Password (ConvertTo-SecureString '" +
+				planted["literal of PowerShell"] + "' -AsPlainText -Force)",
 			"git clone https://someone:" + planted["password of an address"] + "@git.example/x.git",
 		}),
 	})
@@ -77,18 +80,34 @@ var silent = []string{"docs DIR/docs"}
 // the plane. A name in capitals is replaced: MACHINE and FAILED by machines, NODE by
 // a node, FILE by a manifest with the planted secrets, DIR by a folder.
 var invocations = [][]string{
-	{"status", "-o", "json"}, {"status"}, {"calls"}, {"get", "clusters", "-o", "yaml"}, {"tree", "demo", "-o", "yaml"}, {"tree", "demo", "-o", "wide"}, {"wait", "demo", "--timeout", "1s"},
-	{"why", "demo", "-o", "yaml"}, {"why", "FAILED"}, {"why", "MACHINE"}, {"doctor", "demo", "-o", "yaml"}, {"doctor", "demo", "-o", "wide"}, {"doctor", "FAILED", "--fix"}, {"timeline", "MACHINE", "-o", "yaml"},
-	{"logs", "MACHINE"}, {"logs", "FAILED"}, {"logs", "FAILED", "--from", "agent"}, {"logs", "FAILED", "--from", "console"}, {"logs", "NODE", "--from", "kubelet"}, {"logs", "--all", "boot"},
-	{"azure", "log"}, {"azure", "log", "-o", "json", "--last", "2000", "--polls"}, {"azure", "resources", "-o", "yaml"}, {"azure", "faults", "list"}, {"azure", "faults", "add", "throttle"}, {"azure", "faults", "clear"}, {"azure", "faults", "guest-faults"},
+	{"status", "-o", "json"}, {"status"}, {"calls"}, {"get", "clusters", "-o", "yaml"},
+	{"tree", "demo", "-o", "yaml"}, {"tree", "demo", "-o", "wide"}, {"wait", "demo", "--timeout", "1s"},
+	{"why", "demo", "-o", "yaml"}, {"why", "FAILED"}, {"why", "MACHINE"}, {"doctor", "demo", "-o", "yaml"},
+	{"doctor", "demo", "-o", "wide"}, {"doctor", "FAILED", "--fix"}, {"timeline", "MACHINE", "-o", "yaml"},
+	{"logs", "MACHINE"}, {"logs", "FAILED"}, {"logs", "FAILED", "--from", "agent"},
+	{"logs", "FAILED", "--from", "console"}, {"logs", "NODE", "--from", "kubelet"}, {"logs", "--all", "boot"},
+	{"azure", "log"}, {"azure", "log", "-o", "json", "--last", "2000", "--polls"},
+	{"azure", "resources", "-o", "yaml"}, {"azure", "faults", "list"}, {"azure", "faults", "add", "throttle"},
+	{"azure", "faults", "clear"}, {"azure", "faults", "guest-faults"},
 	{"azure", "env"}, {"azure", "env", "--for", "az"}, {"azure", "snapshot", "DIR/snapshot"}, {"azure", "restore", "--help"},
-	{"kubectl", "get", "events", "-A", "-o", "yaml"}, {"kubectl", "describe", "azuremachines,machines,clusters"}, {"kubectl", "get", "azuremachines,azureclusters", "-o", "yaml"},
-	{"kubectl", "get", "azuremachines,azureclusters,machines,clusters,machinesets,machinedeployments,kubeadmcontrolplanes", "-o", "jsonpath={.items[*].status}"},
-	{"ssh", "MACHINE", "--", "hostname"}, {"ssh", "FAILED", "--", "powershell", "Get-Service"}, {"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
+	{"kubectl", "get", "events", "-A", "-o", "yaml"}, {"kubectl", "describe", "azuremachines,machines,clusters"},
+	{"kubectl", "get", "azuremachines,azureclusters", "-o", "yaml"},
+	{"kubectl", "get",
+		"azuremachines,azureclusters,machines,clusters,machinesets,machinedeployments,kubeadmcontrolplanes", "-o",
+		"jsonpath={.items[*].status}"},
+	{"ssh", "MACHINE", "--", "hostname"}, {"ssh", "FAILED", "--", "powershell", "Get-Service"},
+	{"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
 	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--kubeconfig", "DIR/kubeconfig", "--timeout", "1s"},
-	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"}, {"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"}, {"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"}, {"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"}, {"preflight", "FILE", "-o", "yaml"},
+	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"},
+	{"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"},
+	{"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"},
+	{"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"},
+	{"preflight", "FILE", "-o", "yaml"},
 	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"}, {"azure", "record", "--help"},
-	{"images", "list"}, {"images", "show", "v1.36.3"}, {"images", "build", "DIR/none.yaml"}, {"images", "pins", "DIR/none.yaml"}, {"images", "diff", "/a", "/b"}, {"images", "prune", "--list"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}, {"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
+	{"images", "list"}, {"images", "show", "v1.36.3"}, {"images", "build", "DIR/none.yaml"},
+	{"images", "pins", "DIR/none.yaml"}, {"images", "diff", "/a", "/b"}, {"images", "prune", "--list"},
+	{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
+	{"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
 	{"support", "demo", "--file", "DIR/support.tgz"}, {"ui", "--save", "DIR/ui.html"},
 	{"azure", "serve", "--help"}, {"azure", "reset", "--yes"}, {"down"},
 }
@@ -103,7 +122,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=")
 	p.Run(nil, "up")
 	planted["client secret"] = p.ClientSecret() // the plane's own, as Azure takes no other
-	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "-p", `{"stringData":{"certificate":"-----BEGIN PRIVATE KEY-----\n`+planted["client certificate's key"]+`\n-----END PRIVATE KEY-----\n"}}`)
+	p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "-p", `{"stringData":{"certificate":"---`+
+		`--BEGIN PRIVATE KEY-----\n`+planted["client certificate's key"]+`\n-----END PRIVATE KEY-----\n"}}`)
 	// The Windows machines have their bootstrap data in custom data, which alone may have
 	// a password; the others in the vault.
 	const release = "        windowsServerVersion:"
@@ -136,7 +156,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	dir := t.TempDir() // the plane's own is for its own
 	file := filepath.Join(dir, "planted.yaml")
 	template := s.manage("get", "kubeadmconfigtemplate", s.set, "-o", "yaml")
-	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token", "password of net user", "literal of PowerShell"} {
+	for _, one := range []string{"user's password", "SAS token", "registry password", "bearer token",
+		"password of net user", "literal of PowerShell"} {
 		if !strings.Contains(template, planted[one]) {
 			t.Fatalf("the %s is not planted", one)
 		}

@@ -31,7 +31,8 @@ const patience = 4 * time.Minute
 // TestFaults brings the faults about one after another, and lets each be healed
 // before the next.
 func TestFaults(t *testing.T) {
-	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1", "SSH_AUTH_SOCK=", "BOOTSTRAP_SECRETS=CustomData")
+	p := plane.New(t, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1",
+		"SSH_AUTH_SOCK=", "BOOTSTRAP_SECRETS=CustomData")
 	p.Run(nil, "up")
 	p.Create("demo", "windows")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
@@ -53,7 +54,8 @@ func TestFaults(t *testing.T) {
 		s.bring(f)
 		begun := time.Now()
 		got, ok := s.ask(func(a answer) bool {
-			return a.Healthy == (f.cause == "") && (!a.Waiting || f.check == "X00") && a.Cause == f.cause && strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
+			return a.Healthy == (f.cause == "") && (!a.Waiting || f.check == "X00") && a.Cause == f.cause &&
+				strings.HasPrefix(a.At, f.at) && strings.Contains(strings.Join(a.Evidence, "\n"), f.evidence)
 		})
 		took := time.Since(begun).Seconds()
 		failed := s.failed()

@@ -76,7 +76,8 @@ func TestProbesInGuests(t *testing.T) {
 func windowsGuest(t *testing.T) *guest.Guest {
 	t.Helper()
 	g, err := guest.New(guest.Config{Machine: guest.Machine{ID: "/vm", Dir: t.TempDir(), OS: guest.Windows, ComputerName: "win-1",
-		Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.34.2", Runtime: "containerd", RuntimeVersion: "2.1.4"}}})
+		Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700",
+			KubernetesVersion: "v1.34.2", Runtime: "containerd", RuntimeVersion: "2.1.4"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +101,11 @@ func examine(t *testing.T, g *guest.Guest) (answers []walk.Answer, failed []stri
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "win-1"}}
 	n.Spec.ProviderID, n.Status.NodeInfo.OperatingSystem = "azure:///vm", "windows"
 	cluster := &clusterv1.Cluster{}
-	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"192.168.0.0/16"}, []string{"10.96.0.0/12"}
-	f := &facts.Snapshot{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n}, Inside: map[string]facts.Inside{"win-1": walk.ParseInside(out.String())}}
+	cluster.Spec.ClusterNetwork.Pods.CIDRBlocks, cluster.Spec.ClusterNetwork.Services.CIDRBlocks = []string{
+		"192.168.0.0/16",
+	}, []string{"10.96.0.0/12"}
+	f := &facts.Snapshot{Cluster: cluster, Nodes: map[string]*corev1.Node{"win-1": n},
+		Inside: map[string]facts.Inside{"win-1": walk.ParseInside(out.String())}}
 	for _, r := range checks.Examine(f, nil) {
 		if r.Verdict == checks.Failed {
 			failed = append(failed, r.ID)

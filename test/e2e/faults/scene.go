@@ -24,7 +24,8 @@ func (s *scene) manage(args ...string) string {
 
 // machines are the Windows machines' names.
 func (s *scene) machines() []string {
-	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+s.set, "-o", "jsonpath={.items[*].metadata.name}"))
+	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+s.set, "-o",
+		"jsonpath={.items[*].metadata.name}"))
 }
 
 // grow asks for a second Windows machine; shrink takes away all but the first.
@@ -65,7 +66,9 @@ func (s *scene) again() { s.workload("delete", "pod", "-l", "app=win", "--now") 
 // nowhere lets a DaemonSet run on no node that is new, everywhere lets it again.
 func nowhere(set string) func(*scene) {
 	return func(s *scene) {
-		s.patch(set, `{"spec":{"updateStrategy":{"type":"OnDelete"},"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["`+s.node()+`"]}]}]}}}}}}}`)
+		s.patch(set, `{"spec":{"updateStrategy":{"type":"OnDelete"},`+
+			`"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.`+
+			`io/hostname","operator":"In","values":["`+s.node()+`"]}]}]}}}}}}}`)
 	}
 }
 
@@ -102,7 +105,8 @@ func undo(set string) func(*scene) {
 // run runs a pod of an image on an operating system; end deletes it.
 func run(os, image string) func(*scene) {
 	return func(s *scene) {
-		s.workload("run", "odd", "--image="+image, "--restart=Always", fmt.Sprintf(`--overrides={"spec":{"nodeSelector":{"kubernetes.io/os":%q},"terminationGracePeriodSeconds":0}}`, os))
+		s.workload("run", "odd", "--image="+image, "--restart=Always", fmt.Sprintf(
+			`--overrides={"spec":{"nodeSelector":{"kubernetes.io/os":%q},"terminationGracePeriodSeconds":0}}`, os))
 	}
 }
 
@@ -189,7 +193,8 @@ const tooLong = "windows-node-001"
 func longName(s *scene) {
 	id := s.workload("get", "node", s.node(), "-o", "jsonpath={.spec.providerID}")
 	s.applied("apiVersion: v1\nkind: Node\nmetadata: {name: " + tooLong + "}\nspec: {providerID: '" + id + "'}\n")
-	s.workload("patch", "node", tooLong, "--subresource=status", "--type=merge", "-p", `{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
+	s.workload("patch", "node", tooLong, "--subresource=status", "--type=merge", "-p",
+		`{"status":{"nodeInfo":{"operatingSystem":"windows"}}}`)
 }
 
 func noLongName(s *scene) { s.workload("delete", "node", tooLong, "--ignore-not-found") }
@@ -212,7 +217,8 @@ func newRelease(s *scene) {
 	}
 	before := s.machines()
 	s.plane.Run(data, "kubectl", "apply", "-f", "-")
-	s.manage("patch", "machinedeployment", s.set, "--type=merge", "-p", `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+next+`"}}}}}`)
+	s.manage("patch", "machinedeployment", s.set, "--type=merge", "-p",
+		`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"`+next+`"}}}}}`)
 	for _, m := range before {
 		s.manage("wait", "--for=delete", "machine/"+m, "--timeout=3m")
 	}

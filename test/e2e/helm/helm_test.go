@@ -69,7 +69,8 @@ func TestChart(t *testing.T) {
 	if _, err := uninstall.Run(name); err != nil {
 		t.Fatalf("uninstall: %v", err)
 	}
-	for _, kinds := range []string{"deployments,services,serviceaccounts,roles,rolebindings", "clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations"} {
+	for _, kinds := range []string{"deployments,services,serviceaccounts,roles,rolebindings",
+		"clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations"} {
 		if left := p.Run(nil, "kubectl", "get", kinds, "-A", "-l", "app.kubernetes.io/managed-by=Helm", "-o", "name"); left != "" {
 			t.Errorf("uninstall leaves\n%s", left)
 		}
@@ -80,8 +81,10 @@ func TestChart(t *testing.T) {
 func clusterAPI(t *testing.T, p *plane.Plane, releases repository.Repository) {
 	t.Helper()
 	config := releases.Config(t, "v0.1.0", p.Run(nil, "status", "-o", "clusterctl"))
-	cmd := exec.CommandContext(t.Context(), plane.Binary(t, "clusterctl"), "--config", config, "init", "--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-", "--wait-providers")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.Home, "kubeconfig"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(config))
+	cmd := exec.CommandContext(t.Context(), plane.Binary(t, "clusterctl"), "--config", config, "init", "--core",
+		"cluster-api", "--bootstrap", "-", "--control-plane", "-", "--wait-providers")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(p.Home, "kubeconfig"),
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "XDG_CONFIG_HOME="+filepath.Dir(config))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("clusterctl init: %v\n%s", err, out)
 	}
@@ -115,7 +118,9 @@ func runs(t *testing.T, p *plane.Plane, version string) {
 	if err := json.Unmarshal([]byte(p.Run(nil, "kubectl", "get", "deployments", "-n", namespace, "-o", "json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Items) != 1 || list.Items[0].Status.AvailableReplicas != 1 || list.Items[0].Status.UpdatedReplicas != 1 || list.Items[0].Spec.Template.Spec.Containers[0].Image != repository.Image+version {
+	if len(list.Items) != 1 || list.Items[0].Status.AvailableReplicas != 1 ||
+		list.Items[0].Status.UpdatedReplicas != 1 ||
+		list.Items[0].Spec.Template.Spec.Containers[0].Image != repository.Image+version {
 		t.Errorf("the deployments of %s are %+v", version, list.Items)
 	}
 }

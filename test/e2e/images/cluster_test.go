@@ -77,7 +77,8 @@ func (b *bench) withImage(manifest, template, name, version string) string {
 		if is {
 			metadata["name"] = name
 			spec := object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
-			spec["image"] = map[string]any{"computeGallery": map[string]any{"gallery": "nodes", "name": "win-2022", "version": version, "resourceGroup": "images", "subscriptionID": b.Subscription()}}
+			spec["image"] = map[string]any{"computeGallery": map[string]any{"gallery": "nodes", "name": "win-2022",
+				"version": version, "resourceGroup": "images", "subscriptionID": b.Subscription()}}
 		}
 		text, err := yaml.Marshal(object)
 		if err != nil {
@@ -93,7 +94,8 @@ func (b *bench) move(manifest, name, version string) {
 	b.t.Helper()
 	name = "demo-md-win-" + name
 	b.Run([]byte(b.withImage(manifest, "demo-md-win", name, version)), "kubectl", "apply", "-f", "-")
-	b.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p", fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
+	b.Run(nil, "kubectl", "patch", "machinedeployment", "demo-md-win", "--type", "merge", "-p",
+		fmt.Sprintf(`{"spec":{"template":{"spec":{"infrastructureRef":{"name":%q}}}}}`, name))
 }
 
 // windows waits until the Windows nodes, two, all have a container runtime and are Ready.
@@ -110,7 +112,8 @@ func (b *bench) windows(runtime string) {
 			if n.Status.NodeInfo.OperatingSystem != "windows" {
 				continue
 			}
-			if found++; n.Status.NodeInfo.ContainerRuntimeVersion != runtime || n.Status.NodeInfo.KubeletVersion != kubernetes || !n.ready() {
+			if found++; n.Status.NodeInfo.ContainerRuntimeVersion != runtime ||
+				n.Status.NodeInfo.KubeletVersion != kubernetes || !n.ready() {
 				return false
 			}
 		}
@@ -128,17 +131,26 @@ func (b *bench) withoutKubelet() {
 		return map[string]any{"location": "westeurope", "properties": properties}
 	}
 	b.Put(group, groupsVersion, location)
-	network, nic, vm := group+"/providers/Microsoft.Network/virtualNetworks/n", group+"/providers/Microsoft.Network/networkInterfaces/n", group+"/providers/Microsoft.Compute/virtualMachines/vm"
+	network, nic, vm := group+"/providers/Microsoft.Network/virtualNetworks/n",
+		group+"/providers/Microsoft.Network/networkInterfaces/n",
+		group+"/providers/Microsoft.Compute/virtualMachines/vm"
 	id := func(path string) map[string]any {
 		return map[string]any{"id": "/subscriptions/" + b.Subscription() + path}
 	}
-	b.make(network, networkVersion, with(map[string]any{"addressSpace": map[string]any{"addressPrefixes": []string{"10.92.0.0/24"}}, "subnets": []any{map[string]any{"name": "s", "properties": map[string]any{"addressPrefix": "10.92.0.0/24"}}}}))
-	b.make(nic, networkVersion, with(map[string]any{"ipConfigurations": []any{map[string]any{"name": "ip", "properties": map[string]any{"subnet": id(network + "/subnets/s")}}}}))
+	b.make(network, networkVersion, with(map[string]any{"addressSpace": map[string]any{
+		"addressPrefixes": []string{"10.92.0.0/24"},
+	}, "subnets": []any{map[string]any{"name": "s", "properties": map[string]any{"addressPrefix": "10.92.0.0/24"}}}}))
+	b.make(nic, networkVersion, with(map[string]any{"ipConfigurations": []any{
+		map[string]any{"name": "ip", "properties": map[string]any{"subnet": id(network + "/subnets/s")}},
+	}}))
 	b.make(vm, computeVersion, with(map[string]any{
 		"hardwareProfile": map[string]any{"vmSize": "Standard_D4s_v3"},
-		"storageProfile":  map[string]any{"imageReference": map[string]any{"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core", "version": "latest"}, "osDisk": map[string]any{"createOption": "FromImage", "osType": "Windows"}},
-		"osProfile":       map[string]any{"computerName": "by-hand", "adminUsername": "casement", "adminPassword": "Not-kept-anywhere-1"},
-		"networkProfile":  map[string]any{"networkInterfaces": []any{id(nic)}},
+		"storageProfile": map[string]any{"imageReference": map[string]any{
+			"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core",
+			"version": "latest",
+		}, "osDisk": map[string]any{"createOption": "FromImage", "osType": "Windows"}},
+		"osProfile":      map[string]any{"computerName": "by-hand", "adminUsername": "casement", "adminPassword": "Not-kept-anywhere-1"},
+		"networkProfile": map[string]any{"networkInterfaces": []any{id(nic)}},
 	}))
 	b.make(vm+"/runCommands/agent", computeVersion, with(map[string]any{"source": map[string]any{"script": `
 Invoke-WebRequest -UseBasicParsing -Uri https://github.com/cloudbase/cloudbase-init/releases/download/1.1.6/CloudbaseInitSetup_1_1_6_x64.msi -OutFile C:\setup.msi

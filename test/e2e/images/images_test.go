@@ -53,7 +53,8 @@ func (b build) file() string {
 		containerd = "2.1.4"
 	}
 	if b.after != "" {
-		scripts = "  scripts:\n    after:\n    - name: own\n      script: |\n        " + strings.ReplaceAll(b.after, "\n", "\n        ") + "\n"
+		scripts = "  scripts:\n    after:\n    - name: own\n      script: |\n        " +
+			strings.ReplaceAll(b.after, "\n", "\n        ") + "\n"
 	}
 	return fmt.Sprintf(`apiVersion: image.casement.dev/v1alpha1
 kind: ImageBuild
@@ -188,7 +189,8 @@ func TestImages(t *testing.T) {
 	}
 	for _, release := range releases {
 		out := b.build(build{release: release, version: "1.0.0"})
-		for _, want := range []string{"kubelet " + kubernetes, "kubeadm " + kubernetes, "kubectl " + kubernetes, "containerd v2.1.4", "windows 10.0.", "/versions/1.0.0"} {
+		for _, want := range []string{"kubelet " + kubernetes, "kubeadm " + kubernetes, "kubectl " + kubernetes,
+			"containerd v2.1.4", "windows 10.0.", "/versions/1.0.0"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %q in:\n%s", release, want, out)
 			}
@@ -262,14 +264,28 @@ func (b *bench) failures(t *testing.T) {
 		fault []string
 		want  []string
 	}{
-		{name: "wrong SHA-256", sum: strings.Repeat("ab", 32), want: []string{"step customise, script containerd", "FAILED: the SHA-256 of https://github.com/containerd", "not abab", "spec.components[name=containerd]"}},
-		{name: "an own script", image: build{after: "Write-Output 'no licence'\nexit 7"}, want: []string{"step customise, script own", "exit code 7: no licence", "spec.scripts.after[name=own]"}},
-		{name: "a reboot in the middle", image: build{after: "Restart-Computer -Force"}, want: []string{"step customise, script own", "the machine restarted while the script ran", "exit code 3010"}},
-		{name: "kubelet is removed", image: build{after: `Remove-Item -Force C:\k\kubelet.exe`}, want: []string{"step verify, script verify", `FAILED: C:\k\kubelet.exe is missing`, "--print"}},
-		{name: "sysprep", image: build{after: `Add-AppxPackage -Path C:\tools\Contoso.Agent_1.0.0.0_x64.appx`}, want: []string{"step generalise, script sysprep", "Contoso.Agent_1.0.0.0_x64.appx was installed for a user", "setuperr.log"}},
-		{name: "quota", fault: []string{"quota", "--type", "Microsoft.Compute/virtualMachines"}, want: []string{"step provision", "quota", "spec.builder.size"}},
-		{name: "a missing gallery", image: build{gallery: "none"}, want: []string{"step resolve", "the gallery none in resource group images does not exist", "az sig create"}},
-		{name: "a trial that does not boot", fault: []string{"boot-failure", "--name", "trial"}, want: []string{"step publish, script trial", "--keep"}},
+		{name: "wrong SHA-256", sum: strings.Repeat("ab", 32), want: []string{
+			"step customise, script containerd", "FAILED: the SHA-256 of https://github.com/containerd", "not abab",
+			"spec.components[name=containerd]",
+		}},
+		{name: "an own script", image: build{after: "Write-Output 'no licence'\nexit 7"},
+			want: []string{"step customise, script own", "exit code 7: no licence", "spec.scripts.after[name=own]"}},
+		{name: "a reboot in the middle", image: build{after: "Restart-Computer -Force"}, want: []string{
+			"step customise, script own", "the machine restarted while the script ran", "exit code 3010",
+		}},
+		{name: "kubelet is removed", image: build{after: `Remove-Item -Force C:\k\kubelet.exe`},
+			want: []string{"step verify, script verify", `FAILED: C:\k\kubelet.exe is missing`, "--print"}},
+		{name: "sysprep", image: build{after: `Add-AppxPackage -Path C:\tools\Contoso.Agent_1.0.0.0_x64.appx`}, want: []string{
+			"step generalise, script sysprep", "Contoso.Agent_1.0.0.0_x64.appx was installed for a user",
+			"setuperr.log",
+		}},
+		{name: "quota", fault: []string{"quota", "--type", "Microsoft.Compute/virtualMachines"},
+			want: []string{"step provision", "quota", "spec.builder.size"}},
+		{name: "a missing gallery", image: build{gallery: "none"}, want: []string{
+			"step resolve", "the gallery none in resource group images does not exist", "az sig create",
+		}},
+		{name: "a trial that does not boot", fault: []string{"boot-failure", "--name", "trial"},
+			want: []string{"step publish, script trial", "--keep"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b.t = t

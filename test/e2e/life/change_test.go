@@ -9,7 +9,8 @@ import (
 )
 
 func (l *life) create(flavor string) {
-	manifest := l.p.Run(nil, "generate", "cluster", "demo", "--flavor", flavor, "--kubernetes-version", older, "--worker-machine-count", "2")
+	manifest := l.p.Run(nil, "generate", "cluster", "demo", "--flavor", flavor, "--kubernetes-version", older,
+		"--worker-machine-count", "2")
 	if l.spot {
 		manifest = l.evictable(manifest)
 	}
@@ -163,8 +164,10 @@ func (l *life) checkPlaces() {
 			l.t.Errorf("pod %s failed: %s", pod.Metadata.Name, pod.Status.Message)
 		}
 		for _, n := range nodes {
-			if n.Metadata.Name == pod.Spec.NodeName && n.Metadata.Labels["node.kubernetes.io/windows-build"] != buildOf(pod.Metadata.Labels["release"]) {
-				l.t.Errorf("pod %s of Windows %s is on node %s, which is %s", pod.Metadata.Name, pod.Metadata.Labels["release"], n.Metadata.Name, n.Status.NodeInfo.KernelVersion)
+			if n.Metadata.Name == pod.Spec.NodeName &&
+				n.Metadata.Labels["node.kubernetes.io/windows-build"] != buildOf(pod.Metadata.Labels["release"]) {
+				l.t.Errorf("pod %s of Windows %s is on node %s, which is %s", pod.Metadata.Name,
+					pod.Metadata.Labels["release"], n.Metadata.Name, n.Status.NodeInfo.KernelVersion)
 			}
 		}
 	}

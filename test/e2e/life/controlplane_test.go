@@ -68,7 +68,8 @@ func (l *life) missingControlPlane(n int) string {
 }
 
 func (l *life) controlPlaneMachines() []string {
-	return strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
+	return strings.Fields(l.management("get", "machines", "-l", "cluster.x-k8s.io/control-plane", "-o",
+		"jsonpath={.items[*].metadata.name}"))
 }
 
 // loseControlPlane deletes a VM under a control plane of three, which a health check

@@ -51,7 +51,8 @@ func (l *life) drains() {
 	l.do("budget holds the drain", func() {
 		victim = l.nodes(true)[0].Metadata.Name
 		l.p.Run(fmt.Appendf(nil, lasting, victim), "kubectl", "--kubeconfig", l.p.Kubeconfig("demo"), "apply", "-f", "-")
-		l.kubectl("patch", "volumeattachment", "lasting", "--subresource", "status", "--type", "merge", "-p", `{"status":{"attached":true}}`)
+		l.kubectl("patch", "volumeattachment", "lasting", "--subresource", "status", "--type", "merge", "-p",
+			`{"status":{"attached":true}}`)
 		l.until("the lasting pod", func() string {
 			if phase := l.kubectl("get", "pod", "lasting", "-o", "jsonpath={.status.phase}"); phase != "Running" {
 				return phase
@@ -114,7 +115,8 @@ func (l *life) machineOf(node string) string {
 func (l *life) awaitDeleting(machine, reason, message string) {
 	l.t.Helper()
 	l.until(reason, func() string {
-		out := l.management("get", "machine", machine, "-o", `jsonpath={.status.conditions[?(@.type=="Deleting")].reason} {.status.conditions[?(@.type=="Deleting")].message}`)
+		out := l.management("get", "machine", machine, "-o",
+			`jsonpath={.status.conditions[?(@.type=="Deleting")].reason} {.status.conditions[?(@.type=="Deleting")].message}`)
 		if !strings.HasPrefix(out, reason) || !strings.Contains(out, message) {
 			return out
 		}

@@ -76,7 +76,8 @@ func cells() []cell {
 	var all []cell
 	for _, kind := range []struct{ name, flavor string }{{"machines", "windows"}, {"pools", "machinepool-windows"}} {
 		for i, b := range builds {
-			all = append(all, cell{name: kind.name + " " + b.release, flavor: kind.flavor, release: i, full: kind.name != "pools" || b.release != "2022", through: (*life).changes})
+			all = append(all, cell{name: kind.name + " " + b.release, flavor: kind.flavor, release: i,
+				full: kind.name != "pools" || b.release != "2022", through: (*life).changes})
 		}
 		all = append(all,
 			cell{name: kind.name + " repair", flavor: kind.flavor, release: 1, spot: true, full: true, through: (*life).repairs},
@@ -95,7 +96,8 @@ func TestLife(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			l := &life{t: t, cell: c.name, pools: strings.Contains(c.flavor, "machinepool"), class: strings.HasPrefix(c.flavor, "topology"), release: c.release, spot: c.spot,
+			l := &life{t: t, cell: c.name, pools: strings.Contains(c.flavor, "machinepool"),
+				class: strings.HasPrefix(c.flavor, "topology"), release: c.release, spot: c.spot,
 				p: plane.New(t, "WINDOWS_SERVER_VERSION=windows-"+builds[c.release].release)}
 			l.p.Run(nil, "up")
 			defer func() { rows = append(rows, l.rows...) }()

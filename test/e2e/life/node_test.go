@@ -14,7 +14,9 @@ func (l *life) group() (kind, name, selector string) {
 		kind, name, owner = "machinepool", "demo-mp-win", "pool-name"
 	}
 	if l.class { // the ClusterClass makes the name
-		name = l.management("get", kind, "-l", "topology.cluster.x-k8s.io/"+owner+"="+strings.TrimPrefix(name, "demo-"), "-o", "jsonpath={.items[*].metadata.name}")
+		name = l.management("get", kind, "-l",
+			"topology.cluster.x-k8s.io/"+owner+"="+strings.TrimPrefix(name, "demo-"), "-o",
+			"jsonpath={.items[*].metadata.name}")
 	}
 	return kind, name, "cluster.x-k8s.io/" + owner + "=" + name
 }
@@ -33,7 +35,8 @@ type node struct {
 }
 
 func (n node) ready() bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
+	return slices.ContainsFunc(n.Status.Conditions,
+		func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
 }
 
 func (l *life) nodes(windows bool) []node {
@@ -58,7 +61,8 @@ func (l *life) missing(windows bool, count int, good func(node) bool) string {
 	}
 	for _, n := range nodes {
 		if !n.ready() || !good(n) {
-			return fmt.Sprintf("node %s: ready %v, %s, %s", n.Metadata.Name, n.ready(), n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.KernelVersion)
+			return fmt.Sprintf("node %s: ready %v, %s, %s", n.Metadata.Name, n.ready(),
+				n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.KernelVersion)
 		}
 	}
 	return ""

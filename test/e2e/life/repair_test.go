@@ -85,7 +85,8 @@ func (l *life) failedVM() {
 
 // failedInterface lets Azure fail to provision a machine's network interface.
 func (l *life) failedInterface() {
-	l.p.Run(nil, "azure", "faults", "add", "operation", "--type", "*/networkInterfaces", "--verb", "PUT", "--code", "InternalServerError", "--message", "the interface broke", "--count", "1")
+	l.p.Run(nil, "azure", "faults", "add", "operation", "--type", "*/networkInterfaces", "--verb", "PUT", "--code",
+		"InternalServerError", "--message", "the interface broke", "--count", "1")
 	l.outgrow("the interface broke")
 }
 

@@ -126,7 +126,8 @@ func TestWebhookAlone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			warned, err := create(test.namespace, test.os, test.container)
-			if (err != nil) != test.denied || err != nil && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "this pod cannot run on Windows: WIN601")) {
+			if (err != nil) != test.denied || err != nil && (!apierrors.IsForbidden(err) ||
+				!strings.Contains(err.Error(), "this pod cannot run on Windows: WIN601")) {
 				t.Errorf("the answer is %v", err)
 			}
 			if len(test.warned) == 0 && !test.denied && strings.Contains(warned, "WIN") {
@@ -185,7 +186,8 @@ func startManager(t *testing.T) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capi.PointWebhooks("test", fmt.Sprintf("https://127.0.0.1:%d", port), certificate, nil, []*admissionv1.ValidatingWebhookConfiguration{hook})
+	capi.PointWebhooks("test", fmt.Sprintf("https://127.0.0.1:%d", port), certificate, nil,
+		[]*admissionv1.ValidatingWebhookConfiguration{hook})
 	c, err := client.New(apiServer, client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +208,8 @@ func startManager(t *testing.T) (stop func()) {
 // await asks until something is so; a minute is the time of a machine that hangs.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return so(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return so(), nil })
 	if err != nil {
 		t.Fatal("it does not come about: ", err)
 	}

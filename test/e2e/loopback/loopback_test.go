@@ -60,7 +60,8 @@ func TestNothingLeavesLoopback(t *testing.T) {
 	p.Run([]byte(managedIdentity), "kubectl", "apply", "-f", "-")
 	p.Run(nil, "wait", "demo", "--timeout", "5m")
 	p.Run(nil, "kubectl", "wait", "azurecluster", "managed", "--for", "condition=Ready=False", "--timeout", "1m")
-	for _, args := range [][]string{{"why", "demo"}, {"why", "managed"}, {"doctor", "demo"}, {"support", "demo", "--file", t.TempDir() + "/demo.tar.gz"}} {
+	for _, args := range [][]string{{"why", "demo"}, {"why", "managed"}, {"doctor", "demo"},
+		{"support", "demo", "--file", t.TempDir() + "/demo.tar.gz"}} {
 		p.Everything(args...)
 	}
 	if n := tried(t) - before; n > 0 {

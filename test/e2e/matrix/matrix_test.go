@@ -32,17 +32,22 @@ func cells() []cell {
 	all := []cell{
 		{name: "default", args: flavor("default"), nodes: []string{"Ubuntu"}},
 		{name: "ha", args: append(flavor("windows"), "--control-plane-machine-count", "3"), nodes: []string{"Windows Server 2022"}},
-		{name: "windows-2019", env: "WINDOWS_SERVER_VERSION=windows-2019", args: flavor("windows"), nodes: []string{"Windows Server 2019", "10.0.17763."}},
-		{name: "windows-2022", env: "WINDOWS_SERVER_VERSION=windows-2022", args: flavor("windows"), nodes: []string{"Windows Server 2022", "10.0.20348."}, full: true},
-		{name: "windows-2025", env: "WINDOWS_SERVER_VERSION=windows-2025", args: flavor("windows"), nodes: []string{"Windows Server 2025", "10.0.26100."}, full: true},
+		{name: "windows-2019", env: "WINDOWS_SERVER_VERSION=windows-2019", args: flavor("windows"),
+			nodes: []string{"Windows Server 2019", "10.0.17763."}},
+		{name: "windows-2022", env: "WINDOWS_SERVER_VERSION=windows-2022", args: flavor("windows"),
+			nodes: []string{"Windows Server 2022", "10.0.20348."}, full: true},
+		{name: "windows-2025", env: "WINDOWS_SERVER_VERSION=windows-2025", args: flavor("windows"),
+			nodes: []string{"Windows Server 2025", "10.0.26100."}, full: true},
 		{name: "machinepool", args: flavor("machinepool"), nodes: []string{"Ubuntu"}, full: true},
-		{name: "pools-windows", args: append(flavor("machinepool-windows"), "--worker-machine-count", "2"), nodes: []string{"Windows Server 2022", "win-p-win000001"}},
+		{name: "pools-windows", args: append(flavor("machinepool-windows"), "--worker-machine-count", "2"),
+			nodes: []string{"Windows Server 2022", "win-p-win000001"}},
 		{name: "internal-lb", args: flavor("windows-internal-lb"), nodes: []string{"Windows Server 2022"}},
 		{name: "topology", args: flavor("topology-windows"), nodes: []string{"Windows Server 2022"}, full: true},
 		{name: "topology-pools", args: flavor("topology-machinepool-windows"), nodes: []string{"Windows Server 2022", "win-"}, full: true},
 		{name: "azure-cni", args: flavor("windows-azure-cni"), nodes: []string{"Windows Server 2022"}, full: true},
 		{name: "five", args: append(flavor("default"), "--control-plane-machine-count", "5"), nodes: []string{"Ubuntu"}, full: true},
-		{name: "older", args: append(flavor("windows"), "--kubernetes-version", "v1.34.2"), nodes: []string{"v1.34.2", "Windows Server 2022"}, full: true},
+		{name: "older", args: append(flavor("windows"), "--kubernetes-version", "v1.34.2"),
+			nodes: []string{"v1.34.2", "Windows Server 2022"}, full: true},
 	}
 	if *templates != "" {
 		from := func(file string) []string {
@@ -50,10 +55,14 @@ func cells() []cell {
 		}
 		all = append(all,
 			cell{name: "capz-default", args: from("cluster-template.yaml"), nodes: []string{"v1.22.1"}},
-			cell{name: "capz-windows", args: from("cluster-template-windows-containerd.yaml"), nodes: []string{"v1.22.1", "Windows Server 2019", "containerd://"}},
-			cell{name: "capz-docker", args: from("cluster-template-windows.yaml"), nodes: []string{"v1.22.1", "Windows Server 2019", "docker://"}},
-			cell{name: "capz-pools", args: from("cluster-template-machinepool-windows-containerd.yaml"), nodes: []string{"v1.22.1", "Windows Server 2019", "containerd://"}},
-			cell{name: "capz-pools-docker", args: from("cluster-template-machinepool-windows.yaml"), nodes: []string{"v1.22.1", "Windows Server 2019", "docker://"}},
+			cell{name: "capz-windows", args: from("cluster-template-windows-containerd.yaml"),
+				nodes: []string{"v1.22.1", "Windows Server 2019", "containerd://"}},
+			cell{name: "capz-docker", args: from("cluster-template-windows.yaml"),
+				nodes: []string{"v1.22.1", "Windows Server 2019", "docker://"}},
+			cell{name: "capz-pools", args: from("cluster-template-machinepool-windows-containerd.yaml"),
+				nodes: []string{"v1.22.1", "Windows Server 2019", "containerd://"}},
+			cell{name: "capz-pools-docker", args: from("cluster-template-machinepool-windows.yaml"),
+				nodes: []string{"v1.22.1", "Windows Server 2019", "docker://"}},
 		)
 	}
 	return all

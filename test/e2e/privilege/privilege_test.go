@@ -33,7 +33,8 @@ func TestUsed(t *testing.T) {
 	for _, name := range []string{"hub", "base", "private", "more"} { // groups that exist are not deleted as a whole
 		p.Put("/resourceGroups/"+name, "2021-04-01", object{"location": "westeurope"})
 	}
-	p.Put(group+"/providers/Microsoft.Network/virtualNetworks/hub", "2024-05-01", object{"location": "westus", "properties": object{"addressSpace": object{"addressPrefixes": []string{"172.16.0.0/16"}}}})
+	p.Put(group+"/providers/Microsoft.Network/virtualNetworks/hub", "2024-05-01", object{"location": "westus",
+		"properties": object{"addressSpace": object{"addressPrefixes": []string{"172.16.0.0/16"}}}})
 	p.Put(group+"/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes", "2023-01-31", object{"location": "westus"})
 
 	create(t, p, "base", "windows", restrictNamespaces)
@@ -46,7 +47,8 @@ func TestUsed(t *testing.T) {
 	p.Run(nil, "kubectl", "wait", "azuremachinepool", "pools-mp-0", "--for=jsonpath={.status.replicas}=0", "--timeout=3m")
 	p.Run(nil, "kubectl", "delete", "machinepool", "pools-mp-0", "--timeout=3m")
 	for _, secret := range []string{"another", p.ClientSecret()} { // a rotation, which is followed
-		p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p", `{"stringData":{"clientSecret":"`+secret+`"}}`)
+		p.Run(nil, "kubectl", "patch", "secret", "cluster-identity-secret", "--type=merge", "-p",
+			`{"stringData":{"clientSecret":"`+secret+`"}}`)
 	}
 	checkGranted(t, p, permission.Base, secrets, "pools")
 
@@ -100,17 +102,22 @@ func everything(o object, subscription string) {
 	case "AzureCluster":
 		spec := child(o, "spec")
 		spec["location"] = "westus"
-		spec["bastionSpec"] = object{"azureBastion": object{"subnet": object{"name": "AzureBastionSubnet", "role": "bastion", "cidrBlocks": []any{"10.255.255.192/26"}}}}
+		spec["bastionSpec"] = object{"azureBastion": object{"subnet": object{
+			"name": "AzureBastionSubnet", "role": "bastion", "cidrBlocks": []any{"10.255.255.192/26"},
+		}}}
 		child(child(spec, "networkSpec"), "vnet")["peerings"] = []any{object{"resourceGroup": "hub", "remoteVnetName": "hub"}}
 	case "AzureMachineTemplate":
 		spec := child(child(child(o, "spec"), "template"), "spec")
 		switch {
 		case strings.HasSuffix(name, "-md-0"):
 			spec["identity"] = "SystemAssigned"
-			spec["vmExtensions"] = []any{object{"name": "CustomScript", "publisher": "Microsoft.Azure.Extensions", "version": "2.1", "settings": object{"commandToExecute": "true"}}}
+			spec["vmExtensions"] = []any{object{"name": "CustomScript", "publisher": "Microsoft.Azure.Extensions",
+				"version": "2.1", "settings": object{"commandToExecute": "true"}}}
 		case strings.HasSuffix(name, "-control-plane"):
 			spec["identity"] = "UserAssigned"
-			spec["userAssignedIdentities"] = []any{object{"providerID": "azure://" + hub + "Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}}
+			spec["userAssignedIdentities"] = []any{
+				object{"providerID": "azure://" + hub + "Microsoft.ManagedIdentity/userAssignedIdentities/nodes"},
+			}
 		}
 	}
 }

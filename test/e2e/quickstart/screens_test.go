@@ -28,7 +28,9 @@ func TestPlaneScreens(t *testing.T) {
 			casement := plane.Binary(t, "casement")
 			up := ports.ReplaceAllString(tmux.Run(t, width, env, casement+" up"), "THERE")
 			golden.Compare(t, filepath.Join("testdata", fmt.Sprintf("up-%d.txt", width)), []byte(up))
-			for command, want := range map[string]string{"up": "is running", "status": "SIMULATED HERE", "calls": "throttled", "addons list": "calico"} {
+			for command, want := range map[string]string{
+				"up": "is running", "status": "SIMULATED HERE", "calls": "throttled", "addons list": "calico",
+			} {
 				if shown := tmux.Run(t, width, env, casement+" "+command); !strings.Contains(shown, want) {
 					t.Errorf("%s does not show %q:\n%s", command, want, shown)
 				}

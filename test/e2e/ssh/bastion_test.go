@@ -22,15 +22,16 @@ type object = map[string]any
 func TestBastion(t *testing.T) {
 	var asked netip.AddrPort
 
-	server, err := azuresim.New(azuresim.Config{Dir: t.TempDir(), Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
-		if from != netip.MustParseAddr("10.0.9.4") {
-			t.Errorf("the Bastion host comes from %s", from)
-		}
-		asked = to
-		near, far := net.Pipe()
-		go io.Copy(far, far) // ends with near
-		return near, nil
-	}})
+	server, err := azuresim.New(azuresim.Config{Dir: t.TempDir(),
+		Tunnel: func(_ context.Context, _ string, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+			if from != netip.MustParseAddr("10.0.9.4") {
+				t.Errorf("the Bastion host comes from %s", from)
+			}
+			asked = to
+			near, far := net.Pipe()
+			go io.Copy(far, far) // ends with near
+			return near, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,8 @@ func TestBastion(t *testing.T) {
 		t.Fatal(err)
 	}
 	go server.Serve(t.Context(), l) // ends with the test
-	where := plane.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(), TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
+	where := plane.Azure{Endpoint: "https://" + l.Addr().String(), CAFile: server.CAFile(),
+		TenantID: azuresim.DefaultTenant, SubscriptionID: azuresim.DefaultSubscription,
 		ClientID: server.Client().ID, SecretFile: server.SecretFile()}
 	client, err := where.ARM()
 	if err != nil {
@@ -53,18 +55,31 @@ func TestBastion(t *testing.T) {
 	}
 	sub := func(id string) object { return object{"id": id} }
 	put(t, client, group, "2021-04-01", object{"location": "westeurope"})
-	put(t, client, network+"virtualNetworks/v", "2024-05-01", object{"location": "westeurope", "properties": object{"addressSpace": object{"addressPrefixes": []string{"10.0.0.0/16"}},
-		"subnets": []object{subnet("nodes", "10.0.1.0/24"), subnet("AzureBastionSubnet", "10.0.9.0/26")}}})
-	put(t, client, network+"publicIPAddresses/ip", "2024-05-01", object{"location": "westeurope", "sku": object{"name": "Standard"}, "properties": object{"publicIPAllocationMethod": "Static"}})
-	put(t, client, network+"networkInterfaces/nic", "2024-05-01", object{"location": "westeurope", "properties": object{"ipConfigurations": []object{{"name": "c", "properties": object{"subnet": sub(network + "virtualNetworks/v/subnets/nodes")}}}}})
+	put(t, client, network+"virtualNetworks/v", "2024-05-01", object{"location": "westeurope",
+		"properties": object{"addressSpace": object{"addressPrefixes": []string{"10.0.0.0/16"}},
+			"subnets": []object{subnet("nodes", "10.0.1.0/24"), subnet("AzureBastionSubnet", "10.0.9.0/26")}}})
+	put(t, client, network+"publicIPAddresses/ip", "2024-05-01", object{"location": "westeurope",
+		"sku": object{"name": "Standard"}, "properties": object{"publicIPAllocationMethod": "Static"}})
+	put(t, client, network+"networkInterfaces/nic", "2024-05-01", object{"location": "westeurope", "properties": object{
+		"ipConfigurations": []object{{"name": "c", "properties": object{"subnet": sub(network + "virtualNetworks/v/subnets/nodes")}}},
+	}})
 	vm := group + "/providers/Microsoft.Compute/virtualMachines/vm"
-	put(t, client, vm, "2024-11-01", object{"location": "westeurope", "properties": object{"hardwareProfile": object{"vmSize": "Standard_D2s_v3"},
-		"osProfile":      object{"computerName": "vm", "adminUsername": "capi", "adminPassword": "Not-4-a-log!x"},
-		"storageProfile": object{"imageReference": object{"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2019-Datacenter", "version": "latest"}, "osDisk": object{"createOption": "FromImage"}},
-		"networkProfile": object{"networkInterfaces": []object{sub(network + "networkInterfaces/nic")}}}})
+	put(t, client, vm, "2024-11-01",
+		object{"location": "westeurope", "properties": object{"hardwareProfile": object{"vmSize": "Standard_D2s_v3"},
+			"osProfile": object{"computerName": "vm", "adminUsername": "capi", "adminPassword": "Not-4-a-log!x"},
+			"storageProfile": object{"imageReference": object{
+				"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2019-Datacenter",
+				"version": "latest",
+			}, "osDisk": object{"createOption": "FromImage"}},
+			"networkProfile": object{"networkInterfaces": []object{sub(network + "networkInterfaces/nic")}}}})
 	host := func(sku string, tunnels bool) string {
-		raw := put(t, client, network+"bastionHosts/b", "2024-05-01", object{"location": "westeurope", "sku": object{"name": sku}, "properties": object{"enableTunneling": tunnels,
-			"ipConfigurations": []object{{"name": "c", "properties": object{"subnet": sub(network + "virtualNetworks/v/subnets/AzureBastionSubnet"), "publicIPAddress": sub(network + "publicIPAddresses/ip")}}}}})
+		raw := put(t, client, network+"bastionHosts/b", "2024-05-01", object{"location": "westeurope", "sku": object{
+			"name": sku,
+		}, "properties": object{"enableTunneling": tunnels,
+			"ipConfigurations": []object{{"name": "c", "properties": object{
+				"subnet":          sub(network + "virtualNetworks/v/subnets/AzureBastionSubnet"),
+				"publicIPAddress": sub(network + "publicIPAddresses/ip"),
+			}}}}})
 		var b struct{ Properties struct{ DNSName string } }
 		if err := json.Unmarshal(raw, &b); err != nil || b.Properties.DNSName == "" {
 			t.Fatalf("the Bastion host has no name: %s, %v", raw, err)

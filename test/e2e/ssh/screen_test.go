@@ -29,7 +29,8 @@ func shownByFreeRDP(t *testing.T, address string) {
 	display := virtualDisplay(t, ctx)
 	home := t.TempDir()
 	var said bytes.Buffer
-	client := exec.CommandContext(ctx, "xfreerdp", "/v:"+address, "/u:capi", "/p:not-read", "/cert:tofu", "/size:1024x640", "/log-level:WARN")
+	client := exec.CommandContext(ctx, "xfreerdp", "/v:"+address, "/u:capi", "/p:not-read", "/cert:tofu",
+		"/size:1024x640", "/log-level:WARN")
 	client.Env = append(os.Environ(), "DISPLAY="+display, "HOME="+home, "XDG_CONFIG_HOME="+home)
 	client.Stdout, client.Stderr = &said, &said
 	if err := client.Start(); err != nil {

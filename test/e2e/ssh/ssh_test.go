@@ -36,7 +36,8 @@ func newSite(t *testing.T, api, port string, key []byte) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), api: api}
 	s.write(".sshkey", string(key), 0o600)
-	s.write("config", fmt.Sprintf("Host %s\n  Port %s\nHost *\n  StrictHostKeyChecking accept-new\n  UserKnownHostsFile %s\n  IdentityFile %s\n  IdentitiesOnly yes\n  LogLevel ERROR\n",
+	s.write("config", fmt.Sprintf("Host %s\n  Port %s\nHost *\n  StrictHostKeyChecking accept-new\n"+
+		"  UserKnownHostsFile %s\n  IdentityFile %s\n  IdentitiesOnly yes\n  LogLevel ERROR\n",
 		api, port, filepath.Join(s.dir, "known_hosts"), filepath.Join(s.dir, ".sshkey")), 0o600)
 	if err := os.Mkdir(filepath.Join(s.dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
@@ -104,16 +105,24 @@ type session struct {
 }
 
 var sessions = []session{
-	{name: "a command on the control plane", line: `ssh capi@<api-server-ip> 'hostname; uname -s; exit 7'`, out: []string{"<api-name>\nLinux\n"}, code: 7},
-	{name: "a shell on the control plane", line: `ssh capi@<api-server-ip>`, in: "x=5\ncd /etc/kubernetes\nfor i in 1 2; do\n echo $i$x $PWD\ndone\nexit 3\n", out: []string{"15 /etc/kubernetes\n25 /etc/kubernetes\n"}, code: 3},
+	{name: "a command on the control plane", line: `ssh capi@<api-server-ip> 'hostname; uname -s; exit 7'`,
+		out: []string{"<api-name>\nLinux\n"}, code: 7},
+	{name: "a shell on the control plane", line: `ssh capi@<api-server-ip>`,
+		in:  "x=5\ncd /etc/kubernetes\nfor i in 1 2; do\n echo $i$x $PWD\ndone\nexit 3\n",
+		out: []string{"15 /etc/kubernetes\n25 /etc/kubernetes\n"}, code: 3},
 	{name: "the guide's shell", line: guideSSH, in: "hostname\nTest-Path C:\\k\nexit\n", out: []string{"<windows-name>", "True"}},
 	{name: "the guide's command", line: guideSSH + ` 'Get-Service sshd; exit 4'`, out: []string{"Running  sshd"}, code: 4},
 	{name: "a jump", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> powershell -Command hostname`, out: []string{"<windows-name>"}},
-	{name: "a jump to Linux", line: `ssh -J capi@<api-server-ip> capi@<linux-ip> 'cat > note && cat note && whoami && pwd'`, in: "by hand\n", out: []string{"by hand\ncapi\n/home/capi\n"}},
-	{name: "cmd.exe", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> 'cmd /c "echo %COMPUTERNAME% & ver"'`, out: []string{"Version 10.0."}},
-	{name: "standard error is apart", line: `ssh capi@<api-server-ip> 'echo out; nothing-here'`, out: []string{"out\n"}, errOut: []string{"nothing-here"}, code: 127},
+	{name: "a jump to Linux",
+		line: `ssh -J capi@<api-server-ip> capi@<linux-ip> 'cat > note && cat note && whoami && pwd'`,
+		in:   "by hand\n", out: []string{"by hand\ncapi\n/home/capi\n"}},
+	{name: "cmd.exe", line: `ssh -J capi@<api-server-ip> capi@<windows-ip> 'cmd /c "echo %COMPUTERNAME% & ver"'`,
+		out: []string{"Version 10.0."}},
+	{name: "standard error is apart", line: `ssh capi@<api-server-ip> 'echo out; nothing-here'`,
+		out: []string{"out\n"}, errOut: []string{"nothing-here"}, code: 127},
 	{name: "another user", line: `ssh root@<api-server-ip> hostname`, errOut: []string{"Permission denied (publickey)"}, code: 255},
-	{name: "an address that is not there", line: `ssh -J capi@<api-server-ip> capi@10.99.0.1 hostname`, errOut: []string{"stdio forwarding failed"}, code: 255},
+	{name: "an address that is not there", line: `ssh -J capi@<api-server-ip> capi@10.99.0.1 hostname`,
+		errOut: []string{"stdio forwarding failed"}, code: 255},
 }
 
 func (s *site) sessions(t *testing.T) {
@@ -160,7 +169,9 @@ func (s *site) copies(t *testing.T) {
 			}
 			for _, step := range []struct{ line, in string }{
 				{"scp -r -J capi@<api-server-ip> " + c.name + "/tree capi@" + c.host + ":" + c.there, ""},
-				{"sftp -b - -J capi@<api-server-ip> capi@" + c.host, "ls -l " + c.there + "\nget -r " + c.there + " " + c.name + "/by-sftp\nput " + c.name + "/tree/a.txt " + c.there + "/b.txt\nrename " + c.there + "/b.txt " + c.there + "/c.txt\nrm " + c.there + "/a.txt\n"},
+				{"sftp -b - -J capi@<api-server-ip> capi@" + c.host, "ls -l " + c.there + "\nget -r " + c.there +
+					" " + c.name + "/by-sftp\nput " + c.name + "/tree/a.txt " + c.there + "/b.txt\nrename " +
+					c.there + "/b.txt " + c.there + "/c.txt\nrm " + c.there + "/a.txt\n"},
 				{"scp -r -J capi@<api-server-ip> capi@" + c.host + ":" + c.there + " " + c.name + "/by-scp", ""},
 				// The protocol of OpenSSH before version 9.
 				{"scp -O -r -J capi@<api-server-ip> capi@" + c.host + ":" + c.there + " " + c.name + "/by-old-scp", ""},
@@ -171,7 +182,9 @@ func (s *site) copies(t *testing.T) {
 					t.Fatalf("%s ended with %d\n%s%s", s.fill(step.line), code, out, errOut)
 				}
 			}
-			for name, data := range map[string]string{"by-sftp/a.txt": want["a.txt"], "by-sftp/sub/big": big, "by-scp/c.txt": want["a.txt"], "by-scp/sub/big": big, "by-old-scp/c.txt": want["a.txt"], "by-old-scp/sub/big": big, "again/c.txt": want["a.txt"], "again/sub/big": big} {
+			for name, data := range map[string]string{"by-sftp/a.txt": want["a.txt"], "by-sftp/sub/big": big,
+				"by-scp/c.txt": want["a.txt"], "by-scp/sub/big": big, "by-old-scp/c.txt": want["a.txt"],
+				"by-old-scp/sub/big": big, "again/c.txt": want["a.txt"], "again/sub/big": big} {
 				if got, err := os.ReadFile(filepath.Join(s.dir, c.name, name)); err != nil || string(got) != data {
 					t.Errorf("%s has %d bytes, %v; want %d", name, len(got), err, len(data))
 				}

@@ -90,18 +90,22 @@ func (r *report) open(path string) {
 
 // paths are what servers of the plane answer to their owner.
 var paths = []string{
-	"/", "/api/v1/secrets", "/pods", "/runningpods/", "/logs/", "/metrics", "/configz", "/debug/pprof/", "/exec/a/b/c", "/containerLogs/kube-system/a/b", "/v2/keys", "/status", "/azure/snapshot", "/console",
-	"/metadata/instance?api-version=2021-02-01", "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https://management.azure.com/",
+	"/", "/api/v1/secrets", "/pods", "/runningpods/", "/logs/", "/metrics", "/configz", "/debug/pprof/",
+	"/exec/a/b/c", "/containerLogs/kube-system/a/b", "/v2/keys", "/status", "/azure/snapshot", "/console",
+	"/metadata/instance?api-version=2021-02-01",
+	"/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https://management.azure.com/",
 	"/subscriptions?api-version=2022-12-01",
 }
 
 // ask reads paths of a listener, in plain HTTP and TLS, and uses it as a proxy.
 func (r *report) ask(at string) {
-	client := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	client := &http.Client{Timeout: 10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		// The stranger does not care who answers.
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, at)
-		}}}
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, at)
+			}}}
 	defer client.CloseIdleConnections()
 	for _, scheme := range []string{"https", "http"} {
 		for _, path := range paths {
@@ -167,7 +171,8 @@ func (r *report) shell(at string) {
 				return
 			}
 			r.tried()
-			conn, _, _, err := ssh.NewClientConn(c, at, &ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
+			conn, _, _, err := ssh.NewClientConn(c, at,
+				&ssh.ClientConfig{User: user, Auth: auth, HostKeyCallback: ssh.InsecureIgnoreHostKey()})
 			if err == nil {
 				conn.Close()
 				r.got("%s lets %s in by SSH", at, user)
@@ -188,26 +193,32 @@ func newKey() (*ecdsa.PrivateKey, ssh.Signer, error) {
 
 // azure presents tokens that anybody can make, and guesses secrets.
 func (r *report) azure(t task) {
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the CA's file is not the stranger's
+	// the CA's file is not the stranger's
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	key, _, err := newKey()
 	if err != nil {
 		r.got("no key: %v", err)
 		return
 	}
 	claims := func(life time.Duration) jwt.MapClaims {
-		return jwt.MapClaims{"aud": t.Endpoint, "iss": "https://sts.windows.net/" + t.Tenant + "/", "tid": t.Tenant, "sub": t.ClientID, "appid": t.ClientID, "exp": time.Now().Add(life).Unix()}
+		return jwt.MapClaims{"aud": t.Endpoint, "iss": "https://sts.windows.net/" + t.Tenant + "/", "tid": t.Tenant,
+			"sub": t.ClientID, "appid": t.ClientID, "exp": time.Now().Add(life).Unix()}
 	}
 	signed := func(m jwt.SigningMethod, key any, life time.Duration) string {
 		s, _ := jwt.NewWithClaims(m, claims(life)).SignedString(key) // "" is refused too
 		return s
 	}
 	for name, token := range map[string]string{
-		"unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, time.Hour), "foreign": signed(jwt.SigningMethodES256, key, time.Hour),
-		"expired": signed(jwt.SigningMethodES256, key, -time.Hour), "shared": signed(jwt.SigningMethodHS256, []byte("secret"), time.Hour), "none": "",
+		"unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType,
+			time.Hour), "foreign": signed(jwt.SigningMethodES256, key, time.Hour),
+		"expired": signed(jwt.SigningMethodES256, key, -time.Hour),
+		"shared":  signed(jwt.SigningMethodHS256, []byte("secret"), time.Hour), "none": "",
 	} {
 		for method, path := range map[string]string{http.MethodGet: "", http.MethodPut: "/resourceGroups/stranger"} {
 			r.tried()
-			req, err := http.NewRequest(method, t.Endpoint+"/subscriptions/"+t.Subscription+path+"?api-version=2022-12-01", strings.NewReader(`{"location":"westeurope"}`))
+			req, err := http.NewRequest(method,
+				t.Endpoint+"/subscriptions/"+t.Subscription+path+"?api-version=2022-12-01",
+				strings.NewReader(`{"location":"westeurope"}`))
 			if err != nil {
 				continue
 			}
@@ -225,7 +236,10 @@ func (r *report) azure(t task) {
 	}
 	for _, secret := range []string{"", "local", "secret", t.ClientID} {
 		r.tried()
-		resp, err := client.PostForm(t.Endpoint+"/"+t.Tenant+"/oauth2/v2.0/token", url.Values{"grant_type": {"client_credentials"}, "client_id": {t.ClientID}, "client_secret": {secret}, "scope": {"https://management.azure.com/.default"}})
+		resp, err := client.PostForm(t.Endpoint+"/"+t.Tenant+"/oauth2/v2.0/token", url.Values{
+			"grant_type": {"client_credentials"}, "client_id": {t.ClientID}, "client_secret": {secret},
+			"scope": {"https://management.azure.com/.default"},
+		})
 		if err != nil {
 			r.got("the token service does not answer: %v", err)
 			continue

@@ -50,7 +50,8 @@ func TestStranger(t *testing.T) {
 	if len(listeners) < 10 {
 		t.Fatalf("only %d listeners of the plane were found: %v", len(listeners), listeners)
 	}
-	work := task{Listeners: listeners, Endpoint: status.Azure.Endpoint, Tenant: status.Azure.TenantID, Subscription: status.Azure.SubscriptionID, ClientID: status.Azure.ClientID}
+	work := task{Listeners: listeners, Endpoint: status.Azure.Endpoint, Tenant: status.Azure.TenantID,
+		Subscription: status.Azure.SubscriptionID, ClientID: status.Azure.ClientID}
 	t.Run("forged tokens", func(t *testing.T) { try(t, work, nil) })
 	t.Run("a node of the cluster", func(t *testing.T) { nodesAreApart(t, p.Home, listeners) })
 	t.Run("another user", func(t *testing.T) {
@@ -129,7 +130,8 @@ func try(t *testing.T, work task, as *syscall.Credential) {
 		t.Fatal(err)
 	}
 	program, file := filepath.Join(dir, "stranger"), filepath.Join(dir, "task")
-	for _, err := range []error{os.WriteFile(program, self, 0o755), os.WriteFile(file, data, 0o644), os.Chmod(program, 0o755), os.Chmod(dir, 0o755)} {
+	for _, err := range []error{os.WriteFile(program, self, 0o755), os.WriteFile(file, data, 0o644),
+		os.Chmod(program, 0o755), os.Chmod(dir, 0o755)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,12 +33,14 @@ var variables = []string{
 	"CLUSTER_CLASS_NAME=shared", "FLATCAR_VERSION=4230.2.1", "AZURE_SERVER_APP_ID=00000000-0000-0000-0000-0000000000aa",
 	"AZURE_EXTENDEDLOCATION_TYPE=EdgeZone", "AZURE_EXTENDEDLOCATION_NAME=microsoftlosangeles1",
 	// What CAPZ's own jobs set for its test templates.
-	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z", "JOB_NAME=casement", "CALICO_VERSION=v3.29.4",
+	"WINDOWS_WORKER_MACHINE_COUNT=1", "BUILD_PROVENANCE=casement", "TIMESTAMP=2026-07-01T00:00:00Z",
+	"JOB_NAME=casement", "CALICO_VERSION=v3.29.4",
 	"CI_RG=capz-ci", "USER_IDENTITY=cloud-provider-user-identity", "WINDOWS_CONTAINERD_URL=", "CI_VERSION=v1.36.3", "AZL3_VERSION=1.36.3",
 	"AZURE_STORAGE_ACCOUNT=capzci", "AZURE_BLOB_CONTAINER_NAME=builds", "IMAGE_TAG_ACR_CREDENTIAL_PROVIDER=v1.36.0",
 	"AZURE_LOCATION_GPU=eastus", "AZURE_LOCATION_EDGEZONE=westus", "WINDOWS_SERVER_VERSION=windows-2022",
 	"AZURE_VNET_NAME=private-vnet", "AZURE_VNET_CIDR=10.0.0.0/8", "AZURE_PRIVATE_VNET_CIDR=10.0.0.0/8", "AZURE_CP_SUBNET_CIDR=10.0.0.0/16",
-	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26", "AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
+	"AZURE_NODE_SUBNET_CIDR=10.1.0.0/16", "AZURE_BASTION_SUBNET_CIDR=10.255.255.192/26",
+	"AZURE_INTERNAL_LB_IP=10.0.0.100", "AZURE_INTERNAL_LB_PRIVATE_IP=10.0.0.100",
 	"CAPZ_GALLERY_VERSION=latest", "DALEC_KUBERNETES_VERSION=v1.36.3",
 	"KUBE_APISERVER_IMAGE=", "KUBE_CONTROLLER_MANAGER_IMAGE=", "KUBE_PROXY_IMAGE=", "KUBE_SCHEDULER_IMAGE=",
 }
@@ -92,7 +94,8 @@ func TestTemplates(t *testing.T) {
 			table = append(table, l.row.String())
 		})
 	}
-	t.Logf("\n%-28s %-5s %8s %6s %8s %7s %9s %6s %5s  %s\n%s", "TEMPLATE", "LINT", "READY", "LINUX", "WINDOWS", "SCALED", "DELETED", "CALLS", "LEFT", "NOTE", strings.Join(table, "\n"))
+	t.Logf("\n%-28s %-5s %8s %6s %8s %7s %9s %6s %5s  %s\n%s", "TEMPLATE", "LINT", "READY", "LINUX", "WINDOWS",
+		"SCALED", "DELETED", "CALLS", "LEFT", "NOTE", strings.Join(table, "\n"))
 }
 
 // setVariables sets the variables for which a template has no default.
@@ -114,7 +117,8 @@ func (r row) String() string {
 	if len(note) > 160 {
 		note = note[:160] + "..."
 	}
-	return fmt.Sprintf("%-28s %-5s %6.1f s %6d %8d %7d %7.1f s %6d %5d  %s", r.name, r.lint, r.ready.Seconds(), r.linux, r.windows, r.scaled, r.deleted.Seconds(), r.calls, r.left, note)
+	return fmt.Sprintf("%-28s %-5s %6.1f s %6d %8d %7d %7.1f s %6d %5d  %s", r.name, r.lint, r.ready.Seconds(),
+		r.linux, r.windows, r.scaled, r.deleted.Seconds(), r.calls, r.left, note)
 }
 
 // life is one template on the plane.
@@ -297,7 +301,8 @@ func (l *life) nodes() error {
 func (l *life) scale() error {
 	for _, kind := range []string{"machinedeployment", "machinepool"} {
 		out, err := l.p.Try(nil, "kubectl", "get", kind, "-l", "cluster.x-k8s.io/cluster-name="+l.cluster, "-o",
-			`jsonpath={range .items[?(@.spec.clusterName=="`+l.cluster+`")]}{.metadata.name} {.spec.replicas} {.metadata.labels}{"\n"}{end}`)
+			`jsonpath={range .items[?(@.spec.clusterName=="`+l.cluster+
+				`")]}{.metadata.name} {.spec.replicas} {.metadata.labels}{"\n"}{end}`)
 		if err != nil {
 			return fmt.Errorf("list %ss: %w", kind, err)
 		}
@@ -322,7 +327,8 @@ func (l *life) scaleTo(set string, replicas int) error {
 	if _, err := l.p.Try(nil, "kubectl", "scale", set, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		return err
 	}
-	if _, err := l.p.Try(nil, "kubectl", "wait", set, fmt.Sprintf("--for=jsonpath={.status.readyReplicas}=%d", replicas), "--timeout=3m"); err != nil {
+	if _, err := l.p.Try(nil, "kubectl", "wait", set,
+		fmt.Sprintf("--for=jsonpath={.status.readyReplicas}=%d", replicas), "--timeout=3m"); err != nil {
 		return err
 	}
 	_, err := l.p.Try(nil, "wait", l.cluster, "--timeout", "3m")

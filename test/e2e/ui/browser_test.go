@@ -44,7 +44,8 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skipf("%v; install it with: apt-get install chromium", err)
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 820))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
+		chromedp.NoSandbox, chromedp.WindowSize(1280, 820))
 	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, cancel := chromedp.NewContext(alloc)
 	b := &browser{t: t, ctx: ctx}
@@ -119,7 +120,9 @@ func (b *browser) until(what, expression string, limit time.Duration) {
 // text waits until the page shows a text in an element.
 func (b *browser) text(selector, text string, limit time.Duration) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("%q in %s", text, selector), fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.textContent.includes(%q))`, selector, text), limit)
+	b.until(fmt.Sprintf("%q in %s", text, selector),
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.textContent.includes(%q))`, selector, text),
+		limit)
 }
 
 func (b *browser) tab(name string) {
@@ -131,7 +134,9 @@ func (b *browser) tab(name string) {
 func (b *browser) look(width int64, scheme string) {
 	b.t.Helper()
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 820, DeviceScaleFactor: 1})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	})
 }
 
 // shot keeps a picture of the page.

@@ -76,8 +76,10 @@ func TestLife(t *testing.T) {
 
 	kubectl := p.Workload("demo")
 	node := strings.TrimSpace(kubectl("get", "nodes", "-l", "kubernetes.io/os=windows", "-o", "jsonpath={.items[0].metadata.name}"))
-	machine := strings.TrimSpace(p.Run(nil, "kubectl", "get", "machines", "-l", "cluster.x-k8s.io/deployment-name=demo-md-win", "-o", "jsonpath={.items[0].metadata.name}"))
-	b.js(`[...document.querySelectorAll("svg .vm")].find((e) => e.getAttribute("aria-label").includes("` + node + `")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
+	machine := strings.TrimSpace(p.Run(nil, "kubectl", "get", "machines", "-l",
+		"cluster.x-k8s.io/deployment-name=demo-md-win", "-o", "jsonpath={.items[0].metadata.name}"))
+	b.js(`[...document.querySelectorAll("svg .vm")].find((e) => e.getAttribute("aria-label").includes("` + node +
+		`")).dispatchEvent(new MouseEvent("click", {bubbles: true})); 0`)
 	b.text("#detail h2", machine, time.Minute)
 	b.text("#detail .console", "kubeadm", time.Minute)
 	b.text("#detail .answer", "nothing is wrong", time.Minute)

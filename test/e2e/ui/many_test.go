@@ -45,10 +45,13 @@ func newFleet(n int) *fleet {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "default", Name: name, CreationTimestamp: metav1.NewTime(begin)}
 	}
-	s := &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: meta("many")}, AzureMachines: map[string]*infrav1.AzureMachine{}, Nodes: map[string]*corev1.Node{}}
+	s := &facts.Snapshot{Cluster: &clusterv1.Cluster{ObjectMeta: meta("many")},
+		AzureMachines: map[string]*infrav1.AzureMachine{}, Nodes: map[string]*corev1.Node{}}
 	s.AzureCluster = &infrav1.AzureCluster{ObjectMeta: meta("many"), Spec: infrav1.AzureClusterSpec{ResourceGroup: "many"}}
 	s.AzureCluster.Spec.NetworkSpec.Vnet.Name = "many-vnet"
-	s.AzureCluster.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{{SubnetClassSpec: infrav1.SubnetClassSpec{Name: "node-subnet", Role: infrav1.SubnetNode, CIDRBlocks: []string{"10.1.0.0/16"}}}}
+	s.AzureCluster.Spec.NetworkSpec.Subnets = []infrav1.SubnetSpec{{SubnetClassSpec: infrav1.SubnetClassSpec{
+		Name: "node-subnet", Role: infrav1.SubnetNode, CIDRBlocks: []string{"10.1.0.0/16"},
+	}}}
 	for i := range n {
 		name := fmt.Sprintf("many-md-win-%04d", i)
 		m := clusterv1.Machine{ObjectMeta: meta(name), Spec: clusterv1.MachineSpec{ClusterName: "many"}}
@@ -60,15 +63,20 @@ func newFleet(n int) *fleet {
 		s.Machines = append(s.Machines, m)
 		a := &infrav1.AzureMachine{ObjectMeta: meta(name)}
 		a.Spec.ProviderID = new("azure:///subscriptions/s/resourceGroups/many/providers/Microsoft.Compute/virtualMachines/" + name)
-		a.Status.Conditions = []metav1.Condition{{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(begin.Add(time.Duration(60+i%90) * time.Second))}}
+		a.Status.Conditions = []metav1.Condition{{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(begin.Add(time.Duration(60+i%90) * time.Second))}}
 		s.AzureMachines[name] = a
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(begin.Add(3 * time.Minute))}}
-		node.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: "windows", OSImage: "Windows Server 2022 Datacenter", KernelVersion: fmt.Sprintf("10.0.20348.%d", 2700+i%3), KubeletVersion: "v1.36.3", ContainerRuntimeVersion: "containerd://2.3.2"}
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(begin.Add(4 * time.Minute))}}
+		node.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: "windows",
+			OSImage: "Windows Server 2022 Datacenter", KernelVersion: fmt.Sprintf("10.0.20348.%d", 2700+i%3),
+			KubeletVersion: "v1.36.3", ContainerRuntimeVersion: "containerd://2.3.2"}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(begin.Add(4 * time.Minute))}}
 		s.Nodes[name] = node
 	}
 	return &fleet{random: rand.New(rand.NewPCG(1, 2)),
-		cluster: model.Cluster{Snapshot: s, Answer: walk.Answer{Healthy: true}, Deployments: []clusterv1.MachineDeployment{{ObjectMeta: meta("many-md-win")}}}}
+		cluster: model.Cluster{Snapshot: s, Answer: walk.Answer{Healthy: true},
+			Deployments: []clusterv1.MachineDeployment{{ObjectMeta: meta("many-md-win")}}}}
 }
 
 // Read lets a twentieth of the machines change, from the second reading on.
@@ -80,7 +88,8 @@ func (f *fleet) Read(context.Context) model.Model {
 		m := &s.Machines[f.random.IntN(len(s.Machines))]
 		ready, node := &m.Status.Conditions[0], s.Nodes[m.Name]
 		if ready.Status == metav1.ConditionTrue {
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "NotReady", fmt.Sprintf("kubelet stopped at %d", f.random.Int())
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "NotReady",
+				fmt.Sprintf("kubelet stopped at %d", f.random.Int())
 			node.Status.Conditions[0].Status, node.Status.Conditions[0].Reason = corev1.ConditionFalse, "KubeletNotReady"
 		} else {
 			ready.Status, ready.Reason, ready.Message = metav1.ConditionTrue, "Ready", ""
@@ -152,7 +161,8 @@ func (b *browser) flat(length time.Duration) {
 		updates++
 	}
 	last := b.heap()
-	b.t.Logf("after %.0f s and %d updates: %.1f MiB, %+.0f KiB in all", time.Since(begin).Seconds(), updates, last/(1<<20), (last-first)/1024)
+	b.t.Logf("after %.0f s and %d updates: %.1f MiB, %+.0f KiB in all", time.Since(begin).Seconds(), updates,
+		last/(1<<20), (last-first)/1024)
 	if last-first > maxGrowth {
 		b.t.Errorf("the page's memory has grown from %.1f to %.1f MiB in %s", first/(1<<20), last/(1<<20), length)
 	}

@@ -35,7 +35,8 @@ const commandTimeout = 2 * time.Minute
 
 // serve starts the local Azure and waits until it answers.
 func serve(casement, az, home string) (*azure, error) {
-	a := &azure{casement: casement, az: az, home: home, process: exec.Command(casement, "azure", "serve", "--state", home, "--proxy", "127.0.0.1:0")}
+	a := &azure{casement: casement, az: az, home: home,
+		process: exec.Command(casement, "azure", "serve", "--state", home, "--proxy", "127.0.0.1:0")}
 	a.process.Stderr = os.Stderr
 	ready, err := a.process.StdoutPipe()
 	if err != nil {
@@ -59,7 +60,9 @@ func serve(casement, az, home string) (*azure, error) {
 		return nil, fmt.Errorf("ask for the local Azure's status: %w", err)
 	}
 	z := status.Azure
-	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"), "CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy, "CLIENT": z.ClientID, "SECRET": z.SecretFile,
+	a.vars = map[string]string{"ENDPOINT": z.Endpoint, "HOST": strings.TrimPrefix(z.Endpoint, "https://"),
+		"CA": z.CAFile, "TENANT": z.TenantID, "SUB": z.SubscriptionID, "KEY": z.SSHPublicKey, "PROXY": z.Proxy,
+		"CLIENT": z.ClientID, "SECRET": z.SecretFile,
 		"HOME": home, "CLOUD": filepath.Join(home, "azure", "cloud.json"), "G": "/subscriptions/" + z.SubscriptionID + "/resourceGroups/g"}
 	secret, err := os.ReadFile(z.SecretFile)
 	if err != nil {
@@ -106,7 +109,8 @@ func (a *azure) do(s step) result {
 	if s.repaired {
 		cmd.Env = append(cmd.Env, "PYTHONPATH="+a.repair)
 	}
-	cmd.Env = append(append(os.Environ(), cmd.Env...), "AZURE_CONFIG_DIR="+filepath.Join(a.home, "azure", "az"), "REQUESTS_CA_BUNDLE="+a.vars["CA"], "SSL_CERT_FILE="+a.vars["CA"],
+	cmd.Env = append(append(os.Environ(), cmd.Env...), "AZURE_CONFIG_DIR="+filepath.Join(a.home, "azure", "az"),
+		"REQUESTS_CA_BUNDLE="+a.vars["CA"], "SSL_CERT_FILE="+a.vars["CA"],
 		"AZURE_CORE_COLLECT_TELEMETRY=no", "AZURE_CORE_INSTANCE_DISCOVERY=false", "AZURE_CORE_NO_COLOR=yes")
 	begun := time.Now()
 	err := cmd.Run()

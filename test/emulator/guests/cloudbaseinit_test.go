@@ -50,7 +50,8 @@ func TestCloudbaseInit(t *testing.T) {
 		answers = askCloudbaseInit(t, where, inputs)
 	} else {
 		if *real {
-			t.Logf("the real cloudbase-init is not asked, its stored answers are: unpack its source and what it imports (Debian: python3-oslo.*), and name the folders in %s", cloudbaseInitPath)
+			t.Logf("the real cloudbase-init is not asked, its stored answers are: unpack its source and what it "+
+				"imports (Debian: python3-oslo.*), and name the folders in %s", cloudbaseInitPath)
 		}
 		read(t, cloudbaseInitFile, &answers)
 	}
@@ -133,8 +134,10 @@ func (want cloudbaseInitAnswer) differs(t *testing.T, i int, data string) (diffe
 	}
 	const host = "c1-md-0-abcde"
 	g, err := guest.New(guest.Config{Commands: map[string]guest.Command{"mark": mark}, Machine: guest.Machine{
-		ID: fmt.Sprint("vm-", i), InstanceID: "i-1", Dir: t.TempDir(), OS: guest.Windows, ComputerName: host, AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")},
-		Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}, CustomData: []byte(data)}})
+		ID: fmt.Sprint("vm-", i), InstanceID: "i-1", Dir: t.TempDir(), OS: guest.Windows, ComputerName: host,
+		AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")},
+		Image: guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700",
+			KubernetesVersion: "v1.36.3"}, CustomData: []byte(data)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +174,8 @@ func (want cloudbaseInitAnswer) differs(t *testing.T, i int, data string) (diffe
 		}
 	}
 	s := g.Status()
-	if failed := s.Provisioned == guest.ProvisionedFailed && !strings.Contains(s.Message, "asks for another restart"); failed != want.Failed {
+	if failed := s.Provisioned == guest.ProvisionedFailed &&
+		!strings.Contains(s.Message, "asks for another restart"); failed != want.Failed {
 		fmt.Fprintf(b, "  failed %v, guest %v (%s)\n", want.Failed, failed, s.Message)
 	}
 	return b.String(), strings.Contains(s.Message, "casement does not simulate")

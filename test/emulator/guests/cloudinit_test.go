@@ -109,7 +109,8 @@ func askCloudInit(t *testing.T, inputs []userData) []userData {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("the real cloud-init cannot be asked: install Debian's package cloud-init, or unpack it and name its folder in CLOUD_INIT_PYTHONPATH: %v\n%s", err, errs.String())
+		t.Fatalf("the real cloud-init cannot be asked: install Debian's package cloud-init, or unpack it and "+
+			"name its folder in CLOUD_INIT_PYTHONPATH: %v\n%s", err, errs.String())
 	}
 	var answered []userData
 	if err := json.Unmarshal(out, &answered); err != nil {
@@ -130,8 +131,11 @@ func (in userData) differs(t *testing.T, i int) (difference string, refused bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guest.New(guest.Config{Machine: guest.Machine{ID: fmt.Sprint("vm-", i), InstanceID: "i-1", Dir: t.TempDir(), OS: guest.Linux, ComputerName: "c1-md-0-abcde", AdminUsername: "capi",
-		IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")}, Image: guest.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0", KubernetesVersion: "v1.36.3"}, CustomData: data}})
+	g, err := guest.New(guest.Config{Machine: guest.Machine{ID: fmt.Sprint("vm-", i), InstanceID: "i-1",
+		Dir: t.TempDir(), OS: guest.Linux, ComputerName: "c1-md-0-abcde", AdminUsername: "capi",
+		IPs:        []netip.Addr{netip.MustParseAddr("10.1.0.4")},
+		Image:      guest.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0", KubernetesVersion: "v1.36.3"},
+		CustomData: data}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +156,8 @@ func (in userData) differs(t *testing.T, i int) (difference string, refused bool
 			fmt.Fprintf(&b, "  %s: mode %o, guest %o\n", name, want.Files[name].Mode, info.Mode().Perm())
 		}
 	}
-	for _, name := range []string{"/out/a", "/out/after", "/out/o", "/out/p", "/out/c", "/out/b", "/out/f", "/out/e", "/out/d", "/out/m", "/out/1", "/out/2"} {
+	for _, name := range []string{"/out/a", "/out/after", "/out/o", "/out/p", "/out/c", "/out/b", "/out/f",
+		"/out/e", "/out/d", "/out/m", "/out/1", "/out/2"} {
 		if _, ok := want.Files[name]; !ok && root.Exists(name) {
 			fmt.Fprintf(&b, "  %s: the guest has it\n", name)
 		}

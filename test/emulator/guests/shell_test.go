@@ -99,7 +99,8 @@ func TestShell(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := machine.New(machine.Spec{ID: "vm", Dir: t.TempDir(), OS: machine.Linux, ComputerName: "node-1", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.4")},
+	m, err := machine.New(machine.Spec{ID: "vm", Dir: t.TempDir(), OS: machine.Linux, ComputerName: "node-1",
+		IPs:   []netip.Addr{netip.MustParseAddr("10.1.0.4")},
 		Image: machine.Image{Name: "Ubuntu 24.04", Release: "24.04", Build: "6.8.0-1030-azure"}}, nil, clock.RealClock{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +231,8 @@ func underReal(ctx context.Context, shell, dir, text string) (answer, error) {
 	}
 	cmd := exec.CommandContext(ctx, shell, file)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "TZ=UTC"}
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+		"LANG=C.UTF-8", "USER=root", "LOGNAME=root", "SHELL=/bin/bash", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -246,7 +248,9 @@ func underReal(ctx context.Context, shell, dir, text string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{Code: cmd.ProcessState.ExitCode(), Stdout: strings.ReplaceAll(strings.ReplaceAll(out.String(), file, "sh"), dir, "$DIR"), Files: tree(os.DirFS(dir), dir, nil), stderr: errs.String()}, nil
+	return answer{Code: cmd.ProcessState.ExitCode(),
+		Stdout: strings.ReplaceAll(strings.ReplaceAll(out.String(), file, "sh"), dir, "$DIR"),
+		Files:  tree(os.DirFS(dir), dir, nil), stderr: errs.String()}, nil
 }
 
 // tree describes all files of a folder; readlink may know better where links lead.
@@ -301,7 +305,9 @@ func inGuest(t *testing.T, m *machine.Machine, sh *shell.Shell, name, dir, text 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer{Code: code & 0xff, Stdout: strings.ReplaceAll(out.String(), dir, "$DIR"), Files: tree(os.DirFS(at), dir, func(name string) (string, error) { return m.Root.Readlink(path.Join(dir, name)) }), stderr: errs.String(), refused: m.TakeMarks().Refused}
+	return answer{Code: code & 0xff, Stdout: strings.ReplaceAll(out.String(), dir, "$DIR"),
+		Files:  tree(os.DirFS(at), dir, func(name string) (string, error) { return m.Root.Readlink(path.Join(dir, name)) }),
+		stderr: errs.String(), refused: m.TakeMarks().Refused}
 }
 
 // compare says how two answers differ, or nothing.
@@ -329,5 +335,6 @@ func compare(want, got answer) string {
 
 // random says that a file has a name that mktemp gave it.
 func random(name string, want, got answer) bool {
-	return (path.Ext(name) != "" || strings.HasPrefix(name, "tmp")) && len(want.Files) == len(got.Files) && (strings.HasPrefix(name, "x.") || strings.HasPrefix(name, "y."))
+	return (path.Ext(name) != "" || strings.HasPrefix(name, "tmp")) && len(want.Files) == len(got.Files) &&
+		(strings.HasPrefix(name, "x.") || strings.HasPrefix(name, "y."))
 }

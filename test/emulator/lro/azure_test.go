@@ -35,8 +35,9 @@ const (
 	group        = subscription + "/resourceGroups/g"
 	vnet         = group + "/providers/Microsoft.Network/virtualNetworks/v"
 
-	diskBody = `{"location":"westeurope","sku":{"name":"Premium_LRS"},"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":10}}`
-	ipBody   = `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`
+	diskBody = `{"location":"westeurope","sku":{"name":"Premium_LRS"},` +
+		`"properties":{"creationData":{"createOption":"Empty"},"diskSizeGB":10}}`
+	ipBody = `{"location":"westeurope","sku":{"name":"Standard"},"properties":{"publicIPAllocationMethod":"Static"}}`
 )
 
 // pace is the share of Azure's own durations that operations take here: long
@@ -128,13 +129,20 @@ func (a *azure) connect() {
 		a.t.Fatal(err)
 	}
 	host := "https://" + a.address
-	options := policy.ClientOptions{Transport: &http.Client{Transport: a.http}, Retry: policy.RetryOptions{MaxRetries: -1}, Cloud: cloud.Configuration{
-		ActiveDirectoryAuthorityHost: host + "/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: host, Audience: host}}}}
-	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
+	options := policy.ClientOptions{Transport: &http.Client{Transport: a.http}, Retry: policy.RetryOptions{
+		MaxRetries: -1,
+	}, Cloud: cloud.Configuration{
+		ActiveDirectoryAuthorityHost: host + "/", Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: host, Audience: host},
+		}}}
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient,
+		strings.TrimSpace(string(secret)),
+		&azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: true})
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if a.pipeline, err = azarm.NewPipeline("lro", "v1", credential, runtime.PipelineOptions{}, &azpolicy.ClientOptions{ClientOptions: options, DisableRPRegistration: true}); err != nil {
+	if a.pipeline, err = azarm.NewPipeline("lro", "v1", credential, runtime.PipelineOptions{},
+		&azpolicy.ClientOptions{ClientOptions: options, DisableRPRegistration: true}); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -285,7 +293,8 @@ func vmID(name string) string {
 }
 
 func nicBody() string {
-	return fmt.Sprintf(`{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c","properties":{"subnet":{"id":"%s/subnets/s"}}}]}}`, vnet)
+	return fmt.Sprintf(`{"location":"westeurope","properties":{"ipConfigurations":[{"name":"c",`+
+		`"properties":{"subnet":{"id":"%s/subnets/s"}}}]}}`, vnet)
 }
 
 func vmBody(name string) string {

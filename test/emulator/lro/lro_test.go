@@ -43,7 +43,9 @@ func TestKilledAmidOperations(t *testing.T) {
 	a.start()
 	random := rand.New(rand.NewPCG(*seed, 0))
 	a.must(http.MethodPut, group, `{"location":"westeurope"}`)
-	a.must(http.MethodPut, vnet, `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s","properties":{"addressPrefix":"10.1.0.0/16"}}]}}`)
+	a.must(http.MethodPut, vnet, `{"location":"westeurope",`+
+		`"properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/8"]},"subnets":[{"name":"s",`+
+		`"properties":{"addressPrefix":"10.1.0.0/16"}}]}}`)
 	for round := range *rounds {
 		all := a.operations(round)
 		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -55,7 +57,8 @@ func TestKilledAmidOperations(t *testing.T) {
 		}
 		a.settle(all)
 		a.whole()
-		t.Logf("round %d: killed when %d of %d operations had been acknowledged, of which %d were in the client's hands", round, after, len(all), begun)
+		t.Logf("round %d: killed when %d of %d operations had been acknowledged, of which %d were in the "+
+			"client's hands", round, after, len(all), begun)
 	}
 }
 
@@ -85,13 +88,15 @@ func (a *azure) operations(round int) []*operation {
 	for i := range 5 {
 		g := subscription + "/resourceGroups/" + name("g", i)
 		a.must(http.MethodPut, g, `{"location":"westeurope"}`)
-		before = append(before, put(g+"/providers/Microsoft.Compute/disks/d", diskBody), put(g+"/providers/Microsoft.Network/publicIPAddresses/p", ipBody))
+		before = append(before, put(g+"/providers/Microsoft.Compute/disks/d", diskBody),
+			put(g+"/providers/Microsoft.Network/publicIPAddresses/p", ipBody))
 		all = append(all, &operation{method: http.MethodDelete, id: g})
 	}
 	a.parallel(before)
 	for i := range 15 {
 		all = append(all, put(group+"/providers/Microsoft.Compute/disks/"+name("disk", i), diskBody))
-		all = append(all, put(group+"/providers/Microsoft.Network/virtualNetworks/"+name("v", i), `{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[]}}`))
+		all = append(all, put(group+"/providers/Microsoft.Network/virtualNetworks/"+name("v", i),
+			`{"location":"westeurope","properties":{"addressSpace":{"addressPrefixes":["10.0.0.0/16"]},"subnets":[]}}`))
 	}
 	for i := range 10 {
 		all = append(all, put(group+"/providers/Microsoft.Network/publicIPAddresses/"+name("ip", i), ipBody))

@@ -116,7 +116,9 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|[+-]\d\d:\d\d)?`)
 	index = regexp.MustCompile(`\[\d+\]`)
 	// vain are keys whose values each Azure makes up.
-	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|macAddress|internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\])$`)
+	vain = regexp.MustCompile(`(?i)(etag|guid|principalId|clientId|uniqueId|vmId|time\w*|createdOn|updatedOn|` +
+		`createdBy|updatedBy|ipAddress|ipAddresses\[\d+\]|privateIPAddress|vaultUri|macAddress|` +
+		`internalDomainNameSuffix|fqdn|sequenceNumber|resourceId|ipPrefix|internalId|nameServers\[\d+\])$`)
 )
 
 // madeUp says whether two values of a path may differ because Azure makes such

@@ -26,7 +26,8 @@ var columns = []column{
 // by tabs.
 func (r *report) floors() string {
 	var out strings.Builder
-	out.WriteString("# What of the representative part agrees with Azure; less fails the test, which writes this file with -update.\n# type")
+	out.WriteString("# What of the representative part agrees with Azure; less fails the test, which writes " +
+		"this file with -update.\n# type")
 	for _, c := range columns {
 		out.WriteString("\t" + c.name)
 	}

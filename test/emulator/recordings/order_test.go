@@ -12,16 +12,22 @@ func TestDecided(t *testing.T) {
 		c.Response.Code, c.Response.Body = code, body
 		return c
 	}
-	const table, one, two, prefix, ip = "/t/routeTables/r", "/t/routeTables/r/routes/one", "/t/routeTables/r/routes/two", "/t/prefixes/p", "/t/ips/i"
-	busy := `{"error":{"code":"RetryableError","details":[{"message":"Operation PutRouteOperation (x) is updating resource ` + table + `. The call can be retried in 9 seconds."}]}}`
+	const table, one, two, prefix, ip = "/t/routeTables/r", "/t/routeTables/r/routes/one",
+		"/t/routeTables/r/routes/two", "/t/prefixes/p", "/t/ips/i"
+	busy := `{"error":{"code":"RetryableError","details":[{"message":"Operation PutRouteOperation (x) is ` +
+		`updating resource ` + table + `. The call can be retried in 9 seconds."}]}}`
 	missing := `{"error":{"code":"NotFound","message":"Resource ` + prefix + ` not found."}}`
 	for name, tc := range map[string]struct {
 		calls []call
 		want  []int
 	}{
-		"refused because of a write that is answered later": {[]call{of("PUT", one, 429, busy), of("GET", table, 200, ""), of("PUT", two, 201, ""), of("PUT", one, 201, "")}, []int{1, 2, 0, 3}},
-		"refused before a write that is answered earlier":   {[]call{of("PUT", prefix, 201, ""), of("PUT", ip, 404, missing), of("PUT", ip, 201, "")}, []int{1, 0, 2}},
-		"refused with no write beside it":                   {[]call{of("PUT", ip, 404, missing), of("PUT", one, 429, busy)}, []int{0, 1}},
+		"refused because of a write that is answered later": {[]call{
+			of("PUT", one, 429, busy), of("GET", table, 200, ""), of("PUT", two, 201, ""), of("PUT", one, 201, ""),
+		}, []int{1, 2, 0, 3}},
+		"refused before a write that is answered earlier": {
+			[]call{of("PUT", prefix, 201, ""), of("PUT", ip, 404, missing), of("PUT", ip, 201, "")}, []int{1, 0, 2},
+		},
+		"refused with no write beside it": {[]call{of("PUT", ip, 404, missing), of("PUT", one, 429, busy)}, []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []call

@@ -29,7 +29,8 @@ const sourceModule = "github.com/Azure/azure-service-operator/v2@v2.18.0"
 const sourceFolder = "internal/controllers/recordings"
 
 // judged selects the recordings of services that a cluster meets.
-var judged = regexp.MustCompile(`^Test_(Compute|Networking|Network_|KeyVault|ManagedIdentity|Authorization|Resources|Subnet|CreateResourceGroup)`)
+var judged = regexp.MustCompile(
+	`^Test_(Compute|Networking|Network_|KeyVault|ManagedIdentity|Authorization|Resources|Subnet|CreateResourceGroup)`)
 
 // foreign are recordings of services that no cluster of ours meets.
 var foreign = regexp.MustCompile(`Firewall|ApplicationGateway|DNSForwarding|VirtualNetworkGateway|TrafficManager|DnsResolver|FrontDoor`)

@@ -27,8 +27,10 @@ var (
 )
 
 // representative are the recordings that everyday tests replay.
-var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
-	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
+var representative = regexp.MustCompile(`Compute_VM_2022|Compute_Disk_2020|LoadBalancer_2020|` +
+	`VirtualNetwork_2020|NetworkSecurityGroup_2024|RouteTable_2020|PublicIP_2024|` +
+	`BastionHost_2024|NatGateway_2024|PublicIPPrefix_2024|VirtualNetworkPeering_2024|PrivateDnsZone_2024|` +
+	`PrivateEndpoint_2024|PrivateLinkService_2024|DnsZone_CRUD|ApplicationSecurity|` +
 	`KeyVault_Vault_CRUD|UserAssignedIdentity_20230131_CRUD|RoleAssignment_OnResourceGroup|ResourceGroup_CRUD|Subnet_CreatedThenVNET.*2020`)
 
 // secret is that of the application that replays.
@@ -113,7 +115,8 @@ func chosen() (dir string, list []string, err error) {
 
 // replay plays one recording against a local Azure of its own, at a pace.
 func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baseline, result *report) {
-	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace, Clients: []azuresim.Client{{ID: zero, Secret: secret}}}
+	config := azuresim.Config{TenantID: zero, Subscriptions: []string{zero}, Latency: pace,
+		Clients: []azuresim.Client{{ID: zero, Secret: secret}}}
 	if *same {
 		config.FQDN = func(_, _, ip string) string { return ip } // as planes have it
 	}
@@ -134,8 +137,10 @@ func replay(t *testing.T, rec recording, pace azuresim.Latency, accepted baselin
 
 // login returns a token as a service principal gets one.
 func login(server azure, audience string) (string, error) {
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {zero}, "client_secret": {secret}, "scope": {audience + "/.default"}}
-	req, err := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/"+zero+"/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {zero}, "client_secret": {secret},
+		"scope": {audience + "/.default"}}
+	req, err := http.NewRequest(http.MethodPost, "https://login.microsoftonline.com/"+zero+"/oauth2/v2.0/token",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", err
 	}

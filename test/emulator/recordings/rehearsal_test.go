@@ -82,7 +82,9 @@ func rehearse(t *testing.T, file string) {
 	pool.AppendCertsFromPEM(ca)
 	options := &arm.ClientOptions{DisableRPRegistration: true, ClientOptions: policy.ClientOptions{
 		Transport: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}},
-		Cloud:     cloud.Configuration{Services: map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: "https://" + l.Addr().String(), Audience: server.Endpoint()}}},
+		Cloud: cloud.Configuration{Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+			cloud.ResourceManager: {Endpoint: "https://" + l.Addr().String(), Audience: server.Endpoint()},
+		}},
 	}}
 	play(t, server.Credential(), options)
 	stop()
@@ -108,15 +110,22 @@ var scene = []struct {
 	path, version, place string
 	properties           map[string]any
 }{
-	{"Microsoft.Network/virtualNetworks/v", "2024-05-01", "westeurope", map[string]any{"addressSpace": map[string]any{"addressPrefixes": []string{"10.0.0.0/16"}},
+	{"Microsoft.Network/virtualNetworks/v", "2024-05-01", "westeurope", map[string]any{"addressSpace": map[string]any{
+		"addressPrefixes": []string{"10.0.0.0/16"},
+	},
 		"subnets": []any{map[string]any{"name": "s", "properties": map[string]any{"addressPrefix": "10.0.0.0/24"}}}}},
-	{"Microsoft.Network/networkInterfaces/n", "2024-05-01", "westeurope", map[string]any{"ipConfigurations": []any{map[string]any{"name": "c",
-		"properties": map[string]any{"subnet": map[string]any{"id": below + "Microsoft.Network/virtualNetworks/v/subnets/s"}}}}}},
-	{"Microsoft.KeyVault/vaults/rehearsal", "2023-07-01", "westeurope", map[string]any{"tenantId": azuresim.DefaultTenant, "sku": map[string]any{"family": "A", "name": "standard"}, "accessPolicies": []any{}}},
+	{"Microsoft.Network/networkInterfaces/n", "2024-05-01", "westeurope",
+		map[string]any{"ipConfigurations": []any{map[string]any{"name": "c",
+			"properties": map[string]any{"subnet": map[string]any{"id": below + "Microsoft.Network/virtualNetworks/v/subnets/s"}}}}}},
+	{"Microsoft.KeyVault/vaults/rehearsal", "2023-07-01", "westeurope", map[string]any{
+		"tenantId": azuresim.DefaultTenant, "sku": map[string]any{"family": "A", "name": "standard"},
+		"accessPolicies": []any{},
+	}},
 	{"Microsoft.KeyVault/vaults/rehearsal/secrets/s", "2023-07-01", "", map[string]any{"value": password}},
 	{"Microsoft.Compute/virtualMachines/vm", "2024-07-01", "westeurope", map[string]any{
 		"hardwareProfile": map[string]any{"vmSize": "Standard_D2s_v3"},
-		"storageProfile": map[string]any{"imageReference": map[string]any{"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core-g2", "version": "latest"},
+		"storageProfile": map[string]any{"imageReference": map[string]any{"publisher": "MicrosoftWindowsServer",
+			"offer": "WindowsServer", "sku": "2022-datacenter-core-g2", "version": "latest"},
 			"osDisk": map[string]any{"createOption": "FromImage", "managedDisk": map[string]any{"storageAccountType": "Premium_LRS"}}},
 		"osProfile":      map[string]any{"computerName": "vm", "adminUsername": "capi", "adminPassword": password},
 		"networkProfile": map[string]any{"networkInterfaces": []any{map[string]any{"id": below + "Microsoft.Network/networkInterfaces/n"}}},

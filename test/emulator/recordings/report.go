@@ -93,7 +93,8 @@ func (r *report) print(out io.Writer) {
 // printDifferences writes every difference, the most frequent first.
 func (r *report) printDifferences(out io.Writer) {
 	list := slices.SortedFunc(maps.Values(r.differences), func(a, b *seenDifference) int {
-		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.typ, b.typ), cmp.Compare(a.method, b.method), cmp.Compare(a.at, b.at), cmp.Compare(a.want, b.want))
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.typ, b.typ), cmp.Compare(a.method, b.method),
+			cmp.Compare(a.at, b.at), cmp.Compare(a.want, b.want))
 	})
 	for _, d := range list {
 		fmt.Fprintf(out, "%4d  %s %s  %s: recorded %s, ours %s  (%s)\n", d.count, d.method, d.typ, d.at, short(d.want), short(d.got), d.in)

@@ -23,8 +23,9 @@ func parts() map[string][]string {
 		"microsoft.network/virtualnetworks":       {"subnets", "virtualnetworkpeerings"},
 		"microsoft.network/networksecuritygroups": {"securityrules", "defaultsecurityrules"},
 		"microsoft.network/routetables":           {"routes"},
-		"microsoft.network/loadbalancers":         {"backendaddresspools", "inboundnatrules", "frontendipconfigurations", "probes", "loadbalancingrules", "outboundrules"},
-		"microsoft.network/networkinterfaces":     {"ipconfigurations"},
+		"microsoft.network/loadbalancers": {"backendaddresspools", "inboundnatrules",
+			"frontendipconfigurations", "probes", "loadbalancingrules", "outboundrules"},
+		"microsoft.network/networkinterfaces": {"ipconfigurations"},
 	}
 }
 

@@ -150,7 +150,8 @@ var (
 // values fills the placeholders of an example whose name would not do.
 func values() map[string]string {
 	return map[string]string{
-		"your-password": "Correct-Horse-1", "image_publisher": "MicrosoftWindowsServer", "image_offer": "WindowsServer", "image_sku": "2022-datacenter-core-g2",
+		"your-password": "Correct-Horse-1", "image_publisher": "MicrosoftWindowsServer",
+		"image_offer": "WindowsServer", "image_sku": "2022-datacenter-core-g2",
 	}
 }
 

@@ -41,7 +41,8 @@ func report(w io.Writer, results []result) (ok int) {
 			ok++
 		case unmodelled:
 			rows[key].unmodelled++
-			missing[strings.TrimSuffix(strings.TrimPrefix(r.reason, "NotSupportedByLocalAzure: The local Azure does not implement "), ". Nothing was changed.")]++
+			missing[strings.TrimSuffix(strings.TrimPrefix(r.reason,
+				"NotSupportedByLocalAzure: The local Azure does not implement "), ". Nothing was changed.")]++
 		default:
 			rows[key].refused++
 		}
@@ -73,7 +74,8 @@ func report(w io.Writer, results []result) (ok int) {
 		all.refused += r.refused
 		all.unmodelled += r.unmodelled
 	}
-	fmt.Fprintf(w, "\n%d examples: %d succeeded, %d refused, %d ask for what is not modelled\n", len(results), ok, all.refused, all.unmodelled)
+	fmt.Fprintf(w, "\n%d examples: %d succeeded, %d refused, %d ask for what is not modelled\n", len(results), ok,
+		all.refused, all.unmodelled)
 	return ok
 }
 

@@ -51,17 +51,20 @@ func open(ctx context.Context, dir string) (*stage, error) {
 		return nil, err
 	}
 	client := policy.ClientOptions{Transport: server, Retry: policy.RetryOptions{MaxRetries: -1}}
-	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient, server.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
+	credential, err := azidentity.NewClientSecretCredential(azuresim.DefaultTenant, azuresim.DefaultClient,
+		server.Client().Secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: client})
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := azarm.NewPipeline("harness", "v1", credential, runtime.PipelineOptions{}, &azpolicy.ClientOptions{ClientOptions: client})
+	pipeline, err := azarm.NewPipeline("harness", "v1", credential, runtime.PipelineOptions{},
+		&azpolicy.ClientOptions{ClientOptions: client})
 	if err != nil {
 		return nil, err
 	}
 	s := &stage{server: server, pipeline: pipeline, proxy: proxy.URL(l.Addr().String(), server.Client().Secret)}
 	go func() {
-		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: azuresim.Intercepts, Password: server.Client().Secret}) // ends with ctx
+		// ends with ctx
+		_ = proxy.Serve(ctx, l, proxy.Config{TLS: server.TLS(), Handler: s, Serves: azuresim.Intercepts, Password: server.Client().Secret})
 	}()
 	return s, nil
 }

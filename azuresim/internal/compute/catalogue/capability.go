@@ -111,7 +111,8 @@ func (s Size) accelerated() bool {
 func (s Size) generations() string {
 	newest := s.version >= 6 || s.series == "L" && s.version >= 4 || s.series == "HB" && s.version >= 5
 	bigMemory := s.series == "M" && (s.version >= 3 || s.VCPUs >= 208)
-	accelerators := strings.Contains(s.accelerator, "100") || strings.Contains(s.accelerator, "200") || s.accelerator == "_MI300X" || s.accelerator == "_V710"
+	accelerators := strings.Contains(s.accelerator, "100") || strings.Contains(s.accelerator, "200") ||
+		s.accelerator == "_MI300X" || s.accelerator == "_V710"
 	switch {
 	case s.Arm, s.confidentialSeries(), s.series == "FX", newest, bigMemory, accelerators:
 		return "V2"
@@ -124,7 +125,8 @@ func (s Size) generations() string {
 // untrusted sizes have no trusted launch, though they boot images of generation 2.
 // Source: https://learn.microsoft.com/azure/virtual-machines/trusted-launch.
 func (s Size) untrusted() bool {
-	return s.Arm && s.version < 6 || s.series == "M" && s.version < 3 || s.series == "ND" && (s.accelerator == "_A100" || s.Family == "Standard NDASv4_A100 Family")
+	return s.Arm && s.version < 6 || s.series == "M" && s.version < 3 ||
+		s.series == "ND" && (s.accelerator == "_A100" || s.Family == "Standard NDASv4_A100 Family")
 }
 
 func (s Size) confidentialSeries() bool {

@@ -37,7 +37,8 @@ var allImages = sync.OnceValue(func() []Image {
 
 func newImage(f []string) (Image, error) {
 	gib, err := strconv.Atoi(f[6])
-	return Image{Publisher: f[0], Offer: f[1], SKU: f[2], OS: f[3], Generation: f[4], Architecture: f[5], DiskGiB: gib, Latest: f[7], Plan: f[8] == "plan"}, err
+	return Image{Publisher: f[0], Offer: f[1], SKU: f[2], OS: f[3], Generation: f[4], Architecture: f[5],
+		DiskGiB: gib, Latest: f[7], Plan: f[8] == "plan"}, err
 }
 
 // Images are those that the marketplace lists, sorted.

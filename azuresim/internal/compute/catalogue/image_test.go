@@ -13,7 +13,8 @@ func TestFindImage(t *testing.T) {
 	}{
 		{"latest", "Canonical:UbuntuServer:18.04-LTS:latest", "18.04.202401161", "Linux", false, true},
 		{"any case", "canonical:ubuntuserver:18.04-lts:Latest", "18.04.202401161", "Linux", false, true},
-		{"any version", "MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-smalldisk:20348.1.230101", "20348.1.230101", "Windows", false, true},
+		{"any version", "MicrosoftWindowsServer:WindowsServer:2022-datacenter-core-smalldisk:20348.1.230101",
+			"20348.1.230101", "Windows", false, true},
 		{"no version", "Canonical:UbuntuServer:18.04-LTS:nonsense", "nonsense", "", false, false},
 		{"a SKU that is not listed", "Canonical:ubuntu-25_10:server-gen2:latest", "1.0.0", "Linux", false, true},
 		{"with a plan", "kinvolk:flatcar-container-linux-free:stable:latest", "4081.2.0", "Linux", true, true},

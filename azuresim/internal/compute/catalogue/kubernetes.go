@@ -13,7 +13,8 @@ const kubernetesVersion = "2021.10.15"
 func kubernetesImages() []Image {
 	var out []Image
 	add := func(offer, os, sku string, gib int) {
-		out = append(out, Image{Publisher: "cncf-upstream", Offer: offer, SKU: sku, OS: os, Generation: "V1", Architecture: "x64", DiskGiB: gib, Latest: kubernetesVersion})
+		out = append(out, Image{Publisher: "cncf-upstream", Offer: offer, SKU: sku, OS: os, Generation: "V1",
+			Architecture: "x64", DiskGiB: gib, Latest: kubernetesVersion})
 	}
 	for minor, patches := range marketplacePatches {
 		for patch := range patches + 1 {

@@ -13,9 +13,12 @@ var capabilitiesTSV string
 
 // unruled are capabilities that follow from no rule, or that UltraDisks has.
 var unruled = []string{
-	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported", "MaxNetworkInterfaces", "MaxWriteAcceleratorDisksAllowed", "RetirementDateUtc",
-	"CombinedTempDiskAndCachedIOPS", "CombinedTempDiskAndCachedReadBytesPerSecond", "CombinedTempDiskAndCachedWriteBytesPerSecond", "UncachedDiskIOPS",
-	"UncachedDiskBytesPerSecond", "NvmeSizePerDiskInMiB", "NvmeMaxReadIops", "NvmeMaxWriteIops", "NvmeMaxReadBytesPerSecond", "NvmeMaxWriteBytesPerSecond",
+	"ACUs", "MemoryPreservingMaintenanceSupported", "CapacityReservationSupported", "MaxNetworkInterfaces",
+	"MaxWriteAcceleratorDisksAllowed", "RetirementDateUtc",
+	"CombinedTempDiskAndCachedIOPS", "CombinedTempDiskAndCachedReadBytesPerSecond",
+	"CombinedTempDiskAndCachedWriteBytesPerSecond", "UncachedDiskIOPS",
+	"UncachedDiskBytesPerSecond", "NvmeSizePerDiskInMiB", "NvmeMaxReadIops", "NvmeMaxWriteIops",
+	"NvmeMaxReadBytesPerSecond", "NvmeMaxWriteBytesPerSecond",
 	"UltraSSDAvailable", "VMDeploymentTypes", "vCPUsPerCore",
 }
 

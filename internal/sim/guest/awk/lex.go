@@ -34,8 +34,10 @@ type token struct {
 	text string
 }
 
-var words = map[string]bool{"BEGIN": true, "END": true, "if": true, "else": true, "while": true, "for": true, "do": true, "break": true, "continue": true, "next": true, "nextfile": true,
-	"exit": true, "print": true, "printf": true, "getline": true, "delete": true, "in": true, "function": true, "func": true, "return": true}
+var words = map[string]bool{"BEGIN": true, "END": true, "if": true, "else": true, "while": true, "for": true,
+	"do": true, "break": true, "continue": true, "next": true, "nextfile": true,
+	"exit": true, "print": true, "printf": true, "getline": true, "delete": true, "in": true, "function": true,
+	"func": true, "return": true}
 
 var symbols = []string{"**=", "&&", "||", "==", "<=", ">=", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", ">>", "!~", "**"}
 

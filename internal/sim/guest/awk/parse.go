@@ -304,7 +304,8 @@ func (p *parser) closesStatement() bool {
 		case t.kind == symbol && t.text == ")":
 			if depth--; depth == 0 {
 				next := p.tokens[i+1]
-				return next.kind == newline || next.kind == end || next.kind == symbol && slices.Contains([]string{";", "}", ">", ">>", "|"}, next.text)
+				return next.kind == newline || next.kind == end ||
+					next.kind == symbol && slices.Contains([]string{";", "}", ">", ">>", "|"}, next.text)
 			}
 		}
 	}
@@ -365,7 +366,8 @@ func (p *parser) binary(level int) *node {
 	left := p.binary(level + 1)
 	for {
 		t := p.peek()
-		if t.kind != symbol && t.kind != word || !slices.Contains(levels[level], t.text) || t.text == ">" && p.noGreater || t.text == "in" && p.noIn {
+		if t.kind != symbol && t.kind != word || !slices.Contains(levels[level], t.text) ||
+			t.text == ">" && p.noGreater || t.text == "in" && p.noIn {
 			return left
 		}
 		if t.text == "|" {
@@ -384,7 +386,8 @@ func (p *parser) concatenation() *node {
 	left := p.additive()
 	for {
 		t := p.peek()
-		starts := t.kind == number || t.kind == text || t.kind == name || t.kind == function || t.kind == symbol && slices.Contains([]string{"$", "!", "(", "-", "+", "++", "--"}, t.text)
+		starts := t.kind == number || t.kind == text || t.kind == name || t.kind == function ||
+			t.kind == symbol && slices.Contains([]string{"$", "!", "(", "-", "+", "++", "--"}, t.text)
 		if !starts || t.text == "in" {
 			return left
 		}

@@ -92,7 +92,8 @@ type problem struct{ err error }
 
 // Run runs a program and returns its exit code. vars are set before BEGIN.
 func (p *Program) Run(vars map[string]string, inputs func() (Input, bool), out io.Writer, write Output) (code int, err error) {
-	r := &run{Program: p, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"), "RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
+	r := &run{Program: p, vars: map[string]value{"FS": textOf(" "), "OFS": textOf(" "), "ORS": textOf("\n"),
+		"RS": textOf("\n"), "SUBSEP": textOf("\x1c"), "CONVFMT": textOf("%.6g"), "OFMT": textOf("%.6g")},
 		arrays: map[string]map[string]value{}, patterns: map[string]*regexp.Regexp{}, out: out, write: write, opened: map[string]bool{}}
 	defer func() {
 		switch e := recover().(type) {

@@ -68,9 +68,11 @@ func TestRunAgain(t *testing.T) {
 		boot []Result
 		ran  string // what C:\count has after the boots
 	}{
-		"once":             {"#cloud-config\nruncmd:\n- echo ran>>C:\\count\n", []Result{{Ran: true}, {}}, "ran\r\n"},
-		"asked for again":  {"rem cmd\r\necho ran>>C:\\count\r\nexit 1002", []Result{{Ran: true, ExitCode: 1002}, {Ran: true, ExitCode: 1002}}, "ran\r\nran\r\n"},
-		"a reboot":         {"rem cmd\r\necho ran>>C:\\count\r\nexit 1001", []Result{{Ran: true, ExitCode: 1001, Reboot: true}, {}}, "ran\r\n"},
+		"once": {"#cloud-config\nruncmd:\n- echo ran>>C:\\count\n", []Result{{Ran: true}, {}}, "ran\r\n"},
+		"asked for again": {"rem cmd\r\necho ran>>C:\\count\r\nexit 1002",
+			[]Result{{Ran: true, ExitCode: 1002}, {Ran: true, ExitCode: 1002}}, "ran\r\nran\r\n"},
+		"a reboot": {"rem cmd\r\necho ran>>C:\\count\r\nexit 1001",
+			[]Result{{Ran: true, ExitCode: 1001, Reboot: true}, {}}, "ran\r\n"},
 		"what cannot be":   {"\x1f\x8bgzip", []Result{{Ran: true, Failed: true}, {Ran: true, Failed: true}}, ""},
 		"an exit code":     {"#cloud-config\nruncmd:\n- exit 3\n", []Result{{Ran: true, ExitCode: 3}}, ""},
 		"a PowerShell one": {"#ps1\nSet-Content C:\\count ran", []Result{{Ran: true}}, "ran\r\n"},
@@ -86,7 +88,8 @@ func TestRunAgain(t *testing.T) {
 			defer m.Close()
 			for i, want := range test.boot {
 				got, err := Run(t.Context(), m, shell.New(m, nil, nil))
-				if err != nil || got.Ran != want.Ran || got.ExitCode != want.ExitCode || got.Reboot != want.Reboot || got.Failed != want.Failed {
+				if err != nil || got.Ran != want.Ran || got.ExitCode != want.ExitCode ||
+					got.Reboot != want.Reboot || got.Failed != want.Failed {
 					t.Errorf("boot %d: %+v, %v; want %+v", i, got, err, want)
 				}
 			}

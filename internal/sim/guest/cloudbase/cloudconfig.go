@@ -205,12 +205,18 @@ func (a *agent) timezone(_ context.Context, v any) (bool, error) {
 // windowsZone maps the IANA zones that are common; "" is unknown.
 func windowsZone(iana string) string {
 	return map[string]string{
-		"UTC": "UTC", "Etc/UTC": "UTC", "Etc/GMT": "UTC", "GMT": "GMT Standard Time", "Europe/London": "GMT Standard Time", "Europe/Berlin": "W. Europe Standard Time",
-		"Europe/Paris": "Romance Standard Time", "Europe/Amsterdam": "W. Europe Standard Time", "Europe/Zurich": "W. Europe Standard Time", "Europe/Vienna": "W. Europe Standard Time",
-		"Europe/Bucharest": "GTB Standard Time", "Europe/Warsaw": "Central European Standard Time", "Europe/Moscow": "Russian Standard Time",
-		"America/New_York": "Eastern Standard Time", "America/Chicago": "Central Standard Time", "America/Denver": "Mountain Standard Time", "America/Los_Angeles": "Pacific Standard Time",
-		"America/Sao_Paulo": "E. South America Standard Time", "Asia/Kolkata": "India Standard Time", "Asia/Calcutta": "India Standard Time", "Asia/Shanghai": "China Standard Time",
-		"Asia/Singapore": "Singapore Standard Time", "Asia/Tokyo": "Tokyo Standard Time", "Asia/Dubai": "Arabian Standard Time", "Australia/Sydney": "AUS Eastern Standard Time",
+		"UTC": "UTC", "Etc/UTC": "UTC", "Etc/GMT": "UTC", "GMT": "GMT Standard Time",
+		"Europe/London": "GMT Standard Time", "Europe/Berlin": "W. Europe Standard Time",
+		"Europe/Paris": "Romance Standard Time", "Europe/Amsterdam": "W. Europe Standard Time",
+		"Europe/Zurich": "W. Europe Standard Time", "Europe/Vienna": "W. Europe Standard Time",
+		"Europe/Bucharest": "GTB Standard Time", "Europe/Warsaw": "Central European Standard Time",
+		"Europe/Moscow":    "Russian Standard Time",
+		"America/New_York": "Eastern Standard Time", "America/Chicago": "Central Standard Time",
+		"America/Denver": "Mountain Standard Time", "America/Los_Angeles": "Pacific Standard Time",
+		"America/Sao_Paulo": "E. South America Standard Time", "Asia/Kolkata": "India Standard Time",
+		"Asia/Calcutta": "India Standard Time", "Asia/Shanghai": "China Standard Time",
+		"Asia/Singapore": "Singapore Standard Time", "Asia/Tokyo": "Tokyo Standard Time",
+		"Asia/Dubai": "Arabian Standard Time", "Australia/Sydney": "AUS Eastern Standard Time",
 	}[iana]
 }
 

@@ -109,7 +109,8 @@ func (a *agent) unsupported(data []byte) {
 		hint = " (its template engine is not jinja)"
 	case strings.HasPrefix(string(data), "\ufeff"):
 		hint = " (it starts with a byte order mark)"
-	case strings.HasPrefix(strings.TrimSpace(string(data)), "#cloud-config"), strings.HasPrefix(strings.TrimSpace(string(data)), "## template:"):
+	case strings.HasPrefix(strings.TrimSpace(string(data)), "#cloud-config"),
+		strings.HasPrefix(strings.TrimSpace(string(data)), "## template:"):
 		hint = " (blanks stand before its first line)"
 	}
 	text := "unsupported user data format" + hint + ": nothing of it was run"

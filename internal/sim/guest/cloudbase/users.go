@@ -46,7 +46,8 @@ func (a *agent) user(item map[string]any) error {
 		return errors.New("passwd is no text. The user and its SSH keys are skipped")
 	}
 	if n := len(passwd); n > maxPassword {
-		return fmt.Errorf("passwd has %d characters; Windows takes a plain text of at most %d, not a Unix hash. The user and its SSH keys are skipped", n, maxPassword)
+		return fmt.Errorf("passwd has %d characters; Windows takes a plain text of at most %d, not a Unix hash. "+
+			"The user and its SSH keys are skipped", n, maxPassword)
 	}
 	if date, isText := item["expiredate"].(string); isText {
 		if _, err := time.Parse("2006-1-2", date); err != nil {

@@ -33,6 +33,7 @@ func WithoutAgent(m *machine.Machine) error {
 	if err := m.Root.WriteFile(customDataFile, m.CustomData, 0o600); err != nil {
 		return err
 	}
-	fmt.Fprintf(m.Console, "guest: the image has no cloudbase-init service that starts with Windows: the custom data is in %s, and nothing reads it\n", customDataFile)
+	fmt.Fprintf(m.Console, "guest: the image has no cloudbase-init service that starts with Windows: the custom "+
+		"data is in %s, and nothing reads it\n", customDataFile)
 	return nil
 }

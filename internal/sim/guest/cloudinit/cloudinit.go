@@ -226,7 +226,8 @@ func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 		a.m.Refused(kind)
 		a.problemf("part %s: casement does not simulate %s", name, kind)
 	default:
-		a.problemf("part %s: unhandled user data: it starts with none of #cloud-config, #!, ## template: jinja, and is no MIME message", name)
+		a.problemf("part %s: unhandled user data: it starts with none of #cloud-config, #!, ## template: jinja, "+
+			"and is no MIME message", name)
 	}
 }
 
@@ -294,13 +295,19 @@ func firstToken(s string) string {
 func (a *agent) instanceData() map[string]any {
 	m := a.m
 	v1 := userdata.Alias(map[string]any{
-		"cloud-name": "azure", "cloud_id": "azure", "platform": "azure", "subplatform": "imds (simulated)", "distro": "ubuntu", "distro_version": m.Image.Release,
-		"instance-id": m.InstanceID, "local-hostname": m.ComputerName, "kernel_release": m.Image.Build, "machine": "x86_64", "system_platform": "Linux", "userdata": "redacted for non-root user",
+		"cloud-name": "azure", "cloud_id": "azure", "platform": "azure", "subplatform": "imds (simulated)",
+		"distro": "ubuntu", "distro_version": m.Image.Release,
+		"instance-id": m.InstanceID, "local-hostname": m.ComputerName, "kernel_release": m.Image.Build,
+		"machine": "x86_64", "system_platform": "Linux", "userdata": "redacted for non-root user",
 	})
 	vars := map[string]any{
 		"ds": map[string]any{"meta_data": userdata.Alias(map[string]any{"instance-id": m.InstanceID, "local-hostname": m.ComputerName,
-			"imds": map[string]any{"compute": map[string]any{"name": m.ComputerName, "resourceId": m.ID, "vmId": m.InstanceID, "osType": machine.Linux},
-				"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{"ipAddress": []any{map[string]any{"privateIpAddress": m.IP().String(), "publicIpAddress": ""}}}}}}}})},
+			"imds": map[string]any{"compute": map[string]any{
+				"name": m.ComputerName, "resourceId": m.ID, "vmId": m.InstanceID, "osType": machine.Linux,
+			},
+				"network": map[string]any{"interface": []any{map[string]any{"ipv4": map[string]any{
+					"ipAddress": []any{map[string]any{"privateIpAddress": m.IP().String(), "publicIpAddress": ""}},
+				}}}}}})},
 		"v1": v1,
 	}
 	for k, v := range v1 {
@@ -402,7 +409,8 @@ func (m merging) lists(old, add []any) []any {
 
 // others names the keys that have no simulated effect.
 func (a *agent) others() error {
-	known := []string{"bootcmd", "write_files", "disk_setup", "fs_setup", "mounts", "users", "groups", "ntp", "runcmd", "hostname", "ssh_authorized_keys"}
+	known := []string{"bootcmd", "write_files", "disk_setup", "fs_setup", "mounts", "users", "groups", "ntp",
+		"runcmd", "hostname", "ssh_authorized_keys"}
 	var rest []string
 	for k := range a.config {
 		if !slices.Contains(known, k) {

@@ -41,8 +41,10 @@ func TestShellify(t *testing.T) {
 
 func TestSniff(t *testing.T) {
 	for body, want := range map[string]string{
-		"#cloud-config\n": "text/cloud-config", " \n#Cloud-Config\n": "text/cloud-config", "## template: jinja\n#cloud-config": "text/jinja2",
-		"#!/bin/sh": "text/x-shellscript", "#include http://x": "text/x-include-url", "#include-once": "text/x-include-once-url",
+		"#cloud-config\n": "text/cloud-config", " \n#Cloud-Config\n": "text/cloud-config",
+		"## template: jinja\n#cloud-config": "text/jinja2",
+		"#!/bin/sh":                         "text/x-shellscript", "#include http://x": "text/x-include-url",
+		"#include-once":         "text/x-include-once-url",
 		"#cloud-config-archive": "text/cloud-config-archive", "runcmd: []": "", "": "",
 	} {
 		if got := sniff([]byte(body)); got != want {

@@ -20,8 +20,10 @@ func Boot(t *testing.T, system, name, ip, key string) *guest.Guest {
 		image = guest.Image{Name: "Windows Server 2022 Datacenter", Release: "2022", Build: "10.0.20348.2700", KubernetesVersion: "v1.36.3"}
 	}
 	g, err := guest.New(guest.Config{Machine: guest.Machine{
-		ID: "/vm/" + name, InstanceID: name, Dir: t.TempDir(), OS: system, ComputerName: name, AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr(ip)}, Image: image,
-		CustomData: []byte("#cloud-config\nwrite_files:\n- path: /etc/kubernetes/here\n  content: yes\nusers:\n- name: capi\n  ssh_authorized_keys:\n  - " + key + "\n"),
+		ID: "/vm/" + name, InstanceID: name, Dir: t.TempDir(), OS: system, ComputerName: name,
+		AdminUsername: "capi", IPs: []netip.Addr{netip.MustParseAddr(ip)}, Image: image,
+		CustomData: []byte("#cloud-config\nwrite_files:\n- path: /etc/kubernetes/here\n  content: yes\nusers:\n" +
+			"- name: capi\n  ssh_authorized_keys:\n  - " + key + "\n"),
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -19,12 +19,15 @@ func TestRun(t *testing.T) {
 		file    string // what /etc/a has
 		problem string // empty where it ends well
 	}{
-		"a file":     {head + `"storage":{"files":[{"filesystem":"root","path":"/etc/a","mode":420,"contents":{"source":"data:,text%0A"}}]}}`, "text\n", ""},
-		"nothing":    {"", "", ""},
-		"no config":  {"#cloud-config", "", "no Ignition config of specification 2.x"},
-		"version 3":  {`{"ignition":{"version":"3.0.0"}}`, "", "no Ignition config of specification 2.x"},
-		"an array":   {head + `"storage":{"raid":[{"name":"r","level":"raid1","devices":["/dev/sdb","/dev/sdc"]}]}}`, "", "storage.raid: casement does not simulate arrays"},
-		"one to get": {`{"ignition":{"version":"2.3.0","config":{"replace":{"source":"http://h/c"}}}}`, "", "does not simulate configs that are fetched"},
+		"a file": {head + `"storage":{"files":[{"filesystem":"root","path":"/etc/a","mode":420,` +
+			`"contents":{"source":"data:,text%0A"}}]}}`, "text\n", ""},
+		"nothing":   {"", "", ""},
+		"no config": {"#cloud-config", "", "no Ignition config of specification 2.x"},
+		"version 3": {`{"ignition":{"version":"3.0.0"}}`, "", "no Ignition config of specification 2.x"},
+		"an array": {head + `"storage":{"raid":[{"name":"r","level":"raid1","devices":["/dev/sdb","/dev/sdc"]}]}}`,
+			"", "storage.raid: casement does not simulate arrays"},
+		"one to get": {`{"ignition":{"version":"2.3.0","config":{"replace":{"source":"http://h/c"}}}}`, "",
+			"does not simulate configs that are fetched"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := machine.New(machine.Spec{

@@ -30,7 +30,8 @@ const servicesFile = "services.json"
 
 // leftOut are the folders of a Windows disk whose contents an image does not keep: logs, and
 // what belongs to one run of a machine.
-var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase Solutions/Cloudbase-Init/log", "C/Windows/System32/Sysprep/Panther"}
+var leftOut = []string{"C/Windows/Temp", "C/var/log", "C/Program Files/Cloudbase Solutions/Cloudbase-Init/log",
+	"C/Windows/System32/Sysprep/Panther"}
 
 // Capture reads the disk of a Windows guest that is off from its directory: its drive C and its
 // service table.
@@ -143,7 +144,10 @@ func extract(root *os.Root, z io.Reader) error {
 // specialize gives the system of a captured disk the name of its machine, as the first boot after
 // sysprep does.
 func (m *Machine) specialize() error {
-	for _, at := range [][2]string{{`HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\ComputerName`, "ComputerName"}, {`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "Hostname"}} {
+	for _, at := range [][2]string{
+		{`HKLM\SYSTEM\CurrentControlSet\Control\ComputerName\ComputerName`, "ComputerName"},
+		{`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "Hostname"},
+	} {
 		if err := m.Registry().Set(at[0], at[1], Value{Kind: "String", Text: m.ComputerName}); err != nil {
 			return fmt.Errorf("name a machine of an image: %w", err)
 		}

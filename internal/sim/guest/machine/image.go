@@ -47,7 +47,8 @@ func (m *Machine) layImage() error {
 
 func linuxImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{
-		"/etc/kubernetes/manifests", "/etc/netplan", "/etc/systemd/system", "/etc/cni/net.d", "/etc/containerd", "/etc/sysctl.d", "/etc/modules-load.d", "/etc/ssh",
+		"/etc/kubernetes/manifests", "/etc/netplan", "/etc/systemd/system", "/etc/cni/net.d", "/etc/containerd",
+		"/etc/sysctl.d", "/etc/modules-load.d", "/etc/ssh",
 		"/home", "/root", "/run", "/tmp", "/mnt", "/opt/cni/bin", "/usr/bin", "/usr/local/bin",
 		"/var/lib/cloud/instance", "/var/lib/kubelet", "/var/log", "/var/tmp", "/proc/sys/net/ipv4",
 	}
@@ -78,7 +79,8 @@ var systemUsers = []struct {
 	name string
 	id   int
 }{
-	{"daemon", 1}, {"bin", 2}, {"sys", 3}, {"games", 60}, {"man", 6}, {"mail", 8}, {"news", 9}, {"proxy", 13}, {"www-data", 33}, {"backup", 34}, {"list", 38},
+	{"daemon", 1}, {"bin", 2}, {"sys", 3}, {"games", 60}, {"man", 6}, {"mail", 8}, {"news", 9}, {"proxy", 13},
+	{"www-data", 33}, {"backup", 34}, {"list", 38},
 	{"systemd-network", 998}, {"systemd-resolve", 992}, {"messagebus", 101}, {"syslog", 103}, {"sshd", 107}, {"nobody", 65534},
 }
 
@@ -86,7 +88,9 @@ var systemUsers = []struct {
 var groupsOnly = []struct {
 	name string
 	id   int
-}{{"adm", 4}, {"tty", 5}, {"disk", 6}, {"dialout", 20}, {"cdrom", 24}, {"floppy", 25}, {"sudo", 27}, {"audio", 29}, {"dip", 30}, {"shadow", 42}, {"video", 44}, {"plugdev", 46}, {"staff", 50}, {"users", 100}, {"netdev", 110}, {"lxd", 111}, {"docker", 999}}
+}{{"adm", 4}, {"tty", 5}, {"disk", 6}, {"dialout", 20}, {"cdrom", 24}, {"floppy", 25}, {"sudo", 27}, {"audio", 29},
+	{"dip", 30}, {"shadow", 42}, {"video", 44}, {"plugdev", 46}, {"staff", 50}, {"users", 100}, {"netdev", 110},
+	{"lxd", 111}, {"docker", 999}}
 
 func systemAccounts() string {
 	text := "root:x:0:0:root:/root:/bin/bash\n"
@@ -114,7 +118,8 @@ func systemGroups() string {
 func windowsImage(s Spec) ([]string, map[string]string) {
 	dirs := []string{
 		`C:\k\debug`, `C:\etc\kubernetes\manifests`, `C:\etc\kubernetes\pki`, `C:\etc\cni\net.d`, `C:\opt\cni\bin`,
-		`C:\var\log\kubelet`, `C:\var\lib\kubelet\credential-provider`, `C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`, `C:\Users\Public`,
+		`C:\var\log\kubelet`, `C:\var\lib\kubelet\credential-provider`, `C:\Windows\System32\drivers\etc`,
+		`C:\Windows\System32\config`, `C:\Windows\Temp`, `C:\Users\Public`,
 		`C:\ProgramData\containerd\root`, `C:\ProgramData\containerd\state`, `C:\ProgramData\ssh`, `C:\Program Files\containerd`,
 		`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log`,
 	}
@@ -141,14 +146,18 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 
 // plainWindows is Windows as its publisher has it, without anything of a node.
 func plainWindows() ([]string, map[string]string) {
-	return []string{`C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`, `C:\Users\Public`, `C:\ProgramData`, `C:\Program Files`},
+	return []string{`C:\Windows\System32\drivers\etc`, `C:\Windows\System32\config`, `C:\Windows\Temp`,
+			`C:\Users\Public`, `C:\ProgramData`, `C:\Program Files`},
 		map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 }
 
 // containerImage is the little that every base image has.
 func containerImage(s Spec) ([]string, map[string]string) {
 	if s.OS == Windows {
-		return []string{`C:\inetpub\wwwroot`, `C:\Windows\System32\drivers\etc`, `C:\Windows\Temp`, `C:\Users\ContainerAdministrator`, `C:\Users\ContainerUser`}, map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
+		return []string{
+			`C:\inetpub\wwwroot`, `C:\Windows\System32\drivers\etc`, `C:\Windows\Temp`,
+			`C:\Users\ContainerAdministrator`, `C:\Users\ContainerUser`,
+		}, map[string]string{`C:\Windows\System32\drivers\etc\hosts`: windowsHosts}
 	}
 	return []string{"/etc", "/home", "/root", "/run", "/tmp", "/usr/bin", "/var/log"}, map[string]string{
 		"/etc/os-release": fmt.Sprintf("PRETTY_NAME=%q\n", s.Image.Name),
@@ -191,7 +200,10 @@ func imageServices(s Spec) []Service {
 	}
 	kubelet := `C:\k\nssm.exe`
 	if s.Image.ServiceManager == WindowsService {
-		kubelet = `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --windows-service --cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml --bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf --kubeconfig=C:\etc\kubernetes\kubelet.conf`
+		kubelet = `C:\k\kube-log-runner.exe --log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe ` +
+			`--windows-service --cert-dir=C:\var\lib\kubelet\pki --config=C:\var\lib\kubelet\config.yaml ` +
+			`--bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf ` +
+			`--kubeconfig=C:\etc\kubernetes\kubelet.conf`
 	}
 	rows := append(system,
 		Service{Name: "kubelet", Display: "kubelet", Start: Automatic, Path: kubelet},
@@ -203,5 +215,6 @@ func imageServices(s Spec) []Service {
 			Service{Name: "docker", Display: "Docker Engine", Start: Automatic},
 			Service{Name: "rancher-wins", Display: "Rancher Wins", Start: Automatic})
 	}
-	return append(rows, Service{Name: "containerd", Display: "containerd", Start: Automatic, Path: `"C:\Program Files\containerd\containerd.exe" --run-service`})
+	return append(rows, Service{Name: "containerd", Display: "containerd", Start: Automatic,
+		Path: `"C:\Program Files\containerd\containerd.exe" --run-service`})
 }

@@ -85,7 +85,8 @@ func (j *Journal) recover(dir string) error {
 			return j.Finish(provisionedReady, 0, "")
 		}
 	}
-	j.data.Damage = fmt.Sprintf("the guest's state %s is damaged and was kept as %s, and there is no sign that its bootstrap had succeeded; delete the VM, or reimage it", j.file, aside)
+	j.data.Damage = fmt.Sprintf("the guest's state %s is damaged and was kept as %s, and there is no sign that "+
+		"its bootstrap had succeeded; delete the VM, or reimage it", j.file, aside)
 	j.data.Complete = true
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
 }

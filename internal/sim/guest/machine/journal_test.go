@@ -43,7 +43,8 @@ func TestDamagedJournal(t *testing.T) {
 			}
 			for range 2 { // what was found holds at the next start too
 				m = open(t, dir, Linux, nil)
-				if damage := m.Journal.Damage(); (damage != "") != c.damaged || c.damaged && !strings.Contains(damage, "journal.json.damaged") {
+				if damage := m.Journal.Damage(); (damage != "") != c.damaged ||
+					c.damaged && !strings.Contains(damage, "journal.json.damaged") {
 					t.Errorf("the damage is %q", damage)
 				}
 				if provisioned, _, _, finished := m.Journal.Finished(); !finished || (provisioned == "ready") == c.damaged {

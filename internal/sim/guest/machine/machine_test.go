@@ -123,7 +123,8 @@ func TestConsoleKeepsSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if strings.Contains(out.String(), c.secret) || strings.Contains(strings.Join(con.Last(), ""), c.secret) || !strings.Contains(out.String(), redact.Mark) {
+		if strings.Contains(out.String(), c.secret) || strings.Contains(strings.Join(con.Last(), ""), c.secret) ||
+			!strings.Contains(out.String(), redact.Mark) {
 			t.Errorf("%s: %s", c.name, out.String())
 		}
 	}

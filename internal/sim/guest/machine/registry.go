@@ -48,7 +48,8 @@ func CleanKey(path string) string {
 		path = strings.ReplaceAll(path, `\\`, `\`)
 	}
 	head, rest, nested := strings.Cut(path, `\`)
-	for long, short := range map[string]string{"HKEY_LOCAL_MACHINE": "HKLM", "HKEY_CURRENT_USER": "HKCU", "HKEY_CLASSES_ROOT": "HKCR", "HKEY_USERS": "HKU", "HKEY_CURRENT_CONFIG": "HKCC"} {
+	for long, short := range map[string]string{"HKEY_LOCAL_MACHINE": "HKLM", "HKEY_CURRENT_USER": "HKCU",
+		"HKEY_CLASSES_ROOT": "HKCR", "HKEY_USERS": "HKU", "HKEY_CURRENT_CONFIG": "HKCC"} {
 		if strings.EqualFold(head, long) || strings.EqualFold(head, short) {
 			head = short
 		}
@@ -226,10 +227,14 @@ func imageKeys(s Spec) map[string]Key {
 	}
 	for path, values := range map[string]map[string]Value{
 		`HKLM\SOFTWARE\Microsoft\Windows NT\CurrentVersion`: {
-			"ProductName": text("String", s.Image.Name), "CurrentBuild": text("String", build), "CurrentBuildNumber": text("String", build), "InstallationType": text("String", "Server Core"), "SystemRoot": text("String", `C:\Windows`),
+			"ProductName": text("String", s.Image.Name), "CurrentBuild": text("String", build),
+			"CurrentBuildNumber": text("String", build), "InstallationType": text("String", "Server Core"),
+			"SystemRoot": text("String", `C:\Windows`),
 		},
 		`HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`: {
-			"Path": text("ExpandString", imagePath(s)), "TEMP": text("ExpandString", `%SystemRoot%\TEMP`), "ComSpec": text("ExpandString", `%SystemRoot%\system32\cmd.exe`), "OS": text("String", "Windows_NT"), "PROCESSOR_ARCHITECTURE": text("String", "AMD64"),
+			"Path": text("ExpandString", imagePath(s)), "TEMP": text("ExpandString", `%SystemRoot%\TEMP`),
+			"ComSpec": text("ExpandString", `%SystemRoot%\system32\cmd.exe`),
+			"OS":      text("String", "Windows_NT"), "PROCESSOR_ARCHITECTURE": text("String", "AMD64"),
 		},
 		`HKLM\SYSTEM\CurrentControlSet\Control\Terminal Server`:                      {"fDenyTSConnections": text("DWord", "0")},
 		`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`:                    {"Hostname": text("String", s.ComputerName)},

@@ -40,7 +40,8 @@ type Vitals struct {
 // Healthy are the vitals of a machine that nothing is wrong with. The port range is
 // the one that Windows has by default, 49152 to 65535.
 func Healthy() Vitals {
-	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true, Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}
+	return Vitals{Free: 100.0 / 127, MTU: 1500, DynamicPorts: 16384, Connections: 120, Metadata: true,
+		Network: true, PauseImage: true, PodNetwork: true, ManagementIP: true}
 }
 
 // Pulse keeps a guest's vitals over restarts of its host. It is safe for use from

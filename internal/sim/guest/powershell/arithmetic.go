@@ -41,8 +41,11 @@ func (r *run) arithmetic(operator string, left, right any) (any, error) {
 }
 
 func noMethod(v any, operator string) error {
-	name := map[string]string{"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus"}[operator]
-	return broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(v), name)
+	name := map[string]string{
+		"+": "op_Addition", "-": "op_Subtraction", "*": "op_Multiply", "/": "op_Division", "%": "op_Modulus",
+	}[operator]
+	return broken("RuntimeException", "MethodNotFound",
+		"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(v), name)
 }
 
 func (r *run) texts(operator, left string, right any) (any, error) {
@@ -62,7 +65,8 @@ func (r *run) texts(operator, left string, right any) (any, error) {
 			return nil, err
 		}
 		if n < 0 {
-			return nil, broken("System.ArgumentOutOfRangeException", "System.ArgumentOutOfRangeException", "Specified argument was out of the range of valid values.")
+			return nil, broken("System.ArgumentOutOfRangeException", "System.ArgumentOutOfRangeException",
+				"Specified argument was out of the range of valid values.")
 		}
 		if float64(n)*float64(len(left)+1) > maxValue {
 			return nil, r.take(maxValue + 1)
@@ -122,7 +126,8 @@ func (r *run) tables(operator string, left *hashtable, right any) (any, error) {
 	for _, h := range []*hashtable{left, other} {
 		for _, k := range h.keys {
 			if _, twice := out.get(k); twice {
-				return nil, broken("System.ArgumentException", "System.ArgumentException", "Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(k), text(k))
+				return nil, broken("System.ArgumentException", "System.ArgumentException",
+					"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(k), text(k))
 			}
 			v, _ := h.get(k)
 			out.set(k, v)
@@ -229,11 +234,13 @@ func (r *run) numeric(v any) (any, error) {
 	case string:
 		n, err := r.convert("double", v)
 		if err != nil {
-			return nil, broken("RuntimeException", "InvalidCastFromStringToInteger", "Cannot convert value \"%s\" to type \"System.Int32\". Error: \"Input string was not in a correct format.\"", v)
+			return nil, broken("RuntimeException", "InvalidCastFromStringToInteger", "Cannot convert value "+
+				"\"%s\" to type \"System.Int32\". Error: \"Input string was not in a correct format.\"", v)
 		}
 		return whole(n), nil
 	}
-	return nil, broken("RuntimeException", "ConvertToFinalInvalidCastException", "Cannot convert the \"%s\" value of type \"%s\" to type \"System.Int32\".", text(v), kindOf(v))
+	return nil, broken("RuntimeException", "ConvertToFinalInvalidCastException",
+		"Cannot convert the \"%s\" value of type \"%s\" to type \"System.Int32\".", text(v), kindOf(v))
 }
 
 // float is a value as a number, where it is one.

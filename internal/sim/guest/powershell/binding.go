@@ -17,7 +17,8 @@ func parameterOf(p *parameters, name, command string) (*parameter, error) {
 		}
 		if strings.HasPrefix(one.name, low) {
 			if found != nil {
-				return nil, named(command, broken("ParameterBindingException", "AmbiguousParameter", "Parameter cannot be processed because the parameter name '%s' is ambiguous.", name))
+				return nil, named(command, broken("ParameterBindingException", "AmbiguousParameter",
+					"Parameter cannot be processed because the parameter name '%s' is ambiguous.", name))
 			}
 			found = &p.list[i]
 		}
@@ -26,7 +27,8 @@ func parameterOf(p *parameters, name, command string) (*parameter, error) {
 }
 
 func unknownParameter(command, name string) error {
-	return named(command, broken("ParameterBindingException", "NamedParameterNotFound", "A parameter cannot be found that matches parameter name '%s'.", name))
+	return named(command, broken("ParameterBindingException", "NamedParameterNotFound",
+		"A parameter cannot be found that matches parameter name '%s'.", name))
 }
 
 func named(command string, f *failure) error {
@@ -39,7 +41,8 @@ func (r *run) give(f function, one parameter, value any, bound *hashtable, to *s
 	v, err := r.converted(one, value)
 	if err != nil {
 		if e := failed(err); e != nil {
-			return named(f.name, broken("ParameterBindingException", "ParameterArgumentTransformationError", "Cannot process argument transformation on parameter '%s'. %s", one.name, e.exception.message))
+			return named(f.name, broken("ParameterBindingException", "ParameterArgumentTransformationError",
+				"Cannot process argument transformation on parameter '%s'. %s", one.name, e.exception.message))
 		}
 		return err
 	}
@@ -72,13 +75,16 @@ func (r *run) converted(one parameter, v any) (any, error) {
 // validate applies the attributes of a parameter.
 func (r *run) validate(f function, one parameter, v any) error {
 	refuse := func(format string, a ...any) error {
-		return named(f.name, broken("ParameterBindingValidationException", "ParameterArgumentValidationError", "Cannot validate argument on parameter '%s'. "+format, append([]any{one.name}, a...)...))
+		return named(f.name, broken("ParameterBindingValidationException", "ParameterArgumentValidationError",
+			"Cannot validate argument on parameter '%s'. "+format, append([]any{one.name}, a...)...))
 	}
 	if one.notEmpty && (v == nil || v == "") {
 		return refuse("The argument is null or empty. Provide an argument that is not null or empty, and then try the command again.")
 	}
 	if (v == "" || v == nil) && one.mandatory && len(one.kinds) > 0 && one.kinds[0] == "string" {
-		return named(f.name, broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyStringNotAllowed", "Cannot bind argument to parameter '%s' because it is an empty string.", one.name))
+		return named(f.name, broken("ParameterBindingValidationException",
+			"ParameterArgumentValidationErrorEmptyStringNotAllowed",
+			"Cannot bind argument to parameter '%s' because it is an empty string.", one.name))
 	}
 	if len(one.values) > 0 {
 		var allowed []string
@@ -92,7 +98,9 @@ func (r *run) validate(f function, one parameter, v any) error {
 			}
 			allowed = append(allowed, text(want))
 		}
-		return refuse("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet attribute. Supply an argument that is in the set and then try the command again.", text(v), strings.Join(allowed, ","))
+		return refuse("The argument \"%s\" does not belong to the set \"%s\" specified by the ValidateSet "+
+			"attribute. Supply an argument that is in the set and then try the command "+
+			"again.", text(v), strings.Join(allowed, ","))
 	}
 	if one.pattern != "" {
 		re, err := pattern(one.pattern, false)

@@ -96,8 +96,15 @@ func (c *cmdlet) find(name string) *spec {
 
 // commonValues and commonSwitches are the parameters that every cmdlet has.
 var (
-	commonValues   = map[string]string{"erroraction": "erroraction", "ea": "erroraction", "errorvariable": "errorvariable", "ev": "errorvariable", "warningaction": "warningaction", "wa": "warningaction", "outvariable": "outvariable", "ov": "outvariable", "warningvariable": "warningvariable", "wv": "warningvariable", "informationaction": "informationaction", "infa": "informationaction", "informationvariable": "informationvariable", "outbuffer": "outbuffer", "pipelinevariable": "pipelinevariable"}
-	commonSwitches = map[string]string{"verbose": "verbose", "vb": "verbose", "debug": "debug", "db": "debug", "confirm": "confirm", "whatif": "whatif"}
+	commonValues = map[string]string{
+		"erroraction": "erroraction", "ea": "erroraction", "errorvariable": "errorvariable", "ev": "errorvariable",
+		"warningaction": "warningaction", "wa": "warningaction", "outvariable": "outvariable", "ov": "outvariable",
+		"warningvariable": "warningvariable", "wv": "warningvariable", "informationaction": "informationaction",
+		"infa": "informationaction", "informationvariable": "informationvariable", "outbuffer": "outbuffer",
+		"pipelinevariable": "pipelinevariable",
+	}
+	commonSwitches = map[string]string{"verbose": "verbose", "vb": "verbose", "debug": "debug", "db": "debug",
+		"confirm": "confirm", "whatif": "whatif"}
 )
 
 func isCommon(name string) bool {
@@ -148,7 +155,9 @@ func (r *run) bind(cmd *cmdlet, args []argumentValue, out sink, piped bool, at c
 			value = true
 		case s.takes && !a.has:
 			if i+1 >= len(args) || !args[i+1].has || args[i+1].parameter != "" {
-				return nil, named(cmd.name, broken("ParameterBindingException", "MissingArgument", "Missing an argument for parameter '%s'. Specify a parameter of type 'System.Object' and try again.", a.parameter))
+				return nil, named(cmd.name, broken("ParameterBindingException", "MissingArgument", "Missing an "+
+					"argument for parameter '%s'. Specify a parameter of type 'System.Object' and try "+
+					"again.", a.parameter))
 			}
 			i++
 			value = args[i].value
@@ -192,7 +201,8 @@ func (c *call) common(args []argumentValue, i *int) (bool, error) {
 	value := a.value
 	if !a.has {
 		if *i++; *i >= len(args) {
-			return false, named(c.cmd.name, broken("ParameterBindingException", "MissingArgument", "Missing an argument for parameter '%s'.", a.parameter))
+			return false, named(c.cmd.name, broken("ParameterBindingException", "MissingArgument",
+				"Missing an argument for parameter '%s'.", a.parameter))
 		}
 		value = args[*i].value
 	}
@@ -261,7 +271,8 @@ func (c *call) positions(rest []any) error {
 		}
 	}
 	if len(rest) > 0 {
-		return named(c.cmd.name, broken("ParameterBindingException", "PositionalParameterNotFound", "A positional parameter cannot be found that accepts argument '%s'.", text(rest[0])))
+		return named(c.cmd.name, broken("ParameterBindingException", "PositionalParameterNotFound",
+			"A positional parameter cannot be found that accepts argument '%s'.", text(rest[0])))
 	}
 	return nil
 }
@@ -397,7 +408,8 @@ func (c *call) textsOf(name string) []string {
 func (c *call) need(names ...string) error {
 	for _, name := range names {
 		if !c.has(name) {
-			return broken("ParameterBindingException", "MissingMandatoryParameter", "Cannot process command because of one or more missing mandatory parameters: %s.", name)
+			return broken("ParameterBindingException", "MissingMandatoryParameter",
+				"Cannot process command because of one or more missing mandatory parameters: %s.", name)
 		}
 	}
 	return nil

@@ -9,9 +9,12 @@ import (
 )
 
 var contentCmdlets = []cmdlet{
-	{name: "Get-Content", parameters: "Path:0 LiteralPath|PSPath Raw? Tail|Last TotalCount|First|Head Encoding Wait? Force?~ ReadCount~ Delimiter Stream", run: getContent},
-	{name: "Set-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream", run: func(c *call) error { return putContent(c, false) }},
-	{name: "Add-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream", run: func(c *call) error { return putContent(c, true) }},
+	{name: "Get-Content", parameters: "Path:0 LiteralPath|PSPath Raw? Tail|Last TotalCount|First|Head Encoding " +
+		"Wait? Force?~ ReadCount~ Delimiter Stream", run: getContent},
+	{name: "Set-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream",
+		run: func(c *call) error { return putContent(c, false) }},
+	{name: "Add-Content", parameters: "Path:0 Value:1 LiteralPath Encoding NoNewline? Force? PassThru? Stream",
+		run: func(c *call) error { return putContent(c, true) }},
 	{name: "Clear-Content", parameters: "Path:0 LiteralPath Force?~", run: clearContent},
 }
 
@@ -86,7 +89,9 @@ func getContent(c *call) error {
 
 func (c *call) content(file string) (int64, error) {
 	if c.m.Root.IsDir(file) {
-		return 0, broken("System.UnauthorizedAccessException", "GetContentReaderUnauthorizedAccessError,Microsoft.PowerShell.Commands.GetContentCommand", "Access to the path '%s' is denied.", file)
+		return 0, broken("System.UnauthorizedAccessException",
+			"GetContentReaderUnauthorizedAccessError,Microsoft.PowerShell.Commands.GetContentCommand",
+			"Access to the path '%s' is denied.", file)
 	}
 	data, err := c.m.Root.ReadFile(file)
 	if err != nil {
@@ -213,7 +218,8 @@ func putContent(c *call, adding bool) error {
 func (c *call) putFile(file, encoding string, adding bool) error {
 	if info, err := c.m.Root.Stat(file); err == nil && info.Mode()&0o200 == 0 {
 		if !c.is("force") {
-			return broken("System.UnauthorizedAccessException", "GetContentWriterUnauthorizedAccessError", "Access to the path '%s' is denied.", file)
+			return broken("System.UnauthorizedAccessException", "GetContentWriterUnauthorizedAccessError",
+				"Access to the path '%s' is denied.", file)
 		}
 	}
 	if encoding == "byte" {
@@ -290,7 +296,8 @@ func selectString(c *call) error {
 				return err
 			}
 			for i, line := range lines(s) {
-				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", file, "Filename", base(file)))
+				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path",
+					file, "Filename", base(file)))
 			}
 		}
 	}
@@ -302,7 +309,8 @@ func selectString(c *call) error {
 				return err
 			}
 			for i, line := range lines(s) {
-				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path", text(at), "Filename", base(text(at))))
+				sources = append(sources, system(kindMatch, nil, "Line", line, "LineNumber", int64(i+1), "Path",
+					text(at), "Filename", base(text(at))))
 			}
 			continue
 		}
@@ -310,7 +318,8 @@ func selectString(c *call) error {
 		if err != nil {
 			return err
 		}
-		sources = append(sources, system(kindMatch, nil, "Line", s, "LineNumber", int64(i+1), "Path", "InputStream", "Filename", "InputStream"))
+		sources = append(sources, system(kindMatch, nil, "Line", s, "LineNumber", int64(i+1), "Path", "InputStream",
+			"Filename", "InputStream"))
 	}
 	return c.search(sources)
 }

@@ -65,7 +65,8 @@ func (c *call) copyTree(from, to string, depth int) error {
 		return diskError(c.m.Root.WriteFile(to, data, 0o644), to)
 	}
 	if strings.HasPrefix(strings.ToLower(to)+`\`, strings.ToLower(from)+`\`) || depth > maxDepth {
-		return broken("System.IO.IOException", "CopyError,Microsoft.PowerShell.Commands.CopyItemCommand", "Container cannot be copied onto existing leaf item, or into itself: %s", to)
+		return broken("System.IO.IOException", "CopyError,Microsoft.PowerShell.Commands.CopyItemCommand",
+			"Container cannot be copied onto existing leaf item, or into itself: %s", to)
 	}
 	if err := c.m.Root.MkdirAll(to); err != nil {
 		return diskError(err, to)
@@ -112,7 +113,9 @@ func moveItem(c *call) error {
 func (c *call) moveFile(from, to string) error {
 	if c.m.Root.Exists(to) && !strings.EqualFold(from, to) {
 		if !c.is("force") {
-			return broken("System.IO.IOException", "MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand", "Cannot create a file when that file already exists.")
+			return broken("System.IO.IOException",
+				"MoveFileInfoItemIOError,Microsoft.PowerShell.Commands.MoveItemCommand",
+				"Cannot create a file when that file already exists.")
 		}
 		if err := c.m.Root.Remove(to); err != nil {
 			return diskError(err, to)
@@ -160,7 +163,9 @@ func getFileHash(c *call) error {
 	if name == "" {
 		name = "SHA256"
 	}
-	algorithm, ok := map[string]func() hash.Hash{"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New}[name]
+	algorithm, ok := map[string]func() hash.Hash{
+		"SHA256": sha256.New, "SHA1": sha1.New, "SHA384": sha512.New384, "SHA512": sha512.New, "MD5": md5.New,
+	}[name]
 	if !ok {
 		return lacking("the hash %s", name)
 	}
@@ -174,7 +179,8 @@ func getFileHash(c *call) error {
 		}
 		h := algorithm()
 		h.Write(data)
-		if err := c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"}, "Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n))); err != nil {
+		if err := c.emit(system("Microsoft.Powershell.Utility.FileHash", []string{"Algorithm", "Hash", "Path"},
+			"Algorithm", name, "Hash", fmt.Sprintf("%X", h.Sum(nil)), "Path", c.path(n))); err != nil {
 			return err
 		}
 	}

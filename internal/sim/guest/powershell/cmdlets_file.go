@@ -8,11 +8,14 @@ import (
 
 var fileCmdlets = []cmdlet{
 	{name: "Get-Item", parameters: "Path:0 LiteralPath Force?~ Stream", run: getItem},
-	{name: "Get-ChildItem", parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden?", run: getChildItem},
+	{name: "Get-ChildItem",
+		parameters: "Path:0 Filter:1 LiteralPath Recurse? File? Directory? Force?~ Name? Include Exclude Depth Hidden?",
+		run:        getChildItem},
 	{name: "New-Item", parameters: "Path:0 Name ItemType|Type Value|Target Force?", run: newItem},
 	{name: "mkdir", parameters: "Path:0 Name Force?", run: func(c *call) error { c.given["itemtype"] = "Directory"; return newItem(c) }},
 	{name: "Remove-Item", parameters: "Path:0 LiteralPath Recurse? Force? Include Exclude Filter", run: removeItem},
-	{name: "Copy-Item", parameters: "Path:0 Destination:1 LiteralPath Recurse? Force? PassThru? Container?~ Include Exclude Filter ToSession FromSession", run: copyItem},
+	{name: "Copy-Item", parameters: "Path:0 Destination:1 LiteralPath Recurse? Force? PassThru? Container?~ " +
+		"Include Exclude Filter ToSession FromSession", run: copyItem},
 	{name: "Move-Item", parameters: "Path:0 Destination:1 LiteralPath Force? PassThru?", run: moveItem},
 	{name: "Rename-Item", parameters: "Path:0 NewName:1 LiteralPath Force? PassThru?", run: renameItem},
 	{name: "Set-Item", parameters: "Path:0 Value:1 Force?~", run: setItem},
@@ -38,8 +41,11 @@ func describe(at string, info fs.FileInfo) *object {
 		mode = "-ar---"
 	}
 	name := base(at)
-	o := system(kind, shown, "Mode", mode, "LastWriteTime", info.ModTime().UTC(), "Length", length, "Name", name, "FullName", at, "PSPath", "Microsoft.PowerShell.Core\\FileSystem::"+at, "PSIsContainer", info.IsDir(),
-		"BaseName", strings.TrimSuffix(name, extension(name)), "Extension", extension(name), "CreationTime", info.ModTime().UTC(), "LastWriteTimeUtc", info.ModTime().UTC(), "Exists", true, "PSChildName", name, "PSParentPath", "Microsoft.PowerShell.Core\\FileSystem::"+parent(at),
+	o := system(kind, shown, "Mode", mode, "LastWriteTime", info.ModTime().UTC(), "Length", length, "Name", name,
+		"FullName", at, "PSPath", "Microsoft.PowerShell.Core\\FileSystem::"+at, "PSIsContainer", info.IsDir(),
+		"BaseName", strings.TrimSuffix(name, extension(name)), "Extension", extension(name), "CreationTime",
+		info.ModTime().UTC(), "LastWriteTimeUtc", info.ModTime().UTC(), "Exists", true, "PSChildName", name,
+		"PSParentPath", "Microsoft.PowerShell.Core\\FileSystem::"+parent(at),
 		"IsReadOnly", info.Mode()&0o200 == 0)
 	if info.IsDir() {
 		o.set("BaseName", name)
@@ -110,7 +116,8 @@ func getItem(c *call) error {
 			continue
 		case "env":
 			if v, ok := c.env(rest); ok {
-				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", rest, "Value", v, "Key", rest)); err != nil {
+				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name",
+					rest, "Value", v, "Key", rest)); err != nil {
 					return err
 				}
 			} else if err := c.fault(notFound(name)); err != nil {
@@ -164,7 +171,8 @@ func getChildItem(c *call) error {
 			continue
 		case "env":
 			for _, k := range sortedKeys(c.session.Env) {
-				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k, "Value", c.session.Env[k], "Key", k)); err != nil {
+				if err := c.emit(system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k,
+					"Value", c.session.Env[k], "Key", k)); err != nil {
 					return err
 				}
 			}
@@ -315,14 +323,17 @@ func (c *call) newFile(at string) error {
 	switch {
 	case kind != "" && strings.HasPrefix("directory", kind), kind == "container":
 		if c.m.Root.Exists(at) && !c.is("force") {
-			return c.fault(broken("System.IO.IOException", "DirectoryExist,Microsoft.PowerShell.Commands.NewItemCommand", "An item with the specified name %s already exists.", at))
+			return c.fault(broken("System.IO.IOException",
+				"DirectoryExist,Microsoft.PowerShell.Commands.NewItemCommand",
+				"An item with the specified name %s already exists.", at))
 		}
 		if err := c.m.Root.MkdirAll(at); err != nil {
 			return c.fault(diskError(err, at))
 		}
 	case kind == "", strings.HasPrefix("file", kind), kind == "leaf":
 		if c.m.Root.Exists(at) && !c.is("force") {
-			return c.fault(broken("System.IO.IOException", "NewItemIOError,Microsoft.PowerShell.Commands.NewItemCommand", "The file '%s' already exists.", at))
+			return c.fault(broken("System.IO.IOException",
+				"NewItemIOError,Microsoft.PowerShell.Commands.NewItemCommand", "The file '%s' already exists.", at))
 		}
 		if c.is("force") {
 			if err := c.m.Root.MkdirAll(parent(at)); err != nil {
@@ -392,11 +403,15 @@ func (c *call) removeFile(at string) error {
 	if info.IsDir() && !c.is("recurse") {
 		if entries, err := c.m.Root.ReadDir(at); err == nil && len(entries) > 0 {
 			// A console asks; without one it is an error.
-			return broken("PSInvalidOperationException", "RemoveItemNonInteractive", "Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available. The item at %s has children and the Recurse parameter was not specified.", at)
+			return broken("PSInvalidOperationException", "RemoveItemNonInteractive", "Windows PowerShell is in "+
+				"NonInteractive mode. Read and Prompt functionality is not available. The item at %s has "+
+				"children and the Recurse parameter was not specified.", at)
 		}
 	}
 	if info.Mode()&0o200 == 0 && !info.IsDir() && !c.is("force") {
-		return broken("System.IO.IOException", "RemoveFileSystemItemUnAuthorizedAccess,Microsoft.PowerShell.Commands.RemoveItemCommand", "Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
+		return broken("System.IO.IOException",
+			"RemoveFileSystemItemUnAuthorizedAccess,Microsoft.PowerShell.Commands.RemoveItemCommand",
+			"Cannot remove item %s: You do not have sufficient access rights to perform this operation.", at)
 	}
 	if info.IsDir() {
 		return diskError(c.m.Root.RemoveAll(at), at)

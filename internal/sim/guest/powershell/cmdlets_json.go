@@ -180,7 +180,9 @@ func (r *run) fromJSON(data []byte) (any, error) {
 		}
 	}
 	if err != nil {
-		return nil, broken("System.ArgumentException", "System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand", "Invalid JSON primitive: %v.", err)
+		return nil, broken("System.ArgumentException",
+			"System.ArgumentException,Microsoft.PowerShell.Commands.ConvertFromJsonCommand",
+			"Invalid JSON primitive: %v.", err)
 	}
 	return v, nil
 }

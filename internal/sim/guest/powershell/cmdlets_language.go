@@ -18,17 +18,24 @@ var languageCmdlets = []cmdlet{
 	{name: "New-Alias", parameters: "Name:0 Value:1 Force?~ Scope~ Option~", run: setAlias},
 	{name: "Get-Alias", parameters: "Name:0", run: getAlias},
 	{name: "Invoke-Expression", parameters: "Command:0", run: invokeExpression},
-	{name: "Invoke-Command", parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject", run: invokeCommand},
+	{name: "Invoke-Command",
+		parameters: "ScriptBlock:0 ArgumentList|Args NoNewScope? ComputerName|Cn Session Credential InputObject",
+		run:        invokeCommand},
 	{name: "Get-Command", parameters: "Name:0 CommandType|Type All?~", run: getCommand},
 	{name: "Measure-Command", parameters: "Expression:0", run: measureCommand},
 	{name: "Start-Sleep", parameters: "Seconds:0 Milliseconds", run: startSleep},
-	{name: "Import-Module", parameters: "Name:0 Force?~ DisableNameChecking?~ Global?~ PassThru? MinimumVersion~ RequiredVersion~ Scope~ Prefix SkipEditionCheck?~ UseWindowsPowerShell?~ WarningAction~", run: importModule},
+	{name: "Import-Module", parameters: "Name:0 Force?~ DisableNameChecking?~ Global?~ PassThru? " +
+		"MinimumVersion~ RequiredVersion~ Scope~ Prefix SkipEditionCheck?~ UseWindowsPowerShell?~ " +
+		"WarningAction~", run: importModule},
 	{name: "Get-Module", parameters: "Name:0 ListAvailable?~ All?~ Refresh?~", run: getModule},
-	{name: "Start-Process", parameters: "FilePath:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb Credential LoadUserProfile?~", run: startProcess},
+	{name: "Start-Process", parameters: "FilePath:0 ArgumentList|Args:1 Wait? NoNewWindow?~ PassThru? " +
+		"WorkingDirectory WindowStyle~ RedirectStandardOutput RedirectStandardError RedirectStandardInput Verb " +
+		"Credential LoadUserProfile?~", run: startProcess},
 	{name: "Get-Host", parameters: "", run: func(c *call) error { v, _ := c.lookup("host"); return c.emit(v) }},
 	{name: "Get-PSCallStack", parameters: "", run: func(*call) error { return lacking("Get-PSCallStack") }},
 	{name: "Export-ModuleMember", parameters: "Function:0~ Variable~ Alias~ Cmdlet~", run: func(*call) error { return nil }},
-	{name: "Wait-Process", parameters: "Name:0 Id Timeout~ InputObject~", run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
+	{name: "Wait-Process", parameters: "Name:0 Id Timeout~ InputObject~",
+		run: func(*call) error { return lacking("Wait-Process; no process of the guest runs on") }},
 }
 
 func setVariable(c *call) error {
@@ -72,7 +79,9 @@ func getVariable(c *call) error {
 	for _, n := range c.textsOf("name") {
 		v, ok := c.lookup(strings.ToLower(n))
 		if !ok {
-			if err := c.fault(broken("ItemNotFoundException", "VariableNotFound,Microsoft.PowerShell.Commands.GetVariableCommand", "Cannot find a variable with the name '%s'.", n)); err != nil {
+			if err := c.fault(broken("ItemNotFoundException",
+				"VariableNotFound,Microsoft.PowerShell.Commands.GetVariableCommand",
+				"Cannot find a variable with the name '%s'.", n)); err != nil {
 				return err
 			}
 			continue
@@ -83,7 +92,8 @@ func getVariable(c *call) error {
 			}
 			continue
 		}
-		if err := c.emit(system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", n, "Value", plain(v))); err != nil {
+		if err := c.emit(system("System.Management.Automation.PSVariable", []string{"Name", "Value"}, "Name", n,
+			"Value", plain(v))); err != nil {
 			return err
 		}
 	}
@@ -101,7 +111,9 @@ func removeVariable(c *call) error {
 			}
 		}
 		if !found {
-			if err := c.fault(broken("ItemNotFoundException", "VariableNotFound,Microsoft.PowerShell.Commands.RemoveVariableCommand", "Cannot find a variable with the name '%s'.", n)); err != nil {
+			if err := c.fault(broken("ItemNotFoundException",
+				"VariableNotFound,Microsoft.PowerShell.Commands.RemoveVariableCommand",
+				"Cannot find a variable with the name '%s'.", n)); err != nil {
 				return err
 			}
 		}
@@ -132,12 +144,17 @@ func getAlias(c *call) error {
 	for _, n := range c.textsOf("name") {
 		to, ok := c.alias(strings.ToLower(n))
 		if !ok {
-			if err := c.fault(broken("ItemNotFoundException", "ItemNotFoundException,Microsoft.PowerShell.Commands.GetAliasCommand", "This command cannot find a matching alias because an alias with the name '%s' does not exist.", n)); err != nil {
+			if err := c.fault(broken("ItemNotFoundException",
+				"ItemNotFoundException,Microsoft.PowerShell.Commands.GetAliasCommand",
+				"This command cannot find a matching alias because an alias with the name '%s' does not exist.",
+				n)); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := c.emit(system("System.Management.Automation.AliasInfo", []string{"CommandType", "Name", "Definition"}, "CommandType", "Alias", "Name", n, "Definition", to)); err != nil {
+		if err := c.emit(system("System.Management.Automation.AliasInfo",
+			[]string{"CommandType", "Name", "Definition"}, "CommandType", "Alias", "Name", n, "Definition",
+			to)); err != nil {
 			return err
 		}
 	}
@@ -208,9 +225,13 @@ func getCommand(c *call) error {
 		}
 		o := c.commandObject(name)
 		if o == nil {
-			f := broken("CommandNotFoundException", "CommandNotFoundException,Microsoft.PowerShell.Commands.GetCommandCommand", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.", name)
+			f := broken("CommandNotFoundException", "CommandNotFoundException,Microsoft.PowerShell.Commands.GetCommandCommand", "The "+
+				"term '%s' is not recognized as the name of a cmdlet, function, script file, or operable "+
+				"program. Check the spelling of the name, or if a path was included, verify that the path is "+
+				"correct and try again.", name)
 			f.command, f.target = "Get-Command", name
-			if verb, _, ok := strings.Cut(strings.ToLower(name), "-"); ok && verbs[verb] && c.action != "silentlycontinue" && c.action != "ignore" {
+			if verb, _, ok := strings.Cut(strings.ToLower(name), "-"); ok && verbs[verb] &&
+				c.action != "silentlycontinue" && c.action != "ignore" {
 				return lacking("the cmdlet %s, if the image has one of that name", name)
 			}
 			if err := c.fault(f); err != nil {
@@ -229,7 +250,8 @@ func (r *run) commandObject(name string) *object {
 	low := strings.ToLower(name)
 	shown := []string{"CommandType", "Name", "Version", "Source"}
 	made := func(kind, name, source string) *object {
-		return system(kindCommand, shown, "CommandType", kind, "Name", name, "Version", "", "Source", source, "Path", source, "Definition", source)
+		return system(kindCommand, shown, "CommandType", kind, "Name", name, "Version", "", "Source", source,
+			"Path", source, "Definition", source)
 	}
 	if to, ok := r.alias(low); ok {
 		return made("Alias", name, to)
@@ -284,7 +306,9 @@ func startSleep(c *call) error {
 		d = time.Duration(f * float64(time.Second))
 	}
 	if d < 0 {
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationError,Microsoft.PowerShell.Commands.StartSleepCommand", "Cannot validate argument on parameter 'Seconds'.")
+		return broken("ParameterBindingValidationException",
+			"ParameterArgumentValidationError,Microsoft.PowerShell.Commands.StartSleepCommand",
+			"Cannot validate argument on parameter 'Seconds'.")
 	}
 	skipped, err := c.host.Sleep(c.ctx, d)
 	c.skipped += skipped
@@ -301,8 +325,13 @@ func (c *call) needInput(name string) error {
 
 // knownModules are those of the image whose cmdlets the simulation answers for, in part.
 var knownModules = map[string]bool{
-	"microsoft.powershell.management": true, "microsoft.powershell.utility": true, "microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true, "nettcpip": true, "netsecurity": true,
-	"dnsclient": true, "servermanager": true, "scheduledtasks": true, "storage": true, "hostnetworkingservice": true, "hns": true, "dism": true, "bitstransfer": true, "defender": true, "smbshare": true, "cimcmdlets": true, "hyper-v": false, "netnat": true, "containers": true, "webadministration": false,
+	"microsoft.powershell.management": true, "microsoft.powershell.utility": true,
+	"microsoft.powershell.security": true, "microsoft.powershell.localaccounts": true, "netadapter": true,
+	"nettcpip": true, "netsecurity": true,
+	"dnsclient": true, "servermanager": true, "scheduledtasks": true, "storage": true,
+	"hostnetworkingservice": true, "hns": true, "dism": true, "bitstransfer": true, "defender": true,
+	"smbshare": true, "cimcmdlets": true, "hyper-v": false, "netnat": true, "containers": true,
+	"webadministration": false,
 }
 
 func importModule(c *call) error {
@@ -326,7 +355,10 @@ func importModule(c *call) error {
 			if known, listed := knownModules[plainName]; listed && !known {
 				return lacking("the module %s", name)
 			}
-			if err := c.fault(broken("System.IO.FileNotFoundException", "Modules_ModuleNotFound,Microsoft.PowerShell.Commands.ImportModuleCommand", "The specified module '%s' was not loaded because no valid module file was found in any module directory.", name)); err != nil {
+			if err := c.fault(broken("System.IO.FileNotFoundException",
+				"Modules_ModuleNotFound,Microsoft.PowerShell.Commands.ImportModuleCommand",
+				"The specified module '%s' was not loaded because no valid module file was found in any module directory.",
+				name)); err != nil {
 				return err
 			}
 			continue
@@ -361,7 +393,8 @@ func getModule(c *call) error {
 		if !loaded {
 			continue // a module that is not there is no error
 		}
-		if err := c.emit(system("System.Management.Automation.PSModuleInfo", []string{"ModuleType", "Name"}, "ModuleType", "Manifest", "Name", name)); err != nil {
+		if err := c.emit(system("System.Management.Automation.PSModuleInfo", []string{"ModuleType", "Name"},
+			"ModuleType", "Manifest", "Name", name)); err != nil {
 			return err
 		}
 	}
@@ -377,7 +410,9 @@ func startProcess(c *call) error {
 	}
 	name := c.textOf("filepath")
 	if _, ok := c.host.Has(name); !ok && !(isBatch(strings.ToLower(name)) && c.m.Root.Exists(c.path(name))) {
-		return broken("System.InvalidOperationException", "InvalidOperationException,Microsoft.PowerShell.Commands.StartProcessCommand", "This command cannot be run due to the error: The system cannot find the file specified.")
+		return broken("System.InvalidOperationException",
+			"InvalidOperationException,Microsoft.PowerShell.Commands.StartProcessCommand",
+			"This command cannot be run due to the error: The system cannot find the file specified.")
 	}
 	var args []argumentValue
 	for _, a := range c.textsOf("argumentlist") {
@@ -419,7 +454,9 @@ func startProcess(c *call) error {
 		return err
 	}
 	if c.is("passthru") {
-		return c.emit(system(kindProcess, []string{"Id", "ProcessName"}, "Id", int64(4300), "ProcessName", strings.TrimSuffix(base(name), ".exe"), "ExitCode", code, "HasExited", true, "text", "System.Diagnostics.Process ("+strings.TrimSuffix(base(name), ".exe")+")"))
+		return c.emit(system(kindProcess, []string{"Id", "ProcessName"}, "Id", int64(4300), "ProcessName",
+			strings.TrimSuffix(base(name), ".exe"), "ExitCode", code, "HasExited", true, "text",
+			"System.Diagnostics.Process ("+strings.TrimSuffix(base(name), ".exe")+")"))
 	}
 	return nil
 }

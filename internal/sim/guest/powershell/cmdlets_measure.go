@@ -47,7 +47,8 @@ func groupObject(c *call) error {
 		if c.is("noelement") {
 			shown = shown[:2]
 		}
-		o := system("Microsoft.PowerShell.Commands.GroupInfo", shown, "Count", int64(len(g.items)), "Name", g.name, "Group", newArray(g.items...), "Values", newArray(g.value))
+		o := system("Microsoft.PowerShell.Commands.GroupInfo", shown, "Count", int64(len(g.items)), "Name", g.name,
+			"Group", newArray(g.items...), "Values", newArray(g.value))
 		if err := c.emit(o); err != nil {
 			return err
 		}
@@ -78,7 +79,9 @@ func measureObject(c *call) error {
 		}
 		f, ok := float(v)
 		if !ok {
-			return c.fault(broken("RuntimeException", "NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand", "Input object \"%s\" is not numeric.", text(v)))
+			return c.fault(broken("RuntimeException",
+				"NonNumericInputObject,Microsoft.PowerShell.Commands.MeasureObjectCommand",
+				"Input object \"%s\" is not numeric.", text(v)))
 		}
 		sum, low, high = sum+f, min(low, f), max(high, f)
 	}
@@ -88,7 +91,10 @@ func measureObject(c *call) error {
 		}
 		return nil
 	}
-	fields := []any{"Count", int64(count), "Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum), "Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", c.given["property"]}
+	fields := []any{
+		"Count", int64(count), "Average", pick("average", sum/float64(max(count, 1))), "Sum", pick("sum", sum),
+		"Maximum", pick("maximum", high), "Minimum", pick("minimum", low), "Property", c.given["property"],
+	}
 	o := system("Microsoft.PowerShell.Commands.GenericMeasureInfo", nil, fields...)
 	o.closed = false
 	return c.emit(o)
@@ -102,7 +108,9 @@ func measureText(c *call, values []any) error {
 		words += int64(len(strings.Fields(s)))
 		characters += int64(len([]rune(s)))
 	}
-	return c.emit(system("Microsoft.PowerShell.Commands.TextMeasureInfo", []string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters", characters, "Property", nil))
+	return c.emit(system("Microsoft.PowerShell.Commands.TextMeasureInfo",
+		[]string{"Lines", "Words", "Characters", "Property"}, "Lines", count, "Words", words, "Characters",
+		characters, "Property", nil))
 }
 
 func getUnique(c *call) error {

@@ -14,18 +14,27 @@ var networkCmdlets = []cmdlet{
 	{name: "Get-NetIPAddress", parameters: "IPAddress:0 InterfaceAlias InterfaceIndex|ifIndex AddressFamily", run: getAddress},
 	{name: "Get-NetIPConfiguration", parameters: "InterfaceAlias:0 All?~ Detailed?~", run: getConfiguration},
 	{name: "Get-NetIPInterface", parameters: "InterfaceAlias:0 AddressFamily InterfaceIndex|ifIndex", run: getInterface},
-	{name: "Set-NetIPInterface", parameters: "InterfaceAlias:0 AddressFamily~ NlMtuBytes InterfaceIndex|ifIndex InterfaceMetric^ PolicyStore~", run: setInterface},
+	{name: "Set-NetIPInterface",
+		parameters: "InterfaceAlias:0 AddressFamily~ NlMtuBytes InterfaceIndex|ifIndex InterfaceMetric^ PolicyStore~",
+		run:        setInterface},
 	{name: "Get-NetRoute", parameters: "DestinationPrefix:0 InterfaceAlias AddressFamily", run: getRoute},
 	{name: "Get-NetTCPConnection", parameters: "State LocalPort RemotePort", run: getConnection},
 	{name: "Test-NetConnection", parameters: "ComputerName:0 Port InformationLevel CommonTCPPort:1", run: testConnection},
-	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
+	{name: "Set-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex " +
+		"ServerAddresses|Addresses ResetServerAddresses? PassThru?~ InputObject", run: setDNS},
 	{name: "Get-DnsClientServerAddress", parameters: "InterfaceAlias:0 InterfaceIndex|ifIndex AddressFamily", run: getDNS},
-	{name: "Set-DnsClient", parameters: "InterfaceAlias:0 InterfaceIndex ConnectionSpecificSuffix~ RegisterThisConnectionsAddress~ UseSuffixWhenRegistering~", run: func(c *call) error { c.mark("Set-DnsClient", ""); return nil }},
+	{name: "Set-DnsClient", parameters: "InterfaceAlias:0 InterfaceIndex ConnectionSpecificSuffix~ " +
+		"RegisterThisConnectionsAddress~ " +
+		"UseSuffixWhenRegistering~", run: func(c *call) error { c.mark("Set-DnsClient", ""); return nil }},
 	{name: "Set-DnsClientGlobalSetting", parameters: "SuffixSearchList:0 UseDevolution~", run: setSuffixes},
-	{name: "New-NetFirewallRule", parameters: "Name DisplayName Description~ Direction Action Protocol LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ EdgeTraversalPolicy~ InterfaceAlias~ IcmpType~ PolicyStore~", run: newRule},
+	{name: "New-NetFirewallRule", parameters: "Name DisplayName Description~ Direction Action Protocol " +
+		"LocalPort RemotePort~ LocalAddress~ RemoteAddress~ Enabled Profile~ Program~ Group~ Service~ " +
+		"EdgeTraversalPolicy~ InterfaceAlias~ IcmpType~ PolicyStore~", run: newRule},
 	{name: "Get-NetFirewallRule", parameters: "Name:0 DisplayName Enabled Direction", run: getRule},
 	{name: "Get-HnsNetwork", parameters: "Name:0", run: getHNS},
-	{name: "New-HnsNetwork", parameters: "Type Name AddressPrefix~ Gateway~ AdapterName~ SubnetPolicies~ JsonString^ DNSServer^ Verbose?~", run: newHNS},
+	{name: "New-HnsNetwork",
+		parameters: "Type Name AddressPrefix~ Gateway~ AdapterName~ SubnetPolicies~ JsonString^ DNSServer^ Verbose?~",
+		run:        newHNS},
 	{name: "Remove-HnsNetwork", parameters: "InputObject:0 Id", run: func(*call) error { return lacking("Remove-HnsNetwork") }},
 	{name: "Get-HnsEndpoint", parameters: "", run: getEndpoint},
 	{name: "Get-HnsPolicyList", parameters: "", run: func(*call) error { return nil }},
@@ -44,13 +53,19 @@ func (r *run) adapter() (name string, index int64) {
 func getAdapter(c *call) error {
 	shown := []string{"Name", "InterfaceDescription", "ifIndex", "Status", "MacAddress", "LinkSpeed"}
 	made := func(name, description string, index int64) *object {
-		return system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetAdapter", shown, "Name", name, "InterfaceDescription", description, "ifIndex", index, "Status", "Up", "MacAddress", c.mac(), "LinkSpeed", "50 Gbps", "InterfaceIndex", index, "InterfaceAlias", name, "ifAlias", name, "MtuSize", int64(c.m.Pulse.Get().MTU), "Virtual", index != 4, "HardwareInterface", index == 4, "AdminStatus", "Up", "MediaConnectionState", "Connected")
+		return system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetAdapter", shown, "Name", name,
+			"InterfaceDescription", description, "ifIndex", index, "Status", "Up", "MacAddress", c.mac(),
+			"LinkSpeed", "50 Gbps", "InterfaceIndex", index, "InterfaceAlias", name, "ifAlias", name, "MtuSize",
+			int64(c.m.Pulse.Get().MTU), "Virtual", index != 4, "HardwareInterface", index == 4, "AdminStatus", "Up",
+			"MediaConnectionState", "Connected")
 	}
 	all := []*object{made("Ethernet", "Microsoft Hyper-V Network Adapter", 4)}
 	if len(c.m.HNSNetworks()) > 0 && !c.is("physical") {
 		all = append(all, made("vEthernet (Ethernet)", "Hyper-V Virtual Ethernet Adapter", 9))
 	}
-	return c.pickInstances(all, map[string]string{"name": "Name", "interfacedescription": "InterfaceDescription", "interfaceindex": "ifIndex"}, "MSFT_NetAdapter")
+	return c.pickInstances(all, map[string]string{
+		"name": "Name", "interfacedescription": "InterfaceDescription", "interfaceindex": "ifIndex",
+	}, "MSFT_NetAdapter")
 }
 
 // pickInstances emits those that the parameters name, by patterns. One that is named and
@@ -84,7 +99,10 @@ func (c *call) pickInstances(all []*object, by map[string]string, class string) 
 	}
 	for parameter, property := range by {
 		if found == 0 && c.has(parameter) && !strings.ContainsAny(c.textOf(parameter), "*?") {
-			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_"+property+","+c.cmd.name, "No %s objects found with property '%s' equal to '%s'.  Verify the value of the property and retry.", class, property, c.textOf(parameter)))
+			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
+				"CmdletizationQuery_NotFound_"+property+","+c.cmd.name,
+				"No %s objects found with property '%s' equal to '%s'.  Verify the value of the property and retry.",
+				class, property, c.textOf(parameter)))
 		}
 	}
 	return nil
@@ -94,7 +112,11 @@ func getAddress(c *call) error {
 	name, index := c.adapter()
 	var all []*object
 	add := func(ip, alias string, index, bits int64, family string) {
-		all = append(all, system(kindAddress, []string{"IPAddress", "InterfaceAlias", "PrefixLength", "AddressFamily"}, "IPAddress", ip, "InterfaceAlias", alias, "PrefixLength", bits, "AddressFamily", family, "InterfaceIndex", index, "ifIndex", index, "PrefixOrigin", "Dhcp", "SuffixOrigin", "Dhcp", "AddressState", "Preferred", "Type", "Unicast", "IPv4Address", ip))
+		all = append(all, system(kindAddress,
+			[]string{"IPAddress", "InterfaceAlias", "PrefixLength", "AddressFamily"}, "IPAddress", ip,
+			"InterfaceAlias", alias, "PrefixLength", bits, "AddressFamily", family, "InterfaceIndex", index,
+			"ifIndex", index, "PrefixOrigin", "Dhcp", "SuffixOrigin", "Dhcp", "AddressState", "Preferred", "Type",
+			"Unicast", "IPv4Address", ip))
 	}
 	for _, ip := range c.m.IPs {
 		if ip.Is6() {
@@ -104,7 +126,8 @@ func getAddress(c *call) error {
 		}
 	}
 	add("127.0.0.1", "Loopback Pseudo-Interface 1", 1, 8, "IPv4")
-	return c.pickInstances(all, map[string]string{"ipaddress": "IPAddress", "interfacealias": "InterfaceAlias", "interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily"}, "MSFT_NetIPAddress")
+	return c.pickInstances(all, map[string]string{"ipaddress": "IPAddress", "interfacealias": "InterfaceAlias",
+		"interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily"}, "MSFT_NetIPAddress")
 }
 
 // gateway is the first address of the machine's network, which Azure keeps for it.
@@ -123,7 +146,8 @@ func getConfiguration(c *call) error {
 	addresses := newArray()
 	for _, ip := range c.m.IPs {
 		if ip.Is4() {
-			addresses.items = append(addresses.items, system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(16)))
+			addresses.items = append(addresses.items,
+				system(kindAddress, []string{"IPAddress"}, "IPAddress", ip.String(), "PrefixLength", int64(16)))
 		}
 	}
 	dns := newArray()
@@ -131,18 +155,28 @@ func getConfiguration(c *call) error {
 		dns.items = append(dns.items, s)
 	}
 	gateway := system("CimInstance#MSFT_NetRoute", []string{"NextHop"}, "NextHop", c.gateway())
-	o := system("NetIPConfiguration", []string{"InterfaceAlias", "InterfaceIndex", "IPv4Address"}, "InterfaceAlias", name, "InterfaceIndex", index, "IPv4Address", single(addresses.items), "IPv4DefaultGateway", gateway,
-		"DNSServer", system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses", dns), "NetAdapter", system("CimInstance#MSFT_NetAdapter", []string{"Status"}, "Status", "Up", "Name", name))
+	o := system("NetIPConfiguration", []string{"InterfaceAlias", "InterfaceIndex", "IPv4Address"}, "InterfaceAlias",
+		name, "InterfaceIndex", index, "IPv4Address", single(addresses.items), "IPv4DefaultGateway", gateway,
+		"DNSServer",
+		system("CimInstance#MSFT_DNSClientServerAddress", []string{"ServerAddresses"}, "ServerAddresses", dns),
+		"NetAdapter", system("CimInstance#MSFT_NetAdapter", []string{"Status"}, "Status", "Up", "Name", name))
 	return c.pickInstances([]*object{o}, map[string]string{"interfacealias": "InterfaceAlias"}, "MSFT_NetIPInterface")
 }
 
 func getInterface(c *call) error {
-	shown := []string{"ifIndex", "InterfaceAlias", "AddressFamily", "NlMtu(Bytes)", "InterfaceMetric", "Dhcp", "ConnectionState", "PolicyStore"}
+	shown := []string{"ifIndex", "InterfaceAlias", "AddressFamily", "NlMtu(Bytes)", "InterfaceMetric", "Dhcp",
+		"ConnectionState", "PolicyStore"}
 	made := func(index int64, alias string, mtu, metric int64, dhcp string) *object {
-		return system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetIPInterface", shown, "ifIndex", index, "InterfaceAlias", alias, "AddressFamily", "IPv4", "NlMtu(Bytes)", mtu, "NlMtu", mtu, "InterfaceMetric", metric, "Dhcp", dhcp, "ConnectionState", "Connected", "PolicyStore", "ActiveStore", "InterfaceIndex", index)
+		return system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetIPInterface", shown, "ifIndex",
+			index, "InterfaceAlias", alias, "AddressFamily", "IPv4", "NlMtu(Bytes)", mtu, "NlMtu", mtu,
+			"InterfaceMetric", metric, "Dhcp", dhcp, "ConnectionState", "Connected", "PolicyStore", "ActiveStore",
+			"InterfaceIndex", index)
 	}
-	all := []*object{made(10, "vEthernet (Ethernet)", int64(c.m.Pulse.Get().MTU), 15, "Enabled"), made(1, "Loopback Pseudo-Interface 1", 4294967295, 75, "Disabled")}
-	return c.pickInstances(all, map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily", "interfaceindex": "ifIndex"}, "MSFT_NetIPInterface")
+	all := []*object{made(10, "vEthernet (Ethernet)", int64(c.m.Pulse.Get().MTU), 15, "Enabled"),
+		made(1, "Loopback Pseudo-Interface 1", 4294967295, 75, "Disabled")}
+	return c.pickInstances(all, map[string]string{
+		"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily", "interfaceindex": "ifIndex",
+	}, "MSFT_NetIPInterface")
 }
 
 func setInterface(c *call) error {
@@ -155,21 +189,26 @@ func setInterface(c *call) error {
 		return err
 	}
 	if mtu < 352 || mtu > 65535 { // 352 is the least that Windows takes for IPv4
-		return c.fault(broken("Microsoft.Management.Infrastructure.CimException", "Windows System Error 87,Set-NetIPInterface", "The parameter is incorrect."))
+		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
+			"Windows System Error 87,Set-NetIPInterface", "The parameter is incorrect."))
 	}
 	return c.m.Pulse.Edit(func(v *machine.Vitals) { v.MTU = mtu })
 }
 
 func getRoute(c *call) error {
 	name, index := c.adapter()
-	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetRoute", []string{"ifIndex", "DestinationPrefix", "NextHop", "RouteMetric"}, "ifIndex", index, "DestinationPrefix", "0.0.0.0/0", "NextHop", c.gateway(), "RouteMetric", int64(0), "InterfaceAlias", name, "InterfaceIndex", index, "AddressFamily", "IPv4")
+	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_NetRoute",
+		[]string{"ifIndex", "DestinationPrefix", "NextHop", "RouteMetric"}, "ifIndex", index, "DestinationPrefix",
+		"0.0.0.0/0", "NextHop", c.gateway(), "RouteMetric", int64(0), "InterfaceAlias", name, "InterfaceIndex",
+		index, "AddressFamily", "IPv4")
 	if c.has("destinationprefix") && c.textOf("destinationprefix") != "0.0.0.0/0" {
 		return lacking("routes other than the default route")
 	}
 	if !c.has("destinationprefix") {
 		return lacking("Get-NetRoute without -DestinationPrefix 0.0.0.0/0")
 	}
-	return c.pickInstances([]*object{o}, map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily"}, "MSFT_NetRoute")
+	return c.pickInstances([]*object{o},
+		map[string]string{"interfacealias": "InterfaceAlias", "addressfamily": "AddressFamily"}, "MSFT_NetRoute")
 }
 
 // getConnection gives the connections that are open, and those that no server has
@@ -198,7 +237,9 @@ func getConnection(c *call) error {
 			return err
 		}
 		if wanted(waiting) {
-			if err := c.emit(system(kind, shown, "LocalAddress", local, "LocalPort", int64(65535-v.Connections-i), "State", waiting, "RemoteAddress", to.Addr().String(), "RemotePort", int64(to.Port()))); err != nil {
+			if err := c.emit(system(kind, shown, "LocalAddress", local, "LocalPort", int64(65535-v.Connections-i),
+				"State", waiting, "RemoteAddress", to.Addr().String(), "RemotePort",
+				int64(to.Port()))); err != nil {
 				return err
 			}
 		}
@@ -209,7 +250,8 @@ func getConnection(c *call) error {
 // testConnection answers for the metadata service alone: nothing else that a guest could
 // reach is known.
 func testConnection(c *call) error {
-	if c.has("informationlevel") && !strings.EqualFold(c.textOf("informationlevel"), "Quiet") && !strings.EqualFold(c.textOf("informationlevel"), "Detailed") {
+	if c.has("informationlevel") && !strings.EqualFold(c.textOf("informationlevel"), "Quiet") &&
+		!strings.EqualFold(c.textOf("informationlevel"), "Detailed") {
 		return lacking("-InformationLevel %s", c.textOf("informationlevel"))
 	}
 	name := c.textOf("computername")
@@ -224,7 +266,9 @@ func testConnection(c *call) error {
 	if strings.EqualFold(c.textOf("informationlevel"), "Quiet") {
 		return c.emit(answers)
 	}
-	o := system("NetworkTestResults", []string{"ComputerName", "RemotePort", "InterfaceAlias", "TcpTestSucceeded"}, "ComputerName", name, "RemotePort", c.given["port"], "InterfaceAlias", "vEthernet (Ethernet)", "TcpTestSucceeded", answers, "RemoteAddress", name, "PingSucceeded", false)
+	o := system("NetworkTestResults", []string{"ComputerName", "RemotePort", "InterfaceAlias", "TcpTestSucceeded"},
+		"ComputerName", name, "RemotePort", c.given["port"], "InterfaceAlias", "vEthernet (Ethernet)",
+		"TcpTestSucceeded", answers, "RemoteAddress", name, "PingSucceeded", false)
 	return c.emit(o)
 }
 
@@ -246,7 +290,11 @@ func setDNS(c *call) error {
 		if yes, err := like(name, alias, false); err != nil {
 			return err
 		} else if !yes && !strings.EqualFold(alias, "Ethernet") {
-			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_InterfaceAlias,Set-DnsClientServerAddress", "No MSFT_DNSClientServerAddress objects found with property 'InterfaceAlias' equal to '%s'.  Verify the value of the property and retry.", alias))
+			return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
+				"CmdletizationQuery_NotFound_InterfaceAlias,Set-DnsClientServerAddress",
+				"No MSFT_DNSClientServerAddress objects found with property 'InterfaceAlias' equal to '%s'.  "+
+					"Verify the value of the property and retry.",
+				alias))
 		}
 	}
 	var servers []string
@@ -254,7 +302,8 @@ func setDNS(c *call) error {
 		for one := range strings.SplitSeq(s, ",") {
 			one = strings.TrimSpace(one)
 			if _, err := netip.ParseAddr(one); err != nil {
-				return c.fault(broken("Microsoft.Management.Infrastructure.CimException", "Windows System Error 87,Set-DnsClientServerAddress", "Invalid DNS server address %s", one))
+				return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
+					"Windows System Error 87,Set-DnsClientServerAddress", "Invalid DNS server address %s", one))
 			}
 			servers = append(servers, one)
 		}
@@ -271,15 +320,20 @@ func getDNS(c *call) error {
 	for _, s := range c.dnsServers() {
 		servers.items = append(servers.items, s)
 	}
-	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_DNSClientServerAddress", []string{"InterfaceAlias", "InterfaceIndex", "ServerAddresses"}, "InterfaceAlias", name, "InterfaceIndex", index, "AddressFamily", "IPv4", "ServerAddresses", servers)
+	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_DNSClientServerAddress",
+		[]string{"InterfaceAlias", "InterfaceIndex", "ServerAddresses"}, "InterfaceAlias", name, "InterfaceIndex",
+		index, "AddressFamily", "IPv4", "ServerAddresses", servers)
 	if strings.EqualFold(c.textOf("addressfamily"), "ipv4") {
 		delete(c.given, "addressfamily")
 	}
-	return c.pickInstances([]*object{o}, map[string]string{"interfacealias": "InterfaceAlias", "interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily"}, "MSFT_DNSClientServerAddress")
+	return c.pickInstances([]*object{o}, map[string]string{
+		"interfacealias": "InterfaceAlias", "interfaceindex": "InterfaceIndex", "addressfamily": "AddressFamily",
+	}, "MSFT_DNSClientServerAddress")
 }
 
 func setSuffixes(c *call) error {
-	return diskError(c.m.Registry().Set(`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "SearchList", machine.Value{Kind: "String", Text: strings.Join(c.textsOf("suffixsearchlist"), ",")}), "the registry")
+	return diskError(c.m.Registry().Set(`HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, "SearchList",
+		machine.Value{Kind: "String", Text: strings.Join(c.textsOf("suffixsearchlist"), ",")}), "the registry")
 }
 
 const rulesKey = `HKLM\SYSTEM\CurrentControlSet\Services\SharedAccess\Parameters\FirewallPolicy\FirewallRules`
@@ -297,7 +351,8 @@ func newRule(c *call) error {
 		name = "{" + text(g) + "}"
 	}
 	if _, ok := c.m.Registry().Value(rulesKey, name); ok {
-		return c.fault(broken("Microsoft.Management.Infrastructure.CimException", "Windows System Error 183,New-NetFirewallRule", "Cannot create a file when that file already exists."))
+		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
+			"Windows System Error 183,New-NetFirewallRule", "Cannot create a file when that file already exists."))
 	}
 	part := func(parameter, otherwise string) string {
 		if c.has(parameter) {
@@ -305,7 +360,9 @@ func newRule(c *call) error {
 		}
 		return otherwise
 	}
-	rule := fmt.Sprintf("v2.30|Action=%s|Active=%s|Dir=%s|Protocol=%s|LPort=%s|Name=%s|", part("action", "Allow"), part("enabled", "True"), part("direction", "Inbound"), part("protocol", "Any"), part("localport", "Any"), c.textOf("displayname"))
+	rule := fmt.Sprintf("v2.30|Action=%s|Active=%s|Dir=%s|Protocol=%s|LPort=%s|Name=%s|", part("action", "Allow"),
+		part("enabled", "True"), part("direction", "Inbound"), part("protocol", "Any"), part("localport", "Any"),
+		c.textOf("displayname"))
 	if err := c.m.Registry().Set(rulesKey, name, machine.Value{Kind: "String", Text: rule}); err != nil {
 		return diskError(err, rulesKey)
 	}
@@ -314,7 +371,8 @@ func newRule(c *call) error {
 }
 
 func ruleObject(name, rule string) *object {
-	o := system("Microsoft.Management.Infrastructure.CimInstance#root/standardcimv2/MSFT_NetFirewallRule", []string{"Name", "DisplayName", "Enabled", "Direction", "Action"}, "Name", name)
+	o := system("Microsoft.Management.Infrastructure.CimInstance#root/standardcimv2/MSFT_NetFirewallRule",
+		[]string{"Name", "DisplayName", "Enabled", "Direction", "Action"}, "Name", name)
 	for part := range strings.SplitSeq(rule, "|") {
 		k, v, _ := strings.Cut(part, "=")
 		if property, ok := map[string]string{"Action": "Action", "Active": "Enabled", "Dir": "Direction", "Name": "DisplayName"}[k]; ok {
@@ -333,7 +391,9 @@ func getRule(c *call) error {
 	if !c.has("name") && !c.has("displayname") {
 		return lacking("the firewall rules of the image; name a rule")
 	}
-	return c.pickInstances(all, map[string]string{"name": "Name", "displayname": "DisplayName", "enabled": "Enabled", "direction": "Direction"}, "MSFT_NetFirewallRule")
+	return c.pickInstances(all, map[string]string{
+		"name": "Name", "displayname": "DisplayName", "enabled": "Enabled", "direction": "Direction",
+	}, "MSFT_NetFirewallRule")
 }
 
 func getHNS(c *call) error {
@@ -353,7 +413,8 @@ func getHNS(c *call) error {
 				continue
 			}
 		}
-		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "Name", n, "Type", kind, "ManagementIP", address, "State", int64(1))); err != nil {
+		if err := c.emit(system("HnsNetwork", []string{"Name", "Type", "ManagementIP"}, "Name", n, "Type", kind,
+			"ManagementIP", address, "State", int64(1))); err != nil {
 			return err
 		}
 	}
@@ -378,7 +439,8 @@ func newHNS(c *call) error {
 // are not kept.
 func getEndpoint(c *call) error {
 	for i := range c.m.Pulse.Get().StaleEndpoints {
-		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i), "State", int64(3))); err != nil {
+		if err := c.emit(system("HnsEndpoint", []string{"Name", "State"}, "Name", "stale-"+strconv.Itoa(i), "State",
+			int64(3))); err != nil {
 			return err
 		}
 	}

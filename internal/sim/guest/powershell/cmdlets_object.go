@@ -13,7 +13,8 @@ import (
 
 var objectCmdlets = []cmdlet{
 	{name: "New-Object", parameters: "TypeName:0 ArgumentList|Args:1 Property ComObject Strict?~", run: newObject},
-	{name: "Add-Member", parameters: "MemberType|Type:0 Name:1 Value:2 NotePropertyName NotePropertyValue NotePropertyMembers PassThru? Force?~ InputObject", run: addMember},
+	{name: "Add-Member", parameters: "MemberType|Type:0 Name:1 Value:2 NotePropertyName NotePropertyValue " +
+		"NotePropertyMembers PassThru? Force?~ InputObject", run: addMember},
 	{name: "ConvertTo-Json", parameters: "InputObject:0 Depth Compress?", run: convertToJSON},
 	{name: "ConvertFrom-Json", parameters: "InputObject:0", run: convertFromJSON},
 	{name: "ConvertTo-Csv", parameters: "InputObject:0 NoTypeInformation?~ Delimiter", run: convertToCSV},
@@ -173,7 +174,9 @@ func convertFromStringData(c *call) error {
 			}
 			k, value, ok := strings.Cut(s, "=")
 			if !ok {
-				return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand", "Data line '%s' is not in 'name=value' format.", s)
+				return broken("PSInvalidOperationException",
+					"InvalidOperation,Microsoft.PowerShell.Commands.ConvertFromStringDataCommand",
+					"Data line '%s' is not in 'name=value' format.", s)
 			}
 			unescaped := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t").Replace(strings.TrimSpace(value))
 			h.set(strings.TrimSpace(k), unescaped)
@@ -229,7 +232,9 @@ func getRandom(c *call) error {
 		high = int(n)
 	}
 	if high <= low {
-		return broken("System.ArgumentException", "MinGreaterThanOrEqualMax,Microsoft.PowerShell.Commands.GetRandomCommand", "The Minimum value (%d) cannot be greater than or equal to the Maximum value (%d).", low, high)
+		return broken("System.ArgumentException",
+			"MinGreaterThanOrEqualMax,Microsoft.PowerShell.Commands.GetRandomCommand",
+			"The Minimum value (%d) cannot be greater than or equal to the Maximum value (%d).", low, high)
 	}
 	return c.emit(int64(low) + c.random(int64(high-low)))
 }
@@ -279,7 +284,8 @@ func getDate(c *call) error {
 
 func (c *call) unixFormat(t time.Time, format string) error {
 	format = strings.TrimPrefix(format, "+")
-	parts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06", 'T': "15:04:05", 'D': "01/02/06", 'F': "2006-01-02", 'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday"}
+	parts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'y': "06",
+		'T': "15:04:05", 'D': "01/02/06", 'F': "2006-01-02", 'b': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday"}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
@@ -317,7 +323,9 @@ func newTimeSpan(c *call) error {
 		return c.emit(to.Sub(from))
 	}
 	var d time.Duration
-	for name, unit := range map[string]time.Duration{"days": 24 * time.Hour, "hours": time.Hour, "minutes": time.Minute, "seconds": time.Second} {
+	for name, unit := range map[string]time.Duration{
+		"days": 24 * time.Hour, "hours": time.Hour, "minutes": time.Minute, "seconds": time.Second,
+	} {
 		n, err := c.integerOf(name, 0)
 		if err != nil {
 			return err

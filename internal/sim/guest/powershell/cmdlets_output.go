@@ -3,20 +3,27 @@ package powershell
 import "strings"
 
 var outputCmdlets = []cmdlet{
-	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput, each: func(c *call, v any) error { return c.emit(v) }},
-	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~", run: writeHost, each: func(c *call, v any) error { return c.host6(text(v) + "\r\n") }},
+	{name: "Write-Output", parameters: "InputObject:0* NoEnumerate?", run: writeOutput,
+		each: func(c *call, v any) error { return c.emit(v) }},
+	{name: "Write-Host", parameters: "Object:0* NoNewline? Separator ForegroundColor~ BackgroundColor~",
+		run: writeHost, each: func(c *call, v any) error { return c.host6(text(v) + "\r\n") }},
 	{name: "Write-Information", parameters: "MessageData|Msg:0 Tags:1~", run: writeInformation},
 	{name: "Write-Warning", parameters: "Message:0", run: writeStream("WARNING: ", "warningpreference", 3)},
 	{name: "Write-Verbose", parameters: "Message:0", run: writeStream("VERBOSE: ", "verbosepreference", 4)},
 	{name: "Write-Debug", parameters: "Message:0", run: writeStream("DEBUG: ", "debugpreference", 5)},
-	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
+	{name: "Write-Error", parameters: "Message|Msg:0 Exception ErrorRecord Category CategoryActivity~ " +
+		"CategoryReason~ ErrorId TargetObject RecommendedAction~", run: writeError},
 	{name: "Out-Null", parameters: "InputObject:0", each: func(*call, any) error { return nil }},
 	{name: "Out-Host", parameters: "Paging?", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-Default", parameters: "", each: showEach, run: showEnd, start: showStart},
 	{name: "Out-String", parameters: "Width~ Stream? InputObject", run: outString},
-	{name: "Out-File", parameters: "FilePath|Path:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath", run: outFile},
+	{name: "Out-File",
+		parameters: "FilePath|Path:0 Encoding:1 Append? Force?~ NoNewline? NoClobber? Width~ InputObject LiteralPath",
+		run:        outFile},
 	{name: "Tee-Object", parameters: "FilePath|Path:0 Append? Variable LiteralPath", run: teeObject},
-	{name: "Format-Table", parameters: "Property:0 AutoSize?~ Wrap?~ HideTableHeaders? GroupBy Expand~ InputObject Force?~", run: formatTable},
+	{name: "Format-Table",
+		parameters: "Property:0 AutoSize?~ Wrap?~ HideTableHeaders? GroupBy Expand~ InputObject Force?~",
+		run:        formatTable},
 	{name: "Format-List", parameters: "Property:0 Force?~ InputObject Expand~ GroupBy", run: formatList},
 	{name: "Format-Wide", parameters: "Property:0 AutoSize?~ Column~", run: func(*call) error { return lacking("Format-Wide") }},
 }
@@ -101,7 +108,8 @@ func writeStream(mark, preference string, stream int) func(*call) error {
 			case "silentlycontinue", "ignore":
 				continue
 			case "stop":
-				f := broken("ActionPreferenceStopException", "ActionPreferenceStop", "The running command stopped because the preference variable is set to Stop: %s", text(v))
+				f := broken("ActionPreferenceStopException", "ActionPreferenceStop",
+					"The running command stopped because the preference variable is set to Stop: %s", text(v))
 				f.ends = true
 				return f
 			}
@@ -217,7 +225,8 @@ func outFile(c *call) error {
 		return c.need("filepath")
 	}
 	if c.is("noclobber") && !c.is("append") && c.m.Root.Exists(c.path(name)) {
-		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand", "The file '%s' already exists.", c.path(name)))
+		return c.fault(broken("System.IO.IOException", "NoClobber,Microsoft.PowerShell.Commands.OutFileCommand",
+			"The file '%s' already exists.", c.path(name)))
 	}
 	s, err := c.printedText(c.objects("inputobject"))
 	if err != nil {

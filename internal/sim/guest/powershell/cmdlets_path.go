@@ -15,7 +15,9 @@ var pathCmdlets = []cmdlet{
 	{name: "Push-Location", parameters: "Path:0 LiteralPath PassThru?", run: pushLocation},
 	{name: "Pop-Location", parameters: "PassThru?", run: popLocation},
 	{name: "Join-Path", parameters: "Path:0 ChildPath:1 Resolve?", run: joinPath},
-	{name: "Split-Path", parameters: "Path:0 LiteralPath Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Extension? LeafBase?", run: splitPath},
+	{name: "Split-Path",
+		parameters: "Path:0 LiteralPath Parent? Leaf? Qualifier? NoQualifier? IsAbsolute? Extension? LeafBase?",
+		run:        splitPath},
 	{name: "Resolve-Path", parameters: "Path:0 LiteralPath Relative?", run: resolvePath},
 	{name: "Convert-Path", parameters: "Path:0 LiteralPath", run: convertPath},
 	{name: "Test-Path", parameters: "Path:0 LiteralPath|PSPath PathType|Type", run: testPath},
@@ -69,7 +71,8 @@ func diskError(err error, name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		f := broken("System.IO.DirectoryNotFoundException", "GetContentWriterDirectoryNotFoundError", "Could not find a part of the path '%s'.", name)
+		f := broken("System.IO.DirectoryNotFoundException", "GetContentWriterDirectoryNotFoundError",
+			"Could not find a part of the path '%s'.", name)
 		return f
 	case errors.Is(err, machine.ErrDrive):
 		letter, _, _ := strings.Cut(name, ":")
@@ -77,7 +80,8 @@ func diskError(err error, name string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return broken("System.UnauthorizedAccessException", "UnauthorizedAccessError", "Access to the path '%s' is denied.", name)
 	case errors.Is(err, machine.ErrName), errors.Is(err, machine.ErrEscape):
-		return broken("System.ArgumentException", "ArgumentException", "The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
+		return broken("System.ArgumentException", "ArgumentException",
+			"The filename, directory name, or volume label syntax is incorrect. : '%s'", name)
 	}
 	return broken("System.IO.IOException", "IOException", "The path '%s' cannot be used: %v", name, errors.Unwrap(err))
 }
@@ -150,7 +154,9 @@ func splitPath(c *call) error {
 		case c.is("qualifier"):
 			head, _, ok := strings.Cut(p, ":")
 			if !ok {
-				return c.fault(broken("System.FormatException", "ParsePathFormatError,Microsoft.PowerShell.Commands.SplitPathCommand", "Cannot parse path because path '%s' does not have a qualifier specified.", p))
+				return c.fault(broken("System.FormatException",
+					"ParsePathFormatError,Microsoft.PowerShell.Commands.SplitPathCommand",
+					"Cannot parse path because path '%s' does not have a qualifier specified.", p))
 			}
 			out = head + ":"
 		case c.is("noqualifier"):
@@ -203,12 +209,16 @@ func testPath(c *call) error {
 	names := append(append([]any(nil), c.input...), list(c.given["path"])...)
 	names = append(names, list(c.given["literalpath"])...)
 	if len(names) == 0 {
-		return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorNullNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand", "Cannot bind argument to parameter 'Path' because it is null.")
+		return broken("ParameterBindingValidationException",
+			"ParameterArgumentValidationErrorNullNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand",
+			"Cannot bind argument to parameter 'Path' because it is null.")
 	}
 	for _, n := range names {
 		name := text(n)
 		if name == "" {
-			return broken("ParameterBindingValidationException", "ParameterArgumentValidationErrorEmptyStringNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand", "Cannot bind argument to parameter 'Path' because it is an empty string.")
+			return broken("ParameterBindingValidationException",
+				"ParameterArgumentValidationErrorEmptyStringNotAllowed,Microsoft.PowerShell.Commands.TestPathCommand",
+				"Cannot bind argument to parameter 'Path' because it is an empty string.")
 		}
 		yes, err := c.there(name)
 		if err != nil {
@@ -254,7 +264,9 @@ func (c *call) there(name string) (bool, error) {
 	case "container":
 		found = slices.DeleteFunc(found, func(f string) bool { return !c.m.Root.IsDir(f) })
 	default:
-		return false, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter 'PathType'. Cannot convert value \"%s\" to type \"Microsoft.PowerShell.Commands.TestPathType\".", kind)
+		return false, broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind "+
+			"parameter 'PathType'. Cannot convert value \"%s\" to type "+
+			"\"Microsoft.PowerShell.Commands.TestPathType\".", kind)
 	}
 	return len(found) > 0, nil
 }

@@ -6,15 +6,23 @@ import (
 )
 
 var pipeCmdlets = []cmdlet{
-	{name: "ForEach-Object", parameters: "Process|MemberName:0* Begin End ArgumentList InputObject", start: foreachStart, each: foreachEach, run: foreachEnd},
-	{name: "Where-Object", parameters: "FilterScript|Property:0 Value:1 EQ|IEQ? NE|INE? GT? GE? LT? LE? Like|ILike? NotLike? Match|IMatch? NotMatch? Contains? NotContains? In? NotIn? CEQ? CNE? CMatch? CLike? Is? InputObject", each: whereEach},
-	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First Last Skip SkipLast Unique? ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
+	{name: "ForEach-Object", parameters: "Process|MemberName:0* Begin End ArgumentList InputObject",
+		start: foreachStart, each: foreachEach, run: foreachEnd},
+	{name: "Where-Object", parameters: "FilterScript|Property:0 Value:1 EQ|IEQ? NE|INE? GT? GE? LT? LE? " +
+		"Like|ILike? NotLike? Match|IMatch? NotMatch? Contains? NotContains? In? NotIn? CEQ? CNE? CMatch? " +
+		"CLike? Is? InputObject", each: whereEach},
+	{name: "Select-Object", parameters: "Property:0 ExpandProperty|Expand First Last Skip SkipLast Unique? " +
+		"ExcludeProperty Index Wait?~ InputObject", start: selectStart, each: selectEach, run: selectEnd},
 	{name: "Sort-Object", parameters: "Property:0 Descending? Unique? CaseSensitive? InputObject Culture~", run: sortObject},
 	{name: "Group-Object", parameters: "Property:0 NoElement? AsHashTable? AsString?~ InputObject", run: groupObject},
-	{name: "Measure-Object", parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject", run: measureObject},
+	{name: "Measure-Object",
+		parameters: "Property:0 Sum? Average? Maximum? Minimum? Line? Word? Character? InputObject",
+		run:        measureObject},
 	{name: "Get-Unique", parameters: "AsString?~ InputObject", run: getUnique},
-	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? NotMatch? AllMatches? InputObject Encoding~", run: selectString},
-	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? ExcludeDifferent? PassThru? SyncWindow~", run: compareObject},
+	{name: "Select-String", parameters: "Pattern:0 Path:1 LiteralPath SimpleMatch? CaseSensitive? Quiet? " +
+		"NotMatch? AllMatches? InputObject Encoding~", run: selectString},
+	{name: "Compare-Object", parameters: "ReferenceObject:0 DifferenceObject:1 Property IncludeEqual? " +
+		"ExcludeDifferent? PassThru? SyncWindow~", run: compareObject},
 }
 
 func blocks(v any) []function {
@@ -129,7 +137,8 @@ func foreachEnd(c *call) error {
 	return nil
 }
 
-var whereOperators = []string{"eq", "ne", "gt", "ge", "lt", "le", "like", "notlike", "match", "notmatch", "contains", "notcontains", "in", "notin", "ceq", "cne", "cmatch", "clike"}
+var whereOperators = []string{"eq", "ne", "gt", "ge", "lt", "le", "like", "notlike", "match", "notmatch",
+	"contains", "notcontains", "in", "notin", "ceq", "cne", "cmatch", "clike"}
 
 func whereEach(c *call, v any) error {
 	if f, ok := c.given["filterscript"].(function); ok {
@@ -296,7 +305,9 @@ func (c *call) selected(v any) error {
 		o, isObject := v.(*object)
 		if isObject && !o.closed {
 			if _, ok := o.get(name); !ok {
-				return c.fault(broken("System.ArgumentException", "ExpandPropertyNotFound,Microsoft.PowerShell.Commands.SelectObjectCommand", "Property \"%s\" cannot be found.", name))
+				return c.fault(broken("System.ArgumentException",
+					"ExpandPropertyNotFound,Microsoft.PowerShell.Commands.SelectObjectCommand",
+					"Property \"%s\" cannot be found.", name))
 			}
 		}
 		got, err := c.property(v, name)

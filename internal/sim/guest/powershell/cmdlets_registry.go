@@ -11,8 +11,10 @@ import (
 var registryCmdlets = []cmdlet{
 	{name: "Get-ItemProperty", parameters: "Path:0 Name:1 LiteralPath|PSPath", run: getItemProperty},
 	{name: "Get-ItemPropertyValue", parameters: "Path:0 Name:1 LiteralPath", run: getItemPropertyValue},
-	{name: "Set-ItemProperty", parameters: "Path:0 Name:1 Value:2 LiteralPath Type|PropertyType Force?~ PassThru?~", run: func(c *call) error { return putProperty(c, true) }},
-	{name: "New-ItemProperty", parameters: "Path:0 Name:1 Value PropertyType|Type LiteralPath Force?", run: func(c *call) error { return putProperty(c, false) }},
+	{name: "Set-ItemProperty", parameters: "Path:0 Name:1 Value:2 LiteralPath Type|PropertyType Force?~ PassThru?~",
+		run: func(c *call) error { return putProperty(c, true) }},
+	{name: "New-ItemProperty", parameters: "Path:0 Name:1 Value PropertyType|Type LiteralPath Force?",
+		run: func(c *call) error { return putProperty(c, false) }},
 	{name: "Remove-ItemProperty", parameters: "Path:0 Name:1 LiteralPath Force?~", run: removeProperty},
 }
 
@@ -40,7 +42,9 @@ func valueText(v machine.Value) any {
 // long is a key's path with the full name of its root.
 func long(path string) string {
 	head, rest, nested := strings.Cut(machine.CleanKey(path), `\`)
-	full := map[string]string{"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKCR": "HKEY_CLASSES_ROOT", "HKU": "HKEY_USERS"}[head]
+	full := map[string]string{
+		"HKLM": "HKEY_LOCAL_MACHINE", "HKCU": "HKEY_CURRENT_USER", "HKCR": "HKEY_CLASSES_ROOT", "HKU": "HKEY_USERS",
+	}[head]
 	if full == "" {
 		full = head
 	}
@@ -62,7 +66,10 @@ func (c *call) keyObject(path string) (*object, bool) {
 	if !ok {
 		return nil, false
 	}
-	o := system(kindKey, []string{"Name", "Property"}, "Name", long(path), "PSChildName", base(k.Path), "PSPath", `Microsoft.PowerShell.Core\Registry::`+long(path), "PSParentPath", `Microsoft.PowerShell.Core\Registry::`+parent(long(path)), "PSProvider", `Microsoft.PowerShell.Core\Registry`)
+	o := system(kindKey, []string{"Name", "Property"}, "Name", long(path), "PSChildName", base(k.Path), "PSPath",
+		`Microsoft.PowerShell.Core\Registry::`+long(path), "PSParentPath",
+		`Microsoft.PowerShell.Core\Registry::`+parent(long(path)), "PSProvider",
+		`Microsoft.PowerShell.Core\Registry`)
 	names := newArray()
 	for _, n := range valueNames(k) {
 		names.items = append(names.items, n)
@@ -114,13 +121,17 @@ func (c *call) newKey(path string) error {
 	registry := c.m.Registry()
 	if _, ok := registry.Key(path); ok {
 		if !c.is("force") {
-			return c.fault(broken("System.IO.IOException", "ResourceExists,Microsoft.PowerShell.Commands.NewItemCommand", "A key in this path already exists."))
+			return c.fault(broken("System.IO.IOException",
+				"ResourceExists,Microsoft.PowerShell.Commands.NewItemCommand",
+				"A key in this path already exists."))
 		}
 		if err := registry.Delete(path); err != nil { // with -Force the key is made new
 			return c.fault(keyError(err, path))
 		}
 	} else if _, ok := registry.Key(parent(path)); !ok && !c.is("force") {
-		return c.fault(broken("System.IO.IOException", "System.IO.IOException,Microsoft.PowerShell.Commands.NewItemCommand", "The registry key at the specified path does not exist."))
+		return c.fault(broken("System.IO.IOException",
+			"System.IO.IOException,Microsoft.PowerShell.Commands.NewItemCommand",
+			"The registry key at the specified path does not exist."))
 	}
 	if err := registry.Create(path); err != nil {
 		return diskError(err, path)
@@ -176,13 +187,16 @@ func getItemProperty(c *call) error {
 		}
 		o := custom()
 		for _, n := range valueNames(k) {
-			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"), func(want string) bool { yes, err := like(n, want, false); return err == nil && yes }) {
+			if c.has("name") && !slices.ContainsFunc(c.textsOf("name"),
+				func(want string) bool { yes, err := like(n, want, false); return err == nil && yes }) {
 				continue
 			}
 			o.set(n, valueText(k.Values[n]))
 		}
 		if c.has("name") && len(o.fields) == 0 {
-			f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft.PowerShell.Commands.GetItemPropertyCommand", "Property %s does not exist at path %s.", c.textOf("name"), long(path))
+			f := broken("PSArgumentException",
+				"System.Management.Automation.PSArgumentException,Microsoft.PowerShell.Commands.GetItemPropertyCommand",
+				"Property %s does not exist at path %s.", c.textOf("name"), long(path))
 			if err := c.fault(f); err != nil {
 				return err
 			}
@@ -212,7 +226,9 @@ func getItemPropertyValue(c *call) error {
 		for _, name := range c.textsOf("name") {
 			v, ok := c.m.Registry().Value(path, name)
 			if !ok {
-				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft.PowerShell.Commands.GetItemPropertyValueCommand", "Property %s does not exist at path %s.", name, long(path))
+				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft."+
+					"PowerShell.Commands."+
+					"GetItemPropertyValueCommand", "Property %s does not exist at path %s.", name, long(path))
 				if err := c.fault(f); err != nil {
 					return err
 				}
@@ -247,7 +263,9 @@ func putProperty(c *call, existing bool) error {
 		}
 		old, there := registry.Value(path, c.textOf("name"))
 		if there && !existing && !c.is("force") {
-			if err := c.fault(broken("System.IO.IOException", "System.IO.IOException,Microsoft.PowerShell.Commands.NewItemPropertyCommand", "The property already exists.")); err != nil {
+			if err := c.fault(broken("System.IO.IOException",
+				"System.IO.IOException,Microsoft.PowerShell.Commands.NewItemPropertyCommand",
+				"The property already exists.")); err != nil {
 				return err
 			}
 			continue
@@ -260,7 +278,9 @@ func putProperty(c *call, existing bool) error {
 			return diskError(err, path)
 		}
 		if !existing {
-			o := custom(field{c.textOf("name"), valueText(v)}, field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + long(path)}, field{"PSChildName", base(path)})
+			o := custom(field{c.textOf("name"), valueText(v)},
+				field{"PSPath", `Microsoft.PowerShell.Core\Registry::` + long(path)},
+				field{"PSChildName", base(path)})
 			if err := c.emit(o); err != nil {
 				return err
 			}
@@ -308,7 +328,8 @@ func (c *call) registryValue(old machine.Value, there bool) (machine.Value, erro
 	case "DWord", "QWord":
 		n, err := c.integer(given)
 		if err != nil {
-			return v, named(c.cmd.name, broken("PSInvalidCastException", "System.InvalidCastException", "Cannot convert value \"%s\" to type \"System.Int32\".", text(given)))
+			return v, named(c.cmd.name, broken("PSInvalidCastException", "System.InvalidCastException",
+				"Cannot convert value \"%s\" to type \"System.Int32\".", text(given)))
 		}
 		v.Text = strconv.FormatInt(n, 10)
 	case "MultiString":
@@ -324,7 +345,8 @@ func (c *call) registryValue(old machine.Value, there bool) (machine.Value, erro
 	case "String", "ExpandString":
 		v.Text = text(given)
 	default:
-		return v, broken("ParameterBindingException", "CannotConvertArgument", "Cannot bind parameter 'PropertyType'. Unable to match the identifier name %s to a valid enumerator name.", kind)
+		return v, broken("ParameterBindingException", "CannotConvertArgument", "Cannot bind parameter "+
+			"'PropertyType'. Unable to match the identifier name %s to a valid enumerator name.", kind)
 	}
 	return v, c.take(len(v.Text))
 }
@@ -340,7 +362,9 @@ func removeProperty(c *call) error {
 		}
 		for _, name := range c.textsOf("name") {
 			if _, ok := c.m.Registry().Value(path, name); !ok {
-				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft.PowerShell.Commands.RemoveItemPropertyCommand", "Property %s does not exist at path %s.", name, long(path))
+				f := broken("PSArgumentException", "System.Management.Automation.PSArgumentException,Microsoft."+
+					"PowerShell.Commands."+
+					"RemoveItemPropertyCommand", "Property %s does not exist at path %s.", name, long(path))
 				if err := c.fault(f); err != nil {
 					return err
 				}

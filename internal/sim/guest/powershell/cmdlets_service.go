@@ -16,8 +16,11 @@ var serviceCmdlets = []cmdlet{
 	{name: "Start-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
 	{name: "Stop-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~ NoWait?~", run: serviceVerb},
 	{name: "Restart-Service", parameters: "Name|ServiceName:0 InputObject PassThru? Force?~", run: serviceVerb},
-	{name: "Set-Service", parameters: "Name|ServiceName:0 StartupType|StartMode DisplayName Description^ Status InputObject PassThru?", run: setService},
-	{name: "New-Service", parameters: "Name|ServiceName:0 BinaryPathName|Path:1 DisplayName Description^ StartupType DependsOn^ Credential^", run: newService},
+	{name: "Set-Service",
+		parameters: "Name|ServiceName:0 StartupType|StartMode DisplayName Description^ Status InputObject PassThru?",
+		run:        setService},
+	{name: "New-Service", parameters: "Name|ServiceName:0 BinaryPathName|Path:1 DisplayName Description^ " +
+		"StartupType DependsOn^ Credential^", run: newService},
 	{name: "Get-Process", parameters: "Name|ProcessName:0 Id InputObject", run: getProcess},
 	{name: "Stop-Process", parameters: "Id:0 Name|ProcessName Force?~ InputObject PassThru?~", run: stopProcess},
 }
@@ -31,7 +34,9 @@ func state(s machine.Service) string {
 }
 
 func serviceObject(s machine.Service) *object {
-	return system(kindService, []string{"Status", "Name", "DisplayName"}, "Status", state(s), "Name", s.Name, "DisplayName", s.Display, "StartType", s.Start, "ServiceName", s.Name, "BinaryPathName", s.Path, "CanStop", s.Running, "MachineName", ".")
+	return system(kindService, []string{"Status", "Name", "DisplayName"}, "Status", state(s), "Name", s.Name,
+		"DisplayName", s.Display, "StartType", s.Start, "ServiceName", s.Name, "BinaryPathName", s.Path, "CanStop",
+		s.Running, "MachineName", ".")
 }
 
 // services are those that a cmdlet is given, by patterns, or from the pipeline.
@@ -62,7 +67,9 @@ func (c *call) services() ([]machine.Service, error) {
 			}
 		}
 		if !found && !strings.ContainsAny(n, "*?[") {
-			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException", "NoServiceFoundForGivenName,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command", "Cannot find any service with service name '%s'.", n)
+			f := broken("Microsoft.PowerShell.Commands.ServiceCommandException",
+				"NoServiceFoundForGivenName,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
+				"Cannot find any service with service name '%s'.", n)
 			f.target = n
 			if err := c.fault(f); err != nil {
 				return nil, err
@@ -130,7 +137,9 @@ func serviceVerb(c *call) error {
 }
 
 func serviceFault(row machine.Service, verb string, err error) error {
-	return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNot"+strings.ToUpper(verb[:1])+verb[1:]+"Service", "Service '%s (%s)' cannot be %s due to the following error: %v", row.Display, row.Name, verb, err)
+	return broken("Microsoft.PowerShell.Commands.ServiceCommandException",
+		"CouldNot"+strings.ToUpper(verb[:1])+verb[1:]+"Service",
+		"Service '%s (%s)' cannot be %s due to the following error: %v", row.Display, row.Name, verb, err)
 }
 
 // startType folds the spellings of PowerShell.
@@ -151,7 +160,10 @@ func setService(c *call) error {
 	if c.has("startuptype") {
 		s, ok := startType(c.textOf("startuptype"))
 		if !ok {
-			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.SetServiceCommand", "Cannot bind parameter 'StartupType'. Cannot convert value \"%s\" to type \"System.ServiceProcess.ServiceStartMode\".", c.textOf("startuptype"))
+			return broken("ParameterBindingException",
+				"CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.SetServiceCommand",
+				"Cannot bind parameter 'StartupType'. Cannot convert value \"%s\" to type \"System.ServiceProcess.ServiceStartMode\".",
+				c.textOf("startuptype"))
 		}
 		start = s
 	}
@@ -195,19 +207,25 @@ func newService(c *call) error {
 	if err := c.need("name", "binarypathname"); err != nil {
 		return err
 	}
-	row := machine.Service{Name: c.textOf("name"), Display: c.textOf("displayname"), Path: c.textOf("binarypathname"), Start: machine.Automatic}
+	row := machine.Service{Name: c.textOf("name"), Display: c.textOf("displayname"),
+		Path: c.textOf("binarypathname"), Start: machine.Automatic}
 	if row.Display == "" {
 		row.Display = row.Name
 	}
 	if c.has("startuptype") {
 		s, ok := startType(c.textOf("startuptype"))
 		if !ok {
-			return broken("ParameterBindingException", "CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.NewServiceCommand", "Cannot bind parameter 'StartupType'. Cannot convert value \"%s\".", c.textOf("startuptype"))
+			return broken("ParameterBindingException",
+				"CannotConvertArgumentNoMessage,Microsoft.PowerShell.Commands.NewServiceCommand",
+				"Cannot bind parameter 'StartupType'. Cannot convert value \"%s\".", c.textOf("startuptype"))
 		}
 		row.Start = s
 	}
 	if err := c.m.Services.Create(row); err != nil {
-		return c.fault(broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotNewService,Microsoft.PowerShell.Commands.NewServiceCommand", "Service '%s (%s)' cannot be created due to the following error: The specified service already exists", row.Display, row.Name))
+		return c.fault(broken("Microsoft.PowerShell.Commands.ServiceCommandException",
+			"CouldNotNewService,Microsoft.PowerShell.Commands.NewServiceCommand",
+			"Service '%s (%s)' cannot be created due to the following error: The specified service already exists",
+			row.Display, row.Name))
 	}
 	return c.emit(serviceObject(row))
 }
@@ -236,12 +254,14 @@ func (r *run) serviceCall(o *object, name, low string, args []any) (any, error) 
 		}
 		d, _ := args[1].(time.Duration)
 		r.skipped += d
-		return nil, broken("System.ServiceProcess.TimeoutException", "TimeoutException", "Time out has expired and the operation has not been completed.")
+		return nil, broken("System.ServiceProcess.TimeoutException", "TimeoutException",
+			"Time out has expired and the operation has not been completed.")
 	default:
 		return nil, r.noMethod(o, name)
 	}
 	if err != nil {
-		return nil, broken("System.InvalidOperationException", "InvalidOperationException", "Cannot %s service %s on computer '.'.", low, id)
+		return nil, broken("System.InvalidOperationException", "InvalidOperationException",
+			"Cannot %s service %s on computer '.'.", low, id)
 	}
 	row, _ := r.m.Services.Get(id)
 	o.set("Status", state(row))
@@ -256,7 +276,8 @@ func (r *run) processes() []*object {
 		if !s.Running {
 			continue
 		}
-		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", s.Name, "Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
+		out = append(out, system(kindProcess, []string{"Id", "ProcessName"}, "Id", id, "ProcessName", s.Name,
+			"Name", s.Name, "Path", s.Path, "HasExited", false, "text", "System.Diagnostics.Process ("+s.Name+")"))
 		id += 4
 	}
 	return out
@@ -274,7 +295,9 @@ func getProcess(c *call) error {
 			}
 		}
 		if !found {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenId,Microsoft.PowerShell.Commands.GetProcessCommand", "Cannot find a process with the process identifier %s.", text(id))); err != nil {
+			if err := c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException",
+				"NoProcessFoundForGivenId,Microsoft.PowerShell.Commands.GetProcessCommand",
+				"Cannot find a process with the process identifier %s.", text(id))); err != nil {
 				return err
 			}
 		}
@@ -299,7 +322,9 @@ func getProcess(c *call) error {
 			}
 		}
 		if !found && !strings.ContainsAny(n, "*?") {
-			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.GetProcessCommand", "Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
+			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException",
+				"NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.GetProcessCommand",
+				"Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
 			if err := c.fault(f); err != nil {
 				return err
 			}
@@ -325,14 +350,17 @@ func stopProcess(c *call) error {
 	}
 	for _, n := range names {
 		if _, ok := c.m.Services.Get(n); !ok {
-			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException", "NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.StopProcessCommand", "Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
+			f := broken("Microsoft.PowerShell.Commands.ProcessCommandException",
+				"NoProcessFoundForGivenName,Microsoft.PowerShell.Commands.StopProcessCommand",
+				"Cannot find a process with the name \"%s\". Verify the process name and call the cmdlet again.", n)
 			if err := c.fault(f); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := c.m.Services.Stop(n); err != nil {
-			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess", "Cannot stop process \"%s\": %v", n, err))
+			return c.fault(broken("Microsoft.PowerShell.Commands.ProcessCommandException", "CouldNotStopProcess",
+				"Cannot stop process \"%s\": %v", n, err))
 		}
 	}
 	return nil

@@ -9,16 +9,24 @@ import (
 
 var systemCmdlets = []cmdlet{
 	{name: "Restart-Computer", parameters: "ComputerName|Cn:0 Force?~ Delay~ Timeout~ Wait?", run: restartComputer},
-	{name: "Stop-Computer", parameters: "Force?~", run: func(*call) error { return lacking("powering off from within the guest (Stop-Computer)") }},
-	{name: "Rename-Computer", parameters: "NewName:0 ComputerName Force?~ Restart? PassThru? DomainCredential LocalCredential", run: renameComputer},
-	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force?~ Restart? NewName~ Options~ PassThru?~ ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?~", run: addComputer},
+	{name: "Stop-Computer", parameters: "Force?~",
+		run: func(*call) error { return lacking("powering off from within the guest (Stop-Computer)") }},
+	{name: "Rename-Computer",
+		parameters: "NewName:0 ComputerName Force?~ Restart? PassThru? DomainCredential LocalCredential",
+		run:        renameComputer},
+	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force?~ " +
+		"Restart? NewName~ Options~ PassThru?~ ComputerName LocalCredential~ UnjoinDomainCredential~ " +
+		"Unsecure?~", run: addComputer},
 	{name: "Get-ComputerInfo", parameters: "Property:0", run: getComputerInfo},
 	{name: "Get-Volume", parameters: "DriveLetter:0", run: getVolume},
 	{name: "Get-PSDrive", parameters: "Name:0 PSProvider", run: getDrive},
 	{name: "Get-Disk", parameters: "Number:0", run: func(*call) error { return lacking("Get-Disk") }},
 	{name: "Get-WindowsFeature", parameters: "Name:0", run: getFeature},
-	{name: "Install-WindowsFeature", parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~ LogPath~", run: installFeature},
-	{name: "Add-WindowsFeature", parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~", run: installFeature},
+	{name: "Install-WindowsFeature",
+		parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~ LogPath~",
+		run:        installFeature},
+	{name: "Add-WindowsFeature",
+		parameters: "Name:0 IncludeManagementTools?~ IncludeAllSubFeature?~ Restart? Source~", run: installFeature},
 	{name: "Get-WindowsOptionalFeature", parameters: "Online?~ FeatureName", run: getOptional},
 	{name: "Enable-WindowsOptionalFeature", parameters: "Online?~ FeatureName All?~ NoRestart?~", run: installFeature},
 	{name: "Get-WindowsCapability", parameters: "Online?~ Name", run: getCapability},
@@ -28,15 +36,19 @@ var systemCmdlets = []cmdlet{
 	{name: "Get-WmiObject", parameters: "Class:0 Property:1~ Filter Namespace~ Query", run: getInstance},
 	{name: "Get-HotFix", parameters: "Id:0", run: func(*call) error { return nil }},
 	{name: "Get-TimeZone", parameters: "", run: func(c *call) error {
-		return c.emit(system("System.TimeZoneInfo", []string{"Id", "DisplayName"}, "Id", "UTC", "DisplayName", "(UTC) Coordinated Universal Time", "StandardName", "Coordinated Universal Time"))
+		return c.emit(system("System.TimeZoneInfo", []string{"Id", "DisplayName"}, "Id", "UTC", "DisplayName",
+			"(UTC) Coordinated Universal Time", "StandardName", "Coordinated Universal Time"))
 	}},
 	{name: "Get-ExecutionPolicy", parameters: "Scope~", run: func(c *call) error { return c.emit("RemoteSigned") }},
-	{name: "Get-MpPreference", parameters: "", run: func(*call) error { return lacking("the settings of the antivirus (Get-MpPreference)") }},
-	{name: "Get-MpComputerStatus", parameters: "", run: func(*call) error { return lacking("the state of the antivirus (Get-MpComputerStatus)") }},
+	{name: "Get-MpPreference", parameters: "",
+		run: func(*call) error { return lacking("the settings of the antivirus (Get-MpPreference)") }},
+	{name: "Get-MpComputerStatus", parameters: "",
+		run: func(*call) error { return lacking("the state of the antivirus (Get-MpComputerStatus)") }},
 }
 
 func restartComputer(c *call) error {
-	if c.has("computername") && !strings.EqualFold(c.textOf("computername"), "localhost") && c.textOf("computername") != "." && !strings.EqualFold(c.textOf("computername"), c.m.ComputerName) {
+	if c.has("computername") && !strings.EqualFold(c.textOf("computername"), "localhost") &&
+		c.textOf("computername") != "." && !strings.EqualFold(c.textOf("computername"), c.m.ComputerName) {
 		return lacking("restarting another computer")
 	}
 	c.m.RequestReboot()
@@ -49,7 +61,10 @@ func renameComputer(c *call) error {
 	}
 	name := c.textOf("newname")
 	if len(name) > 15 {
-		return broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.RenameComputerCommand", "Fail to rename computer '%s' to '%s' because the name is longer than 15 characters.", c.m.ComputerName, name)
+		return broken("System.InvalidOperationException",
+			"FailToRenameComputer,Microsoft.PowerShell.Commands.RenameComputerCommand",
+			"Fail to rename computer '%s' to '%s' because the name is longer than 15 characters.", c.m.ComputerName,
+			name)
 	}
 	if err := c.m.SetHostname(name); err != nil {
 		return broken("System.InvalidOperationException", "FailToRenameComputer", "Fail to rename computer to '%s': %v", name, err)
@@ -67,7 +82,11 @@ func addComputer(c *call) error {
 	if c.has("workgroupname") {
 		return lacking("Add-Computer -WorkgroupName")
 	}
-	f := broken("System.InvalidOperationException", "FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand", "Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: The specified domain either does not exist or could not be contacted.", strings.ToUpper(c.m.ComputerName), c.textOf("domainname"))
+	f := broken("System.InvalidOperationException",
+		"FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand", "Computer "+
+			"'%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: "+
+			"The specified domain either does not exist or could not be "+
+			"contacted.", strings.ToUpper(c.m.ComputerName), c.textOf("domainname"))
 	return c.fault(f)
 }
 
@@ -80,7 +99,10 @@ func buildNumber(build string) string {
 }
 
 func getComputerInfo(c *call) error {
-	o := system("Microsoft.PowerShell.Commands.ComputerInfo", nil, "CsName", strings.ToUpper(c.m.ComputerName), "WindowsProductName", c.m.Image.Name, "OsName", "Microsoft "+c.m.Image.Name, "OsVersion", c.m.Image.Build, "OsBuildNumber", buildNumber(c.m.Image.Build), "CsModel", "Virtual Machine (simulated by casement)", "CsDNSHostName", c.m.Hostname())
+	o := system("Microsoft.PowerShell.Commands.ComputerInfo", nil, "CsName", strings.ToUpper(c.m.ComputerName),
+		"WindowsProductName", c.m.Image.Name, "OsName", "Microsoft "+c.m.Image.Name, "OsVersion", c.m.Image.Build,
+		"OsBuildNumber", buildNumber(c.m.Image.Build), "CsModel", "Virtual Machine (simulated by casement)",
+		"CsDNSHostName", c.m.Hostname())
 	if c.has("property") {
 		picked, err := c.pick(o, list(c.given["property"]))
 		if err != nil {
@@ -99,7 +121,10 @@ func (r *run) free() int64 {
 
 func getVolume(c *call) error {
 	const size = int64(127 << 30)
-	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Volume", []string{"DriveLetter", "FileSystemType", "HealthStatus", "SizeRemaining", "Size"}, "DriveLetter", "C", "FileSystemType", "NTFS", "FileSystem", "NTFS", "HealthStatus", "Healthy", "SizeRemaining", c.free(), "Size", size, "FileSystemLabel", "Windows", "DriveType", "Fixed")
+	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_Volume",
+		[]string{"DriveLetter", "FileSystemType", "HealthStatus", "SizeRemaining", "Size"}, "DriveLetter", "C",
+		"FileSystemType", "NTFS", "FileSystem", "NTFS", "HealthStatus", "Healthy", "SizeRemaining", c.free(),
+		"Size", size, "FileSystemLabel", "Windows", "DriveType", "Fixed")
 	if c.has("driveletter") {
 		c.given["driveletter"] = strings.TrimSuffix(c.textOf("driveletter"), ":")
 	}
@@ -117,12 +142,16 @@ func getDrive(c *call) error {
 	for _, n := range names {
 		up := strings.ToUpper(n)
 		if up != "C" && up != "D" {
-			if err := c.fault(broken("DriveNotFoundException", "GetLocationNoMatchingDrive,Microsoft.PowerShell.Commands.GetPSDriveCommand", "Cannot find drive. A drive with the name '%s' does not exist.", n)); err != nil {
+			if err := c.fault(broken("DriveNotFoundException",
+				"GetLocationNoMatchingDrive,Microsoft.PowerShell.Commands.GetPSDriveCommand",
+				"Cannot find drive. A drive with the name '%s' does not exist.", n)); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := c.emit(system("System.Management.Automation.PSDriveInfo", []string{"Name", "Used", "Free", "Provider", "Root"}, "Name", up, "Used", int64(127<<30)-c.free(), "Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`)); err != nil {
+		if err := c.emit(system("System.Management.Automation.PSDriveInfo",
+			[]string{"Name", "Used", "Free", "Provider", "Root"}, "Name", up, "Used", int64(127<<30)-c.free(),
+			"Free", c.free(), "Provider", "FileSystem", "Root", up+`:\`)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +162,13 @@ func getDrive(c *call) error {
 const featuresKey = `HKLM\SOFTWARE\Microsoft\casement\Features`
 
 // imageFeatures are those of the image; the others are not installed.
-var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telnet-client": false, "web-server": false, "rsat-ad-powershell": false, "fs-smb1": false, "windows-defender": true, "powershell": true, "net-framework-45-core": true, "wow64-support": true, "snmp-service": false, "nfs-client": false, "multipath-io": false, "dns": false, "ad-domain-services": false, "data-center-bridging": false, "failover-clustering": false, "fs-fileserver": true, "storage-services": true, "web-webserver": false, "rsat": false, "rsat-hyper-v-tools": false, "hyper-v-powershell": false, "hypervisorplatform": false, "microsoft-hyper-v": false, "virtualmachineplatform": false, "smb1protocol": false}
+var imageFeatures = map[string]bool{"containers": true, "hyper-v": false, "telnet-client": false,
+	"web-server": false, "rsat-ad-powershell": false, "fs-smb1": false, "windows-defender": true,
+	"powershell": true, "net-framework-45-core": true, "wow64-support": true, "snmp-service": false,
+	"nfs-client": false, "multipath-io": false, "dns": false, "ad-domain-services": false,
+	"data-center-bridging": false, "failover-clustering": false, "fs-fileserver": true, "storage-services": true,
+	"web-webserver": false, "rsat": false, "rsat-hyper-v-tools": false, "hyper-v-powershell": false,
+	"hypervisorplatform": false, "microsoft-hyper-v": false, "virtualmachineplatform": false, "smb1protocol": false}
 
 // feature says whether the image knows a feature and whether it is installed.
 func (r *run) feature(name string) (known, installed bool) {
@@ -155,7 +190,9 @@ func getFeature(c *call) error {
 			return lacking("the feature %s", n)
 		}
 		state := map[bool]string{true: "Installed", false: "Available"}[installed]
-		if err := c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature", []string{"DisplayName", "Name", "InstallState"}, "DisplayName", n, "Name", n, "InstallState", state, "Installed", installed)); err != nil {
+		if err := c.emit(system("Microsoft.Windows.ServerManager.Commands.Feature",
+			[]string{"DisplayName", "Name", "InstallState"}, "DisplayName", n, "Name", n, "InstallState", state,
+			"Installed", installed)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +209,8 @@ func getOptional(c *call) error {
 			return lacking("the feature %s", n)
 		}
 		state := map[bool]string{true: "Enabled", false: "Disabled"}[installed]
-		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"}, "FeatureName", n, "State", state, "RestartNeeded", "Possible")); err != nil {
+		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedFeatureObject", []string{"FeatureName", "State"},
+			"FeatureName", n, "State", state, "RestartNeeded", "Possible")); err != nil {
 			return err
 		}
 	}
@@ -214,9 +252,12 @@ func installFeature(c *call) error {
 	exit := map[bool]string{true: "Success", false: "NoChangeNeeded"}[changed]
 	needed := map[bool]string{true: "Yes", false: "No"}[changed]
 	if strings.HasPrefix(c.cmd.name, "Enable") {
-		return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", changed))
+		return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online",
+			true, "RestartNeeded", changed))
 	}
-	return c.emit(system("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult", []string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true, "RestartNeeded", needed, "ExitCode", exit, "FeatureResult", newArray()))
+	return c.emit(system("Microsoft.Windows.ServerManager.Commands.FeatureOperationResult",
+		[]string{"Success", "RestartNeeded", "ExitCode", "FeatureResult"}, "Success", true, "RestartNeeded", needed,
+		"ExitCode", exit, "FeatureResult", newArray()))
 }
 
 // capabilities are those of the image.
@@ -234,7 +275,9 @@ func getCapability(c *call) error {
 		if _, runs := c.m.Services.Get("sshd"); strings.HasPrefix(n, "openssh.server") {
 			installed = runs
 		}
-		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedCapabilityObject", []string{"Name", "State"}, "Name", strings.Replace(n, "openssh", "OpenSSH", 1), "State", map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
+		if err := c.emit(system("Microsoft.Dism.Commands.AdvancedCapabilityObject", []string{"Name", "State"},
+			"Name", strings.Replace(n, "openssh", "OpenSSH", 1), "State",
+			map[bool]string{true: "Installed", false: "NotPresent"}[installed])); err != nil {
 			return err
 		}
 	}
@@ -263,7 +306,8 @@ func addCapability(c *call) error {
 			return err
 		}
 	}
-	return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true, "RestartNeeded", false))
+	return c.emit(system("Microsoft.Dism.Commands.ImageObject", []string{"Online", "RestartNeeded"}, "Online", true,
+		"RestartNeeded", false))
 }
 
 // getInstance answers for the few classes of WMI that bootstrap scripts ask.
@@ -275,13 +319,21 @@ func getInstance(c *call) error {
 	var o *object
 	switch strings.ToLower(class) {
 	case "win32_operatingsystem":
-		o = system("Win32_OperatingSystem", []string{"Caption", "Version", "BuildNumber"}, "Caption", "Microsoft "+c.m.Image.Name, "Version", strings.Join(firstParts(c.m.Image.Build, 3), "."), "BuildNumber", buildNumber(c.m.Image.Build), "OSArchitecture", "64-bit", "CSName", strings.ToUpper(c.m.ComputerName), "SystemDrive", "C:", "WindowsDirectory", `C:\Windows`, "ProductType", int64(3))
+		o = system("Win32_OperatingSystem", []string{"Caption", "Version", "BuildNumber"}, "Caption",
+			"Microsoft "+c.m.Image.Name, "Version", strings.Join(firstParts(c.m.Image.Build, 3), "."),
+			"BuildNumber", buildNumber(c.m.Image.Build), "OSArchitecture", "64-bit", "CSName",
+			strings.ToUpper(c.m.ComputerName), "SystemDrive", "C:", "WindowsDirectory", `C:\Windows`, "ProductType",
+			int64(3))
 	case "win32_computersystem":
-		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name", strings.ToUpper(c.m.ComputerName), "Domain", "WORKGROUP", "PartOfDomain", false, "Workgroup", "WORKGROUP", "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName", c.m.Hostname())
+		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name",
+			strings.ToUpper(c.m.ComputerName), "Domain", "WORKGROUP", "PartOfDomain", false, "Workgroup",
+			"WORKGROUP", "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
+			c.m.Hostname())
 	case "win32_service":
 		return c.serviceInstances()
 	case "win32_logicaldisk":
-		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace", c.free(), "Size", int64(127<<30), "DriveType", int64(3))
+		o = system("Win32_LogicalDisk", []string{"DeviceID", "FreeSpace", "Size"}, "DeviceID", "C:", "FreeSpace",
+			c.free(), "Size", int64(127<<30), "DriveType", int64(3))
 	default:
 		return lacking("the WMI class %s", class)
 	}
@@ -310,7 +362,9 @@ func (c *call) serviceInstances() error {
 			continue
 		}
 		mode := map[string]string{machine.Automatic: "Auto", machine.Manual: "Manual", machine.Disabled: "Disabled"}[s.Start]
-		if err := c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State", state(s), "StartMode", mode, "PathName", s.Path, "DisplayName", s.Display, "Status", "OK")); err != nil {
+		if err := c.emit(system("Win32_Service", []string{"Name", "State", "StartMode"}, "Name", s.Name, "State",
+			state(s), "StartMode", mode, "PathName", s.Path, "DisplayName", s.Display, "Status",
+			"OK")); err != nil {
 			return err
 		}
 	}
@@ -325,7 +379,8 @@ func restart(r *run, file string) bool {
 
 func (r *run) restartKubelet() error {
 	if err := r.m.Services.Restart("kubelet"); err != nil {
-		return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotStartService", "Service 'kubelet (kubelet)' cannot be started due to the following error: %v", err)
+		return broken("Microsoft.PowerShell.Commands.ServiceCommandException", "CouldNotStartService",
+			"Service 'kubelet (kubelet)' cannot be started due to the following error: %v", err)
 	}
 	return nil
 }

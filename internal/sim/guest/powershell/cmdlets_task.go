@@ -8,16 +8,25 @@ import (
 )
 
 var taskCmdlets = []cmdlet{
-	{name: "New-ScheduledTaskAction", parameters: "Execute:0 Argument:1 WorkingDirectory:2 Id~", run: taskPart("Execute", "Argument", "WorkingDirectory")},
-	{name: "New-ScheduledTaskTrigger", parameters: "AtStartup? AtLogOn? Once? Daily? Weekly? At RepetitionInterval RepetitionDuration~ RandomDelay^ DaysInterval^ User^ DaysOfWeek^", run: taskPart("AtStartup", "AtLogOn", "Once", "Daily", "At")},
+	{name: "New-ScheduledTaskAction", parameters: "Execute:0 Argument:1 WorkingDirectory:2 Id~",
+		run: taskPart("Execute", "Argument", "WorkingDirectory")},
+	{name: "New-ScheduledTaskTrigger", parameters: "AtStartup? AtLogOn? Once? Daily? Weekly? At " +
+		"RepetitionInterval RepetitionDuration~ RandomDelay^ DaysInterval^ User^ " +
+		"DaysOfWeek^", run: taskPart("AtStartup", "AtLogOn", "Once", "Daily", "At")},
 	{name: "New-ScheduledTaskPrincipal", parameters: "UserId:0 LogonType~ RunLevel~ GroupId~", run: taskPart("UserId")},
-	{name: "New-ScheduledTaskSettingsSet", parameters: "AllowStartIfOnBatteries?~ DontStopIfGoingOnBatteries?~ StartWhenAvailable?~ RestartCount~ RestartInterval~ ExecutionTimeLimit~ MultipleInstances~ Hidden?~ Compatibility~ DontStopOnIdleEnd?~ RunOnlyIfNetworkAvailable?~ DisallowHardTerminate?~ Priority~", run: taskPart()},
+	{name: "New-ScheduledTaskSettingsSet", parameters: "AllowStartIfOnBatteries?~ DontStopIfGoingOnBatteries?~ " +
+		"StartWhenAvailable?~ RestartCount~ RestartInterval~ ExecutionTimeLimit~ MultipleInstances~ Hidden?~ " +
+		"Compatibility~ DontStopOnIdleEnd?~ RunOnlyIfNetworkAvailable?~ DisallowHardTerminate?~ " +
+		"Priority~", run: taskPart()},
 	{name: "New-ScheduledTask", parameters: "Action:0 Trigger:1 Principal:2~ Settings:3~ Description~", run: taskPart("Action", "Trigger")},
-	{name: "Register-ScheduledTask", parameters: "TaskName|Name:0 Action Trigger Principal~ Settings~ InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force? Xml", run: registerTask},
+	{name: "Register-ScheduledTask", parameters: "TaskName|Name:0 Action Trigger Principal~ Settings~ " +
+		"InputObject User~ Password~ RunLevel~ Description~ TaskPath~ Force? Xml", run: registerTask},
 	{name: "Get-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: getTask},
 	{name: "Unregister-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: unregisterTask},
-	{name: "Start-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: func(*call) error { return lacking("the run of scheduled tasks (Start-ScheduledTask)") }},
-	{name: "Stop-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~", run: func(*call) error { return lacking("the run of scheduled tasks (Stop-ScheduledTask)") }},
+	{name: "Start-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~",
+		run: func(*call) error { return lacking("the run of scheduled tasks (Start-ScheduledTask)") }},
+	{name: "Stop-ScheduledTask", parameters: "TaskName|Name:0 TaskPath~",
+		run: func(*call) error { return lacking("the run of scheduled tasks (Stop-ScheduledTask)") }},
 	{name: "Set-ScheduledTask", parameters: "TaskName|Name:0", run: func(*call) error { return lacking("Set-ScheduledTask") }},
 	{name: "Start-Job", parameters: "ScriptBlock:0 ArgumentList Name", run: func(*call) error { return lacking("jobs (Start-Job)") }},
 }
@@ -49,7 +58,8 @@ func registerTask(c *call) error {
 	}
 	name := c.textOf("taskname")
 	if _, ok := c.m.Registry().Key(tasksKey + `\` + name); ok && !c.is("force") {
-		return c.fault(broken("Microsoft.Management.Infrastructure.CimException", "HRESULT 0x800700b7,Register-ScheduledTask", "Cannot create a file when that file already exists."))
+		return c.fault(broken("Microsoft.Management.Infrastructure.CimException",
+			"HRESULT 0x800700b7,Register-ScheduledTask", "Cannot create a file when that file already exists."))
 	}
 	action, trigger := c.given["action"], c.given["trigger"]
 	if o, ok := c.given["inputobject"].(*object); ok {
@@ -78,7 +88,8 @@ func registerTask(c *call) error {
 }
 
 func taskObject(name string) *object {
-	return system("Microsoft.Management.Infrastructure.CimInstance#Root/Microsoft/Windows/TaskScheduler/MSFT_ScheduledTask", []string{"TaskPath", "TaskName", "State"}, "TaskPath", `\`, "TaskName", name, "State", "Ready")
+	return system("Microsoft.Management.Infrastructure.CimInstance#Root/Microsoft/Windows/TaskScheduler/MSFT_ScheduledTask",
+		[]string{"TaskPath", "TaskName", "State"}, "TaskPath", `\`, "TaskName", name, "State", "Ready")
 }
 
 func getTask(c *call) error {
@@ -95,7 +106,10 @@ func getTask(c *call) error {
 func unregisterTask(c *call) error {
 	name := c.textOf("taskname")
 	if err := c.m.Registry().Delete(tasksKey + `\` + name); err != nil {
-		return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException", "CmdletizationQuery_NotFound_TaskName,Unregister-ScheduledTask", "No MSFT_ScheduledTask objects found with property 'TaskName' equal to '%s'.  Verify the value of the property and retry.", name))
+		return c.fault(broken("Microsoft.PowerShell.Cmdletization.Cim.CimJobException",
+			"CmdletizationQuery_NotFound_TaskName,Unregister-ScheduledTask",
+			"No MSFT_ScheduledTask objects found with property 'TaskName' equal to '%s'.  Verify the value of the property and retry.",
+			name))
 	}
 	return nil
 }

@@ -8,9 +8,14 @@ import (
 )
 
 var webCmdlets = []cmdlet{
-	{name: "Invoke-WebRequest", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeWeb},
-	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeRest},
-	{name: "Start-BitsTransfer", parameters: "Source:0 Destination:1 Description~ DisplayName~ Priority~ TransferType~ RetryInterval~ RetryTimeout~ Asynchronous?", run: startTransfer},
+	{name: "Invoke-WebRequest", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ " +
+		"ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ " +
+		"DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeWeb},
+	{name: "Invoke-RestMethod", parameters: "Uri:0 Method Headers Body OutFile UseBasicParsing?~ TimeoutSec~ " +
+		"ContentType MaximumRedirection^ UserAgent~ PassThru? Credential UseDefaultCredentials?~ " +
+		"DisableKeepAlive?~ Proxy^ InFile WebSession SessionVariable", run: invokeRest},
+	{name: "Start-BitsTransfer", parameters: "Source:0 Destination:1 Description~ DisplayName~ Priority~ " +
+		"TransferType~ RetryInterval~ RetryTimeout~ Asynchronous?", run: startTransfer},
 }
 
 // ask makes a request. An answer that refuses is an error with the answer as details.
@@ -20,13 +25,17 @@ func (r *run) ask(q Request) (Answer, error) {
 		if r.ctx.Err() != nil {
 			return a, r.ctx.Err()
 		}
-		return a, broken("System.Net.WebException", "WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand", "Unable to connect to the remote server: %v", err)
+		return a, broken("System.Net.WebException",
+			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand",
+			"Unable to connect to the remote server: %v", err)
 	}
 	if err := r.take(2 * len(a.Body)); err != nil {
 		return a, err
 	}
 	if a.Status/100 != 2 {
-		f := broken("System.Net.WebException", "WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand", "The remote server returned an error: (%d) %s.", a.Status, http.StatusText(a.Status))
+		f := broken("System.Net.WebException",
+			"WebCmdletWebResponseException,Microsoft.PowerShell.Commands.InvokeWebRequestCommand",
+			"The remote server returned an error: (%d) %s.", a.Status, http.StatusText(a.Status))
 		f.details = string(a.Body)
 		return a, f
 	}
@@ -105,7 +114,9 @@ func invokeWeb(c *call) error {
 	if kind := a.Headers["Content-Type"]; strings.HasPrefix(kind, "application/octet-stream") {
 		content = a.Body
 	}
-	return c.emit(system("Microsoft.PowerShell.Commands.BasicHtmlWebResponseObject", []string{"StatusCode", "StatusDescription", "Content"}, "StatusCode", int64(a.Status), "StatusDescription", http.StatusText(a.Status), "Content", content, "Headers", headers, "RawContentLength", int64(len(a.Body))))
+	return c.emit(system("Microsoft.PowerShell.Commands.BasicHtmlWebResponseObject",
+		[]string{"StatusCode", "StatusDescription", "Content"}, "StatusCode", int64(a.Status), "StatusDescription",
+		http.StatusText(a.Status), "Content", content, "Headers", headers, "RawContentLength", int64(len(a.Body))))
 }
 
 func invokeRest(c *call) error {
@@ -157,16 +168,23 @@ func startTransfer(c *call) error {
 
 var userCmdlets = []cmdlet{
 	{name: "ConvertTo-SecureString", parameters: "String:0 AsPlainText? Force?~ Key", run: toSecure},
-	{name: "ConvertFrom-SecureString", parameters: "SecureString:0 AsPlainText? Key", run: func(*call) error { return lacking("ConvertFrom-SecureString") }},
+	{name: "ConvertFrom-SecureString", parameters: "SecureString:0 AsPlainText? Key",
+		run: func(*call) error { return lacking("ConvertFrom-SecureString") }},
 	{name: "Get-Credential", parameters: "Credential:0 UserName Message~", run: func(*call) error {
-		return broken("PSInvalidOperationException", "InvalidOperation", "Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
+		return broken("PSInvalidOperationException", "InvalidOperation",
+			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 	}},
 	{name: "Read-Host", parameters: "Prompt:0 AsSecureString?", run: func(*call) error {
-		return broken("PSInvalidOperationException", "InvalidOperation,Microsoft.PowerShell.Commands.ReadHostCommand", "Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
+		return broken("PSInvalidOperationException",
+			"InvalidOperation,Microsoft.PowerShell.Commands.ReadHostCommand",
+			"Windows PowerShell is in NonInteractive mode. Read and Prompt functionality is not available.")
 	}},
 	{name: "Get-LocalUser", parameters: "Name:0", run: getUser},
-	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description^ PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ Disabled?", run: newUser},
-	{name: "Set-LocalUser", parameters: "Name:0 Password FullName^ Description^ PasswordNeverExpires^ AccountNeverExpires?^ UserMayChangePassword^", run: setUser},
+	{name: "New-LocalUser", parameters: "Name:0 Password NoPassword? FullName Description^ " +
+		"PasswordNeverExpires?^ AccountNeverExpires?^ UserMayNotChangePassword?^ AccountExpires^ " +
+		"Disabled?", run: newUser},
+	{name: "Set-LocalUser", parameters: "Name:0 Password FullName^ Description^ PasswordNeverExpires^ " +
+		"AccountNeverExpires?^ UserMayChangePassword^", run: setUser},
 	{name: "Remove-LocalUser", parameters: "Name:0", run: func(*call) error { return lacking("Remove-LocalUser") }},
 	{name: "Add-LocalGroupMember", parameters: "Group:0 Member:1", run: addGroupMember},
 	{name: "Get-LocalGroupMember", parameters: "Group:0 Member:1", run: getGroupMember},
@@ -185,12 +203,15 @@ func toSecure(c *call) error {
 }
 
 func userObject(name string) *object {
-	return system(kindUser, []string{"Name", "Enabled", "Description"}, "Name", name, "Enabled", true, "Description", "", "FullName", name, "PrincipalSource", "Local", "ObjectClass", "User")
+	return system(kindUser, []string{"Name", "Enabled", "Description"}, "Name", name, "Enabled", true,
+		"Description", "", "FullName", name, "PrincipalSource", "Local", "ObjectClass", "User")
 }
 
 func (c *call) user(name string) (*object, error) {
 	if !c.m.HasUser(name) && !strings.EqualFold(name, "Administrator") {
-		return nil, broken("Microsoft.PowerShell.Commands.UserNotFoundException", "UserNotFound,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command", "User %s was not found.", name)
+		return nil, broken("Microsoft.PowerShell.Commands.UserNotFoundException",
+			"UserNotFound,Microsoft.PowerShell.Commands."+strings.ReplaceAll(c.cmd.name, "-", "")+"Command",
+			"User %s was not found.", name)
 	}
 	return userObject(name), nil
 }
@@ -221,7 +242,8 @@ func newUser(c *call) error {
 		return c.need("name")
 	}
 	if c.m.HasUser(name) {
-		return c.fault(broken("Microsoft.PowerShell.Commands.UserExistsException", "UserExists,Microsoft.PowerShell.Commands.NewLocalUserCommand", "User %s already exists.", name))
+		return c.fault(broken("Microsoft.PowerShell.Commands.UserExistsException",
+			"UserExists,Microsoft.PowerShell.Commands.NewLocalUserCommand", "User %s already exists.", name))
 	}
 	if c.is("disabled") {
 		return lacking("-Disabled of New-LocalUser")
@@ -244,7 +266,9 @@ func (c *call) setPassword(name string) error {
 	}
 	p, ok := c.given["password"].(secret)
 	if !ok {
-		return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter 'Password'. Cannot convert the value of type \"%s\" to type \"System.Security.SecureString\".", kindOf(c.given["password"]))
+		return broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter "+
+			"'Password'. Cannot convert the value of type \"%s\" to type "+
+			"\"System.Security.SecureString\".", kindOf(c.given["password"]))
 	}
 	if err := c.m.SetPassword(name, p.text); err != nil {
 		return fmt.Errorf("set a password: %w", err)
@@ -283,7 +307,9 @@ func addGroupMember(c *call) error {
 		name := text(v)
 		short := base(name)
 		if !c.m.HasUser(short) && !strings.Contains(name, `\`) {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.PrincipalNotFoundException", "PrincipalNotFound,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand", "Principal %s was not found.", name)); err != nil {
+			if err := c.fault(broken("Microsoft.PowerShell.Commands.PrincipalNotFoundException",
+				"PrincipalNotFound,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand",
+				"Principal %s was not found.", name)); err != nil {
 				return err
 			}
 			continue
@@ -293,7 +319,9 @@ func addGroupMember(c *call) error {
 			twice = twice || strings.EqualFold(m, short)
 		}
 		if twice {
-			if err := c.fault(broken("Microsoft.PowerShell.Commands.MemberExistsException", "MemberExists,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand", "%s is already a member of group %s.", name, group)); err != nil {
+			if err := c.fault(broken("Microsoft.PowerShell.Commands.MemberExistsException",
+				"MemberExists,Microsoft.PowerShell.Commands.AddLocalGroupMemberCommand",
+				"%s is already a member of group %s.", name, group)); err != nil {
 				return err
 			}
 			continue
@@ -308,7 +336,8 @@ func getGroupMember(c *call) error {
 		if c.has("member") && !strings.EqualFold(base(c.textOf("member")), m) {
 			continue
 		}
-		if err := c.emit(system(kindUser, []string{"ObjectClass", "Name", "PrincipalSource"}, "ObjectClass", "User", "Name", strings.ToUpper(c.m.ComputerName)+`\`+m, "PrincipalSource", "Local")); err != nil {
+		if err := c.emit(system(kindUser, []string{"ObjectClass", "Name", "PrincipalSource"}, "ObjectClass", "User",
+			"Name", strings.ToUpper(c.m.ComputerName)+`\`+m, "PrincipalSource", "Local")); err != nil {
 			return err
 		}
 	}

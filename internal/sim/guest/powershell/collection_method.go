@@ -9,7 +9,10 @@ func (r *run) timeCall(t time.Time, name, low string, args []any) (any, error) {
 	if low == "subtract" || low == "add" {
 		return r.times(map[string]string{"add": "+", "subtract": "-"}[low], t, first2(args))
 	}
-	if unit, ok := map[string]time.Duration{"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second, "addmilliseconds": time.Millisecond}[low]; ok && len(args) == 1 {
+	if unit, ok := map[string]time.Duration{
+		"adddays": 24 * time.Hour, "addhours": time.Hour, "addminutes": time.Minute, "addseconds": time.Second,
+		"addmilliseconds": time.Millisecond,
+	}[low]; ok && len(args) == 1 {
 		n, err := r.convert("double", args[0])
 		f, _ := n.(float64)
 		return t.Add(time.Duration(f * float64(unit))), err
@@ -118,7 +121,8 @@ func (r *run) change(a *array, low string, args []any) (any, error) {
 			return nil, err
 		}
 		if i < 0 || i > len(a.items) || low == "removeat" && i == len(a.items) {
-			return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "Index was out of range. Must be non-negative and less than the size of the collection.")
+			return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+				"Index was out of range. Must be non-negative and less than the size of the collection.")
 		}
 	}
 	switch low {
@@ -171,7 +175,9 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 			break
 		}
 		if _, ok := h.get(args[0]); ok {
-			return nil, broken("System.ArgumentException", "ArgumentException", "Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(args[0]), text(args[0]))
+			return nil, broken("System.ArgumentException", "ArgumentException",
+				"Item has already been added. Key in dictionary: '%s'  Key being added: '%s'", text(args[0]),
+				text(args[0]))
 		}
 		h.set(args[0], args[1])
 		return void{}, r.take(32)
@@ -188,7 +194,8 @@ func (r *run) hashCall(h *hashtable, name, low string, args []any) (any, error) 
 		out := newArray()
 		for _, k := range h.keys {
 			v, _ := h.get(k)
-			out.items = append(out.items, system("System.Collections.DictionaryEntry", []string{"Name", "Value"}, "Name", k, "Value", v, "Key", k))
+			out.items = append(out.items, system("System.Collections.DictionaryEntry", []string{"Name", "Value"},
+				"Name", k, "Value", v, "Key", k))
 		}
 		return out, nil
 	}

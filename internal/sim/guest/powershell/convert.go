@@ -11,17 +11,44 @@ import (
 
 // typeNames are the types that the simulation knows, by their short names.
 var typeNames = map[string]string{
-	"string": "System.String", "int": "System.Int32", "int32": "System.Int32", "int16": "System.Int16", "uint16": "System.UInt16", "uint32": "System.UInt32", "long": "System.Int64", "int64": "System.Int64", "uint64": "System.UInt64",
-	"double": "System.Double", "float": "System.Single", "single": "System.Single", "decimal": "System.Decimal", "bool": "System.Boolean", "boolean": "System.Boolean", "char": "System.Char", "byte": "System.Byte",
-	"datetime": "System.DateTime", "timespan": "System.TimeSpan", "array": "System.Array", "hashtable": "System.Collections.Hashtable", "object": "System.Object", "regex": "System.Text.RegularExpressions.Regex", "text.regularexpressions.regex": "System.Text.RegularExpressions.Regex",
-	"guid": "System.Guid", "version": "System.Version", "uri": "System.Uri", "scriptblock": "System.Management.Automation.ScriptBlock", "switch": "System.Management.Automation.SwitchParameter", "pscustomobject": customKind, "psobject": customKind,
-	"math": "System.Math", "convert": "System.Convert", "environment": "System.Environment", "io.file": "System.IO.File", "io.path": "System.IO.Path", "io.directory": "System.IO.Directory", "type": "System.Type",
-	"text.encoding": "System.Text.Encoding", "net.dns": "System.Net.Dns", "net.ipaddress": "System.Net.IPAddress", "ipaddress": "System.Net.IPAddress", "void": "System.Void", "ordered": "System.Collections.Specialized.OrderedDictionary",
-	"collections.arraylist": "System.Collections.ArrayList", "collections.hashtable": "System.Collections.Hashtable", "pscredential": "System.Management.Automation.PSCredential", "management.automation.pscredential": "System.Management.Automation.PSCredential",
-	"securestring": "System.Security.SecureString", "security.securestring": "System.Security.SecureString", "net.servicepointmanager": "System.Net.ServicePointManager", "valuetype": "System.ValueType", "text.stringbuilder": "System.Text.StringBuilder",
-	"console": "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient", "diagnostics.stopwatch": "System.Diagnostics.Stopwatch", "collections.idictionary": "System.Collections.IDictionary",
-	"io.fileinfo": kindFile, "io.directoryinfo": kindDirectory, "serviceprocess.servicecontroller": kindService, "management.automation.errorrecord": "System.Management.Automation.ErrorRecord", "collections.ienumerable": "System.Collections.IEnumerable", "collections.ilist": "System.Collections.IList",
-	"management.automation.switchparameter": "System.Management.Automation.SwitchParameter", "management.automation.pscustomobject": customKind, "xml": "System.Xml.XmlDocument", "net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
+	"string": "System.String", "int": "System.Int32", "int32": "System.Int32", "int16": "System.Int16",
+	"uint16": "System.UInt16", "uint32": "System.UInt32", "long": "System.Int64", "int64": "System.Int64",
+	"uint64": "System.UInt64",
+	"double": "System.Double", "float": "System.Single", "single": "System.Single", "decimal": "System.Decimal",
+	"bool": "System.Boolean", "boolean": "System.Boolean", "char": "System.Char", "byte": "System.Byte",
+	"datetime": "System.DateTime", "timespan": "System.TimeSpan", "array": "System.Array",
+	"hashtable": "System.Collections.Hashtable", "object": "System.Object",
+	"regex":                         "System.Text.RegularExpressions.Regex",
+	"text.regularexpressions.regex": "System.Text.RegularExpressions.Regex",
+	"guid":                          "System.Guid", "version": "System.Version", "uri": "System.Uri",
+	"scriptblock": "System.Management.Automation.ScriptBlock",
+	"switch":      "System.Management.Automation.SwitchParameter", "pscustomobject": customKind,
+	"psobject": customKind,
+	"math":     "System.Math", "convert": "System.Convert", "environment": "System.Environment",
+	"io.file": "System.IO.File", "io.path": "System.IO.Path", "io.directory": "System.IO.Directory",
+	"type":          "System.Type",
+	"text.encoding": "System.Text.Encoding", "net.dns": "System.Net.Dns", "net.ipaddress": "System.Net.IPAddress",
+	"ipaddress": "System.Net.IPAddress", "void": "System.Void",
+	"ordered":                            "System.Collections.Specialized.OrderedDictionary",
+	"collections.arraylist":              "System.Collections.ArrayList",
+	"collections.hashtable":              "System.Collections.Hashtable",
+	"pscredential":                       "System.Management.Automation.PSCredential",
+	"management.automation.pscredential": "System.Management.Automation.PSCredential",
+	"securestring":                       "System.Security.SecureString",
+	"security.securestring":              "System.Security.SecureString",
+	"net.servicepointmanager":            "System.Net.ServicePointManager", "valuetype": "System.ValueType",
+	"text.stringbuilder": "System.Text.StringBuilder",
+	"console":            "System.Console", "nullable": "System.Nullable", "net.webclient": "System.Net.WebClient",
+	"diagnostics.stopwatch":   "System.Diagnostics.Stopwatch",
+	"collections.idictionary": "System.Collections.IDictionary",
+	"io.fileinfo":             kindFile, "io.directoryinfo": kindDirectory,
+	"serviceprocess.servicecontroller":      kindService,
+	"management.automation.errorrecord":     "System.Management.Automation.ErrorRecord",
+	"collections.ienumerable":               "System.Collections.IEnumerable",
+	"collections.ilist":                     "System.Collections.IList",
+	"management.automation.switchparameter": "System.Management.Automation.SwitchParameter",
+	"management.automation.pscustomobject":  customKind, "xml": "System.Xml.XmlDocument",
+	"net.networkinformation.ipglobalproperties": "System.Net.NetworkInformation.IPGlobalProperties",
 }
 
 // typeName is a type's full name.
@@ -36,7 +63,8 @@ func typeName(name string) string {
 }
 
 func cannot(v any, kind string) error {
-	return broken("RuntimeException", "ConvertToFinalInvalidCastException", "Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
+	return broken("RuntimeException", "ConvertToFinalInvalidCastException",
+		"Cannot convert value \"%s\" to type \"%s\".", text(v), typeName(kind))
 }
 
 // convert is a cast to a type in lower case.
@@ -72,7 +100,9 @@ func (r *run) convert(kind string, v any) (any, error) {
 		if s := strings.ToLower(strings.Trim(text(v), "{}")); len(s) == 36 && strings.Count(s, "-") == 4 {
 			return guid(s), nil
 		}
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocation", "Cannot convert value \"%s\" to type \"System.Guid\". Error: \"Guid should contain 32 digits with 4 dashes (xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).\"", text(v))
+		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocation", "Cannot convert value \"%s\" "+
+			"to type \"System.Guid\". Error: \"Guid should contain 32 digits with 4 dashes "+
+			"(xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx).\"", text(v))
 	case "version":
 		return toVersion(text(v))
 	case "array":
@@ -166,7 +196,9 @@ func (r *run) convertAll(kind string, v any) (any, error) {
 }
 
 var ranges = map[string][2]float64{
-	"int": {math.MinInt32, math.MaxInt32}, "int32": {math.MinInt32, math.MaxInt32}, "int16": {math.MinInt16, math.MaxInt16}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32}, "byte": {0, 255}, "sbyte": {-128, 127},
+	"int": {math.MinInt32, math.MaxInt32}, "int32": {math.MinInt32, math.MaxInt32},
+	"int16": {math.MinInt16, math.MaxInt16}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32},
+	"byte": {0, 255}, "sbyte": {-128, 127},
 }
 
 // bounded converts to an integer of a size. Halves go to the even neighbour.
@@ -174,12 +206,15 @@ func (r *run) bounded(kind string, v any) (any, error) {
 	n, err := r.integer(v)
 	if err != nil {
 		if f := failed(err); f != nil {
-			f.exception.message = fmt.Sprintf("Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"", text(v), typeName(kind))
+			f.exception.message = fmt.Sprintf("Cannot convert value \"%s\" to type \"%s\". Error: \"Input "+
+				"string was not in a correct format.\"", text(v), typeName(kind))
 		}
 		return nil, err
 	}
 	if bounds, ok := ranges[kind]; ok && (float64(n) < bounds[0] || float64(n) > bounds[1]) {
-		return nil, broken("RuntimeException", "InvalidCastIConvertible", "Cannot convert value \"%s\" to type \"%s\". Error: \"Value was either too large or too small for an %s.\"", text(v), typeName(kind), strings.TrimPrefix(typeName(kind), "System."))
+		return nil, broken("RuntimeException", "InvalidCastIConvertible",
+			"Cannot convert value \"%s\" to type \"%s\". Error: \"Value was either too large or too small for an %s.\"",
+			text(v), typeName(kind), strings.TrimPrefix(typeName(kind), "System."))
 	}
 	return n, nil
 }
@@ -210,7 +245,9 @@ func toFloat(kind string, v any) (any, error) {
 	}
 	f, ok := float(v)
 	if !ok {
-		return nil, broken("RuntimeException", "InvalidCastFromStringToDoubleOrSingle", "Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"", text(v), typeName(kind))
+		return nil, broken("RuntimeException", "InvalidCastFromStringToDoubleOrSingle",
+			"Cannot convert value \"%s\" to type \"%s\". Error: \"Input string was not in a correct format.\"",
+			text(v), typeName(kind))
 	}
 	return f, nil
 }
@@ -257,8 +294,10 @@ func toChar(v any) (any, error) {
 
 // timeForms are those in which a date is read.
 var timeForms = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
-	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04", "3:04 PM", "3:04PM", "3pm", "3am",
+	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006", "01/02/2006 15:04:05",
+	time.RFC1123, "Monday, January 2, 2006 3:04:05 PM", "January 2, 2006", "2 January 2006", "15:04:05", "15:04",
+	"3:04 PM", "3:04PM", "3pm", "3am",
 }
 
 func toTime(v any) (time.Time, error) {
@@ -274,7 +313,9 @@ func toTime(v any) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot convert value \"%s\" to type \"System.DateTime\". Error: \"String was not recognized as a valid DateTime.\"", text(v))
+	return time.Time{}, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
+		"convert value \"%s\" to type \"System.DateTime\". Error: \"String was not recognized as a valid "+
+		"DateTime.\"", text(v))
 }
 
 func toSpan(v any) (time.Duration, error) {
@@ -361,7 +402,9 @@ func orderVersions(a, b string) int {
 func toAddress(v any) (any, error) {
 	a, err := netip.ParseAddr(text(v))
 	if err != nil {
-		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot convert value \"%s\" to type \"System.Net.IPAddress\". Error: \"An invalid IP address was specified.\"", text(v))
+		return nil, broken("RuntimeException", "InvalidCastParseTargetInvocationWithFormatProvider", "Cannot "+
+			"convert value \"%s\" to type \"System.Net.IPAddress\". Error: \"An invalid IP address was "+
+			"specified.\"", text(v))
 	}
 	family := "InterNetwork"
 	if a.Is6() {

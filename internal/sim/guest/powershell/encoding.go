@@ -133,7 +133,9 @@ func encodingOf(v any, otherwise string) (string, error) {
 	case "utf7", "utf32":
 		return "", lacking("the encoding %s", low)
 	}
-	return "", broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter 'Encoding'. Cannot convert value \"%s\" to type \"Microsoft.PowerShell.Commands.FileSystemCmdletProviderEncoding\".", text(v))
+	return "", broken("ParameterBindingException", "CannotConvertArgumentNoMessage", "Cannot bind parameter "+
+		"'Encoding'. Cannot convert value \"%s\" to type "+
+		"\"Microsoft.PowerShell.Commands.FileSystemCmdletProviderEncoding\".", text(v))
 }
 
 // DecodeCommand reads the argument of -EncodedCommand.

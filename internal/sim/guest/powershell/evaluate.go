@@ -96,7 +96,8 @@ func (r *run) hash(n hashLiteral, ordered bool) (any, error) {
 			return nil, broken("RuntimeException", "InvalidNullKey", "A null key is not allowed in a hash literal.")
 		}
 		if _, ok := h.get(key); ok {
-			return nil, broken("RuntimeException", "DuplicateKeyInHashLiteral", "Duplicate keys '%s' are not allowed in hash literals.", text(key))
+			return nil, broken("RuntimeException", "DuplicateKeyInHashLiteral",
+				"Duplicate keys '%s' are not allowed in hash literals.", text(key))
 		}
 		v, err := r.value(n.values[i])
 		if err != nil {
@@ -332,7 +333,8 @@ func (r *run) putIndex(t index, v any) error {
 			i += int64(len(of.items))
 		}
 		if i < 0 || i >= int64(len(of.items)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException", "Index was outside the bounds of the array.")
+			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
+				"Index was outside the bounds of the array.")
 		}
 		of.items[i] = v
 		return nil
@@ -346,7 +348,8 @@ func (r *run) putIndex(t index, v any) error {
 			return err
 		}
 		if i < 0 || i >= int64(len(of)) {
-			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException", "Index was outside the bounds of the array.")
+			return broken("System.IndexOutOfRangeException", "System.IndexOutOfRangeException",
+				"Index was outside the bounds of the array.")
 		}
 		of[i] = byte(n)
 		return nil
@@ -447,7 +450,8 @@ func (r *run) item(of, by any) (v any, ok bool, err error) {
 
 // known refuses types that the simulation has not.
 func known(name string) error {
-	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") || strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
+	if _, ok := typeNames[name]; ok || strings.HasSuffix(name, "[]") || strings.Contains(name, "generic.list[") ||
+		strings.Contains(name, "generic.dictionary[") || exceptionType(name) {
 		return nil
 	}
 	if enumerations[name] {

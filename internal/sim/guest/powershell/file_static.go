@@ -208,9 +208,13 @@ func regexMatch(r *run, a []any) (any, error) {
 func matchObject(m *regexp2.Match) *object {
 	groups := newArray()
 	for _, g := range m.Groups() {
-		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group", []string{"Value"}, "Value", g.String(), "Success", len(g.Captures) > 0, "Name", g.Name, "Index", int64(g.Index), "Length", int64(g.Length)))
+		groups.items = append(groups.items, system("System.Text.RegularExpressions.Group", []string{"Value"},
+			"Value", g.String(), "Success", len(g.Captures) > 0, "Name", g.Name, "Index", int64(g.Index), "Length",
+			int64(g.Length)))
 	}
-	return system(kindGroups, []string{"Groups", "Success", "Index", "Length", "Value"}, "Groups", system(kindMatchGroups, nil, "items", groups), "Success", true, "Index", int64(m.Index), "Length", int64(m.Length), "Value", m.String(), "items", groups)
+	return system(kindGroups, []string{"Groups", "Success", "Index", "Length", "Value"}, "Groups",
+		system(kindMatchGroups, nil, "items", groups), "Success", true, "Index", int64(m.Index), "Length",
+		int64(m.Length), "Value", m.String(), "items", groups)
 }
 
 func regexFind(r *run, a []any) (any, error) {
@@ -223,7 +227,9 @@ func regexFind(r *run, a []any) (any, error) {
 		return nil, late(err)
 	}
 	if m == nil {
-		return system(kindGroups, []string{"Success", "Value"}, "Groups", system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Index", int64(0), "Length", int64(0), "Value", ""), nil
+		return system(kindGroups, []string{"Success", "Value"}, "Groups",
+			system(kindMatchGroups, nil, "items", newArray()), "Success", false, "Index", int64(0), "Length",
+			int64(0), "Value", ""), nil
 	}
 	return matchObject(m), r.take(len(at(a, 0)))
 }
@@ -273,7 +279,9 @@ func (r *run) make(kind string, args []any) (any, error) {
 		return encodingObject("unicode")(r, nil)
 	case "text.stringbuilder":
 		return system(kindBuilder, nil, "text", at(args, 0)), nil
-	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]", "collections.generic.list[int]", "collections.generic.list[psobject]", "collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
+	case "collections.arraylist", "collections.generic.list[string]", "collections.generic.list[object]",
+		"collections.generic.list[int]", "collections.generic.list[psobject]",
+		"collections.generic.list[pscustomobject]", "collections.generic.list[hashtable]":
 		return r.convert(kind, newArray(list(first2(args))...))
 	case "collections.hashtable", "hashtable":
 		return newHash(), nil
@@ -311,7 +319,11 @@ func (r *run) make(kind string, args []any) (any, error) {
 	return nil, lacking("an object of [%s]", kind)
 }
 
-var exceptionNames = map[string]string{"exception": "System.Exception", "argumentexception": "System.ArgumentException", "invalidoperationexception": "System.InvalidOperationException", "io.ioexception": "System.IO.IOException", "io.filenotfoundexception": "System.IO.FileNotFoundException"}
+var exceptionNames = map[string]string{
+	"exception": "System.Exception", "argumentexception": "System.ArgumentException",
+	"invalidoperationexception": "System.InvalidOperationException", "io.ioexception": "System.IO.IOException",
+	"io.filenotfoundexception": "System.IO.FileNotFoundException",
+}
 
 func exceptionName(kind string) string {
 	if full, ok := exceptionNames[kind]; ok {
@@ -363,11 +375,13 @@ func (r *run) unzip(args []any) (any, error) {
 	data, _ := b.([]byte)
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, broken("System.IO.InvalidDataException", "InvalidDataException", "The magic number in GZip header is not correct. Make sure you are passing in a GZip stream.")
+		return nil, broken("System.IO.InvalidDataException", "InvalidDataException",
+			"The magic number in GZip header is not correct. Make sure you are passing in a GZip stream.")
 	}
 	out, err := io.ReadAll(io.LimitReader(z, maxValue+1))
 	if err != nil {
-		return nil, broken("System.IO.InvalidDataException", "InvalidDataException", "The archive entry was compressed using an unsupported compression method.")
+		return nil, broken("System.IO.InvalidDataException", "InvalidDataException",
+			"The archive entry was compressed using an unsupported compression method.")
 	}
 	return system(kindZip, nil, "bytes", out), r.take(len(out))
 }
@@ -394,5 +408,7 @@ func uriOf(s string) (any, error) {
 	if query != "" {
 		query = "?" + query
 	}
-	return system(kindUri, nil, "Host", u.Hostname(), "Scheme", u.Scheme, "Port", port, "AbsolutePath", u.EscapedPath(), "LocalPath", u.Path, "Query", query, "AbsoluteUri", u.String(), "OriginalString", s, "Segments", segments, "PathAndQuery", u.EscapedPath()+query, "text", u.String()), nil
+	return system(kindUri, nil, "Host", u.Hostname(), "Scheme", u.Scheme, "Port", port, "AbsolutePath",
+		u.EscapedPath(), "LocalPath", u.Path, "Query", query, "AbsoluteUri", u.String(), "OriginalString", s,
+		"Segments", segments, "PathAndQuery", u.EscapedPath()+query, "text", u.String()), nil
 }

@@ -52,7 +52,8 @@ func (r *run) composite(form string, args []any) (any, error) {
 			return bad()
 		}
 		if n >= len(args) {
-			return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Index (zero based) must be greater than or equal to zero and less than the size of the argument list..")
+			return nil, broken("RuntimeException", "FormatError", "Error formatting a string: Index (zero "+
+				"based) must be greater than or equal to zero and less than the size of the argument list..")
 		}
 		v, err := r.formatOne(args[n], spec)
 		if err != nil {
@@ -217,13 +218,19 @@ func customNumber(f float64, spec string) (any, error) {
 
 // dateParts are the parts of a date format, the longest first.
 var dateParts = []struct{ from, to string }{
-	{"yyyy", "2006"}, {"yy", "06"}, {"MMMM", "January"}, {"MMM", "Jan"}, {"MM", "01"}, {"M", "1"}, {"dddd", "Monday"}, {"ddd", "Mon"}, {"dd", "02"}, {"d", "2"},
-	{"HH", "15"}, {"hh", "03"}, {"h", "3"}, {"mm", "04"}, {"m", "4"}, {"ss", "05"}, {"s", "5"}, {"tt", "PM"}, {"zzz", "-07:00"}, {"zz", "-07"}, {"K", "Z07:00"},
+	{"yyyy", "2006"}, {"yy", "06"}, {"MMMM", "January"}, {"MMM", "Jan"}, {"MM", "01"}, {"M", "1"},
+	{"dddd", "Monday"}, {"ddd", "Mon"}, {"dd", "02"}, {"d", "2"},
+	{"HH", "15"}, {"hh", "03"}, {"h", "3"}, {"mm", "04"}, {"m", "4"}, {"ss", "05"}, {"s", "5"}, {"tt", "PM"},
+	{"zzz", "-07:00"}, {"zz", "-07"}, {"K", "Z07:00"},
 }
 
 var standardDates = map[string]string{
-	"d": "1/2/2006", "D": "Monday, January 2, 2006", "t": "3:04 PM", "T": "3:04:05 PM", "g": "1/2/2006 3:04 PM", "G": "1/2/2006 3:04:05 PM", "f": "Monday, January 2, 2006 3:04 PM", "F": "Monday, January 2, 2006 3:04:05 PM",
-	"s": "2006-01-02T15:04:05", "u": "2006-01-02 15:04:05Z", "o": "2006-01-02T15:04:05.0000000Z", "O": "2006-01-02T15:04:05.0000000Z", "R": "Mon, 02 Jan 2006 15:04:05 GMT", "r": "Mon, 02 Jan 2006 15:04:05 GMT",
+	"d": "1/2/2006", "D": "Monday, January 2, 2006", "t": "3:04 PM", "T": "3:04:05 PM", "g": "1/2/2006 3:04 PM",
+	"G": "1/2/2006 3:04:05 PM", "f": "Monday, January 2, 2006 3:04 PM",
+	"F": "Monday, January 2, 2006 3:04:05 PM",
+	"s": "2006-01-02T15:04:05", "u": "2006-01-02 15:04:05Z", "o": "2006-01-02T15:04:05.0000000Z",
+	"O": "2006-01-02T15:04:05.0000000Z", "R": "Mon, 02 Jan 2006 15:04:05 GMT",
+	"r": "Mon, 02 Jan 2006 15:04:05 GMT",
 }
 
 func dateFormat(t time.Time, spec string) (any, error) {
@@ -285,7 +292,9 @@ func spanFormat(d time.Duration, spec string) (any, error) {
 	case "c", "t", "T", "g":
 		return span(d), nil
 	}
-	out := strings.NewReplacer(`\`, "", "dd", fmt.Sprintf("%02d", int(d.Hours())/24), "hh", fmt.Sprintf("%02d", int(d.Hours())%24), "mm", fmt.Sprintf("%02d", int(d.Minutes())%60), "ss", fmt.Sprintf("%02d", int(d.Seconds())%60)).Replace(spec)
+	out := strings.NewReplacer(`\`, "", "dd", fmt.Sprintf("%02d", int(d.Hours())/24), "hh",
+		fmt.Sprintf("%02d", int(d.Hours())%24), "mm", fmt.Sprintf("%02d", int(d.Minutes())%60), "ss",
+		fmt.Sprintf("%02d", int(d.Seconds())%60)).Replace(spec)
 	if strings.ContainsAny(out, "dhmsfF") {
 		return nil, lacking("the time span format %q", spec)
 	}

@@ -275,7 +275,9 @@ func (r *run) parameters(f function, args []argumentValue, to *scope, piped bool
 			}
 		case !a.has:
 			if i+1 >= len(args) || args[i+1].parameter != "" {
-				return named(f.name, broken("ParameterBindingException", "MissingArgument", "Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.", one.name, "System.Object"))
+				return named(f.name, broken("ParameterBindingException", "MissingArgument",
+					"Missing an argument for parameter '%s'. Specify a parameter of type '%s' and try again.",
+					one.name, "System.Object"))
 			}
 			i++
 			value = args[i].value
@@ -310,7 +312,8 @@ func (r *run) positional(f function, p *parameters, rest []argumentValue, bound 
 		}
 	}
 	if len(rest) > 0 && p.binding {
-		return named(f.name, broken("ParameterBindingException", "PositionalParameterNotFound", "A positional parameter cannot be found that accepts argument '%s'.", text(loose(rest)[0])))
+		return named(f.name, broken("ParameterBindingException", "PositionalParameterNotFound",
+			"A positional parameter cannot be found that accepts argument '%s'.", text(loose(rest)[0])))
 	}
 	to.vars["args"] = &cell{value: newArray(loose(rest)...)}
 	to.vars["psboundparameters"] = &cell{value: bound}
@@ -331,7 +334,8 @@ func (r *run) positional(f function, p *parameters, rest []argumentValue, bound 
 // initial gives a parameter that has no argument its default.
 func (r *run) initial(f function, one parameter, to *scope, piped bool) error {
 	if one.mandatory && !(piped && (one.pipeline || one.property)) {
-		return named(f.name, broken("ParameterBindingException", "MissingMandatoryParameter", "Cannot process command because of one or more missing mandatory parameters: %s.", one.name))
+		return named(f.name, broken("ParameterBindingException", "MissingMandatoryParameter",
+			"Cannot process command because of one or more missing mandatory parameters: %s.", one.name))
 	}
 	var v any
 	if one.initial != nil {
@@ -413,5 +417,6 @@ func ordered(all []parameter) []parameter {
 }
 
 func isSwitch(one parameter) bool {
-	return len(one.kinds) > 0 && (one.kinds[len(one.kinds)-1] == "switch" || one.kinds[len(one.kinds)-1] == "management.automation.switchparameter")
+	return len(one.kinds) > 0 && (one.kinds[len(one.kinds)-1] == "switch" ||
+		one.kinds[len(one.kinds)-1] == "management.automation.switchparameter")
 }

@@ -142,7 +142,9 @@ func (r *run) target(c command, out sink, piped bool) (stage, error) {
 	case function:
 		return &functionStage{r: r, f: v, args: args, out: out, piped: piped, dot: c.operator == '.'}, nil
 	case nil:
-		return nil, broken("RuntimeException", "BadExpression", "The expression after '%s' in a pipeline element produced an object that was not valid. It must result in a command name, a script block, or a CommandInfo object.", string(c.operator))
+		return nil, broken("RuntimeException", "BadExpression", "The expression after '%s' in a pipeline "+
+			"element produced an object that was not valid. It must result in a command name, a script block, "+
+			"or a CommandInfo object.", string(c.operator))
 	case *object:
 		if v.kind == kindCommand {
 			given, _ := v.get("Name")
@@ -187,7 +189,9 @@ func (r *run) named(c command, name string, args []argumentValue, out sink, pipe
 	if verb, noun, ok := strings.Cut(low, "-"); ok && verbs[verb] && noun != "" && !strings.ContainsAny(low, `\/.:`) {
 		return nil, lacking("the cmdlet %s, if the image has one of that name", name)
 	}
-	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.", name)
+	f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the "+
+		"name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a "+
+		"path was included, verify that the path is correct and try again.", name)
 	f.command, f.target = name, name
 	return nil, f
 }
@@ -219,7 +223,8 @@ func (r *run) arguments(args []argument) ([]argumentValue, error) {
 			continue
 		}
 		v := argumentValue{parameter: a.parameter, text: a.text, joined: a.joined}
-		v.glued = i > 0 && a.parameter == "" && args[i-1].parameter != "" && args[i-1].value == nil && a.at() == args[i-1].at()+len(args[i-1].text)
+		v.glued = i > 0 && a.parameter == "" && args[i-1].parameter != "" && args[i-1].value == nil &&
+			a.at() == args[i-1].at()+len(args[i-1].text)
 		if a.value != nil {
 			value, err := r.eval(a.value)
 			if err != nil {
@@ -356,7 +361,8 @@ func (s *redirectedStage) within(f func() error) error {
 	s.r.redirected[1] = nil
 	defer func() { s.r.redirected = outer }()
 	err := f()
-	if failure := failed(err); failure != nil && s.to.sinks[2] != nil && s.r.tries == 0 && !failure.ends && s.r.preference("erroractionpreference") != "stop" {
+	if failure := failed(err); failure != nil && s.to.sinks[2] != nil && s.r.tries == 0 && !failure.ends &&
+		s.r.preference("erroractionpreference") != "stop" {
 		s.r.ok = false // the error goes where errors go
 		s.r.remember(failure)
 		return s.to.sinks[2](failure)
@@ -377,7 +383,9 @@ func (r *run) scriptStage(name string, args []argumentValue, out sink, piped, do
 	file := r.path(name)
 	data, err := r.m.Root.ReadFile(file)
 	if err != nil {
-		f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, or if a path was included, verify that the path is correct and try again.", name)
+		f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as "+
+			"the name of a cmdlet, function, script file, or operable program. Check the spelling of the name, "+
+			"or if a path was included, verify that the path is correct and try again.", name)
 		f.command = name
 		return nil, f
 	}
@@ -443,7 +451,8 @@ func (r *run) unparsed(err error, file string) error {
 		return err
 	}
 	if pe.Missing {
-		return &unsimulated{what: strings.TrimPrefix(pe.Message, "casement does not simulate "), line: pe.Line, column: pe.Column, script: file}
+		return &unsimulated{what: strings.TrimPrefix(pe.Message, "casement does not simulate "), line: pe.Line,
+			column: pe.Column, script: file}
 	}
 	f := broken("ParseException", "ParserError", "%s", pe.Message)
 	f.line, f.column, f.script = pe.Line, pe.Column, file
@@ -451,5 +460,7 @@ func (r *run) unparsed(err error, file string) error {
 }
 
 func (r *run) invocation(file string) any {
-	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand", system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"), "ScriptName", file, "PSScriptRoot", parent(file), "PSCommandPath", file, "InvocationName", file, "Line", "")
+	return system("System.Management.Automation.InvocationInfo", nil, "MyCommand",
+		system(kindCommand, nil, "Name", base(file), "Path", file, "Definition", file, "CommandType", "ExternalScript"),
+		"ScriptName", file, "PSScriptRoot", parent(file), "PSCommandPath", file, "InvocationName", file, "Line", "")
 }

@@ -75,7 +75,8 @@ func (r *run) property(of any, name string) (any, error) {
 	switch o := of.(type) {
 	case nil:
 		if r.strict() {
-			return nil, broken("RuntimeException", "PropertyNotFoundStrict", "The property '%s' cannot be found on this object. Verify that the property exists.", name)
+			return nil, broken("RuntimeException", "PropertyNotFoundStrict",
+				"The property '%s' cannot be found on this object. Verify that the property exists.", name)
 		}
 		return nil, nil
 	case *hashtable:
@@ -129,7 +130,8 @@ func (r *run) property(of any, name string) (any, error) {
 		return nil, lacking("the property %s of %s", name, kindOf(of))
 	}
 	if r.strict() {
-		return nil, broken("RuntimeException", "PropertyNotFoundStrict", "The property '%s' cannot be found on this object. Verify that the property exists.", name)
+		return nil, broken("RuntimeException", "PropertyNotFoundStrict",
+			"The property '%s' cannot be found on this object. Verify that the property exists.", name)
 	}
 	return nil, nil
 }
@@ -146,7 +148,9 @@ func common(of any, low string) (any, bool, error) {
 			return int64(1), low == "count", nil
 		case *object:
 			_, has := o.get(low)
-			return int64(1), !has && o.kind != kindMatches && o.kind != kindDirectory && o.kind != kindGroups && o.kind != kindBuilder && o.kind != kindMatchGroups && o.kind != kindReader && o.kind != kindStream, nil
+			return int64(1), !has && o.kind != kindMatches && o.kind != kindDirectory && o.kind != kindGroups &&
+				o.kind != kindBuilder && o.kind != kindMatchGroups && o.kind != kindReader &&
+				o.kind != kindStream, nil
 		default:
 			return int64(1), true, nil
 		}
@@ -154,9 +158,11 @@ func common(of any, low string) (any, bool, error) {
 		if o, ok := of.(*object); ok {
 			props := newArray()
 			for _, f := range o.fields {
-				props.items = append(props.items, system("System.Management.Automation.PSNoteProperty", []string{"Name", "Value"}, "Name", f.name, "Value", f.value, "MemberType", "NoteProperty"))
+				props.items = append(props.items, system("System.Management.Automation.PSNoteProperty",
+					[]string{"Name", "Value"}, "Name", f.name, "Value", f.value, "MemberType", "NoteProperty"))
 			}
-			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true, fields: []field{{"Properties", props}, {"of", o}}}, true, nil
+			return &object{kind: "System.Management.Automation.PSMemberSet", closed: true,
+				fields: []field{{"Properties", props}, {"of", o}}}, true, nil
 		}
 		if of != nil {
 			return nil, true, lacking("psobject of %s", kindOf(of))
@@ -239,7 +245,8 @@ func orNull(v any) []any {
 
 func timeProperty(t time.Time, name, low string) (any, error) {
 	n := map[string]int{
-		"year": t.Year(), "month": int(t.Month()), "day": t.Day(), "hour": t.Hour(), "minute": t.Minute(), "second": t.Second(), "millisecond": t.Nanosecond() / 1e6, "dayofyear": t.YearDay(),
+		"year": t.Year(), "month": int(t.Month()), "day": t.Day(), "hour": t.Hour(), "minute": t.Minute(),
+		"second": t.Second(), "millisecond": t.Nanosecond() / 1e6, "dayofyear": t.YearDay(),
 	}
 	if v, ok := n[low]; ok {
 		return int64(v), nil
@@ -311,9 +318,12 @@ func (r *run) failureProperty(f *failure, name, low string) (any, error) {
 		}
 		return fmt.Sprintf("at <ScriptBlock>, %s: line %d", where, f.line), nil
 	case "categoryinfo":
-		return system("System.Management.Automation.ErrorCategoryInfo", nil, "Activity", f.command, "Reason", f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:], "TargetName", text(f.target)), nil
+		return system("System.Management.Automation.ErrorCategoryInfo", nil, "Activity", f.command, "Reason",
+			f.exception.kind[strings.LastIndexByte(f.exception.kind, '.')+1:], "TargetName", text(f.target)), nil
 	case "invocationinfo":
-		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line), "OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage", fmt.Sprintf("At line:%d char:%d", f.line, f.column),
+		return system("System.Management.Automation.InvocationInfo", nil, "ScriptLineNumber", int64(f.line),
+			"OffsetInLine", int64(f.column), "ScriptName", f.script, "PositionMessage",
+			fmt.Sprintf("At line:%d char:%d", f.line, f.column),
 			"InvocationName", f.command, "MyCommand", f.command), nil
 	case "message":
 		return nil, nil
@@ -375,7 +385,8 @@ func (r *run) putMember(t member, v any) error {
 			return lacking("assignment to the property %s of %s", name, kindOf(of))
 		}
 	}
-	return broken("RuntimeException", "PropertyNotFound", "The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
+	return broken("RuntimeException", "PropertyNotFound",
+		"The property '%s' cannot be found on this object. Verify that the property exists and can be set.", name)
 }
 
 // writable are kinds whose fields a script can set.

@@ -50,7 +50,9 @@ func methodError(err error, name string, args int) error {
 		return err
 	}
 	inner := f.exception
-	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException", message: "Exception calling \"" + name + "\" with \"" + text(int64(args)) + "\" argument(s): \"" + inner.message + "\"", inner: &inner}
+	f.exception = exception{kind: "System.Management.Automation.MethodInvocationException",
+		message: "Exception calling \"" + name + "\" with \"" + text(int64(args)) + "\" argument(s): \"" + inner.message + "\"",
+		inner:   &inner}
 	f.id = inner.kind[strings.LastIndexByte(inner.kind, '.')+1:]
 	f.exception.kind = inner.kind // catch [System.IO.IOException] sees what is within
 	return f
@@ -115,7 +117,8 @@ func (r *run) call(of any, name string, args []any) (any, error) {
 // noMethod refuses a method that the type may well have.
 func (r *run) noMethod(of any, name string) error {
 	if o, ok := of.(*object); ok && !o.closed {
-		return broken("RuntimeException", "MethodNotFound", "Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
+		return broken("RuntimeException", "MethodNotFound",
+			"Method invocation failed because [%s] does not contain a method named '%s'.", kindOf(of), name)
 	}
 	return lacking("the method %s of %s", name, kindOf(of))
 }
@@ -152,7 +155,8 @@ func (r *run) number(args []any, i int) (int, error) {
 }
 
 var errLength = func() error {
-	return broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "Index and length must refer to a location within the string.\r\nParameter name: length")
+	return broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+		"Index and length must refer to a location within the string.\r\nParameter name: length")
 }
 
 func (r *run) stringCall(s, name, low string, args []any) (any, error) {
@@ -234,7 +238,8 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 			return nil, err
 		}
 		if n < 0 || n > len(runes) {
-			return nil, broken("System.ArgumentOutOfRangeException", "", "Index was out of range. Must be non-negative and less than the size of the collection.")
+			return nil, broken("System.ArgumentOutOfRangeException", "",
+				"Index was out of range. Must be non-negative and less than the size of the collection.")
 		}
 		from = n
 	}
@@ -262,7 +267,8 @@ func (r *run) indexOf(s, low string, fold bool, args []any) (any, error) {
 
 func (r *run) replaceText(s string, args []any) (any, error) {
 	if len(args) != 2 {
-		return nil, broken("RuntimeException", "MethodCountCouldNotFindBest", "Cannot find an overload for \"Replace\" and the argument count: \"%d\".", len(args))
+		return nil, broken("RuntimeException", "MethodCountCouldNotFindBest",
+			"Cannot find an overload for \"Replace\" and the argument count: \"%d\".", len(args))
 	}
 	old, with := at(args, 0), at(args, 1)
 	if old == "" {
@@ -332,7 +338,8 @@ func (r *run) piece(s, low string, args []any) (any, error) {
 		return nil, err
 	}
 	if from < 0 || from > len(runes) {
-		return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException", "startIndex cannot be larger than length of string.\r\nParameter name: startIndex")
+		return nil, broken("System.ArgumentOutOfRangeException", "ArgumentOutOfRangeException",
+			"startIndex cannot be larger than length of string.\r\nParameter name: startIndex")
 	}
 	if low == "insert" {
 		out := string(runes[:from]) + at(args, 1) + string(runes[from:])

@@ -12,7 +12,8 @@ func dateOf(n []int) time.Time {
 }
 
 func durationOf(n []int) time.Duration {
-	return time.Duration(n[0])*24*time.Hour + time.Duration(n[1])*time.Hour + time.Duration(n[2])*time.Minute + time.Duration(n[3])*time.Second
+	return time.Duration(n[0])*24*time.Hour + time.Duration(n[1])*time.Hour + time.Duration(n[2])*time.Minute +
+		time.Duration(n[3])*time.Second
 }
 
 // objectCall runs a method of an object.

@@ -196,7 +196,9 @@ func (r *run) order(left, right any, exact bool) (int, error) {
 		x, _ := float(left)
 		y, ok := float(right)
 		if !ok && right != nil {
-			return 0, broken("RuntimeException", "ComparisonFailure", "Could not compare \"%s\" to \"%s\". Error: \"Cannot convert value \"%s\" to type \"%s\".\"", text(left), text(right), text(right), kindOf(left))
+			return 0, broken("RuntimeException", "ComparisonFailure",
+				"Could not compare \"%s\" to \"%s\". Error: \"Cannot convert value \"%s\" to type \"%s\".\"",
+				text(left), text(right), text(right), kindOf(left))
 		}
 		return cmp.Compare(x, y), nil
 	case *object:

@@ -56,7 +56,9 @@ func (p *parser) fail(format string, a ...any) error {
 // missing is the error for what PowerShell knows and the simulation does not.
 func (p *parser) missing(what string) error {
 	line, column := place(p.text, p.pos)
-	return &ParseError{Line: line, Column: column, Message: "casement does not simulate " + what + " of PowerShell; nothing of the script was run", Missing: true}
+	return &ParseError{Line: line, Column: column,
+		Message: "casement does not simulate " + what + " of PowerShell; nothing of the script was run",
+		Missing: true}
 }
 
 // place counts lines and columns from one.

@@ -40,7 +40,8 @@ func (p *parser) command() (node, error) {
 			if p.has("&&") {
 				return c, nil // the statement's end refuses it
 			}
-			return nil, p.fail("The ampersand (&) character is not allowed. Wrap an ampersand in double quotation marks (\"&\") to pass it as part of a string.")
+			return nil, p.fail("The ampersand (&) character is not allowed. Wrap an ampersand in double " +
+				"quotation marks (\"&\") to pass it as part of a string.")
 		}
 		if r, ok, err := p.redirect(); err != nil {
 			return nil, err

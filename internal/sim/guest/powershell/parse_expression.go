@@ -6,7 +6,8 @@ import "strings"
 var levels = [][]string{
 	{"-and", "-or", "-xor"},
 	{"-band", "-bor", "-bxor"},
-	{"-eq", "-ne", "-gt", "-ge", "-lt", "-le", "-like", "-notlike", "-match", "-notmatch", "-replace", "-split", "-join", "-contains", "-notcontains", "-in", "-notin", "-is", "-isnot", "-as", "-shl", "-shr"},
+	{"-eq", "-ne", "-gt", "-ge", "-lt", "-le", "-like", "-notlike", "-match", "-notmatch", "-replace", "-split",
+		"-join", "-contains", "-notcontains", "-in", "-notin", "-is", "-isnot", "-as", "-shl", "-shr"},
 	{"+", "-"},
 	{"*", "/", "%"},
 	{"-f"},
@@ -198,7 +199,8 @@ func (p *parser) bracket() (node, error) {
 	end := p.pos
 	p.spaces()
 	c := p.peek()
-	if c == '$' || c == '"' || c == '\'' || c == '(' || c == '@' || c == '[' || isDigit(c) || c == '{' || c == '-' && (isDigit(p.ahead(1)) || p.unaryWord() != "") || c == '!' {
+	if c == '$' || c == '"' || c == '\'' || c == '(' || c == '@' || c == '[' || isDigit(c) || c == '{' ||
+		c == '-' && (isDigit(p.ahead(1)) || p.unaryWord() != "") || c == '!' {
 		of, err := p.unary()
 		return cast{from, name, of}, err
 	}

@@ -5,7 +5,8 @@ import "strings"
 // unknownStatements are keywords of statements that are not simulated.
 var unknownStatements = map[string]string{
 	"class": "classes", "enum": "enumerations", "workflow": "workflows", "configuration": "configurations", "data": "data sections",
-	"parallel": "workflows", "sequence": "workflows", "inlinescript": "workflows", "dynamicparam": "dynamic parameters", "define": "define", "from": "from", "var": "var",
+	"parallel": "workflows", "sequence": "workflows", "inlinescript": "workflows",
+	"dynamicparam": "dynamic parameters", "define": "define", "from": "from", "var": "var",
 }
 
 func (p *parser) statement() (node, error) {
@@ -355,7 +356,8 @@ func (p *parser) assignment() (node, error) {
 			continue
 		}
 		if !assignable(left) {
-			return nil, p.fail("The assignment expression is not valid. The input to an assignment operator must be an object that is able to accept assignments.")
+			return nil, p.fail("The assignment expression is not valid. The input to an assignment operator " +
+				"must be an object that is able to accept assignments.")
 		}
 		p.pos += len(operator)
 		p.lines()

@@ -261,7 +261,8 @@ func (p *parser) textExpansion() (node, bool, error) {
 	braced := p.ahead(1) == '{' || p.ahead(1) == '('
 	n, ok, err := p.expansion()
 	if _, isVariable := n.(variable); ok && isVariable && !braced && p.peek() == ':' && p.ahead(1) != ':' {
-		return nil, false, p.fail("Variable reference is not valid. ':' was not followed by a valid variable name character. Consider using ${} to delimit the name.")
+		return nil, false, p.fail("Variable reference is not valid. ':' was not followed by a valid variable " +
+			"name character. Consider using ${} to delimit the name.")
 	}
 	return n, ok, err
 }

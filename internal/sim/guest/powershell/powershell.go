@@ -91,11 +91,17 @@ func New(m *machine.Machine, h Host, s Session) *Shell {
 	r.errors.kind = "ArrayList"
 	global.script = true
 	for name, value := range map[string]any{
-		"true": true, "false": false, "null": nil, "erroractionpreference": "Continue", "warningpreference": "Continue", "verbosepreference": "SilentlyContinue",
-		"debugpreference": "SilentlyContinue", "informationpreference": "SilentlyContinue", "progresspreference": "Continue", "confirmpreference": "High",
-		"whatifpreference": false, "ofs": " ", "error": r.errors, "psculture": "en-US", "psuiculture": "en-US", "shellid": "Microsoft.PowerShell",
-		"home": s.Env["USERPROFILE"], "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`, "pid": int64(4242), "host": hostObject(), "profile": s.Env["USERPROFILE"] + `\Documents\WindowsPowerShell\Microsoft.PowerShell_profile.ps1`,
-		"psversiontable": versionTable(m.Image.Build), "outputencoding": "ascii", "myinvocation": nil, "maximumhistorycount": int64(4096), "psdefaultparametervalues": newHash(), "psemailserver": "",
+		"true": true, "false": false, "null": nil, "erroractionpreference": "Continue",
+		"warningpreference": "Continue", "verbosepreference": "SilentlyContinue",
+		"debugpreference": "SilentlyContinue", "informationpreference": "SilentlyContinue",
+		"progresspreference": "Continue", "confirmpreference": "High",
+		"whatifpreference": false, "ofs": " ", "error": r.errors, "psculture": "en-US", "psuiculture": "en-US",
+		"shellid": "Microsoft.PowerShell",
+		"home":    s.Env["USERPROFILE"], "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`, "pid": int64(4242),
+		"host":           hostObject(),
+		"profile":        s.Env["USERPROFILE"] + `\Documents\WindowsPowerShell\Microsoft.PowerShell_profile.ps1`,
+		"psversiontable": versionTable(m.Image.Build), "outputencoding": "ascii", "myinvocation": nil,
+		"maximumhistorycount": int64(4096), "psdefaultparametervalues": newHash(), "psemailserver": "",
 	} {
 		global.vars[name] = &cell{value: value}
 	}
@@ -230,12 +236,14 @@ func scriptArgument(a string) argumentValue {
 func (r *run) print(w io.Writer, text string) { fmt.Fprint(w, text) }
 
 func hostObject() *object {
-	return system("System.Management.Automation.Internal.Host.InternalHost", nil, "Name", "ConsoleHost", "Version", version("5.1"), "CurrentCulture", "en-US", "CurrentUICulture", "en-US")
+	return system("System.Management.Automation.Internal.Host.InternalHost", nil, "Name", "ConsoleHost", "Version",
+		version("5.1"), "CurrentCulture", "en-US", "CurrentUICulture", "en-US")
 }
 
 func versionTable(build string) *hashtable {
 	h := newHash()
-	h.set("PSVersion", system("System.Version", nil, "Major", int64(5), "Minor", int64(1), "Build", int64(20348), "Revision", int64(1), "text", "5.1 (simulated by casement)"))
+	h.set("PSVersion", system("System.Version", nil, "Major", int64(5), "Minor", int64(1), "Build", int64(20348),
+		"Revision", int64(1), "text", "5.1 (simulated by casement)"))
 	h.set("PSEdition", "Desktop")
 	h.set("BuildVersion", version(build))
 	h.set("CLRVersion", version("4.0.30319.42000"))

@@ -56,7 +56,8 @@ func (p *printer) flush() {
 // asText tells objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
-	case "System.Version", kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder, "System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex":
+	case "System.Version", kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,
+		"System.Management.Automation.ErrorDetails", "System.Text.RegularExpressions.Regex":
 		return true
 	}
 	return false

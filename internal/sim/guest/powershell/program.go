@@ -41,7 +41,8 @@ func (s *programStage) end() error {
 	stops := r.redirected[2] != nil && r.preference("erroractionpreference") == "stop"
 	var complaint error
 	errs := &lineWriter{r: r, to: func(v any) error {
-		f := &failure{exception: exception{kind: "System.Management.Automation.RemoteException", message: text(v)}, id: "NativeCommandError", command: base(s.name)}
+		f := &failure{exception: exception{kind: "System.Management.Automation.RemoteException", message: text(v)},
+			id: "NativeCommandError", command: base(s.name)}
 		if stops && complaint == nil {
 			f.ends = true
 			complaint = f
@@ -57,7 +58,9 @@ func (s *programStage) end() error {
 	}
 	code, found := r.host.Start(r.ctx, p)
 	if !found {
-		f := broken("CommandNotFoundException", "CommandNotFoundException", "The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program.", s.name)
+		f := broken("CommandNotFoundException", "CommandNotFoundException",
+			"The term '%s' is not recognized as the name of a cmdlet, function, script file, or operable program.",
+			s.name)
 		f.command = s.name
 		return f
 	}

@@ -243,13 +243,16 @@ func (r *run) get(v variable) (any, error) {
 		return value, nil
 	}
 	switch name {
-	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event", "eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel", "consolefilename", "formatenumerationlimit":
+	case "executioncontext", "stacktrace", "pssenderinfo", "psboundparameters", "input", "pscmdlet", "event",
+		"eventargs", "sender", "foreach", "switch", "matches", "args", "this", "nestedpromptlevel",
+		"consolefilename", "formatenumerationlimit":
 		if name == "executioncontext" || name == "formatenumerationlimit" || name == "foreach" {
 			return nil, lacking("$%s", name)
 		}
 	}
 	if r.strict() && name != "matches" && name != "psboundparameters" {
-		return nil, broken("RuntimeException", "VariableIsUndefined", "The variable '$%s' cannot be retrieved because it has not been set.", name)
+		return nil, broken("RuntimeException", "VariableIsUndefined",
+			"The variable '$%s' cannot be retrieved because it has not been set.", name)
 	}
 	return nil, nil
 }
@@ -278,7 +281,8 @@ func (r *run) set(name string, value any) error {
 		if rest == "null" {
 			return nil // what is assigned to it is thrown away
 		}
-		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable", "Cannot overwrite variable %s because it is read-only or constant.", rest)
+		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
+			"Cannot overwrite variable %s because it is read-only or constant.", rest)
 	case "lastexitcode":
 		r.lastExit = value
 		return nil
@@ -292,7 +296,8 @@ func (r *run) set(name string, value any) error {
 		s.vars[rest] = c
 	}
 	if c.fixed {
-		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable", "Cannot overwrite variable %s because it is read-only or constant.", rest)
+		return broken("SessionStateUnauthorizedAccessException", "VariableNotWritable",
+			"Cannot overwrite variable %s because it is read-only or constant.", rest)
 	}
 	if c.kind != "" {
 		converted, err := r.convert(c.kind, value)

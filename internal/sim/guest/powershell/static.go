@@ -27,14 +27,19 @@ func init() { //nolint:gochecknoinits // the functions of the table look into it
 
 // settings are properties of types that scripts set and the simulation has no use for.
 var settings = map[string]bool{
-	"net.servicepointmanager::securityprotocol": true, "net.servicepointmanager::servercertificatevalidationcallback": true, "net.servicepointmanager::expect100continue": true,
-	"net.servicepointmanager::defaultconnectionlimit": true, "console::outputencoding": true, "console::inputencoding": true,
+	"net.servicepointmanager::securityprotocol":                    true,
+	"net.servicepointmanager::servercertificatevalidationcallback": true,
+	"net.servicepointmanager::expect100continue":                   true,
+	"net.servicepointmanager::defaultconnectionlimit":              true, "console::outputencoding": true, "console::inputencoding": true,
 }
 
 // enumerations are types whose members are texts.
 var enumerations = map[string]bool{
-	"net.securityprotocoltype": true, "io.compression.compressionmode": true, "environmentvariabletarget": true, "stringcomparison": true, "stringsplitoptions": true, "text.regularexpressions.regexoptions": true,
-	"io.filemode": true, "io.searchoption": true, "management.automation.actionpreference": true, "serviceprocess.servicecontrollerstatus": true, "consolecolor": true, "base64formattingoptions": true, "microsoft.win32.registryvaluekind": true,
+	"net.securityprotocoltype": true, "io.compression.compressionmode": true, "environmentvariabletarget": true,
+	"stringcomparison": true, "stringsplitoptions": true, "text.regularexpressions.regexoptions": true,
+	"io.filemode": true, "io.searchoption": true, "management.automation.actionpreference": true,
+	"serviceprocess.servicecontrollerstatus": true, "consolecolor": true, "base64formattingoptions": true,
+	"microsoft.win32.registryvaluekind": true,
 }
 
 // staticValue reads a property of a type.
@@ -74,9 +79,15 @@ func (r *run) staticValue(kind, name string) (any, error) {
 
 // values are the static members that are properties.
 var values = map[string]bool{
-	"datetime::now": true, "datetime::utcnow": true, "datetime::today": true, "environment::machinename": true, "environment::newline": true, "environment::username": true, "environment::is64bitoperatingsystem": true, "environment::currentdirectory": true,
-	"environment::osversion": true, "environment::processorcount": true, "environment::systemdirectory": true, "environment::userdomainname": true, "environment::exitcode": true, "environment::is64bitprocess": true,
-	"text.encoding::utf8": true, "text.encoding::unicode": true, "text.encoding::ascii": true, "text.encoding::default": true, "text.encoding::bigendianunicode": true, "io.path::directoryseparatorchar": true,
+	"datetime::now": true, "datetime::utcnow": true, "datetime::today": true, "environment::machinename": true,
+	"environment::newline": true, "environment::username": true, "environment::is64bitoperatingsystem": true,
+	"environment::currentdirectory": true,
+	"environment::osversion":        true, "environment::processorcount": true,
+	"environment::systemdirectory": true, "environment::userdomainname": true, "environment::exitcode": true,
+	"environment::is64bitprocess": true,
+	"text.encoding::utf8":         true, "text.encoding::unicode": true, "text.encoding::ascii": true,
+	"text.encoding::default": true, "text.encoding::bigendianunicode": true,
+	"io.path::directoryseparatorchar": true,
 }
 
 func (r *run) putStatic(kind, name string, _ any) error {
@@ -147,7 +158,9 @@ var textStatics = map[string]staticMethod{
 	"convert::frombase64string": func(r *run, a []any) (any, error) {
 		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(at(a, 0)), ""))
 		if err != nil {
-			return nil, broken("System.FormatException", "FormatException", "The input is not a valid Base-64 string as it contains a non-base 64 character, more than two padding characters, or an illegal character among the padding characters. ")
+			return nil, broken("System.FormatException", "FormatException", "The input is not a valid Base-64 "+
+				"string as it contains a non-base 64 character, more than two padding characters, or an "+
+				"illegal character among the padding characters. ")
 		}
 		return b, r.take(len(b))
 	},
@@ -192,7 +205,8 @@ func bytesOf(v any) ([]byte, error) {
 	for _, item := range list(v) {
 		n, ok := item.(int64)
 		if !ok || n < 0 || n > 255 {
-			return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument", "Cannot convert argument with value: \"%s\" to type \"System.Byte[]\".", text(item))
+			return nil, broken("RuntimeException", "MethodArgumentConversionInvalidCastArgument",
+				"Cannot convert argument with value: \"%s\" to type \"System.Byte[]\".", text(item))
 		}
 		out = append(out, byte(n))
 	}
@@ -259,7 +273,8 @@ func (r *run) toInt(a []any) (any, error) {
 			return nil, err
 		}
 		var n int64
-		if _, err := fmt.Sscanf(strings.TrimPrefix(strings.ToLower(at(a, 0)), "0x"), map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base], &n); err != nil {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(strings.ToLower(at(a, 0)), "0x"),
+			map[int]string{2: "%b", 8: "%o", 10: "%d", 16: "%x"}[base], &n); err != nil {
 			return nil, broken("System.FormatException", "FormatException", "Could not find any recognizable digits.")
 		}
 		return n, nil
@@ -293,7 +308,9 @@ var systemStatics = map[string]staticMethod{
 	"datetime::parseexact": func(_ *run, _ []any) (any, error) {
 		return nil, lacking("[datetime]::ParseExact()")
 	},
-	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute), "timespan::fromhours": spanOf(time.Hour), "timespan::fromdays": spanOf(24 * time.Hour), "timespan::frommilliseconds": spanOf(time.Millisecond),
+	"timespan::fromseconds": spanOf(time.Second), "timespan::fromminutes": spanOf(time.Minute),
+	"timespan::fromhours": spanOf(time.Hour), "timespan::fromdays": spanOf(24 * time.Hour),
+	"timespan::frommilliseconds": spanOf(time.Millisecond),
 	"guid::newguid": func(*run, []any) (any, error) {
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // never fails (crypto/rand)
@@ -314,7 +331,8 @@ var systemStatics = map[string]staticMethod{
 		if err != nil {
 			v = version(r.m.Image.Build)
 		}
-		return system("System.OperatingSystem", nil, "Platform", "Win32NT", "Version", v, "VersionString", "Microsoft Windows NT "+r.m.Image.Build), nil
+		return system("System.OperatingSystem", nil, "Platform", "Win32NT", "Version", v, "VersionString",
+			"Microsoft Windows NT "+r.m.Image.Build), nil
 	},
 	"environment::getenvironmentvariable": func(r *run, a []any) (any, error) { return r.environment(a) },
 	"environment::setenvironmentvariable": func(r *run, a []any) (any, error) {
@@ -324,7 +342,10 @@ var systemStatics = map[string]staticMethod{
 		return r.expand(at(a, 0)), nil
 	},
 	"environment::getfolderpath": func(r *run, a []any) (any, error) {
-		dir, ok := map[string]string{"programfiles": `C:\Program Files`, "system": `C:\Windows\system32`, "windows": `C:\Windows`, "commonapplicationdata": `C:\ProgramData`, "userprofile": r.session.Env["USERPROFILE"]}[strings.ToLower(at(a, 0))]
+		dir, ok := map[string]string{
+			"programfiles": `C:\Program Files`, "system": `C:\Windows\system32`, "windows": `C:\Windows`,
+			"commonapplicationdata": `C:\ProgramData`, "userprofile": r.session.Env["USERPROFILE"],
+		}[strings.ToLower(at(a, 0))]
 		if !ok {
 			return nil, lacking("[Environment]::GetFolderPath('%s')", at(a, 0))
 		}
@@ -357,7 +378,8 @@ var systemStatics = map[string]staticMethod{
 	"runtime.interopservices.marshal::zerofreebstr":       func(*run, []any) (any, error) { return void{}, nil },
 	"security.principal.windowsidentity::getcurrent": func(r *run, _ []any) (any, error) {
 		user, _ := r.env("USERNAME")
-		return system("System.Security.Principal.WindowsIdentity", nil, "Name", strings.ToUpper(r.m.ComputerName)+`\`+user, "IsSystem", false), nil
+		return system("System.Security.Principal.WindowsIdentity", nil, "Name",
+			strings.ToUpper(r.m.ComputerName)+`\`+user, "IsSystem", false), nil
 	},
 	"diagnostics.stopwatch::startnew": func(r *run, _ []any) (any, error) {
 		return system(kindWatch, nil, "started", r.now(), "IsRunning", true), nil

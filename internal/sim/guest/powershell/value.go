@@ -284,7 +284,8 @@ func objectText(o *object, level int) string {
 
 // textField are the fields that objects of a kind read as.
 var textField = map[string]string{
-	kindService: "Name", kindFile: "FullName", kindDirectory: "FullName", kindMatch: "Line", kindUser: "Name", kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
+	kindService: "Name", kindFile: "FullName", kindDirectory: "FullName", kindMatch: "Line", kindUser: "Name",
+	kindGroup: "Name", kindAddress: "IPAddress", kindPath: "Path", kindProcess: "text",
 }
 
 // number is a float as .NET prints it, with 15 digits.

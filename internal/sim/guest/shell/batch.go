@@ -98,7 +98,8 @@ func (s *Shell) batch(ctx context.Context, script string, o Session, typed, dela
 	}
 	watch := newWatch(&o, script)
 	o.Stdout, o.Stderr = s.writer(ctx, o.Stdout), s.writer(ctx, o.Stderr)
-	b := &batch{shell: s, o: o, typed: typed, watch: watch, cmd: &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env), delayed: delayed}, echo: !o.EchoOff}}
+	b := &batch{shell: s, o: o, typed: typed, watch: watch,
+		cmd: &cmdProcess{cmdState: cmdState{dir: o.Dir, env: maps.Clone(o.Env), delayed: delayed}, echo: !o.EchoOff}}
 	b.run(ctx, script)
 	return b.cmd.level
 }

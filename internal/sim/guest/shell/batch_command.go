@@ -129,7 +129,8 @@ func (b *batch) print(text string) { _, _ = io.WriteString(b.o.Stdout, text) } /
 
 // process is a program's start with the current streams.
 func (b *batch) process(args []string) *Process {
-	return &Process{Args: args, Stdin: b.o.Stdin, Stdout: b.o.Stdout, Stderr: b.o.Stderr, Env: b.cmd.env, Dir: b.cmd.dir, Guest: b.shell.guest, shell: b.shell}
+	return &Process{Args: args, Stdin: b.o.Stdin, Stdout: b.o.Stdout, Stderr: b.o.Stderr, Env: b.cmd.env,
+		Dir: b.cmd.dir, Guest: b.shell.guest, shell: b.shell}
 }
 
 func (b *batch) echo(rest string) int {

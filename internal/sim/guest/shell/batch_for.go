@@ -242,7 +242,8 @@ func (b *batch) forFile(ctx context.Context, n forCommand, set string) int {
 
 // capture is what a command prints, in a process of its own.
 func (b *batch) capture(ctx context.Context, text string) string {
-	text = strings.NewReplacer("^|", "|", "^>", ">", "^<", "<", "^&", "&", "^^", "^", "^(", "(", "^)", ")", "^=", "=", "^,", ",").Replace(text)
+	text = strings.NewReplacer("^|", "|", "^>", ">", "^<", "<", "^&", "&", "^^", "^", "^(", "(", "^)", ")", "^=",
+		"=", "^,", ",").Replace(text)
 	var out bytes.Buffer
 	inner := b.fork()
 	inner.o.Stdout = b.shell.writer(ctx, &out)

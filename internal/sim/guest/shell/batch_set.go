@@ -158,7 +158,8 @@ func (m *sum) assignment() (int32, error) {
 	from := m.pos
 	if name := m.name(); name != "" {
 		for _, operator := range assignments {
-			if strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), operator) && !strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), "==") {
+			if strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), operator) &&
+				!strings.HasPrefix(strings.TrimLeft(m.text[m.pos:], " "), "==") {
 				m.take(operator)
 				n, err := m.assignment()
 				if err != nil {

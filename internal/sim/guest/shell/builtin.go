@@ -204,7 +204,8 @@ func (pr *printing) format(format string) string {
 				end++
 			}
 			if format[i+1] == 'x' || format[i+1] == 'u' || format[i+1] == 'U' {
-				for end < len(format) && end < i+2+map[byte]int{'x': 2, 'u': 4, 'U': 8}[format[i+1]] && strings.IndexByte("0123456789abcdefABCDEF", format[end]) >= 0 {
+				for end < len(format) && end < i+2+map[byte]int{'x': 2, 'u': 4, 'U': 8}[format[i+1]] &&
+					strings.IndexByte("0123456789abcdefABCDEF", format[end]) >= 0 {
 					end++
 				}
 			}
@@ -328,7 +329,8 @@ func quoteBash(s string) string {
 		return "''"
 	}
 	if strings.ContainsAny(s, "\n\t\r\a\b\f\v\x1b") {
-		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\a", `\a`, "\b", `\b`, "\f", `\f`, "\v", `\v`, "\x1b", `\E`).Replace(s) + "'"
+		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\a", `\a`,
+			"\b", `\b`, "\f", `\f`, "\v", `\v`, "\x1b", `\E`).Replace(s) + "'"
 	}
 	var b strings.Builder
 	for i, r := range s {

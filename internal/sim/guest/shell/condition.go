@@ -114,7 +114,8 @@ func (t *testing) not() bool {
 }
 
 func isUnary(op string, bash bool) bool {
-	return len(op) == 2 && op[0] == '-' && strings.IndexByte("bcdefghknprstuwxzGLOS", op[1]) >= 0 || bash && (op == "-v" || op == "-N" || op == "-a" || op == "-o")
+	return len(op) == 2 && op[0] == '-' && strings.IndexByte("bcdefghknprstuwxzGLOS", op[1]) >= 0 ||
+		bash && (op == "-v" || op == "-N" || op == "-a" || op == "-o")
 }
 
 func (t *testing) isBinary(op string) bool {

@@ -72,7 +72,8 @@ func podContainers(p *Process) []podContainer {
 			continue
 		}
 		for i, c := range containers {
-			out = append(out, podContainer{parts[0], parts[1], c.Name(), root.Abs(base, fmt.Sprintf("%s/%s/0.log", pod.Name(), c.Name())), i == 0})
+			out = append(out, podContainer{parts[0], parts[1], c.Name(),
+				root.Abs(base, fmt.Sprintf("%s/%s/0.log", pod.Name(), c.Name())), i == 0})
 		}
 	}
 	return out

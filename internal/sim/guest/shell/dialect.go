@@ -42,7 +42,8 @@ type scriptRun struct {
 
 // adapt edits a tree in place.
 func (s *Shell) adapt(n syntax.Node, run *scriptRun) {
-	d := &dialect{shell: s, posix: run.posix, run: run, refused: map[*syntax.Stmt]string{}, constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
+	d := &dialect{shell: s, posix: run.posix, run: run, refused: map[*syntax.Stmt]string{},
+		constants: map[string]bool{}, checked: map[*syntax.CallExpr]bool{}}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
 			d.stack = d.stack[:len(d.stack)-1]
@@ -90,7 +91,8 @@ func (d *dialect) refuse(format string, a ...any) {
 }
 
 // unknownVariables of bash are empty in the interpreter.
-var unknownVariables = strings.Fields("PIPESTATUS FUNCNAME BASH_LINENO SECONDS LINENO BASHPID BASH_COMMAND BASH_SUBSHELL EPOCHSECONDS EPOCHREALTIME BASH_ARGV BASH_ARGC COMP_WORDS")
+var unknownVariables = strings.Fields("PIPESTATUS FUNCNAME BASH_LINENO SECONDS LINENO BASHPID BASH_COMMAND " +
+	"BASH_SUBSHELL EPOCHSECONDS EPOCHREALTIME BASH_ARGV BASH_ARGC COMP_WORDS")
 
 // look finds what is refused.
 func (d *dialect) look(n syntax.Node) {
@@ -104,7 +106,8 @@ func (d *dialect) look(n syntax.Node) {
 		switch {
 		case strings.Trim(fd, "012") != "" || len(fd) > 1:
 			d.refuse("redirections of file descriptor %s", fd)
-		case (n.Op == syntax.DplOut || n.Op == syntax.DplIn) && strings.Trim(target, "0123456789-") == "" && !slices.Contains([]string{"0", "1", "2", "-"}, target):
+		case (n.Op == syntax.DplOut || n.Op == syntax.DplIn) && strings.Trim(target, "0123456789-") == "" &&
+			!slices.Contains([]string{"0", "1", "2", "-"}, target):
 			d.refuse("redirections of file descriptor %s", target)
 		case n.Op == syntax.DplIn && target != "-" && target != "0", n.Op == syntax.RdrInOut:
 			d.refuse("the redirection %s", n.Op)
@@ -130,13 +133,15 @@ func (d *dialect) look(n syntax.Node) {
 		for _, a := range n.Args {
 			if a.Name != nil {
 				first := n.Args[0].Value
-				d.constants[a.Name.Value] = d.constants[a.Name.Value] || n.Variant.Value == "readonly" || first != nil && first.Lit() == "-r"
+				d.constants[a.Name.Value] = d.constants[a.Name.Value] || n.Variant.Value == "readonly" ||
+					first != nil && first.Lit() == "-r"
 				continue
 			}
 			if a.Value == nil {
 				continue
 			}
-			if flag := a.Value.Lit(); strings.HasPrefix(flag, "-") && strings.Trim(flag, "-xragAnfp") != "" || len(flag) > 2 && strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "+") {
+			if flag := a.Value.Lit(); strings.HasPrefix(flag, "-") && strings.Trim(flag, "-xragAnfp") != "" ||
+				len(flag) > 2 && strings.HasPrefix(flag, "-") || strings.HasPrefix(flag, "+") {
 				d.refuse("%s %s", n.Variant.Value, flag)
 			}
 		}
@@ -152,11 +157,14 @@ func (d *dialect) lookAtExpansion(n *syntax.ParamExp) {
 	case n.Param == nil:
 	case slices.Contains(unknownVariables, n.Param.Value) && !d.posix:
 		d.refuse("$%s", n.Param.Value)
-	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"), n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):
+	case n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "#"),
+		n.Repl != nil && !n.Repl.All && n.Repl.Orig != nil && strings.HasPrefix(n.Repl.Orig.Lit(), "%"):
 		d.refuse("${%s/%s/}", n.Param.Value, n.Repl.Orig.Lit())
 	case n.Index != nil && n.Exp != nil && n.Exp.Op <= syntax.ErrorUnsetOrNull:
 		d.refuse("a default for all items of %s", n.Param.Value)
-	case n.Exp != nil && n.Exp.Word != nil && !d.quoted() && slices.Contains([]syntax.ParExpOperator{syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull}, n.Exp.Op):
+	case n.Exp != nil && n.Exp.Word != nil && !d.quoted() && slices.Contains([]syntax.ParExpOperator{
+		syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AlternateUnset, syntax.AlternateUnsetOrNull,
+	}, n.Exp.Op):
 		if quotesBlanks(n.Exp.Word) {
 			d.refuse("quotes around blanks in ${%s...} that has none around it", n.Param.Value)
 		}
@@ -313,7 +321,8 @@ func (d *dialect) escape(words []*syntax.Word) {
 
 // editExpansion writes ${10} as ${@:10:1}, and quotes in a pattern so that they quote.
 func editExpansion(n *syntax.ParamExp) {
-	if n.Param != nil && len(n.Param.Value) > 1 && strings.Trim(n.Param.Value, "0123456789") == "" && n.Slice == nil && n.Exp == nil && n.Repl == nil && !n.Length {
+	if n.Param != nil && len(n.Param.Value) > 1 && strings.Trim(n.Param.Value, "0123456789") == "" &&
+		n.Slice == nil && n.Exp == nil && n.Repl == nil && !n.Length {
 		number := func(text string) *syntax.Word {
 			return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: text}}}
 		}
@@ -349,8 +358,11 @@ func notZero(y syntax.ArithmExpr) syntax.ArithmExpr {
 	if w, ok := y.(*syntax.Word); ok && strings.Trim(w.Lit(), "0") != "" && strings.Trim(w.Lit(), "0123456789") == "" {
 		return y
 	}
-	zero := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "division_by_zero"}, Exp: &syntax.Expansion{Op: syntax.ErrorUnsetOrNull, Word: callOf("the divisor is 0").Args[0]}}}}
-	return &syntax.ParenArithm{X: &syntax.BinaryArithm{Op: syntax.TernQuest, X: y, Y: &syntax.BinaryArithm{Op: syntax.TernColon, X: y, Y: zero}}}
+	zero := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Param: &syntax.Lit{Value: "division_by_zero"},
+		Exp: &syntax.Expansion{Op: syntax.ErrorUnsetOrNull, Word: callOf("the divisor is 0").Args[0]}}}}
+	return &syntax.ParenArithm{X: &syntax.BinaryArithm{
+		Op: syntax.TernQuest, X: y, Y: &syntax.BinaryArithm{Op: syntax.TernColon, X: y, Y: zero},
+	}}
 }
 
 // escapeBraces keeps { from being expanded: dash knows no braces.

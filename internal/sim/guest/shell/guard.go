@@ -138,7 +138,9 @@ func (s *Shell) begins(ctx context.Context, o Session) error {
 // measuring is the statement by which a loop measures. It prints nothing in a trace, and
 // never fails.
 func measuring() []*syntax.Stmt {
-	test := &syntax.TestClause{X: &syntax.UnaryTest{Op: syntax.TsExists, X: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: checkpoint}}}}}
+	test := &syntax.TestClause{X: &syntax.UnaryTest{
+		Op: syntax.TsExists, X: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: checkpoint}}},
+	}}
 	return []*syntax.Stmt{{Cmd: test}}
 }
 

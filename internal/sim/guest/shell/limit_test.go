@@ -29,16 +29,22 @@ func TestScriptsAreBounded(t *testing.T) {
 		"sh: doubling in a trap":   {machine.Linux, "trap 'x=a; while ((1)); do x=$x$x; done' EXIT", "variables"},
 		"sh: doubling arguments":   {machine.Linux, "set -- aaaaaaaaaaaaaaaa; while :; do set -- \"$@\" \"$@\"; done", "command of more"},
 		"sh: doubling an array":    {machine.Linux, "a=(x y); while ((1)); do a+=(\"${a[@]}\"); done", "variables"},
-		"sh: doubling loops":       {machine.Linux, strings.Repeat("for x in \"$x$x$x$x$x$x$x$x$x$x\"; do ", 30) + ":" + strings.Repeat("; done", 30), "can grow"},
-		"sh: doubling defaults":    {machine.Linux, ": ${b:=$a$a$a$a$a$a$a$a$a$a} ${c:=$b$b$b$b$b$b$b$b$b$b} ${d:=$c$c$c$c$c$c$c$c$c$c} ${e:=$d$d$d$d$d$d$d$d}", "can grow"},
-		"sh: replacing":            {machine.Linux, "x=aaaaaaaaaaaaaaaa; while :; do x=${x//a/$x}; done", "variables"},
-		"sh: a chain":              {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; f=$e$e$e$e; g=$f$f$f$f; h=$g$g$g$g; i=$h$h$h$h; j=$i$i$i$i", "can grow"},
-		"sh: a substitution":       {machine.Linux, "x=$(while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done)", "substitutes"},
-		"sh: output":               {machine.Linux, "x=$(printf '%065536d' 1); while true; do echo $x$x$x$x; done", "writes more than"},
-		"batch: a loop":            {machine.Windows, "cmd /c c:\\a.cmd", "lines"},
-		"powershell: doubling":     {machine.Windows, "$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
-		"powershell: a loop":       {machine.Windows, "$x = 1\nwhile ($true) { $x = 2 }", "steps"},
-		"powershell: itself":       {machine.Windows, "c:\\a.ps1", "deep"},
+		"sh: doubling loops": {machine.Linux,
+			strings.Repeat("for x in \"$x$x$x$x$x$x$x$x$x$x\"; do ", 30) + ":" + strings.Repeat("; done", 30),
+			"can grow"},
+		"sh: doubling defaults": {machine.Linux,
+			": ${b:=$a$a$a$a$a$a$a$a$a$a} ${c:=$b$b$b$b$b$b$b$b$b$b} ${d:=$c$c$c$c$c$c$c$c$c$c} ${e:=$d$d$d$d$d$d$d$d}",
+			"can grow"},
+		"sh: replacing": {machine.Linux, "x=aaaaaaaaaaaaaaaa; while :; do x=${x//a/$x}; done", "variables"},
+		"sh: a chain": {machine.Linux, "a=x; b=$a$a$a$a; c=$b$b$b$b; d=$c$c$c$c; e=$d$d$d$d; " +
+			"f=$e$e$e$e; g=$f$f$f$f; h=$g$g$g$g; i=$h$h$h$h; j=$i$i$i$i", "can grow"},
+		"sh: a substitution": {machine.Linux,
+			"x=$(while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done)", "substitutes"},
+		"sh: output":           {machine.Linux, "x=$(printf '%065536d' 1); while true; do echo $x$x$x$x; done", "writes more than"},
+		"batch: a loop":        {machine.Windows, "cmd /c c:\\a.cmd", "lines"},
+		"powershell: doubling": {machine.Windows, "$x = 'a'\nwhile ($true) { $x = $x + $x }", "a value of more than"},
+		"powershell: a loop":   {machine.Windows, "$x = 1\nwhile ($true) { $x = 2 }", "steps"},
+		"powershell: itself":   {machine.Windows, "c:\\a.ps1", "deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +67,8 @@ func TestScriptsAreBounded(t *testing.T) {
 // TestLoopsEndWithTheirContext holds that a guest that is deleted does not wait for
 // its scripts.
 func TestLoopsEndWithTheirContext(t *testing.T) {
-	for os, script := range map[string]string{machine.Linux: "while ((1)); do ((i++)); done", machine.Windows: "$x = 1\nwhile ($true) { Start-Sleep -Seconds 1 }"} {
+	for os, script := range map[string]string{machine.Linux: "while ((1)); do ((i++)); done",
+		machine.Windows: "$x = 1\nwhile ($true) { Start-Sleep -Seconds 1 }"} {
 		m := newMachine(t, os, "")
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

@@ -13,11 +13,15 @@ func linuxCommands() Table {
 	t := Table{
 		"sleep": flagged("+", sleep), "timeout": flagged("+ k|kill-after: s|signal: preserve-status foreground v|verbose", timeout),
 		"sudo": flagged("+ E|preserve-env=? n|non-interactive H|set-home u|user: g|group: i|login s|shell S|stdin b|background", sudo),
-		"sh":   runSh, "bash": runSh, "dash": runSh, "awk": flagged("+ F|field-separator: v|assign: f|file:", awkCommand), "mawk": flagged("+ F: v: f:", awkCommand), "gawk": flagged("+ F: v: f:", awkCommand),
-		"tail":       flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),
-		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
-		"crictl":     crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"), "scp": scp,
-		"wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100), "ping": refuseNetwork(1), "nc": refuseNetwork(1),
+		"sh":   runSh, "bash": runSh, "dash": runSh,
+		"awk":  flagged("+ F|field-separator: v|assign: f|file:", awkCommand),
+		"mawk": flagged("+ F: v: f:", awkCommand), "gawk": flagged("+ F: v: f:", awkCommand),
+		"tail": flagged("# n|lines: c|bytes: f|follow=? F q|quiet v|verbose pid: s|sleep-interval:", tail),
+		"journalctl": flagged("u|unit: n|lines: f|follow S|since: o|output: no-pager b|boot=? k|dmesg x|catalog "+
+			"e|pager-end q|quiet a|all no-hostname r|reverse", journalctl),
+		"crictl": crictl, "ctr": quiet("ctr"), "kubelet": quiet("kubelet"), "scp": scp,
+		"wget": refuseNetwork(4), "apt-get": refuseNetwork(100), "apt": refuseNetwork(100),
+		"ping": refuseNetwork(1), "nc": refuseNetwork(1),
 	}
 	for _, more := range []Table{textCommands(), fileCommands(), systemCommands(), dataCommands(), builtinCommands()} {
 		maps.Copy(t, more)
@@ -42,7 +46,8 @@ var noEffectOnLinux = strings.Fields(`
 func quiet(name string) Command {
 	return func(_ context.Context, p *Process) int {
 		if p.Arg(1) == "--version" || p.Arg(1) == "version" {
-			p.Printf("%s simulated (Kubernetes %s, %s %s)\n", name, p.Guest.Image.KubernetesVersion, p.Guest.Image.Runtime, p.Guest.Image.RuntimeVersion)
+			p.Printf("%s simulated (Kubernetes %s, %s %s)\n", name, p.Guest.Image.KubernetesVersion,
+				p.Guest.Image.Runtime, p.Guest.Image.RuntimeVersion)
 			return 0
 		}
 		p.Guest.Refused(name)

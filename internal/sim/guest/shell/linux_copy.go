@@ -70,7 +70,8 @@ func copyFiles(_ context.Context, p *Process, o options) int {
 		if o.has("n") && p.Guest.Root.Exists(to) {
 			continue
 		}
-		c := copying{p: p, left: maxCopied, keepLinks: o.has("a", "d", "P") || o.has("r") && !o.has("L"), exact: o.has("a", "p", "preserve"), newer: o.has("u")}
+		c := copying{p: p, left: maxCopied, keepLinks: o.has("a", "d", "P") || o.has("r") && !o.has("L"),
+			exact: o.has("a", "p", "preserve"), newer: o.has("u")}
 		if info.Mode()&fs.ModeSymlink != 0 && !o.has("a", "d", "P") && !o.has("r") {
 			c.keepLinks = false
 		}

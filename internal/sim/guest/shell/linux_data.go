@@ -196,7 +196,9 @@ func tarCommand(_ context.Context, p *Process) int {
 		}
 		args = append(args, rest...)
 	}
-	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference").parse(args)
+	o, unknown := declare("x|extract|get c|create t|list f|file: z|gzip|gunzip C|directory: v|verbose " +
+		"p|preserve-permissions k|keep-old-files strip-components: no-same-owner same-owner overwrite exclude: " +
+		"a|auto-compress O|to-stdout m|touch no-same-permissions h|dereference").parse(args)
 	if unknown != "" {
 		return p.Refuse("tar %s", unknown)
 	}

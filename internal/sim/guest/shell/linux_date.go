@@ -30,7 +30,10 @@ func date(_ context.Context, p *Process, o options) int {
 	case len(o.operands) > 0:
 		return p.Refuse("date %s: a guest's clock cannot be set", o.operands[0])
 	case o.has("I"):
-		format = map[string]string{"": "%Y-%m-%d", "date": "%Y-%m-%d", "hours": "%Y-%m-%dT%H+00:00", "minutes": "%Y-%m-%dT%H:%M+00:00", "seconds": "%Y-%m-%dT%H:%M:%S+00:00", "s": "%Y-%m-%dT%H:%M:%S+00:00"}[o.value("I")]
+		format = map[string]string{
+			"": "%Y-%m-%d", "date": "%Y-%m-%d", "hours": "%Y-%m-%dT%H+00:00", "minutes": "%Y-%m-%dT%H:%M+00:00",
+			"seconds": "%Y-%m-%dT%H:%M:%S+00:00", "s": "%Y-%m-%dT%H:%M:%S+00:00",
+		}[o.value("I")]
 	case o.has("R"):
 		format = "%a, %d %b %Y %H:%M:%S +0000"
 	case o.has("rfc-3339"):
@@ -46,8 +49,10 @@ func date(_ context.Context, p *Process, o options) int {
 
 // dateText formats a time as strftime does.
 func dateText(format string, t time.Time) (text, unknown string) {
-	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'F': "2006-01-02", 'T': "15:04:05", 'D': "01/02/06", 'y': "06", 'I': "03", 'p': "PM",
-		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'e': "_2", 'R': "15:04", 'r': "03:04:05 PM", 'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05"}
+	layouts := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05",
+		'F': "2006-01-02", 'T': "15:04:05", 'D': "01/02/06", 'y': "06", 'I': "03", 'p': "PM",
+		'a': "Mon", 'A': "Monday", 'b': "Jan", 'h': "Jan", 'B': "January", 'e': "_2", 'R': "15:04",
+		'r': "03:04:05 PM", 'c': "Mon Jan _2 15:04:05 2006", 'x': "01/02/06", 'X': "15:04:05"}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
@@ -111,7 +116,10 @@ func parseDate(text string, now time.Time) (time.Time, bool) {
 		n, err := strconv.ParseInt(seconds, 10, 64)
 		return time.Unix(n, 0).UTC(), err == nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.UnixDate, "Jan _2 15:04:05 2006 MST"} {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02",
+		"2006-01-02 15:04:05 UTC", "2006-01-02 UTC", time.RFC1123, time.UnixDate, "Jan _2 15:04:05 2006 MST",
+	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), true
 		}

@@ -11,29 +11,34 @@ import (
 
 func fileCommands() Table {
 	return Table{
-		"cat":      flagged("n|number A|show-all E|show-ends s|squeeze-blank u", cat),
-		"mkdir":    flagged("p|parents m|mode: v|verbose", mkdir),
-		"rmdir":    flagged("p|parents v|verbose ignore-fail-on-non-empty", rmdir),
-		"rm":       flagged("r|R|recursive f|force v|verbose d|dir i|I one-file-system preserve-root no-preserve-root", remove),
-		"cp":       flagged("r|R|recursive a|archive p f|force n|no-clobber v|verbose d L|dereference P|no-dereference T|no-target-directory t|target-directory: preserve=? u|update l|link", copyFiles),
+		"cat":   flagged("n|number A|show-all E|show-ends s|squeeze-blank u", cat),
+		"mkdir": flagged("p|parents m|mode: v|verbose", mkdir),
+		"rmdir": flagged("p|parents v|verbose ignore-fail-on-non-empty", rmdir),
+		"rm":    flagged("r|R|recursive f|force v|verbose d|dir i|I one-file-system preserve-root no-preserve-root", remove),
+		"cp": flagged("r|R|recursive a|archive p f|force n|no-clobber v|verbose d L|dereference "+
+			"P|no-dereference T|no-target-directory t|target-directory: preserve=? u|update "+
+			"l|link", copyFiles),
 		"mv":       flagged("f|force n|no-clobber v|verbose T|no-target-directory t|target-directory: u|update", moveFiles),
 		"ln":       flagged("s|symbolic f|force n|no-dereference v|verbose T|no-target-directory r|relative", link),
 		"readlink": flagged("f|canonicalize e|canonicalize-existing m|canonicalize-missing n|no-newline", readlink),
 		"realpath": flagged("e|canonicalize-existing m|canonicalize-missing s|strip|no-symlinks q|quiet", realpath),
-		"ls":       flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable F|classify p i n C X color=?", list),
-		"touch":    flagged("c|no-create a m d|date: r|reference: t:", touch),
-		"chmod":    minusMode(flagged("R|recursive v|verbose f|silent|quiet c|changes", chmod)),
-		"chown":    flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes from:", chown),
-		"chgrp":    flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes", chown),
-		"mktemp":   flagged("d|directory p: tmpdir=? t q|quiet u|dry-run suffix:", mktemp),
-		"stat":     flagged("c|format: printf: L|dereference t|terse", stat),
-		"du":       flagged("s|summarize h|human-readable k m b|bytes a|all c|total d|max-depth:", diskUsage),
-		"install":  flagged("d|directory m|mode: o|owner: g|group: D v|verbose C|compare T p|preserve-timestamps t|target-directory:", install),
+		"ls": flagged("a|all A|almost-all l 1 d|directory r|reverse R|recursive t S h|human-readable "+
+			"F|classify p i n C X color=?", list),
+		"touch":  flagged("c|no-create a m d|date: r|reference: t:", touch),
+		"chmod":  minusMode(flagged("R|recursive v|verbose f|silent|quiet c|changes", chmod)),
+		"chown":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes from:", chown),
+		"chgrp":  flagged("R|recursive v|verbose f|silent|quiet h|no-dereference c|changes", chown),
+		"mktemp": flagged("d|directory p: tmpdir=? t q|quiet u|dry-run suffix:", mktemp),
+		"stat":   flagged("c|format: printf: L|dereference t|terse", stat),
+		"du":     flagged("s|summarize h|human-readable k m b|bytes a|all c|total d|max-depth:", diskUsage),
+		"install": flagged("d|directory m|mode: o|owner: g|group: D v|verbose C|compare T "+
+			"p|preserve-timestamps t|target-directory:", install),
 		"truncate": flagged("s|size: c|no-create", truncate),
 		"basename": flagged("+ a|multiple s|suffix: z|zero", basename),
 		"dirname":  flagged("z|zero", dirname),
 		"find":     find,
-		"xargs":    flagged("+ 0|null d|delimiter: n|max-args: I|replace: L|max-lines: r|no-run-if-empty t|verbose P|max-procs: i=?", xargs),
+		"xargs": flagged("+ 0|null d|delimiter: n|max-args: I|replace: L|max-lines: r|no-run-if-empty "+
+			"t|verbose P|max-procs: i=?", xargs),
 	}
 }
 

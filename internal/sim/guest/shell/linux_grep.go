@@ -125,7 +125,8 @@ func (p *Process) filesBelow(names []string) (files []string) {
 		}
 		p.walk(n, 0, func(name string, _ int, info fs.FileInfo) bool {
 			if info.Mode().IsRegular() {
-				files = append(files, strings.TrimPrefix(name, map[bool]string{true: "./"}[len(names) == 1 && n == "." && !slices.Contains(p.Args, ".")]))
+				files = append(files, strings.TrimPrefix(name,
+					map[bool]string{true: "./"}[len(names) == 1 && n == "." && !slices.Contains(p.Args, ".")]))
 			}
 			return true
 		})

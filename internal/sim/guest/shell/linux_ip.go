@@ -17,9 +17,11 @@ type netLink struct {
 
 func links(p *Process) []netLink {
 	brd := "brd ff:ff:ff:ff:ff:ff"
-	out := []netLink{{1, "lo", "<LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN", "loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00", "", "host lo", "127.0.0.1/8"}}
+	out := []netLink{{1, "lo", "<LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN",
+		"loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00", "", "host lo", "127.0.0.1/8"}}
 	if p.Guest.IP().IsValid() {
-		out = append(out, netLink{2, "eth0", "<BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP", "ether " + p.Guest.MAC() + " " + brd, "metric 100 ", "global eth0", p.Guest.IP().String() + "/16"})
+		out = append(out, netLink{2, "eth0", "<BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP",
+			"ether " + p.Guest.MAC() + " " + brd, "metric 100 ", "global eth0", p.Guest.IP().String() + "/16"})
 	}
 	return out
 }
@@ -90,7 +92,8 @@ func showLinks(p *Process, o options, link bool, name string) int {
 			p.Printf("%d: %s: %s mode DEFAULT group default qlen 1000%slink/%s\n", l.index, l.name, l.flags, brk, l.mac)
 		case o.has("6"):
 		case o.has("o"):
-			p.Printf("%d: %s    inet %s %sscope %s\\       valid_lft forever preferred_lft forever\n", l.index, l.name, l.address, l.kind, l.scope)
+			p.Printf("%d: %s    inet %s %sscope %s\\       valid_lft forever preferred_lft forever\n", l.index,
+				l.name, l.address, l.kind, l.scope)
 		default:
 			p.Printf("%d: %s: %s group default qlen 1000\n", l.index, l.name, l.flags)
 			if !o.has("4") {

@@ -15,7 +15,8 @@ import (
 )
 
 // jqFlags are read apart from the other commands' ones: some take two values.
-var jqFlags = declare("r|raw-output c|compact-output e|exit-status n|null-input s|slurp S|sort-keys j|join-output R|raw-input M|monochrome-output C|color-output tab indent: a|ascii-output f|from-file:")
+var jqFlags = declare("r|raw-output c|compact-output e|exit-status n|null-input s|slurp S|sort-keys " +
+	"j|join-output R|raw-input M|monochrome-output C|color-output tab indent: a|ascii-output f|from-file:")
 
 // jq runs a filter of jq with gojq. Objects are printed in the order of the input, as
 // far as that is known.

@@ -161,7 +161,8 @@ func whichCommand(_ context.Context, p *Process, o options) int {
 		}
 		for _, dir := range strings.Split(p.Env["PATH"], ":") {
 			file := path.Join(dir, n)
-			if info, err := p.Guest.Root.Stat(file); err == nil && !strings.Contains(n, "/") && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			if info, err := p.Guest.Root.Stat(file); err == nil && !strings.Contains(n, "/") &&
+				info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 				at = file
 				break
 			}

@@ -18,16 +18,18 @@ func systemCommands() Table {
 		"whoami":      whoami,
 		"id":          flagged("u|user g|group G|groups n|name r|real", id),
 		"groups":      flagged("", groupsCommand),
-		"uname":       flagged("a|all r|kernel-release m|machine n|nodename s|kernel-name p|processor i|hardware-platform o|operating-system v|kernel-version", uname),
-		"arch":        flagged("", func(_ context.Context, p *Process, _ options) int { p.Printf("x86_64\n"); return 0 }),
-		"nproc":       flagged("all ignore:", func(_ context.Context, p *Process, _ options) int { p.Printf("2\n"); return 0 }),
-		"date":        flagged("u|utc|universal d|date: I|iso-8601=? R|rfc-email rfc-3339: r|reference:", date),
-		"env":         flagged("+ i|ignore-environment u|unset: C|chdir: 0|null", env),
-		"printenv":    flagged("0|null", printenv),
-		"uptime":      flagged("p|pretty s|since", uptime),
-		"df":          flagged("h|human-readable k T|print-type P|portability a|all", df),
-		"ps":          ps,
-		"systemctl":   flagged("q|quiet no-pager now f|force no-block t|type: state: a|all l|full p|property: value no-legend plain runtime wait failed n|lines: o|output:", systemctl),
+		"uname": flagged("a|all r|kernel-release m|machine n|nodename s|kernel-name p|processor "+
+			"i|hardware-platform o|operating-system v|kernel-version", uname),
+		"arch":     flagged("", func(_ context.Context, p *Process, _ options) int { p.Printf("x86_64\n"); return 0 }),
+		"nproc":    flagged("all ignore:", func(_ context.Context, p *Process, _ options) int { p.Printf("2\n"); return 0 }),
+		"date":     flagged("u|utc|universal d|date: I|iso-8601=? R|rfc-email rfc-3339: r|reference:", date),
+		"env":      flagged("+ i|ignore-environment u|unset: C|chdir: 0|null", env),
+		"printenv": flagged("0|null", printenv),
+		"uptime":   flagged("p|pretty s|since", uptime),
+		"df":       flagged("h|human-readable k T|print-type P|portability a|all", df),
+		"ps":       ps,
+		"systemctl": flagged("q|quiet no-pager now f|force no-block t|type: state: a|all l|full p|property: "+
+			"value no-legend plain runtime wait failed n|lines: o|output:", systemctl),
 		"ip":          flagged("- 4 6 o|oneline br|brief f|family: s|stats d|details c|color", ip),
 		"netplan":     netplan,
 		"cloud-init":  cloudInit,
@@ -89,7 +91,9 @@ func hostnamectl(_ context.Context, p *Process, o options) int {
 	case verb == "hostname" || o.has("static", "transient"):
 		p.Printf("%s\n", p.Guest.Hostname())
 	case verb == "" || verb == "status":
-		p.Printf(" Static hostname: %s\nOperating System: %s (simulated by casement)\n          Kernel: Linux %s\n    Architecture: x86-64\n", p.Guest.Hostname(), p.Guest.Image.Name, p.Guest.Image.Build)
+		p.Printf(" Static hostname: %s\nOperating System: %s (simulated by casement)\n"+
+			"          Kernel: Linux %s\n"+
+			"    Architecture: x86-64\n", p.Guest.Hostname(), p.Guest.Image.Name, p.Guest.Image.Build)
 	default:
 		return p.Refuse("hostnamectl %s", verb)
 	}
@@ -169,7 +173,8 @@ func groupsCommand(_ context.Context, p *Process, o options) int {
 func uname(_ context.Context, p *Process, o options) int {
 	var words []string
 	for _, part := range []struct{ flag, text string }{
-		{"s", "Linux"}, {"n", p.Guest.Hostname()}, {"r", p.Guest.Image.Build}, {"v", "#casement-simulated"}, {"m", "x86_64"}, {"p", "x86_64"}, {"i", "x86_64"}, {"o", "GNU/Linux"},
+		{"s", "Linux"}, {"n", p.Guest.Hostname()}, {"r", p.Guest.Image.Build}, {"v", "#casement-simulated"},
+		{"m", "x86_64"}, {"p", "x86_64"}, {"i", "x86_64"}, {"o", "GNU/Linux"},
 	} {
 		if o.has(part.flag) || o.has("a") && part.flag != "p" && part.flag != "i" || len(o.given) == 0 && part.flag == "s" {
 			words = append(words, part.text)
@@ -291,7 +296,8 @@ func reboot(_ context.Context, p *Process) int {
 func lsbRelease(_ context.Context, p *Process, o options) int {
 	codename := map[string]string{"20.04": "focal", "22.04": "jammy", "24.04": "noble", "26.04": "resolute"}[p.Guest.Image.Release]
 	for _, row := range []struct{ flag, label, value string }{
-		{"i", "Distributor ID", "Ubuntu"}, {"d", "Description", p.Guest.Image.Name}, {"r", "Release", p.Guest.Image.Release}, {"c", "Codename", codename},
+		{"i", "Distributor ID", "Ubuntu"}, {"d", "Description", p.Guest.Image.Name},
+		{"r", "Release", p.Guest.Image.Release}, {"c", "Codename", codename},
 	} {
 		switch {
 		case !o.has(row.flag) && !o.has("a"):

@@ -11,8 +11,10 @@ import (
 )
 
 func textCommands() Table {
-	grepFlags := "E|extended-regexp F|fixed-strings G|basic-regexp P|perl-regexp e|regexp: f|file: i|y|ignore-case w|word-regexp x|line-regexp v|invert-match c|count " +
-		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename l|files-with-matches L|files-without-match m|max-count: " +
+	grepFlags := "E|extended-regexp F|fixed-strings G|basic-regexp P|perl-regexp e|regexp: f|file: " +
+		"i|y|ignore-case w|word-regexp x|line-regexp v|invert-match c|count " +
+		"o|only-matching q|quiet|silent s|no-messages n|line-number H|with-filename h|no-filename " +
+		"l|files-with-matches L|files-without-match m|max-count: " +
 		"A|after-context: B|before-context: C|context: r|recursive R|dereference-recursive a|text color|colour=?"
 	return Table{
 		"sed":   flagged("n|quiet|silent e|expression: f|file: E|r|regexp-extended i|in-place=? s|separate u|unbuffered", sedCommand),
@@ -21,7 +23,9 @@ func textCommands() Table {
 		"fgrep": flagged("# "+grepFlags, grepCommand),
 		"cut":   flagged("d|delimiter: f|fields: c|characters: b|bytes: s|only-delimited complement output-delimiter:", cut),
 		"tr":    flagged("+ d|delete s|squeeze-repeats c|C|complement", tr),
-		"sort":  flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable z|zero-terminated", sortLines),
+		"sort": flagged("n|numeric-sort r|reverse u|unique t|field-separator: k|key: f|ignore-case "+
+			"V|version-sort h|human-numeric-sort b|ignore-leading-blanks o|output: c|check s|stable "+
+			"z|zero-terminated", sortLines),
 		"uniq":  flagged("c|count d|repeated u|unique i|ignore-case", uniq),
 		"head":  flagged("# n|lines: c|bytes: q|quiet v|verbose", head),
 		"wc":    flagged("l|lines w|words c|bytes m|chars L|max-line-length", wc),
@@ -146,8 +150,10 @@ func cut(_ context.Context, p *Process, o options) int {
 
 // classes of tr.
 var letterClasses = map[string]string{
-	"lower": "abcdefghijklmnopqrstuvwxyz", "upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "digit": "0123456789", "blank": " \t", "space": "\t\n\v\f\r ",
-	"alpha": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "xdigit": "0123456789ABCDEFabcdef", "punct": "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
+	"lower": "abcdefghijklmnopqrstuvwxyz", "upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "digit": "0123456789",
+	"blank": " \t", "space": "\t\n\v\f\r ",
+	"alpha": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "xdigit": "0123456789ABCDEFabcdef",
+	"punct": "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~",
 	"alnum": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
 }
 

@@ -30,7 +30,8 @@ func systemctl(_ context.Context, p *Process, o options) int {
 	case "is-system-running":
 		p.Printf("running\n")
 		return 0
-	case "set-property", "edit", "link", "preset", "get-default", "set-default", "isolate", "show-environment", "set-environment", "import-environment", "list-timers", "list-dependencies":
+	case "set-property", "edit", "link", "preset", "get-default", "set-default", "isolate", "show-environment",
+		"set-environment", "import-environment", "list-timers", "list-dependencies":
 		return p.Refuse("systemctl %s", verb)
 	case "show":
 		return p.Refuse("systemctl show")

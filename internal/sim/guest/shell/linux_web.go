@@ -21,7 +21,8 @@ var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`
 
 // curlFlags: those behind the last line change nothing that a guest could see: how it
 // talks, how often it tries, what it draws.
-var curlFlags = declare(`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw: data-binary: data-urlencode: json: G|get
+var curlFlags = declare(
+	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw: data-binary: data-urlencode: json: G|get
 	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url: m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
 	F|form: b|cookie: c|cookie-jar: x|proxy: resolve: unix-socket: oauth2-bearer: v|verbose
 	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
@@ -128,7 +129,10 @@ func (p *Process) fetch(ctx context.Context, o options, address, out string) int
 	}
 	if o.has("w") {
 		text := o.value("w")
-		for name, value := range map[string]string{"http_code": strconv.Itoa(got.status), "response_code": strconv.Itoa(got.status), "content_type": got.kind, "size_download": strconv.Itoa(len(got.body)), "url_effective": address} {
+		for name, value := range map[string]string{
+			"http_code": strconv.Itoa(got.status), "response_code": strconv.Itoa(got.status),
+			"content_type": got.kind, "size_download": strconv.Itoa(len(got.body)), "url_effective": address,
+		} {
 			text = strings.ReplaceAll(text, "%{"+name+"}", value)
 		}
 		if strings.Contains(text, "%{") {

@@ -27,8 +27,10 @@ func TestPipelines(t *testing.T) {
 	m.Services.StartAutomatic()
 	sh := shell.New(m, nil, nil)
 	for _, c := range []struct{ name, script, out string }{
-		{"where by block", `Get-Service | Where-Object { $_.Status -ne 'Running' -and $_.StartType -eq "Automatic" } | Select-Object -ExpandProperty Name`, ""},
-		{"where by name", `Get-Service | where Name -eq sshd | select Name,Status`, "\r\nName Status\r\n---- ------\r\nsshd Running\r\n\r\n"},
+		{"where by block", `Get-Service | Where-Object { $_.Status -ne 'Running' -and $_.StartType -eq ` +
+			`"Automatic" } | Select-Object -ExpandProperty Name`, ""},
+		{"where by name", `Get-Service | where Name -eq sshd | select Name,Status`,
+			"\r\nName Status\r\n---- ------\r\nsshd Running\r\n\r\n"},
 		{"or", `Get-Service | ? { $_.Name -eq 'sshd' -or $_.Name -like 'kube*' } | % Name`, "kubelet\r\nsshd\r\n"},
 		{"not", `Get-Service kubelet,sshd | ? { -not ($_.Name -match '^ku') } | % { $_.Name }`, "sshd\r\n"},
 		{"member", `(Get-Service kubelet).Status`, "Running\r\n"},
@@ -51,10 +53,13 @@ func TestPipelines(t *testing.T) {
 		{"files", `Get-ChildItem C:\var\log\kube* | % FullName`, `C:\var\log\kubelet\kubelet.log` + "\r\n"},
 		{"variables", `$env:COMPUTERNAME; "in $env:SystemDrive"`, "NODE-1\r\nin C:\r\n"},
 		{"a pipe in quotes", `write-output "a | b"`, "a | b\r\n"},
-		{"containers", `crictl ps | select-string kube-proxy; crictl logs kube-proxy`, "kube-proxy                   kube-system/proxy-1\r\nproxied\r\n"},
+		{"containers", `crictl ps | select-string kube-proxy; crictl logs kube-proxy`,
+			"kube-proxy                   kube-system/proxy-1\r\nproxied\r\n"},
 		{"no such container", `crictl logs nope`, "crictl: no container is called \"nope\": see crictl ps\n"},
 		{"volume", `(Get-Volume C).SizeRemaining`, "107374182400\r\n"},
-		{"missing service", `Get-Service nope | % Name`, "Get-Service : Cannot find any service with service name 'nope'.\r\nAt line:1 char:1\r\n    + FullyQualifiedErrorId : NoServiceFoundForGivenName,Microsoft.PowerShell.Commands.GetServiceCommand\r\n"},
+		{"missing service", `Get-Service nope | % Name`, "Get-Service : Cannot find any service with service " +
+			"name 'nope'.\r\nAt line:1 char:1\r\n    + FullyQualifiedErrorId : " +
+			"NoServiceFoundForGivenName,Microsoft.PowerShell.Commands.GetServiceCommand\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -68,7 +73,8 @@ func TestPipelines(t *testing.T) {
 
 // FuzzPipeline: whatever is typed, the shell comes back.
 func FuzzPipeline(f *testing.F) {
-	for _, s := range []string{`Get-Service | where Name -eq x | select -First 1`, `(Get-HnsNetwork).Count`, `((`, `a | { | }`, `Get-Content x | % { $_.Y }`, `(dir)[-9].Name`} {
+	for _, s := range []string{`Get-Service | where Name -eq x | select -First 1`, `(Get-HnsNetwork).Count`, `((`,
+		`a | { | }`, `Get-Content x | % { $_.Y }`, `(dir)[-9].Name`} {
 		f.Add(s)
 	}
 	m := newMachine(f, machine.Windows, machine.NSSM)

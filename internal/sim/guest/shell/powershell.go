@@ -39,7 +39,8 @@ func (s *Shell) PowerShellCommand(ctx context.Context, script string, o Session)
 // powershell starts one for a complete session.
 func (s *Shell) powershell(ctx context.Context, o Session) *powershell.Shell {
 	return powershell.New(s.guest, psHost{s}, powershell.Session{
-		Stdin: o.Stdin, Stdout: s.writer(ctx, o.Stdout), Stderr: s.writer(ctx, o.Stderr), Env: o.Env, Dir: o.Dir, File: o.Name, Args: o.Args, User: o.User,
+		Stdin: o.Stdin, Stdout: s.writer(ctx, o.Stdout), Stderr: s.writer(ctx, o.Stderr), Env: o.Env, Dir: o.Dir,
+		File: o.Name, Args: o.Args, User: o.User,
 		Marks: marksOf(ctx, o.Stderr),
 	})
 }
@@ -146,11 +147,13 @@ func runPowerShell(ctx context.Context, p *Process) int {
 		switch {
 		case flag == "?" || flag == "h" || flag == "help":
 			return p.Fail(1, "powershell: casement does not simulate the help of powershell.exe\r")
-		case isFlag(flag, "noprofile", 3), isFlag(flag, "noninteractive", 4), isFlag(flag, "nologo", 3), isFlag(flag, "noexit", 3), flag == "mta", flag == "sta":
+		case isFlag(flag, "noprofile", 3), isFlag(flag, "noninteractive", 4), isFlag(flag, "nologo", 3),
+			isFlag(flag, "noexit", 3), flag == "mta", flag == "sta":
 		case isFlag(flag, "encodedcommand", 1) || flag == "ec":
 			script, err := powershell.DecodeCommand(strings.Join(args[:min(1, len(args))], ""))
 			if err != nil {
-				return p.Fail(1, "Cannot process the command because the value specified with -EncodedCommand is not properly encoded. The value must be Base64 encoded.\r")
+				return p.Fail(1, "Cannot process the command because the value specified with -EncodedCommand "+
+					"is not properly encoded. The value must be Base64 encoded.\r")
 			}
 			return p.shell.PowerShellCommand(ctx, script, o)
 		case isFlag(flag, "command", 1):
@@ -160,7 +163,9 @@ func runPowerShell(ctx context.Context, p *Process) int {
 			return p.shell.PowerShellCommand(ctx, strings.Join(args, " "), o)
 		case isFlag(flag, "file", 1):
 			return runFile(ctx, p, args, o)
-		case isFlag(flag, "executionpolicy", 2), flag == "ep", isFlag(flag, "windowstyle", 1), isFlag(flag, "outputformat", 1), isFlag(flag, "inputformat", 1), isFlag(flag, "version", 1), isFlag(flag, "psconsolefile", 1), isFlag(flag, "workingdirectory", 2):
+		case isFlag(flag, "executionpolicy", 2), flag == "ep", isFlag(flag, "windowstyle", 1),
+			isFlag(flag, "outputformat", 1), isFlag(flag, "inputformat", 1), isFlag(flag, "version", 1),
+			isFlag(flag, "psconsolefile", 1), isFlag(flag, "workingdirectory", 2):
 			if len(args) == 0 {
 				return p.Fail(1, "Cannot process the command because of a missing parameter. A value must follow -%s.\r", flag)
 			}
@@ -198,10 +203,12 @@ func runFile(ctx context.Context, p *Process, args []string, o Session) int {
 	o.Name, o.Args = p.Abs(args[0]), args[1:]
 	data, err := p.Guest.Root.ReadFile(o.Name)
 	if err != nil {
-		return p.Fail(-196608, "The argument '%s' to the -File parameter does not exist. Provide the path to an existing '.ps1' file as an argument to the -File parameter.\r", args[0])
+		return p.Fail(-196608, "The argument '%s' to the -File parameter does not exist. Provide the path to an "+
+			"existing '.ps1' file as an argument to the -File parameter.\r", args[0])
 	}
 	if !strings.EqualFold(o.Name[max(len(o.Name)-4, 0):], ".ps1") {
-		return p.Fail(-196608, "Processing -File '%s' failed because the file does not have a '.ps1' extension. Specify a valid Windows PowerShell script file name, and then try again.\r", args[0])
+		return p.Fail(-196608, "Processing -File '%s' failed because the file does not have a '.ps1' extension. "+
+			"Specify a valid Windows PowerShell script file name, and then try again.\r", args[0])
 	}
 	return p.shell.PowerShell(ctx, powershell.Text(data), o)
 }

@@ -58,14 +58,21 @@ var asking = map[string]struct {
 }{
 	"blkid": {"", true}, "iptables-save": {"", true}, "mount": {"-l --list", true}, "swapon": {"-s --show --summary", true},
 	"iptables": {"-L -S -C --list --list-rules --check", true}, "ip6tables": {"-L -S -C --list --list-rules --check", true},
-	"nft": {"list", true}, "timedatectl": {"show status list-timezones", true}, "localectl": {"status list-locales list-keymaps", true}, "passwd": {"-S --status", false},
-	"fdisk": {"-l --list", false}, "parted": {"print -l", false}, "tune2fs": {"-l", false}, "ufw": {"status show", false}, "chage": {"-l --list", false},
+	"nft": {"list", true}, "timedatectl": {"show status list-timezones", true},
+	"localectl": {"status list-locales list-keymaps", true}, "passwd": {"-S --status", false},
+	"fdisk": {"-l --list", false}, "parted": {"print -l", false}, "tune2fs": {"-l", false},
+	"ufw": {"status show", false}, "chage": {"-l --list", false},
 	"apt-mark": {"showhold showauto showmanual", false}, "udevadm": {"info", false}, "kill": {"-l -L -0", true},
-	"schtasks": {"/query", true}, "wmic": {"get list", true}, "fsutil": {"query info fsinfo queryfreespace list", true}, "w32tm": {"/query /monitor /stripchart /tz", true},
+	"schtasks": {"/query", true}, "wmic": {"get list", true},
+	"fsutil":   {"query info fsinfo queryfreespace list", true},
+	"w32tm":    {"/query /monitor /stripchart /tz", true},
 	"certutil": {"-hashfile -dump -store -verify -encode -decode -urlcache", true}, "route": {"print", true}, "tzutil": {"/g /l", true},
-	"powercfg": {"/q /query /l /list /a /getactivescheme", true}, "wevtutil": {"qe el gl gli query-events", true}, "bcdedit": {"/enum /v", true},
-	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true}, "logman": {"query", true}, "net1": {"", true},
-	"dism": {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true}, "icacls": {"/verify /findsid", true}, "attrib": {"", true},
+	"powercfg": {"/q /query /l /list /a /getactivescheme", true}, "wevtutil": {"qe el gl gli query-events", true},
+	"bcdedit":  {"/enum /v", true},
+	"auditpol": {"/get /list", true}, "winrm": {"get g enumerate e enum id", false}, "compact": {"/q", true},
+	"logman": {"query", true}, "net1": {"", true},
+	"dism":   {"/get-features /get-featureinfo /get-packages /get-imageinfo /get-wiminfo", true},
+	"icacls": {"/verify /findsid", true}, "attrib": {"", true},
 }
 
 // onlyAsks says whether a call changes nothing and is there for its answer.
@@ -80,7 +87,8 @@ func onlyAsks(name string, args []string) bool {
 	}
 	ask, known := asking[name]
 	return known && (ask.alone && len(args) == 0 || slices.ContainsFunc(args, func(a string) bool {
-		return slices.ContainsFunc(strings.Fields(ask.words), func(w string) bool { return a == w || strings.HasPrefix(w, "/") && strings.EqualFold(a, w) })
+		return slices.ContainsFunc(strings.Fields(ask.words),
+			func(w string) bool { return a == w || strings.HasPrefix(w, "/") && strings.EqualFold(a, w) })
 	}))
 }
 

@@ -193,7 +193,8 @@ func (s *Shell) shellVariables(o Session, posix bool) []string {
 	if posix {
 		return vars
 	}
-	return append(vars, "BASH=/bin/bash", "BASH_VERSION=5.2.21(1)-release", "OSTYPE=linux-gnu", "HOSTTYPE=x86_64", "MACHTYPE=x86_64-pc-linux-gnu", "BASH_SOURCE="+o.Name)
+	return append(vars, "BASH=/bin/bash", "BASH_VERSION=5.2.21(1)-release", "OSTYPE=linux-gnu", "HOSTTYPE=x86_64",
+		"MACHTYPE=x86_64-pc-linux-gnu", "BASH_SOURCE="+o.Name)
 }
 
 // ownVariables are no part of the environment of programs.
@@ -249,7 +250,8 @@ func (input) Close() error              { return nil }
 // execute runs what is no builtin: a command of the table or a script file.
 func (s *Shell) execute(ctx context.Context, shell string, posix bool, args []string) error {
 	h := interp.HandlerCtx(ctx)
-	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir, Env: exported(h.Env), posix: posix}
+	p := &Process{Args: args, Stdin: h.Stdin, Stdout: s.writer(ctx, h.Stdout), Stderr: h.Stderr, Dir: h.Dir,
+		Env: exported(h.Env), posix: posix}
 	p.isSet = func(name string) bool { return h.Env.Get(name).IsSet() }
 	return status(s.launch(ctx, p, fmt.Sprintf("%s: %d", shell, h.Pos.Line())))
 }
@@ -264,7 +266,8 @@ func status(code int) error {
 func exported(env expand.Environ) map[string]string {
 	out := map[string]string{}
 	for name, v := range env.Each {
-		if v.Exported && v.Kind == expand.String && v.IsSet() && env.Get(name).IsSet() && v.Str != noTemp && !slices.Contains(ownVariables, name) {
+		if v.Exported && v.Kind == expand.String && v.IsSet() && env.Get(name).IsSet() && v.Str != noTemp &&
+			!slices.Contains(ownVariables, name) {
 			out[name] = v.Str
 		}
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // bashOnly are builtins of bash that dash has not.
-var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfile readarray dirs builtin enable caller complete compgen compopt help disown suspend bind history logout")
+var bashOnly = strings.Fields("source declare typeset let shopt pushd popd mapfile readarray dirs builtin " +
+	"enable caller complete compgen compopt help disown suspend bind history logout")
 
 // call turns a builtin into what does as the real shell's: a command of ours, or
 // another text for the interpreter.
@@ -59,7 +60,8 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 		return shiftCall(args, posix)
 	case "read":
 		return readCall(ctx, args, posix)
-	case "kill", "fg", "bg", "jobs", "fc", "newgrp", "bind", "caller", "compgen", "complete", "compopt", "disown", "enable", "history", "suspend", "times", "ulimit", "help":
+	case "kill", "fg", "bg", "jobs", "fc", "newgrp", "bind", "caller", "compgen", "complete", "compopt", "disown",
+		"enable", "history", "suspend", "times", "ulimit", "help":
 		if name == "ulimit" {
 			return []string{own + "noeffect", name}
 		}
@@ -76,7 +78,8 @@ func (s *Shell) call(ctx context.Context, r *interp.Runner, posix bool, args []s
 			}
 		}
 	case ".", "source":
-		if h := interp.HandlerCtx(ctx); posix && len(args) > 1 && !s.guest.Root.Exists(s.guest.Root.Abs(h.Dir, args[1])) && !strings.HasPrefix(args[1], "/dev/") {
+		if h := interp.HandlerCtx(ctx); posix && len(args) > 1 &&
+			!s.guest.Root.Exists(s.guest.Root.Abs(h.Dir, args[1])) && !strings.HasPrefix(args[1], "/dev/") {
 			return fatal(2, ".: cannot open "+args[1]+": No such file")
 		}
 	case "cd":
@@ -116,7 +119,8 @@ func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []stri
 		if args[1] == "-v" && len(args) > 3 {
 			h := interp.HandlerCtx(ctx)
 			var b strings.Builder
-			p := &Process{Args: append([]string{"printf"}, args[3:]...), Stdout: &b, Stderr: h.Stderr, Env: exported(h.Env), Dir: h.Dir, Guest: s.guest, shell: s}
+			p := &Process{Args: append([]string{"printf"}, args[3:]...), Stdout: &b, Stderr: h.Stderr,
+				Env: exported(h.Env), Dir: h.Dir, Guest: s.guest, shell: s}
 			if code := printf(ctx, p); code != 0 {
 				return []string{own + "fail", strconv.Itoa(code), "printf: -v"}
 			}
@@ -129,14 +133,16 @@ func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []stri
 // lookup tells what a name is to a shell: a word for its kind, and where it is.
 func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where string) {
 	switch {
-	case syntax.IsKeyword(name) && !(posix && (name == "[[" || name == "function" || name == "select" || name == "coproc" || name == "time")):
+	case syntax.IsKeyword(name) &&
+		!(posix && (name == "[[" || name == "function" || name == "select" || name == "coproc" || name == "time")):
 		return "keyword", name
 	case r.Funcs[name] != nil:
 		return "function", name
 	case interp.IsBuiltin(name) && !(posix && slices.Contains(bashOnly, name)):
 		return "builtin", name
 	case strings.Contains(name, "/"):
-		if info, err := s.guest.Root.Stat(s.guest.Root.Abs(r.Dir, name)); err == nil && info.Mode()&0o111 != 0 || isBin(name) && s.programPath(path.Base(name)) != "" {
+		if info, err := s.guest.Root.Stat(s.guest.Root.Abs(r.Dir, name)); err == nil && info.Mode()&0o111 != 0 ||
+			isBin(name) && s.programPath(path.Base(name)) != "" {
 			return "file", name
 		}
 		return "", ""
@@ -225,7 +231,8 @@ func (s *Shell) typeCall(r *interp.Runner, posix bool, args []string) []string {
 			return []string{own + "refuse", "the text that type prints of a function"}
 		case kind == "function":
 			out.WriteString(n + " is a shell function\n")
-		case kind == "builtin" && posix && slices.Contains(strings.Fields(". : break continue eval exec exit export readonly return set shift times trap unset"), n):
+		case kind == "builtin" && posix && slices.Contains(strings.Fields(". : break continue eval exec exit "+
+			"export readonly return set shift times trap unset"), n):
 			out.WriteString(n + " is a special shell builtin\n")
 		default:
 			out.WriteString(n + " is a shell " + kind + "\n")
@@ -244,7 +251,8 @@ func umaskCall(ctx context.Context, args []string) []string {
 		text := ""
 		for i, who := range []string{"u=", ",g=", ",o="} {
 			bits := (^mask >> (6 - 3*i)) & 7
-			text += who + map[bool]string{true: "r"}[bits&4 != 0] + map[bool]string{true: "w"}[bits&2 != 0] + map[bool]string{true: "x"}[bits&1 != 0]
+			text += who + map[bool]string{true: "r"}[bits&4 != 0] + map[bool]string{true: "w"}[bits&2 != 0] +
+				map[bool]string{true: "x"}[bits&1 != 0]
 		}
 		return []string{own + "print", text + "\n", "0"}
 	}
@@ -370,7 +378,8 @@ func longOption(name string, posix bool) (kept string, known bool) {
 		return "", true
 	case "noclobber":
 		return "refused", true
-	case "errtrace", "functrace", "hashall", "braceexpand", "history", "histexpand", "physical", "privileged", "keyword", "onecmd", "interactive-comments", "nolog", "posix":
+	case "errtrace", "functrace", "hashall", "braceexpand", "history", "histexpand", "physical", "privileged",
+		"keyword", "onecmd", "interactive-comments", "nolog", "posix":
 		return "", !posix || name == "nolog"
 	}
 	return "", false

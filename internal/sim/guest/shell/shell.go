@@ -145,7 +145,8 @@ func (s *Shell) complete(o Session) Session {
 			user = "root"
 		}
 		maps.Copy(env, map[string]string{
-			"HOME": s.guest.Home(user), "USER": user, "LOGNAME": user, "HOSTNAME": s.guest.Hostname(), "SHELL": "/bin/bash", "LANG": "C.UTF-8",
+			"HOME": s.guest.Home(user), "USER": user, "LOGNAME": user, "HOSTNAME": s.guest.Hostname(),
+			"SHELL": "/bin/bash", "LANG": "C.UTF-8",
 			"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		})
 		if o.Dir == "" {

@@ -11,17 +11,26 @@ import (
 
 // unmodelled are expressions that PowerShell may have and the simulation has not.
 var unmodelled = []string{
-	"(Get-Clipboard)", "(Get-Content C:\\k -Nonsense)", "[System.Xml.XmlWriter]::Create('x')", "'a'.IsNormalized()", "(Get-Service kubelet).ServicesDependedOn",
-	"(New-Object -ComObject X)", "(Get-Item Cert:\\x)", "([System.Diagnostics.Process]::GetCurrentProcess())", "(Get-Date).IsDaylightSavingTime()", "('a' -split { $_ })", "([xml]'<a/>')",
+	"(Get-Clipboard)", "(Get-Content C:\\k -Nonsense)", "[System.Xml.XmlWriter]::Create('x')", "'a'.IsNormalized()",
+	"(Get-Service kubelet).ServicesDependedOn",
+	"(New-Object -ComObject X)", "(Get-Item Cert:\\x)", "([System.Diagnostics.Process]::GetCurrentProcess())",
+	"(Get-Date).IsDaylightSavingTime()", "('a' -split { $_ })", "([xml]'<a/>')",
 }
 
 // holes are statements in which an expression stands at %; each ends well unless the
 // expression ends it.
 var holes = []string{
-	"%", "$x = %; \"got $x\"", "% | Set-Content C:\\k\\never.txt", "% > C:\\k\\never.txt", "try { % } catch { 'hidden' } finally { 'end' }", "if (%) { 'yes' } else { 'no' }", "% 2>$null", "& { % } *> $null", "1..2 | ForEach-Object { % }",
-	"1..2 | Where-Object { % }", "foreach ($i in %) { $i }", "switch (%) { default { 'd' } }", "function f { % }; f", "\"text $(%)\"", "@{ a = % }", "@(%, 1)", "while (%) { break }", "Write-Output (%) -ErrorAction SilentlyContinue",
-	"trap { continue }\n%", "$ErrorActionPreference = 'SilentlyContinue'; %", "Invoke-Expression '%'", "return %", "$a = 1, (%)", "Set-Content -Path C:\\k\\never.txt -Value (%)", "(% -eq 1) -or $true", "[string](%)", "$h = @{}; $h[%] = 1", "& (%)",
-	"1 | Select-Object @{ n = 'a'; e = { % } }", "3,1 | Sort-Object { % }", "'a' | Group-Object { % }", "exit (%)", "throw (%)", "Start-Sleep (%)", "'x' -replace 'x', (%)", "1 | Select-Object -Unique -Property { % }",
+	"%", "$x = %; \"got $x\"", "% | Set-Content C:\\k\\never.txt", "% > C:\\k\\never.txt",
+	"try { % } catch { 'hidden' } finally { 'end' }", "if (%) { 'yes' } else { 'no' }", "% 2>$null",
+	"& { % } *> $null", "1..2 | ForEach-Object { % }",
+	"1..2 | Where-Object { % }", "foreach ($i in %) { $i }", "switch (%) { default { 'd' } }",
+	"function f { % }; f", "\"text $(%)\"", "@{ a = % }", "@(%, 1)", "while (%) { break }",
+	"Write-Output (%) -ErrorAction SilentlyContinue",
+	"trap { continue }\n%", "$ErrorActionPreference = 'SilentlyContinue'; %", "Invoke-Expression '%'", "return %",
+	"$a = 1, (%)", "Set-Content -Path C:\\k\\never.txt -Value (%)", "(% -eq 1) -or $true", "[string](%)",
+	"$h = @{}; $h[%] = 1", "& (%)",
+	"1 | Select-Object @{ n = 'a'; e = { % } }", "3,1 | Sort-Object { % }", "'a' | Group-Object { % }", "exit (%)",
+	"throw (%)", "Start-Sleep (%)", "'x' -replace 'x', (%)", "1 | Select-Object -Unique -Property { % }",
 }
 
 // FuzzNoSilence holds that what is not simulated never passes in silence, wherever it is:
@@ -62,7 +71,8 @@ func FuzzSilentText(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if low := strings.ToLower(text); strings.Contains(low, "-w") || strings.Contains(low, "powershell") || strings.Contains(low, "cmd") || strings.Contains(low, "start-process") {
+		if low := strings.ToLower(text); strings.Contains(low, "-w") || strings.Contains(low, "powershell") ||
+			strings.Contains(low, "cmd") || strings.Contains(low, "start-process") {
 			return // it waits, or another process has the code
 		}
 		m := newMachine(t, machine.Windows, "")

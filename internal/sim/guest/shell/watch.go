@@ -149,7 +149,8 @@ func (e *ending) message() string {
 	lines := strings.Split(string(e.kept), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(lines[i])
-		if line != "" && !strings.HasPrefix(line, "+ ") && !strings.HasPrefix(line, "At ") && !strings.Contains(line, ": simulated: no effect") {
+		if line != "" && !strings.HasPrefix(line, "+ ") && !strings.HasPrefix(line, "At ") &&
+			!strings.Contains(line, ": simulated: no effect") {
 			return line
 		}
 	}

@@ -15,13 +15,19 @@ import (
 // cmdInternals, and what only PowerShell has is in its package.
 func windowsCommands(image machine.Image) Table {
 	t := Table{
-		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo, "tasklist": tasklist, "xcopy": xcopy, "robocopy": robocopy,
-		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe, "net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
+		"hostname": hostname, "whoami": whoami, "ipconfig": ipconfig, "systeminfo": systeminfo,
+		"tasklist": tasklist, "xcopy": xcopy, "robocopy": robocopy,
+		"timeout": startSleep, "findstr": findstr, "find": findWindows, "where": whereCommand, "sc": scExe,
+		"net": net, "reg": reg, "setx": setx, "hnsdiag": hnsdiag, "netsh": netsh,
 		"powershell": runPowerShell, "pwsh": runPowerShell, "cmd": runCmd, "shutdown": rebootWindows,
-		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"), "kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl, "ping": refuseNetwork(1),
-		"tar": tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm,
+		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
+		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
+		"ping": refuseNetwork(1),
+		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm,
 	}
-	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil", "schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact", "cacls", "tzutil", "logman", "diskpart", "sconfig"} {
+	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil",
+		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",
+		"cacls", "tzutil", "logman", "diskpart", "sconfig"} {
 		t[name] = noEffect
 	}
 	if strings.HasPrefix(image.Runtime, "docker") {
@@ -33,7 +39,9 @@ func windowsCommands(image machine.Image) Table {
 
 // cmdInternals are the commands of cmd.exe itself that touch files and streams.
 var cmdInternals = Table{
-	"type": typeFile, "dir": dir, "mkdir": makeDir, "md": makeDir, "del": del, "erase": del, "rmdir": removeDir, "rd": removeDir, "copy": copyWindows, "move": moveWindows, "ren": renameWindows, "rename": renameWindows, "ver": ver,
+	"type": typeFile, "dir": dir, "mkdir": makeDir, "md": makeDir, "del": del, "erase": del, "rmdir": removeDir,
+	"rd": removeDir, "copy": copyWindows, "move": moveWindows, "ren": renameWindows, "rename": renameWindows,
+	"ver": ver,
 }
 
 func windowsReason(err error) string {
@@ -51,7 +59,9 @@ func windowsReason(err error) string {
 }
 
 func ipconfig(_ context.Context, p *Process) int {
-	p.Printf("\r\nWindows IP Configuration\r\n\r\nEthernet adapter Ethernet:\r\n\r\n   Physical Address. . . . . . . . . : %s\r\n   IPv4 Address. . . . . . . . . . . : %s\r\n   Default Gateway . . . . . . . . . : %s\r\n",
+	p.Printf("\r\nWindows IP Configuration\r\n\r\nEthernet adapter Ethernet:\r\n\r\n"+
+		"   Physical Address. . . . . . . . . : %s\r\n   IPv4 Address. . . . . . . . . . . : %s\r\n"+
+		"   Default Gateway . . . . . . . . . : %s\r\n",
 		strings.ToUpper(strings.ReplaceAll(p.Guest.MAC(), ":", "-")), p.Guest.IP(), gateway(p.Guest))
 	return 0
 }
@@ -62,7 +72,9 @@ func ver(_ context.Context, p *Process) int {
 }
 
 func systeminfo(_ context.Context, p *Process) int {
-	p.Printf("\r\nHost Name:                 %s\r\nOS Name:                   %s\r\nOS Version:                %s\r\nSystem Model:              Virtual Machine (simulated by casement)\r\n", strings.ToUpper(p.Guest.ComputerName), p.Guest.Image.Name, p.Guest.Image.Build)
+	p.Printf("\r\nHost Name:                 %s\r\nOS Name:                   %s\r\nOS Version:                "+
+		"%s\r\nSystem Model:              Virtual Machine (simulated by "+
+		"casement)\r\n", strings.ToUpper(p.Guest.ComputerName), p.Guest.Image.Name, p.Guest.Image.Build)
 	return 0
 }
 
@@ -102,7 +114,8 @@ func runCmd(ctx context.Context, p *Process) int {
 	for i, a := range p.Args[1:] {
 		switch low := strings.ToLower(a); {
 		case low == "/c", low == "/k", low == "/r":
-			return p.shell.cmd(ctx, strings.Join(p.Args[i+2:], " "), Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}, delayed)
+			return p.shell.cmd(ctx, strings.Join(p.Args[i+2:], " "),
+				Session{Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Env: p.Env, Dir: p.Dir}, delayed)
 		case low == "/v:on", low == "/v":
 			delayed = true
 		case low == "/q", low == "/d", low == "/s", low == "/a", low == "/u", low == "/e:on", low == "/v:off":

@@ -17,7 +17,8 @@ func (p *Process) switches(known string) (given map[string]bool, rest []string, 
 	given = map[string]bool{}
 	for _, a := range p.Args[1:] {
 		low := strings.ToLower(a)
-		if !strings.HasPrefix(low, "/") || strings.Contains(low[1:], "/") && strings.Count(low, "/") == len(strings.Split(low[1:], "/")) && len(low) > 12 {
+		if !strings.HasPrefix(low, "/") || strings.Contains(low[1:], "/") &&
+			strings.Count(low, "/") == len(strings.Split(low[1:], "/")) && len(low) > 12 {
 			rest = append(rest, a)
 			continue
 		}
@@ -393,7 +394,9 @@ func robocopy(_ context.Context, p *Process) int {
 		switch {
 		case low == "/e", low == "/s":
 			given["tree"] = true
-		case low == "/njh", low == "/njs", low == "/np", low == "/nfl", low == "/ndl", low == "/nc", low == "/ns", strings.HasPrefix(low, "/r:"), strings.HasPrefix(low, "/w:"), strings.HasPrefix(low, "/mt"), low == "/copyall", low == "/dcopy:t":
+		case low == "/njh", low == "/njs", low == "/np", low == "/nfl", low == "/ndl", low == "/nc", low == "/ns",
+			strings.HasPrefix(low, "/r:"), strings.HasPrefix(low, "/w:"), strings.HasPrefix(low, "/mt"),
+			low == "/copyall", low == "/dcopy:t":
 		case strings.HasPrefix(low, "/"):
 			return p.Fail(16, "ROBOCOPY: casement does not simulate %s\r", a)
 		default:

@@ -108,7 +108,8 @@ func msiexec(_ context.Context, p *Process) int {
 		return p.Refuse("msiexec without /i")
 	}
 	if !p.Guest.Root.Exists(p.Abs(file)) {
-		return p.Fail(noPackage, "This installation package could not be opened. Verify that the package exists and that you can access it.\r")
+		return p.Fail(noPackage, "This installation package could not be opened. Verify that the package exists "+
+			"and that you can access it.\r")
 	}
 	setup, ok := p.Guest.Program(p.Abs(file))
 	if !ok || setup.Name != artifact.CloudbaseSetup {
@@ -123,7 +124,9 @@ func msiexec(_ context.Context, p *Process) int {
 		return p.Fail(1603, "%s\r", windowsReason(err))
 	}
 	if _, there := p.Guest.Services.Get(machine.CloudbaseInit); !there {
-		if err := p.Guest.Services.Create(machine.Service{Name: machine.CloudbaseInit, Display: "Cloud Initialization Service", Start: machine.Automatic}); err != nil {
+		if err := p.Guest.Services.Create(machine.Service{
+			Name: machine.CloudbaseInit, Display: "Cloud Initialization Service", Start: machine.Automatic,
+		}); err != nil {
 			return p.Fail(1603, "%v\r", err)
 		}
 	}
@@ -160,7 +163,8 @@ func sysprep(_ context.Context, p *Process) int {
 		return p.Fail(1, "%s\r", windowsReason(err))
 	}
 	if packages := p.Guest.UserPackages(); len(packages) > 0 {
-		text := "Error SYSPRP Package " + packages[0] + " was installed for a user, but not provisioned for all users. This package will not function properly in the sysprep image.\r\n" +
+		text := "Error SYSPRP Package " + packages[0] + " was installed for a user, but not provisioned for all " +
+			"users. This package will not function properly in the sysprep image.\r\n" +
 			"Error SYSPRP Failed to remove apps for the current user: 0x80073cf2.\r\n"
 		if err := root.WriteFile(sysprepErrors, []byte(text), 0o644); err != nil {
 			return p.Fail(1, "%s\r", windowsReason(err))

@@ -11,7 +11,8 @@ import (
 )
 
 // regKinds are the types of reg.exe.
-var regKinds = map[string]string{"REG_SZ": "String", "REG_EXPAND_SZ": "ExpandString", "REG_DWORD": "DWord", "REG_QWORD": "QWord", "REG_MULTI_SZ": "MultiString"}
+var regKinds = map[string]string{"REG_SZ": "String", "REG_EXPAND_SZ": "ExpandString", "REG_DWORD": "DWord",
+	"REG_QWORD": "QWord", "REG_MULTI_SZ": "MultiString"}
 
 // reg is reg.exe: add, delete and query, over the guest's registry.
 func reg(_ context.Context, p *Process) int {

@@ -90,7 +90,8 @@ func nssm(_ context.Context, p *Process) int {
 		}
 		value := row.Settings[p.Arg(3)]
 		if strings.EqualFold(p.Arg(3), "start") {
-			value = map[string]string{machine.Automatic: "SERVICE_AUTO_START", machine.Manual: "SERVICE_DEMAND_START", machine.Disabled: "SERVICE_DISABLED"}[row.Start]
+			value = map[string]string{machine.Automatic: "SERVICE_AUTO_START",
+				machine.Manual: "SERVICE_DEMAND_START", machine.Disabled: "SERVICE_DISABLED"}[row.Start]
 		}
 		p.Printf("%s\r\n", value)
 	default:
@@ -108,14 +109,16 @@ func scExe(_ context.Context, p *Process) int {
 	services := p.Guest.Services
 	row, ok := services.Get(name)
 	if !ok && verb != "create" {
-		return p.Fail(errServiceMissing, "[SC] OpenService FAILED 1060:\r\n\r\nThe specified service does not exist as an installed service.\r\n")
+		return p.Fail(errServiceMissing,
+			"[SC] OpenService FAILED 1060:\r\n\r\nThe specified service does not exist as an installed service.\r\n")
 	}
 	var err error
 	switch verb {
 	case "query", "queryex":
 		p.Printf("\r\nSERVICE_NAME: %s\r\n        STATE              : %s\r\n", row.Name, strings.ToUpper(windowsState(row)))
 	case "qc":
-		p.Printf("[SC] QueryServiceConfig SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        START_TYPE         : %s\r\n        BINARY_PATH_NAME   : %s\r\n", row.Name, scStart(row.Start), row.Path)
+		p.Printf("[SC] QueryServiceConfig SUCCESS\r\n\r\nSERVICE_NAME: %s\r\n        START_TYPE         : %s\r\n"+
+			"        BINARY_PATH_NAME   : %s\r\n", row.Name, scStart(row.Start), row.Path)
 	case "start":
 		err = services.Start(name)
 	case "stop":
@@ -145,7 +148,9 @@ func scExe(_ context.Context, p *Process) int {
 
 // scStart is a start type as sc.exe prints it.
 func scStart(start string) string {
-	return map[string]string{machine.Automatic: "2   AUTO_START", machine.Manual: "3   DEMAND_START", machine.Disabled: "4   DISABLED"}[start]
+	return map[string]string{
+		machine.Automatic: "2   AUTO_START", machine.Manual: "3   DEMAND_START", machine.Disabled: "4   DISABLED",
+	}[start]
 }
 
 // configure reads sc.exe's "key= value" pairs.

@@ -68,7 +68,8 @@ type finder struct {
 }
 
 func (f *finder) flag(c rune) bool {
-	flags := map[rune]*bool{'i': &f.fold, 'v': &f.invert, 'r': &f.regular, 'l': &f.literal, 'x': &f.whole, 'b': &f.begins, 'e': &f.ends, 'n': &f.number, 'm': &f.names}
+	flags := map[rune]*bool{'i': &f.fold, 'v': &f.invert, 'r': &f.regular, 'l': &f.literal, 'x': &f.whole,
+		'b': &f.begins, 'e': &f.ends, 'n': &f.number, 'm': &f.names}
 	if flags[c] == nil {
 		return false
 	}

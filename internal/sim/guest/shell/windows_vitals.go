@@ -24,7 +24,8 @@ func netsh(ctx context.Context, p *Process) int {
 	v := p.Guest.Pulse.Get()
 	switch {
 	case strings.Contains(line, "show dynamicport"):
-		p.Printf("\r\nProtocol tcp Dynamic Port Range\r\n---------------------------------\r\nStart Port      : %d\r\nNumber of Ports : %d\r\n\r\n", 65536-v.DynamicPorts, v.DynamicPorts)
+		p.Printf("\r\nProtocol tcp Dynamic Port Range\r\n---------------------------------\r\n"+
+			"Start Port      : %d\r\nNumber of Ports : %d\r\n\r\n", 65536-v.DynamicPorts, v.DynamicPorts)
 	case strings.Contains(line, "set dynamicport"):
 		_, text, ok := strings.Cut(line, "num=")
 		text, _, _ = strings.Cut(text, " ")

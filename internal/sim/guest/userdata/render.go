@@ -164,7 +164,8 @@ func ended(cmd *exec.Cmd, complaint string, late bool, err error) error {
 	switch {
 	case strings.Contains(complaint, "stack overflow"), strings.Contains(complaint, "stack exceeds"):
 		return &LimitError{fmt.Sprintf("calls itself too deep (a stack of %d MiB)", renderStack>>20)}
-	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"), strings.Contains(complaint, "failed to allocate"), strings.Contains(complaint, "makeslice"):
+	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"),
+		strings.Contains(complaint, "failed to allocate"), strings.Contains(complaint, "makeslice"):
 		return &LimitError{fmt.Sprintf("needs more than %d MiB of memory", renderMemory>>20)}
 	case signal == syscall.SIGXCPU, signal == syscall.SIGKILL && !late:
 		return &LimitError{fmt.Sprintf("needs more than %d s of a processor", renderCPU)}

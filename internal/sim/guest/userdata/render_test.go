@@ -11,11 +11,14 @@ import (
 // the guests live in.
 func TestTemplatesAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ template, bound string }{
-		"recursion":   {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
-		"memory":      {"{{ 'a' * 2000000000 }}", "needs more than"},
-		"a range":     {"{% for i in range(1000000000) %}{{ i }}{% endfor %}", "needs more than"},
-		"output":      {"{% for i in range(300) %}{{ 'a' * 100000 }}{% endfor %}", "renders to more than"},
-		"nested loop": {"{% for i in range(100000) %}{% for j in range(100000) %}{% set x = i * j %}{% endfor %}{% endfor %}", "needs more than"},
+		"recursion": {"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself too deep"},
+		"memory":    {"{{ 'a' * 2000000000 }}", "needs more than"},
+		"a range":   {"{% for i in range(1000000000) %}{{ i }}{% endfor %}", "needs more than"},
+		"output":    {"{% for i in range(300) %}{{ 'a' * 100000 }}{% endfor %}", "renders to more than"},
+		"nested loop": {
+			"{% for i in range(100000) %}{% for j in range(100000) %}{% set x = i * j %}{% endfor %}{% endfor %}",
+			"needs more than",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +32,8 @@ func TestTemplatesAreBounded(t *testing.T) {
 
 // TestRenderApart holds that a template renders the same in a process of its own.
 func TestRenderApart(t *testing.T) {
-	for _, template := range []string{"a\n", "{{ ds.meta_data.local_hostname }}\n\n", "{{ nothing }}", "x {# c #} y", "{{ ds.nope.x }}", "{{ 'x' | nope }}", "{% raw %}{{ a }}{% endraw %}"} {
+	for _, template := range []string{"a\n", "{{ ds.meta_data.local_hostname }}\n\n", "{{ nothing }}",
+		"x {# c #} y", "{{ ds.nope.x }}", "{{ 'x' | nope }}", "{% raw %}{{ a }}{% endraw %}"} {
 		here, errHere := renderHere([]byte(template), instance())
 		apart, errApart := renderApart(t.Context(), []byte(template), instance())
 		if string(here) != string(apart) || (errHere == nil) != (errApart == nil) || errHere != nil && errHere.Error() != errApart.Error() {

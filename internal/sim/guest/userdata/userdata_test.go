@@ -61,7 +61,8 @@ func TestRender(t *testing.T) {
 }
 
 func TestTemplateErrorHidesTheTemplate(t *testing.T) {
-	for _, in := range []string{"token: s3cr3t {{ .x }}", "s3cr3t ${#a[@]}", "{{ ds.nope.s3cr3t }} s3cr3t", "{% s3cr3t %}", "{{ 's3cr3t' | s3cr3t }}"} {
+	for _, in := range []string{"token: s3cr3t {{ .x }}", "s3cr3t ${#a[@]}", "{{ ds.nope.s3cr3t }} s3cr3t",
+		"{% s3cr3t %}", "{{ 's3cr3t' | s3cr3t }}"} {
 		_, err := Render(t.Context(), []byte(in), instance())
 		if err == nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%q: error %v", in, err)
