@@ -131,6 +131,9 @@ bench-scale: build ## What clusters of several sizes cost: make bench-scale KIND
 release: ## Make a release in dist/: make release V=v0.1.0
 	hack/release.sh $(V)
 
+release-check: ## Make a release twice, in two places, and compare all bytes; ARCHES= WITHOUT_KUBE=1 for less, RECOMPILE=1 compiles twice
+	hack/release-check.sh
+
 lint: ## Static analysis (deprecated API versions are ours to convert, hence not SA1019)
 	$(TOOL) staticcheck -checks inherit,-SA1019 $(OWN)
 	go test -count=1 -run TestWords .
@@ -149,4 +152,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client bench release lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client bench release release-check lint generate verify bump-k8s FORCE

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Makes a release in dist/: the files of the clusterctl provider, the binaries, the client
+# Makes a release in dist/ (DIST names another folder): the files of the clusterctl provider, the binaries, the client
 # for Linux, macOS and Windows with its manifest for krew, the images of casement-manager
 # and of casement lint, bills of materials, provenance, and checksums of all. The same
-# commit makes the same files. With SIGNING_KEY, the file of a private key, checksums and
-# provenance are signed. hack/release.sh v0.1.0
+# commit makes the same files, which hack/release-check.sh checks. With SIGNING_KEY, the file
+# of a private key, checksums and provenance are signed. hack/release.sh v0.1.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?name the version, such as v0.1.0}
-dir=dist/infrastructure-azure/$version
+changed=$(git status --porcelain)
+[ -z "$changed" ] || { printf 'the provenance names a commit, and the tree is none: commit or remove\n%s\n' "$changed" >&2; exit 1; }
+dir=${DIST:-dist}/infrastructure-azure/$version
 name=${IMAGE:-ghcr.io/casement-dev/casement-manager}
 lint=${LINT_IMAGE:-ghcr.io/casement-dev/casement-lint}
 downloads=${DOWNLOADS:-https://github.com/casement-dev/casement/releases/download}

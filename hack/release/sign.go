@@ -6,7 +6,6 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -38,7 +37,7 @@ const (
 )
 
 // seal writes the provenance and the checksums of a release directory and, with a key,
-// signs both. The same files, source and key of type ed25519 give the same again.
+// signs both. The same files, source and key give the same again.
 func seal(dir string, from source, key crypto.Signer) error {
 	sums, err := digests(dir)
 	if err != nil {
@@ -232,12 +231,14 @@ func preAuthentication(payload []byte) []byte {
 	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
 }
 
+// sign signs data. Without a random source an ECDSA signature is that of RFC 6979, the same for
+// the same data. Source: https://pkg.go.dev/crypto/ecdsa#PrivateKey.Sign.
 func sign(key crypto.Signer, data []byte) ([]byte, error) {
 	if _, ok := key.Public().(ed25519.PublicKey); ok {
 		return key.Sign(nil, data, crypto.Hash(0))
 	}
 	sum := sha256.Sum256(data)
-	return key.Sign(rand.Reader, sum[:], crypto.SHA256)
+	return key.Sign(nil, sum[:], crypto.SHA256)
 }
 
 func verified(public crypto.PublicKey, data, signature []byte) bool {

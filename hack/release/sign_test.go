@@ -60,6 +60,15 @@ func someRelease(t *testing.T) string {
 	return dir
 }
 
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // TestSeal: a sealed release verifies, and nothing of it can be changed, added, taken
 // away or signed by another key.
 func TestSeal(t *testing.T) {
@@ -81,8 +90,14 @@ func TestSeal(t *testing.T) {
 				}
 				return dir
 			}
-			if err := verify(sealed(), public); err != nil {
+			first, second := sealed(), sealed()
+			if err := verify(first, public); err != nil {
 				t.Fatal(err)
+			}
+			for _, name := range []string{signatureFile, envelopeFile} {
+				if a, b := read(t, first, name), read(t, second, name); !bytes.Equal(a, b) {
+					t.Errorf("%s is not the same when it is made again", name)
+				}
 			}
 			write := func(name, text string) func(string) error {
 				return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
