@@ -32,8 +32,8 @@ func Rules(plan *Plan, facts *Facts) []lint.Rule {
 	if plan == nil {
 		checks.plan = &Plan{}
 	}
-	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.versions(), checks.names(),
-		checks.admission(), checks.bootstrap())
+	return slices.Concat(checks.access(), checks.capacity(), checks.networks(), checks.cni(), checks.versions(),
+		checks.names(), checks.admission(), checks.bootstrap())
 }
 
 // checker is what the rules look at.

@@ -157,6 +157,24 @@ func marketplace(sku, version string) []string {
 		version + "}}\n"}
 }
 
+// groupRule denies ports between the nodes.
+func groupRule(protocol, ports string) []string {
+	const role = "      role: node\n"
+	rule := func(name, action, protocol, ports, source, priority string) string {
+		return "        - {name: " + name + ", description: " + name + ", direction: Inbound, sourcePorts: '*', " +
+			"action: " + action + ", protocol: '" + protocol + "', destinationPorts: '" + ports + "', " +
+			"source: '" + source + "', priority: " + priority + "}\n"
+	}
+	return []string{role, role + "      securityGroup:\n        name: nodes\n        securityRules:\n" +
+		rule("ssh", "Allow", "Tcp", "22", "*", "2000") + rule("deny", "Deny", protocol, ports, "VirtualNetwork", "3000")}
+}
+
+func flannelOf(backend string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kube-flannel-cfg, namespace: kube-system}\ndata:\n" +
+		`  net-conf.json: '{"Network": "192.168.0.0/16", "Backend": {"Type": "` + backend +
+		`", "VNI": 4096, "Port": 4789}}'` + "\n"
+}
+
 // TestChecks has a manifest that each check finds, and one that differs little and
 // that none does.
 func TestChecks(t *testing.T) {
@@ -263,6 +281,18 @@ func TestChecks(t *testing.T) {
 		}, want: []string{"PRE206 " + win + "networkInterfaces[0].subnetName"},
 			good: []string{"        osType: Windows\n", "        osType: Windows\n" +
 				"      networkInterfaces: [{privateIPConfigs: 1, subnetName: node-subnet}]\n"}},
+		{name: "security group", bad: groupRule("Udp", "4000-5000"),
+			want: []string{"PRE207 " + azure + "networkSpec.subnets[1].securityGroup.securityRules"},
+			good: groupRule("Tcp", "4000-5000")},
+		{name: "security group of another CNI", bad: groupRule("*", "*"),
+			want: []string{"PRE207 " + azure + "networkSpec.subnets[1].securityGroup.securityRules"},
+			good: append(groupRule("*", "*"), "cni: calico", "cni: azure")},
+		{name: "Flannel without Docker", bad: []string{"cni: calico", "cni: flannel-windows"},
+			want: []string{"PRE208 Cluster/default/demo metadata.labels.cni"},
+			good: []string{"cni: calico", "cni: flannel-windows", "version: v1.36.3", "version: v1.23.1",
+				"windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}},
+		{name: "Flannel by routes", badMore: flannelOf("host-gw"), goodMore: flannelOf("vxlan"),
+			want: []string{`PRE208 ConfigMap/kube-system/kube-flannel-cfg data["net-conf.json"]`}},
 		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{
 			"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version",
 			"PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version",

@@ -9,6 +9,7 @@ import (
 
 	"casement.dev/casement/internal/kuberelease"
 	"casement.dev/casement/internal/lint"
+	"casement.dev/casement/internal/windows"
 )
 
 // win815: Commands of Linux on Windows.
@@ -183,15 +184,15 @@ var win821 = lint.Rule{
 func checkWIN821(p *lint.Pass) {
 	eachCalico(func(p *lint.Pass, o *lint.Object, spec lint.Value, at func(lint.Value) lint.Value) {
 		v := spec.At("calicoNetwork", "mtu")
-		if n, ok := v.Int(); ok && n > 1350 {
+		if n, ok := v.Int(); ok && n > windows.OverlayMTU {
 			p.Report(o, at(v), fmt.Sprintf("an MTU of %d: packets between Linux and Windows on Azure are "+
-				"lost", n), say("mtu: 1350"))
+				"lost", n), say(fmt.Sprintf("mtu: %d", windows.OverlayMTU)))
 		}
 	})(p)
 	eachFlannel(func(p *lint.Pass, o *lint.Object, at, conf lint.Value) {
-		if n, ok := conf.At("Backend", "MTU").Int(); ok && n != 1400 {
+		if n, ok := conf.At("Backend", "MTU").Int(); ok && n != windows.AzureMTU {
 			p.Report(o, at, fmt.Sprintf("Flannel's MTU is %d: packets between Linux and Windows on Azure "+
-				"are lost", n), say(`"MTU": 1400`))
+				"are lost", n), say(fmt.Sprintf(`"MTU": %d`, windows.AzureMTU)))
 		}
 	})(p)
 }
@@ -213,7 +214,7 @@ func checkWIN822(p *lint.Pass, o *lint.Object, at, conf lint.Value) {
 	backend := conf.At("Backend")
 	vni, _ := backend.At("VNI").Int()
 	port, _ := backend.At("Port").Int()
-	if strings.EqualFold(backend.At("Type").Str(), "vxlan") && (vni != 4096 || port != 4789) {
+	if strings.EqualFold(backend.At("Type").Str(), "vxlan") && (vni != windows.WindowsVNI || port != windows.WindowsVXLANPort) {
 		p.Report(o, at, "Windows takes VXLAN with VNI 4096 and port 4789 alone", say(`"VNI": 4096, "Port": 4789`))
 	}
 }

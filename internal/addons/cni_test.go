@@ -1,0 +1,256 @@
+package addons
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"casement.dev/casement/internal/testing/golden"
+	"casement.dev/casement/internal/windows"
+)
+
+// rangesOfTest are those that manifests of these tests are rendered with.
+var rangesOfTest = windows.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/12", Nodes: "10.1.0.0/16", DNS: "10.96.0.10"}
+
+// policy is one of a CNI configuration for Windows.
+type policy struct {
+	Name  string
+	Value struct {
+		Type          string
+		ExceptionList []string
+	}
+}
+
+// cniConfig is what these tests read of a CNI configuration.
+type cniConfig struct {
+	Name, Type, Mode string
+	VXLANVNI         int `json:"vxlan_vni"`
+	MTU              int
+	IPAM             struct{ Type string }
+	Delegate         struct {
+		Type     string
+		Policies []policy
+	}
+	Policies []policy
+	Plugins  []struct {
+		Type, Mode     string
+		IPAM           struct{ Type string }
+		AdditionalArgs []policy
+	}
+}
+
+func (c cniConfig) exceptions() []string {
+	all := slices.Concat(c.Policies, c.Delegate.Policies)
+	for _, p := range c.Plugins {
+		all = append(all, p.AdditionalArgs...)
+	}
+	for _, p := range all {
+		if p.Value.Type == "OutBoundNAT" {
+			return p.Value.ExceptionList
+		}
+	}
+	return nil
+}
+
+// data are the ConfigMaps' texts of an addon, by key.
+func data(t *testing.T, name string) map[string]string {
+	t.Helper()
+	a, err := Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := a.Render(Params{PodCIDR: rangesOfTest.Pods, ServiceCIDR: rangesOfTest.Services})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	typed, _ := decode(t, text)
+	for _, o := range typed {
+		if m, ok := o.(*corev1.ConfigMap); ok {
+			for key, value := range m.Data {
+				out[key] = value
+			}
+		}
+	}
+	return out
+}
+
+// TestNetworks: each row of the table of networks is what the addons for it install, or says
+// why there is none; and has the rules that it names.
+func TestNetworks(t *testing.T) {
+	for _, n := range windows.Networks() {
+		t.Run(n.Name, func(t *testing.T) {
+			if (n.Refused == "") != (len(n.Addons) == 2 && len(n.Labels) == 1) {
+				t.Errorf("refused %q with addons %v", n.Refused, n.Addons)
+			}
+			for _, name := range n.Addons {
+				a, err := Find(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				labels := map[string]string{"windows": "enabled"}
+				for key, value := range n.Labels {
+					labels[key] = value
+				}
+				if !a.Asked(labels) {
+					t.Errorf("%v do not ask for %s", labels, name)
+				}
+			}
+			if got, ok := windows.NetworkByLabels(n.Labels); len(n.Labels) > 0 && (!ok || got.Name != n.Name) {
+				t.Errorf("its labels ask for %s", got.Name)
+			}
+			text := n.CNIConfig(rangesOfTest)
+			var conf cniConfig
+			if text != nil {
+				if err := json.Unmarshal(text, &conf); err != nil {
+					t.Fatalf("%v\n%s", err, text)
+				}
+			}
+			if want := n.ExceptionList(rangesOfTest); len(want) > 0 && !slices.Equal(conf.exceptions(), want) {
+				t.Errorf("the configuration excepts %v, the table %v", conf.exceptions(), want)
+			}
+			switch n.Name {
+			case "Calico VXLAN":
+				linux, win := data(t, "calico"), data(t, "calico-windows")
+				if linux["veth_mtu"] != fmt.Sprint(n.MTU) || win["VXLAN_VNI"] != fmt.Sprint(n.VNI) || win["CALICO_NETWORKING_BACKEND"] != "vxlan" || win["K8S_SERVICE_CIDR"] != rangesOfTest.Services {
+					t.Errorf("MTU %s, Windows %v", linux["veth_mtu"], win)
+				}
+				if conf.Mode != "vxlan" || conf.VXLANVNI != n.VNI || conf.MTU != n.MTU {
+					t.Errorf("configuration %+v", conf)
+				}
+			case "Azure CNI v1":
+				var installed cniConfig
+				if err := json.Unmarshal([]byte(data(t, "azure-cni-windows")["10-azure.conflist"]), &installed); err != nil {
+					t.Fatal(err)
+				}
+				plugin := installed.Plugins[0]
+				if plugin.Type != n.Plugin || plugin.Mode != "bridge" || plugin.IPAM.Type != n.IPAM || !slices.Equal(installed.exceptions(), n.ExceptionList(rangesOfTest)) {
+					t.Errorf("installed: %+v", installed)
+				}
+			case "Flannel VXLAN (win-overlay)":
+				var network struct {
+					Backend struct {
+						Type           string
+						VNI, Port, MTU int
+					}
+				}
+				if err := json.Unmarshal([]byte(data(t, "flannel")["net-conf.json"]), &network); err != nil {
+					t.Fatal(err)
+				}
+				if b := network.Backend; b.Type != "vxlan" || b.VNI != n.VNI || b.Port != n.VXLANPort || b.MTU != windows.AzureMTU {
+					t.Errorf("backend %+v", b)
+				}
+				var installed cniConfig
+				if err := json.Unmarshal([]byte(data(t, "flannel-windows")["cni-conf.json"]), &installed); err != nil {
+					t.Fatal(err)
+				}
+				if installed.Delegate.Type != n.Plugin || !slices.Equal(installed.exceptions(), n.ExceptionList(rangesOfTest)) {
+					t.Errorf("installed: %+v", installed)
+				}
+			default:
+				if n.Refused == "" {
+					t.Error("no test compares it with its addons")
+				}
+			}
+		})
+	}
+}
+
+// TestNetworkPage writes docs/reference/cni.md with -update.
+func TestNetworkPage(t *testing.T) {
+	golden.Compare(t, "../../docs/reference/cni.md", page())
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func page() []byte {
+	var out bytes.Buffer
+	fmt.Fprint(&out, `<!-- made by make generate -->
+# Networks of Windows pods
+
+The networks of Kubernetes' introduction to Windows, each as it is on Azure. A Cluster asks for one
+by its labels; `+"`casement preflight` and `casement lint`"+` check the rest of the row.
+
+| network | HNS network | CNI, IPAM | label | MTU of pods | ports between nodes | Windows Server | Kubernetes | checked by |
+|---|---|---|---|---|---|---|---|---|
+`)
+	for _, n := range windows.Networks() {
+		if n.Refused != "" {
+			continue
+		}
+		var ports, checks []string
+		for _, p := range n.Ports {
+			ports = append(ports, fmt.Sprintf("%s %d (%s)", strings.ToUpper(p.Protocol), p.Number, p.What))
+		}
+		for _, rule := range n.Rules {
+			if strings.HasPrefix(rule, "WIN") {
+				rule = "[" + rule + "](../rules/" + rule + ".md)"
+			}
+			checks = append(checks, rule)
+		}
+		mtu, releases, versions := "the node's", strings.Join(windows.ServerReleases(), ", "), ""
+		if n.MTU > 0 {
+			mtu = fmt.Sprintf("%d, VNI %d", n.MTU, n.VNI)
+		}
+		if len(n.Releases) > 0 {
+			releases = strings.Join(n.Releases, ", ")
+		}
+		if n.From > 0 {
+			versions = fmt.Sprintf("1.%d and newer", n.From)
+		}
+		if n.Until > 0 {
+			versions = fmt.Sprintf("below 1.%d", n.Until)
+		}
+		label := ""
+		for key, value := range n.Labels {
+			label = key + ": " + value
+		}
+		fmt.Fprintf(&out, "| %s | %s | `%s`, `%s` | `%s` | %s | %s | %s | %s | %s |\n", n.Name, n.Mode, n.Plugin, n.IPAM, label, mtu, orDash(strings.Join(ports, ", ")), releases, versions, strings.Join(checks, ", "))
+	}
+	fmt.Fprint(&out, "\nBeside these ports a node's kubelet is reached at TCP 10250 from the control plane. Azure's own rules of a\n"+
+		"security group let all of that through inside of the virtual network.\n\n## Refused\n\n| network | HNS network | why |\n|---|---|---|\n")
+	for _, n := range windows.Networks() {
+		if n.Refused != "" {
+			fmt.Fprintf(&out, "| %s | %s | %s |\n", n.Name, n.Mode, n.Refused)
+		}
+	}
+	fmt.Fprintf(&out, "\n## CNI configurations\n\nOf a Windows node, in their main parts, for pods in %s, Services in %s and nodes in %s. The\n"+
+		"addons install them; those of Calico's and Azure's plug-ins have more fields.\n", rangesOfTest.Pods, rangesOfTest.Services, rangesOfTest.Nodes)
+	for _, n := range windows.Networks() {
+		if conf := n.CNIConfig(rangesOfTest); conf != nil {
+			refused := ""
+			if n.Refused != "" {
+				refused = " (refused on Azure)"
+			}
+			fmt.Fprintf(&out, "\n### %s%s\n\n```json\n%s```\n", n.Name, refused, conf)
+		}
+	}
+	fmt.Fprint(&out, `
+Destinations in an ExceptionList keep the pod's address; all others are translated to the node's. An
+address outside of the cluster does not belong there: what it answers to a pod's address is lost.
+Calico's plug-in adds the networks of its own pools itself.
+`)
+	return out.Bytes()
+}
+
+// TestNetworkRules: the checks that rows name are there.
+func TestNetworkRules(t *testing.T) {
+	for _, n := range windows.Networks() {
+		for _, rule := range n.Rules {
+			if _, err := os.Stat("../../docs/rules/" + rule + ".md"); strings.HasPrefix(rule, "WIN") && err != nil {
+				t.Errorf("%s: %v", n.Name, err)
+			}
+		}
+	}
+}
