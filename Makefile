@@ -62,6 +62,7 @@ e2e: build ## Every kind of cluster, its whole life, and 20 crashes; TEMPLATES=D
 	$(MAKE) e2e-ui
 	$(MAKE) e2e-clusterctl
 	$(MAKE) e2e-helm
+	go test -timeout 10m -count=1 -v ./test/e2e/addons
 	go test -timeout 10m -count=1 -v ./test/emulator/lro -rounds 10
 	go test -timeout 15m -count=1 -v ./test/e2e/privilege -full
 	go test -timeout 10m -count=1 -v ./test/e2e/stranger

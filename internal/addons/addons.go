@@ -1,7 +1,7 @@
 // Package addons holds the manifests that a self-managed cluster on Azure needs
 // beside Cluster API: a CNI for Linux and Windows, kube-proxy for Windows, the
-// Azure cloud provider and csi-proxy, each with a version and the Cluster labels
-// that ask for it. They are minimal manifests of our own for the published images;
+// Azure cloud provider, csi-proxy and CSI drivers, and what watches Windows nodes, each
+// with a version and the Cluster labels that ask for it. They are minimal manifests of our own for the published images;
 // who wants more installs the projects' charts instead.
 //
 // It renders text and makes ClusterResourceSets of it; it talks to no cluster.
@@ -21,7 +21,7 @@ import (
 	"casement.dev/casement/internal/kuberelease"
 )
 
-//go:embed manifests/*.yaml
+//go:embed manifests/*.yaml manifests/*.json
 var manifests embed.FS
 
 // Addon is a set of manifests.
@@ -59,6 +59,8 @@ type Params struct {
 	// before a kube-proxy runs there; empty leaves the cluster address.
 	APIServerHost string
 	APIServerPort int
+	// Digests pin images, by the reference that manifests have: sha256:... goes behind it.
+	Digests map[string]string
 }
 
 const (
@@ -69,8 +71,11 @@ const (
 	csiProxyVersion = "v1.1.3"
 	// azureCNIVersion is a release of github.com/Azure/azure-container-networking whose
 	// image has v1 of the CNI for Linux and Windows.
-	azureCNIVersion  = "v1.6.21"
-	masqAgentVersion = "v2.8.0"
+	azureCNIVersion        = "v1.6.21"
+	masqAgentVersion       = "v2.8.0"
+	windowsExporterVersion = "0.31.6"
+	eventFlowVersion       = "v0.1.0"
+	problemDetectorVersion = "v1.36.0"
 	// azureNetwork is where the pods of Azure's CNI are when nothing says it.
 	azureNetwork = "10.0.0.0/8"
 )
@@ -105,6 +110,20 @@ func All() []Addon {
 		{Name: "csi-proxy", Version: csiProxyVersion, Selectors: []map[string]string{{"csi-proxy": "enabled"}},
 			Charts: []string{"csi-proxy"},
 			About:  "storage operations for CSI drivers on Windows nodes"},
+		{Name: "azuredisk-csi", Version: csiDrivers["azuredisk-csi"].Version, manifest: "azure-csi",
+			Selectors: []map[string]string{{"azuredisk-csi": "true"}}, Charts: []string{"azuredisk-csi-driver"},
+			About: "volumes on Azure disks, for Linux nodes and by HostProcess containers for Windows nodes"},
+		{Name: "azurefile-csi", Version: csiDrivers["azurefile-csi"].Version, manifest: "azure-csi",
+			Selectors: []map[string]string{{"azurefile-csi": "true"}}, Charts: []string{"azurefile-csi-driver"},
+			About: "volumes on Azure file shares (SMB), for Linux and Windows nodes"},
+		{Name: "windows-exporter", Version: windowsExporterVersion,
+			Selectors: []map[string]string{{"windows-exporter": "enabled"}},
+			About:     "metrics of Windows nodes for Prometheus, with a Grafana dashboard and rules"},
+		{Name: "windows-logs", Version: eventFlowVersion, Selectors: []map[string]string{{"windows-logs": "enabled"}},
+			About: "logs of kubelet, containerd and HNS as logs of a pod, and their rotation"},
+		{Name: "node-problem-detector-windows", Version: problemDetectorVersion,
+			Selectors: []map[string]string{{"node-problem-detector": "enabled"}},
+			About:     "conditions of Windows nodes: kubelet, containerd, Host Networking Service"},
 	}
 }
 
@@ -146,6 +165,10 @@ type values struct {
 	KubeProxyTag string
 	DNS          string
 	CalicoCRDs   []crd
+
+	WindowsExporter, EventFlow, ProblemDetector string
+	CSI                                         csiDriver
+	Problems                                    []problem
 }
 
 // Render returns the manifests of an addon as a YAML stream.
@@ -162,7 +185,7 @@ func (a Addon) Render(p Params) ([]byte, error) {
 	}
 	registry, provider := cloudProvider(p.KubernetesVersion)
 	file := cmp.Or(a.manifest, a.Name) + ".yaml"
-	t, err := template.New(file).Delims("[[", "]]").ParseFS(manifests, "manifests/"+file)
+	t, err := template.New(file).Delims("[[", "]]").Funcs(template.FuncMap{"file": indented}).ParseFS(manifests, "manifests/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}
@@ -173,11 +196,13 @@ func (a Addon) Render(p Params) ([]byte, error) {
 		FlannelWindows: flannelWindows, CSIProxy: csiProxyVersion,
 		CloudProvider: provider, CloudProviderRepository: registry, AzureCNI: azureCNIVersion, MasqAgent: masqAgentVersion,
 		KubeProxyTag: strings.ReplaceAll(p.KubernetesVersion, "+", "_"), DNS: dns, CalicoCRDs: calicoCRDs(),
+		WindowsExporter: windowsExporterVersion, EventFlow: eventFlowVersion, ProblemDetector: problemDetectorVersion,
+		CSI: csiDrivers[a.Name], Problems: problems(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("addon %s: %w", a.Name, err)
 	}
-	return out.Bytes(), nil
+	return pinned(out.Bytes(), p.Digests), nil
 }
 
 // serviceDNS is the tenth address of the service range, which kubeadm gives to

@@ -71,7 +71,7 @@ func TestAddons(t *testing.T) {
 	}
 }
 
-var image = regexp.MustCompile(`^[a-z0-9./-]+:v[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*$`)
+var image = regexp.MustCompile(`^[a-z0-9./-]+:v?[0-9]+\.[0-9]+\.[0-9]+[a-z0-9._-]*$`)
 
 func checkPods(t *testing.T, name string, selector map[string]string, pods corev1.PodTemplateSpec) {
 	t.Helper()
@@ -79,9 +79,10 @@ func checkPods(t *testing.T, name string, selector map[string]string, pods corev
 		t.Errorf("%s: its selector does not match its pods", name)
 	}
 	spec := pods.Spec
-	windows := strings.Contains(name, "windows") || name == "csi-proxy"
-	if want := map[bool]string{true: "windows", false: "linux"}[windows]; spec.NodeSelector["kubernetes.io/os"] != want {
-		t.Errorf("%s: node selector %v, want OS %s", name, spec.NodeSelector, want)
+	windows := strings.Contains(name, "windows") || name == "csi-proxy" || name == "containerd-logger"
+	want := map[bool]string{true: "windows", false: "linux"}[windows]
+	if spec.NodeSelector["kubernetes.io/os"] != want || spec.OS != nil && string(spec.OS.Name) != want {
+		t.Errorf("%s: node selector %v, OS %v, want OS %s", name, spec.NodeSelector, spec.OS, want)
 	}
 	if spec.PriorityClassName == "" || len(spec.Tolerations) == 0 {
 		t.Errorf("%s: no priority or no tolerations", name)
@@ -129,6 +130,40 @@ func TestRenderParams(t *testing.T) {
 	}
 	if _, err := All()[0].Render(Params{ServiceCIDR: "nonsense"}); err == nil {
 		t.Error("a service CIDR that is none was accepted")
+	}
+}
+
+// TestDigests: with digests for all images of an addon each of them is pinned, with its tag.
+func TestDigests(t *testing.T) {
+	const digest = "sha256:0123456789012345678901234567890123456789012345678901234567890123"
+	for _, a := range All() {
+		images, err := a.Images(Params{})
+		if err != nil || len(images) == 0 {
+			t.Fatalf("%s: %v, %v", a.Name, images, err)
+		}
+		p := Params{Digests: map[string]string{}}
+		for _, i := range images {
+			p.Digests[i] = digest
+		}
+		text, err := a.Render(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed, _ := decode(t, text)
+		for _, o := range typed {
+			var pods corev1.PodSpec
+			switch o := o.(type) {
+			case *appsv1.DaemonSet:
+				pods = o.Spec.Template.Spec
+			case *appsv1.Deployment:
+				pods = o.Spec.Template.Spec
+			}
+			for _, c := range append(pods.InitContainers, pods.Containers...) {
+				if tagged, ok := strings.CutSuffix(c.Image, "@"+digest); !ok || !image.MatchString(tagged) {
+					t.Errorf("%s: %s is not pinned", a.Name, c.Image)
+				}
+			}
+		}
 	}
 }
 

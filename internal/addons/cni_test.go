@@ -118,7 +118,8 @@ func TestNetworks(t *testing.T) {
 			switch n.Name {
 			case "Calico VXLAN":
 				linux, win := data(t, "calico"), data(t, "calico-windows")
-				if linux["veth_mtu"] != fmt.Sprint(n.MTU) || win["VXLAN_VNI"] != fmt.Sprint(n.VNI) || win["CALICO_NETWORKING_BACKEND"] != "vxlan" || win["K8S_SERVICE_CIDR"] != rangesOfTest.Services {
+				if linux["veth_mtu"] != fmt.Sprint(n.MTU) || win["VXLAN_VNI"] != fmt.Sprint(n.VNI) ||
+					win["CALICO_NETWORKING_BACKEND"] != "vxlan" || win["K8S_SERVICE_CIDR"] != rangesOfTest.Services {
 					t.Errorf("MTU %s, Windows %v", linux["veth_mtu"], win)
 				}
 				if conf.Mode != "vxlan" || conf.VXLANVNI != n.VNI || conf.MTU != n.MTU {
@@ -130,7 +131,8 @@ func TestNetworks(t *testing.T) {
 					t.Fatal(err)
 				}
 				plugin := installed.Plugins[0]
-				if plugin.Type != n.Plugin || plugin.Mode != "bridge" || plugin.IPAM.Type != n.IPAM || !slices.Equal(installed.exceptions(), n.ExceptionList(rangesOfTest)) {
+				if plugin.Type != n.Plugin || plugin.Mode != "bridge" || plugin.IPAM.Type != n.IPAM ||
+					!slices.Equal(installed.exceptions(), n.ExceptionList(rangesOfTest)) {
 					t.Errorf("installed: %+v", installed)
 				}
 			case "Flannel VXLAN (win-overlay)":
@@ -216,17 +218,21 @@ by its labels; `+"`casement preflight` and `casement lint`"+` check the rest of 
 		for key, value := range n.Labels {
 			label = key + ": " + value
 		}
-		fmt.Fprintf(&out, "| %s | %s | `%s`, `%s` | `%s` | %s | %s | %s | %s | %s |\n", n.Name, n.Mode, n.Plugin, n.IPAM, label, mtu, orDash(strings.Join(ports, ", ")), releases, versions, strings.Join(checks, ", "))
+		fmt.Fprintf(&out, "| %s | %s | `%s`, `%s` | `%s` | %s | %s | %s | %s | %s |\n", n.Name, n.Mode, n.Plugin, n.IPAM,
+			label, mtu, orDash(strings.Join(ports, ", ")), releases, versions, strings.Join(checks, ", "))
 	}
-	fmt.Fprint(&out, "\nBeside these ports a node's kubelet is reached at TCP 10250 from the control plane. Azure's own rules of a\n"+
-		"security group let all of that through inside of the virtual network.\n\n## Refused\n\n| network | HNS network | why |\n|---|---|---|\n")
+	fmt.Fprint(&out, "\nBeside these ports a node's kubelet is reached at TCP 10250 from the control plane. "+
+		"Azure's own rules of a\nsecurity group let all of that through inside of the virtual network.\n\n"+
+		"## Refused\n\n| network | HNS network | why |\n|---|---|---|\n")
 	for _, n := range windows.Networks() {
 		if n.Refused != "" {
 			fmt.Fprintf(&out, "| %s | %s | %s |\n", n.Name, n.Mode, n.Refused)
 		}
 	}
-	fmt.Fprintf(&out, "\n## CNI configurations\n\nOf a Windows node, in their main parts, for pods in %s, Services in %s and nodes in %s. The\n"+
-		"addons install them; those of Calico's and Azure's plug-ins have more fields.\n", rangesOfTest.Pods, rangesOfTest.Services, rangesOfTest.Nodes)
+	r := rangesOfTest
+	fmt.Fprintf(&out, "\n## CNI configurations\n\nOf a Windows node, in their main parts, for pods in %s, Services in %s "+
+		"and\nnodes in %s. The addons install them; those of Calico's and Azure's plug-ins have more fields.\n",
+		r.Pods, r.Services, r.Nodes)
 	for _, n := range windows.Networks() {
 		if conf := n.CNIConfig(rangesOfTest); conf != nil {
 			refused := ""

@@ -20,12 +20,18 @@ func (c checker) cni() []lint.Rule {
 	return []lint.Rule{
 		{
 			ID: "PRE207", Severity: lint.Error, Title: "A security group that cuts the network of pods", Oracle: lint.Unit,
-			Doc:   "Nodes reach one another at the ports of their CNI, such as UDP 4789 for VXLAN. Azure's own rules let the virtual network through; a rule of `securityGroup.securityRules` that denies that port and comes first leaves nodes Ready whose pods reach no other node. Source: learn.microsoft.com/azure/virtual-network/network-security-groups-overview; the ports are in docs/reference/cni.md.",
+			Doc: "Nodes reach one another at the ports of their CNI, such as UDP 4789 for VXLAN. Azure's own rules let " +
+				"the virtual network through; a rule of `securityGroup.securityRules` that denies that port and comes " +
+				"first leaves nodes Ready whose pods reach no other node. Source: " +
+				"learn.microsoft.com/azure/virtual-network/network-security-groups-overview; the ports are in " +
+				"docs/reference/cni.md.",
 			Check: c.eachCluster(securityGroups),
 		},
 		{
 			ID: "PRE208", Severity: lint.Error, Title: "A network that Windows machines cannot have", Oracle: lint.Unit,
-			Doc:   "The network that the Cluster's labels ask for has addons for some versions of Kubernetes and Windows, and Flannel's host-gw does not work on Azure. docs/reference/cni.md has what there is, and why the rest is refused.",
+			Doc: "The network that the Cluster's labels ask for has addons for some versions of Kubernetes and Windows, " +
+				"and Flannel's host-gw does not work on Azure. docs/reference/cni.md has what there is, and why the " +
+				"rest is refused.",
 			Check: func(p *lint.Pass) { c.eachCluster(networkOfWindows)(p); c.hostGateways(p) },
 		},
 	}
@@ -53,11 +59,13 @@ func networkOfWindows(p *lint.Pass, c *Cluster) {
 	at := c.Object.Root.At("metadata", "labels", "cni")
 	for _, m := range c.windowsMachines() {
 		if v := parsed(versionOf(m, c)); v != nil && n.Until > 0 && int(v.Minor()) >= n.Until {
-			p.Report(c.Object, at, fmt.Sprintf("the addons of %s are for Kubernetes below 1.%d, and %s has %s", n.Name, n.Until, m.Owner.Name, v), say("cni: calico"))
+			p.Report(c.Object, at, fmt.Sprintf("the addons of %s are for Kubernetes below 1.%d, and %s has %s",
+				n.Name, n.Until, m.Owner.Name, v), say("cni: calico"))
 			return
 		}
 		if on, ok := contents(m, c); ok && on.OS == windows.OSWindows && !n.TakesRelease(on.Release.Name) {
-			p.Report(c.Object, at, fmt.Sprintf("the addons of %s are for Windows Server %s, and %s has %s", n.Name, strings.Join(n.Releases, ", "), m.Owner.Name, on.Release.Name), say("cni: calico"))
+			p.Report(c.Object, at, fmt.Sprintf("the addons of %s are for Windows Server %s, and %s has %s",
+				n.Name, strings.Join(n.Releases, ", "), m.Owner.Name, on.Release.Name), say("cni: calico"))
 			return
 		}
 	}
@@ -73,7 +81,8 @@ func (c checker) hostGateways(p *lint.Pass) {
 		at := o.Root.At("data", "net-conf.json")
 		var conf struct{ Backend struct{ Type string } }
 		if at.Exists() && yaml.Unmarshal([]byte(at.Str()), &conf) == nil && conf.Backend.Type == "host-gw" {
-			p.Report(o, at, "pods of other nodes are not reached: "+refused.Refused, say(`"Type": "vxlan", "VNI": 4096, "Port": 4789, or another CNI`))
+			p.Report(o, at, "pods of other nodes are not reached: "+refused.Refused,
+				say(`"Type": "vxlan", "VNI": 4096, "Port": 4789, or another CNI`))
 		}
 	}
 }
@@ -89,14 +98,20 @@ func securityGroups(p *lint.Pass, c *Cluster) {
 		rules := slices.Clone(s.SecurityGroup.SecurityRules)
 		slices.SortStableFunc(rules, func(a, b infrav1.SecurityRule) int { return cmp.Compare(a.Priority, b.Priority) })
 		for _, port := range n.Ports {
-			for _, direction := range []infrav1.SecurityRuleDirection{infrav1.SecurityRuleDirectionInbound, infrav1.SecurityRuleDirectionOutbound} {
-				j := slices.IndexFunc(rules, func(r infrav1.SecurityRule) bool { return r.Direction == direction && decides(r, port, ranges) })
+			for _, direction := range []infrav1.SecurityRuleDirection{
+				infrav1.SecurityRuleDirectionInbound, infrav1.SecurityRuleDirectionOutbound,
+			} {
+				j := slices.IndexFunc(rules, func(r infrav1.SecurityRule) bool {
+					return r.Direction == direction && decides(r, port, ranges)
+				})
 				if j < 0 || rules[j].Action != infrav1.SecurityRuleActionDeny {
 					continue
 				}
 				p.Report(c.Infra, in(c.Infra, fmt.Sprintf("spec.networkSpec.subnets[%d].securityGroup.securityRules", i)),
-					fmt.Sprintf("rule %s denies %s %d (%s), by which nodes of %s reach the pods of one another", rules[j].Name, strings.ToUpper(port.Protocol), port.Number, port.What, n.Name),
-					say(fmt.Sprintf("a rule of a smaller priority than %d that allows %s %d from VirtualNetwork", rules[j].Priority, strings.ToUpper(port.Protocol), port.Number)))
+					fmt.Sprintf("rule %s denies %s %d (%s), by which nodes of %s reach the pods of one another",
+						rules[j].Name, strings.ToUpper(port.Protocol), port.Number, port.What, n.Name),
+					say(fmt.Sprintf("a rule of a smaller priority than %d that allows %s %d from VirtualNetwork",
+						rules[j].Priority, strings.ToUpper(port.Protocol), port.Number)))
 			}
 		}
 	}
@@ -104,7 +119,8 @@ func securityGroups(p *lint.Pass, c *Cluster) {
 
 // decides says whether a rule is about a port between nodes.
 func decides(r infrav1.SecurityRule, port windows.Port, nodes []block) bool {
-	if r.Protocol != "*" && !strings.EqualFold(string(r.Protocol), port.Protocol) || !hasPort(r.DestinationPorts, port.Number) || !hasPort(r.SourcePorts, port.Number) {
+	if r.Protocol != "*" && !strings.EqualFold(string(r.Protocol), port.Protocol) ||
+		!hasPort(r.DestinationPorts, port.Number) || !hasPort(r.SourcePorts, port.Number) {
 		return false
 	}
 	sources := r.Sources

@@ -1,7 +1,8 @@
 // Package registry asks container registries for which systems and Windows builds
 // images are made: their manifest lists, and the configuration of images without one.
 // It pulls no layer, asks each image once and in bounded time, and gives no server the
-// credentials it uses. internal/cli imports it, for `casement lint --check-images`.
+// credentials it uses. internal/cli imports it, for `casement lint --check-images` and
+// `casement generate addons --resolve-digests`.
 package registry
 
 import (
@@ -44,16 +45,7 @@ func Ask(ctx context.Context, references []string, o Options) (images map[string
 	defer cancel()
 	a := &asker{timeout: cmp.Or(o.Timeout, 10*time.Second), dead: map[string]string{},
 		known: map[string]lint.Platforms{}, trouble: map[trouble][]string{}}
-	if o.Keychain == nil {
-		o.Keychain = authn.DefaultKeychain
-	}
-	if o.Transport == nil {
-		o.Transport = remote.DefaultTransport
-	}
-	puller, err := remote.NewPuller(
-		remote.WithAuthFromKeychain(quiet{o.Keychain}), remote.WithTransport(o.Transport), remote.WithUserAgent("casement"),
-		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
-	)
+	puller, err := o.puller()
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -73,6 +65,55 @@ func Ask(ctx context.Context, references []string, o Options) (images map[string
 	close(work)
 	workers.Wait()
 	return a.known, a.notes()
+}
+
+// puller asks without repeating itself.
+func (o Options) puller() (*remote.Puller, error) {
+	if o.Keychain == nil {
+		o.Keychain = authn.DefaultKeychain
+	}
+	if o.Transport == nil {
+		o.Transport = remote.DefaultTransport
+	}
+	return remote.NewPuller(
+		remote.WithAuthFromKeychain(quiet{o.Keychain}), remote.WithTransport(o.Transport), remote.WithUserAgent("casement"),
+		remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+	)
+}
+
+// Digests returns the digests (sha256:...) of images by reference: those of manifest lists,
+// which hold for all systems. It fails where one cannot be learned, and names each.
+func Digests(ctx context.Context, references []string, o Options) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Total, 2*time.Minute))
+	defer cancel()
+	puller, err := o.puller()
+	if err != nil {
+		return nil, err
+	}
+	out, dead := map[string]string{}, map[string]string{}
+	var problems []error
+	for _, written := range references {
+		ref, err := name.ParseReference(written)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no reference of an image", written)
+		}
+		host := ref.Context().RegistryStr()
+		why, gone := dead[host]
+		if !gone {
+			one, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, 10*time.Second))
+			got, err := puller.Head(one, ref)
+			cancel()
+			if err == nil {
+				out[written] = got.Digest.String()
+				continue
+			}
+			if why, gone = reason(err); gone {
+				dead[host] = why
+			}
+		}
+		problems = append(problems, fmt.Errorf("%s: %s", written, why))
+	}
+	return out, errors.Join(problems...)
 }
 
 // question is one image with all the ways in which it is written.

@@ -228,3 +228,22 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("%v, %v", images, notes)
 	}
 }
+
+// TestDigests: a manifest list has one digest for all systems; what cannot be learned is named.
+func TestDigests(t *testing.T) {
+	host := serve(t, nil)
+	list := index(t, [2]string{"windows", "10.0.20348.2227"}, [2]string{"linux", ""})
+	push(t, host+"/app:1", list)
+	want, err := list.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Digests(t.Context(), []string{host + "/app:1"}, Options{Keychain: anonymous})
+	if err != nil || got[host+"/app:1"] != want.String() {
+		t.Errorf("%v, %v, want %s", got, err, want)
+	}
+	got, err = Digests(t.Context(), []string{host + "/none:1", host + "/app:1"}, Options{Keychain: anonymous})
+	if err == nil || !strings.Contains(err.Error(), host+"/none:1: not found") || len(got) != 1 {
+		t.Errorf("an image that is not there: %v, %v", got, err)
+	}
+}

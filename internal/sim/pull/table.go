@@ -46,6 +46,7 @@ var table = []row{
 		semver},
 	{"registry.k8s.io", "autoscaling/cluster-autoscaler|autoscaling/vpa-recommender|ingress-nginx/controller|" +
 		"ingress-nginx/kube-webhook-certgen", semver},
+	{"registry.k8s.io", "node-problem-detector/node-problem-detector-windows", semver},
 	{"registry.k8s.io", "sig-storage/csi-provisioner|sig-storage/csi-attacher|sig-storage/csi-resizer|sig-storage/csi-snapshotter", semver},
 	{"registry.k8s.io", "sig-storage/csi-node-driver-registrar|sig-storage/livenessprobe|sig-storage/snapshot-controller", semver},
 	{"registry.k8s.io",
@@ -70,6 +71,11 @@ var table = []row{
 	{"ghcr.io", "kubernetes-sigs/sig-windows/csi-proxy|kubernetes-sigs/sig-windows/eventflow-logger|flannel-io/flannel", semver},
 	{"mcr.microsoft.com", "containernetworking/azure-cni|containernetworking/azure-cns|" +
 		"containernetworking/cni-dropgz|containernetworking/azure-npm", semver},
+	{"ghcr.io", "prometheus-community/windows-exporter", semver},
+	{"mcr.microsoft.com", "oss/v2/kubernetes-csi/azuredisk-csi|oss/v2/kubernetes-csi/azurefile-csi", semver},
+	{"mcr.microsoft.com", "oss/v2/kubernetes-csi/csi-provisioner|oss/v2/kubernetes-csi/csi-attacher|" +
+		"oss/v2/kubernetes-csi/csi-resizer", semver},
+	{"mcr.microsoft.com", "oss/v2/kubernetes-csi/csi-node-driver-registrar|oss/v2/kubernetes-csi/livenessprobe", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/pause|oss/v2/kubernetes/pause|k8s/core/pause", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-controller-manager|oss/v2/kubernetes/azure-cloud-controller-manager", semver},
 	{"mcr.microsoft.com", "oss/kubernetes/azure-cloud-node-manager|oss/v2/kubernetes/azure-cloud-node-manager", semver},

@@ -144,6 +144,25 @@ func answer(f *fabric.Fabric, from fabric.Origin, to string) string {
 	return string(data)
 }
 
+// TestProblemDetector: the conditions come beside those of the kubelet.
+func TestProblemDetector(t *testing.T) {
+	c, _ := newCluster(t)
+	makeNode(t, "problems")
+	node := getNode(t, "problems")
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if _, err := shared.client.CoreV1().Nodes().UpdateStatus(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c, "registry.k8s.io/node-problem-detector/node-problem-detector-windows:v1.36.0", Env{NodeName: "problems", OS: "windows"})
+	eventually(t, "the node has the conditions", func() bool {
+		found := map[corev1.NodeConditionType]corev1.ConditionStatus{}
+		for _, c := range getNode(t, "problems").Status.Conditions {
+			found[c.Type] = c.Status
+		}
+		return len(found) == 4 && found[corev1.NodeReady] == corev1.ConditionTrue && found["HostNetworkUnhealthy"] == corev1.ConditionFalse
+	})
+}
+
 func TestKubeProxyAndDNS(t *testing.T) {
 	c, f := newCluster(t)
 	ctx := t.Context()

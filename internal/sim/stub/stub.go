@@ -176,6 +176,9 @@ func entries() []entry {
 			(*Cluster).cloudController, []int32{10258}},
 		{Description{"cloud-node-manager", []string{"azure-cloud-node-manager"},
 			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
+		{Description{"node-problem-detector", []string{"node-problem-detector/node-problem-detector-windows"},
+			"sets the conditions of a Windows node that has no problem; detects nothing"}, (*Cluster).problemDetector, nil},
+		{Description{"windows-exporter", []string{"prometheus-community/windows-exporter"}, "runs and measures nothing"}, (*Cluster).idle, nil},
 		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},
 		{Description{"idle", []string{
 			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",
@@ -246,7 +249,11 @@ func (c *Cluster) origin(env Env) fabric.Origin {
 	return fabric.Origin{VNetID: c.c.VNetID, IP: env.InternalIP, Cluster: c.c.Key}
 }
 
-func (c *Cluster) idle(ctx context.Context, _ Env) error {
+// idle does nothing: at once as an init container, which others wait for.
+func (c *Cluster) idle(ctx context.Context, env Env) error {
+	if env.init() {
+		return nil
+	}
 	<-ctx.Done()
 	return nil
 }

@@ -1,0 +1,76 @@
+package addons
+
+import (
+	"fmt"
+	"strings"
+)
+
+// indented is a file of manifests as a block of YAML, indented by some spaces.
+func indented(name string, spaces int) (string, error) {
+	data, err := manifests.ReadFile("manifests/" + name)
+	if err != nil {
+		return "", fmt.Errorf("embedded file: %w", err)
+	}
+	indent := strings.Repeat(" ", spaces)
+	return indent + strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", "\n"+indent), nil
+}
+
+// csiDriver is a CSI driver of Azure.
+type csiDriver struct {
+	// Name is that of its objects, Driver the one that storage classes name.
+	Name, Driver, Title string
+	// Image and Program are those of the driver, Registry the folder of all images.
+	Image, Program, Registry string
+	// Attach says that volumes are attached to a machine before they are mounted.
+	Attach bool
+	Version, Provisioner, Attacher,
+	Resizer, Registrar, Liveness string
+	port int
+}
+
+// Port is one of the ports that the driver's manifests keep for it, by its last digit.
+func (d csiDriver) Port(digit int) int { return d.port + digit }
+
+// csiImages is where Microsoft publishes the drivers and their sidecars.
+const csiImages = "mcr.microsoft.com/oss/v2/kubernetes-csi"
+
+// csiDrivers are those that are addons, by the addon's name; a driver's sidecars are those of
+// its release.
+// Source: github.com/kubernetes-sigs/azuredisk-csi-driver and azurefile-csi-driver, charts.
+var csiDrivers = map[string]csiDriver{
+	"azuredisk-csi": {
+		Name: "csi-azuredisk", Driver: "disk.csi.azure.com", Title: "disks", Attach: true, port: 29600, Registry: csiImages,
+		Image: "azuredisk-csi", Program: "[azurediskplugin.exe]", Version: "v1.34.4",
+		Provisioner: "v6.2.0", Attacher: "v4.11.0", Resizer: "v2.1.0", Registrar: "v2.16.0", Liveness: "v2.18.0",
+	},
+	"azurefile-csi": {
+		Name: "csi-azurefile", Driver: "file.csi.azure.com", Title: "file shares", port: 29610, Registry: csiImages,
+		Image: "azurefile-csi", Program: "[azurefileplugin.exe]", Version: "v1.34.5",
+		Provisioner: "v6.2.0", Resizer: "v2.1.0", Registrar: "v2.16.0", Liveness: "v2.18.0",
+	},
+}
+
+// problem is what node-problem-detector watches on a Windows node.
+type problem struct {
+	Name, Condition, Healthy, Unhealthy, Message string
+	// Path is a program on the node and Args are its arguments, both as JSON has them.
+	Path, Args string
+}
+
+// problems are the conditions of Windows nodes. The health checker is in the image.
+// Source: github.com/kubernetes/node-problem-detector, Dockerfile.windows and config/windows-*.json.
+func problems() []problem {
+	const checker = `C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe`
+	check := func(component string) string {
+		return fmt.Sprintf(`["--component=%s", "--enable-repair=false", "--health-check-timeout=20s"]`, component)
+	}
+	return []problem{
+		{"kubelet", "KubeletUnhealthy", "KubeletIsHealthy", "KubeletUnhealthy", "kubelet answers",
+			checker, check("kubelet")},
+		{"containerd", "ContainerRuntimeUnhealthy", "ContainerRuntimeIsHealthy", "ContainerdUnhealthy", "containerd answers",
+			checker, check("cri")},
+		{"hns", "HostNetworkUnhealthy", "HostNetworkIsHealthy", "HostNetworkUnhealthy", "HNS runs and has a network",
+			"powershell.exe",
+			`["-NoProfile", "-ExecutionPolicy", "Bypass", "-File", "C:\\hpc\\monitors\\hns.ps1"]`},
+	}
+}
