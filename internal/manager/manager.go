@@ -132,6 +132,7 @@ func managerOptions(o Options, scheme *runtime.Scheme) ctrl.Options {
 			TLSOpts: tlsOptions(o),
 		},
 		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.ProfilerAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,

@@ -17,6 +17,9 @@ type Options struct {
 	// InsecureMetrics serves metrics by plain HTTP, to whoever asks.
 	InsecureMetrics bool
 	HealthAddress   string
+	// ProfilerAddress serves Go profiles (net/http/pprof) to whoever reaches it; "" serves
+	// none.
+	ProfilerAddress string
 	// WebhookHost, WebhookPort and WebhookCertDir are where admission requests
 	// are served, and from which tls.crt and tls.key. Port 0 serves none.
 	WebhookHost    string
@@ -101,7 +104,7 @@ func Defaults() Options {
 		GracefulShutdown: 25 * time.Second,
 		// Longer than client-go's 15, 10 and 2 s: renewing is most of what an idle manager
 		// does. A leader that ends gives its lease back, so only a crash waits for it.
-		LeaseDuration: 30 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 5 * time.Second,
+		LeaseDuration: 45 * time.Second, RenewDeadline: 30 * time.Second, RetryPeriod: 10 * time.Second,
 		SyncPeriod:  10 * time.Hour,
 		Resync:      10 * time.Minute,
 		ReadTTL:     time.Minute,
@@ -118,6 +121,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.BoolVar(&o.InsecureMetrics, "insecure-diagnostics", o.InsecureMetrics,
 		"serve metrics by plain HTTP and to whoever asks, for tests that collect them")
 	flags.StringVar(&o.HealthAddress, "health-addr", o.HealthAddress, `address that serves /healthz and /readyz; "0" turns it off`)
+	flags.StringVar(&o.ProfilerAddress, "profiler-address", o.ProfilerAddress,
+		"address that serves Go profiles without asking who wants them, such as localhost:6060; empty serves none")
 	flags.StringVar(&o.WebhookHost, "webhook-host", o.WebhookHost, "address that serves admission requests; empty is all")
 	flags.IntVar(&o.WebhookPort, "webhook-port", o.WebhookPort, "port that serves admission requests; 0 turns them off")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir, "directory with tls.crt and tls.key of the admission server")

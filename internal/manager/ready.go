@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,15 +50,23 @@ func cachesSynced(c cache.Cache) healthz.Checker {
 	}
 }
 
+// checkedFor is how long a good answer of the admission server counts: a handshake for
+// every probe would be a fifth of what an idle manager does.
+const checkedFor = time.Minute
+
 // certificateServed asks the admission server for its certificate as the API server
 // would, and looks only whether it is of this time: whose it is, the API server's
-// caBundle says.
+// caBundle says. It does not ask again within checkedFor of a good answer.
 func certificateServed(host string, port int, now func() time.Time) healthz.Checker {
 	if host == "" {
 		host = "localhost"
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
+	var good atomic.Pointer[time.Time] // when the last good answer came
 	return func(r *http.Request) error {
+		if last := good.Load(); last != nil && now().Sub(*last) < checkedFor {
+			return nil
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 		defer cancel()
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
@@ -67,10 +76,12 @@ func certificateServed(host string, port int, now func() time.Time) healthz.Chec
 		}
 		defer conn.Close()
 		served := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
-		if t := now(); t.Before(served.NotBefore) || t.After(served.NotAfter) {
+		t := now()
+		if t.Before(served.NotBefore) || t.After(served.NotAfter) {
 			return fmt.Errorf("the admission server's certificate is valid from %s to %s only: renew the Secret "+
 				"that is mounted in --webhook-cert-dir", served.NotBefore, served.NotAfter)
 		}
+		good.Store(&t)
 		return nil
 	}
 }

@@ -42,3 +42,31 @@ func TestCertificateServed(t *testing.T) {
 		})
 	}
 }
+
+// TestCertificateCheckedAgain: a good answer counts for a minute, and no longer.
+func TestCertificateCheckedAgain(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	host, text, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := server.Certificate().NotBefore.Add(time.Hour)
+	check := certificateServed(host, port, func() time.Time { return now })
+	probe := httptest.NewRequest(http.MethodGet, "/readyz", nil)
+	if err := check(probe); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	now = now.Add(checkedFor - time.Second)
+	if err := check(probe); err != nil {
+		t.Errorf("within a minute of a good answer: %v", err)
+	}
+	now = now.Add(time.Second)
+	if err := check(probe); err == nil {
+		t.Error("a server that ended a minute ago is still ready")
+	}
+}

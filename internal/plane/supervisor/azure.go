@@ -12,8 +12,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -127,12 +125,8 @@ func (c *supervisor) openAzure(ctx context.Context, a *azure) (net.Listener, hos
 
 // follow lets the network be what the resources say, from now on.
 func (a *azure) follow() {
-	changed := a.fabric.Follow(a.server.List)
-	a.server.Subscribe(func(change azuresim.Change) {
-		if isNetwork(change.Type) {
-			changed()
-		}
-	})
+	changed := a.fabric.Follow(a.server)
+	a.server.Subscribe(func(change azuresim.Change) { changed(change.Type, change.ID) })
 }
 
 // close ends the guests, the server and the network, as far as they were started.
@@ -157,11 +151,6 @@ func (c *supervisor) listenAzure() (net.Listener, error) {
 		return nil, fmt.Errorf("listen for the local Azure: %w", err)
 	}
 	return l, nil
-}
-
-// isNetwork says whether the fabric reads resources of a type.
-func isNetwork(resourceType string) bool {
-	return slices.ContainsFunc(fabric.Types(), func(t string) bool { return strings.EqualFold(t, resourceType) })
 }
 
 // listenKept listens on 127.0.0.1, on the port in file or a free one that it

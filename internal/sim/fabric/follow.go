@@ -1,33 +1,44 @@
 package fabric
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
-// Follow syncs with what list returns, at once and after each call of changed,
-// until the fabric is closed. changed does not block and may be called from any
-// goroutine. Changes that come while a sync runs are taken together, and the pause
-// between two syncs grows with the size of the model, so that the creation of a
-// thousand machines costs a bounded part of a core.
-func (f *Fabric) Follow(list func(resourceType string) []json.RawMessage) (changed func()) {
-	dirty := make(chan struct{}, 1)
-	changed = func() {
-		select {
-		case dirty <- struct{}{}:
-		default:
-		}
+// Cloud is where ARM documents are read, as the API shows them.
+type Cloud interface {
+	// List returns the documents of one resource type.
+	List(resourceType string) []json.RawMessage
+	// Get returns one document, and whether it exists.
+	Get(id string) (json.RawMessage, bool)
+}
+
+// Follow syncs with a cloud, at once and after each call of changed, which says which
+// resource was written or deleted, until the fabric is closed. changed does not block and
+// may be called from any goroutine. Changes that come while a sync runs are taken
+// together, and the pause between two syncs grows with the size of the model, so that the
+// creation of a thousand machines costs a bounded part of a core.
+func (f *Fabric) Follow(c Cloud) (changed func(resourceType, id string)) {
+	w := &watched{cloud: c, lists: map[string][]json.RawMessage{}, interfaces: map[string]Interface{}, wake: make(chan struct{}, 1)}
+	for _, t := range types {
+		w.readType(t)
 	}
-	f.Sync(Read(list))
+	f.Sync(w.model())
 	f.spawn(func() {
 		for {
 			select {
 			case <-f.ctx.Done():
 				return
-			case <-dirty:
+			case <-w.wake:
 			}
 			start := time.Now()
-			f.Sync(Read(list))
+			w.readChanges()
+			f.Sync(w.model())
 			pause := time.NewTimer(4 * time.Since(start))
 			select {
 			case <-f.ctx.Done():
@@ -36,5 +47,87 @@ func (f *Fabric) Follow(list func(resourceType string) []json.RawMessage) (chang
 			pause.Stop()
 		}
 	})
-	return changed
+	return w.changed
+}
+
+// watched is what was read of a cloud. A change of an interface, of which there are as
+// many as machines, costs one document; a change of anything else costs its type's.
+type watched struct {
+	cloud      Cloud
+	lists      map[string][]json.RawMessage // by type; not of interfaces
+	interfaces map[string]Interface         // by ID
+
+	wake  chan struct{}
+	mu    sync.Mutex
+	types map[string]bool // changed since the last read
+	ids   map[string]bool // of interfaces, changed since the last read
+}
+
+// changed notes what to read again, and wakes who reads.
+func (w *watched) changed(resourceType, id string) {
+	i := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, resourceType) })
+	if i < 0 {
+		return
+	}
+	w.mu.Lock()
+	if isInterface(types[i]) {
+		put(&w.ids, fold(id))
+	} else {
+		put(&w.types, types[i])
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func put(set *map[string]bool, key string) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[key] = true
+}
+
+// readChanges reads what changed since it was called last.
+func (w *watched) readChanges() {
+	w.mu.Lock()
+	changedTypes, changedIDs := w.types, w.ids
+	w.types, w.ids = nil, nil
+	w.mu.Unlock()
+	for t := range changedTypes {
+		w.readType(t)
+	}
+	for id := range changedIDs {
+		delete(w.interfaces, id)
+		if raw, ok := w.cloud.Get(id); ok {
+			w.addInterface(raw)
+		}
+	}
+}
+
+func (w *watched) readType(resourceType string) {
+	list := w.cloud.List(resourceType)
+	if !isInterface(resourceType) {
+		w.lists[resourceType] = list
+		return
+	}
+	for _, raw := range list {
+		w.addInterface(raw)
+	}
+}
+
+func (w *watched) addInterface(raw json.RawMessage) {
+	var d nicDoc
+	if json.Unmarshal(raw, &d) == nil {
+		n := d.model()
+		w.interfaces[n.ID] = n
+	}
+}
+
+// model is what was read, with the interfaces in the order of their IDs.
+func (w *watched) model() Model {
+	m := Read(func(resourceType string) []json.RawMessage { return w.lists[resourceType] })
+	m.Interfaces = slices.SortedFunc(maps.Values(w.interfaces), func(a, b Interface) int { return cmp.Compare(a.ID, b.ID) })
+	return m
 }

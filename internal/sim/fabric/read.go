@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Types are the ARM resource types that Read asks for.
+// types are the ARM resource types that Read asks for. Children may be in their parents,
+// be resources of their own, or both.
 var types = []string{
 	"Microsoft.Network/networkInterfaces",
 	"Microsoft.Compute/virtualMachineScaleSets/virtualMachines/networkInterfaces",
@@ -21,9 +22,10 @@ var types = []string{
 	"Microsoft.Network/privateDnsZones/virtualNetworkLinks",
 }
 
-// Types returns the ARM resource types that Read asks for. Children may stand in
-// their parents, be resources of their own, or both.
-func Types() []string { return slices.Clone(types) }
+// isInterface says whether a type's documents are interfaces.
+func isInterface(resourceType string) bool {
+	return resourceType == types[0] || resourceType == types[1]
+}
 
 // Read makes a model of ARM documents as the API shows them. list returns the
 // documents of one resource type; what is not understood is left out.

@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 		}
 		return out
 	})
-	for _, resourceType := range Types() {
+	for _, resourceType := range types {
 		if !asked[resourceType] {
 			t.Errorf("%s was not asked for", resourceType)
 		}

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 )
 
@@ -200,31 +201,83 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
+// cloud is a set of documents by type and ID, and counts who is asked for.
+type cloud struct {
+	mu   sync.Mutex
+	docs map[string]map[string]string
+	gets int
+}
+
+func (c *cloud) List(resourceType string) (out []json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(c.docs[resourceType])) {
+		out = append(out, json.RawMessage(c.docs[resourceType][id]))
+	}
+	return out
+}
+
+func (c *cloud) Get(id string) (json.RawMessage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gets++
+	for _, docs := range c.docs {
+		if d, ok := docs[id]; ok {
+			return json.RawMessage(d), true
+		}
+	}
+	return nil, false
+}
+
+func (c *cloud) set(resourceType, id, doc string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.docs[resourceType] == nil {
+		c.docs[resourceType] = map[string]string{}
+	}
+	if delete(c.docs[resourceType], id); doc != "" {
+		c.docs[resourceType][id] = doc
+	}
+}
+
 func TestFollow(t *testing.T) {
+	const nics, networks = "Microsoft.Network/networkInterfaces", "Microsoft.Network/virtualNetworks"
 	f := open(t, t.TempDir())
-	var pips atomic.Int32
-	changed := f.Follow(func(resourceType string) []json.RawMessage {
-		if resourceType != "Microsoft.Network/networkInterfaces" {
-			return nil
-		}
-		var out []json.RawMessage
-		for i := range pips.Load() {
-			out = append(out, json.RawMessage(fmt.Sprintf(`{"id":"/nic%d","properties":{"ipConfigurations":[{"name":"c",
-				"properties":{"privateIPAddress":"10.213.7.%d","subnet":{"id":"%s/subnets/s"}}}]}}`, i, i+4, vnetID)))
-		}
-		return out
-	})
-	for _, n := range []int32{1, 5, 0} {
-		pips.Store(n)
-		for range 10 {
-			changed()
-		}
-		eventually(t, "the model is followed", func() bool {
+	c := &cloud{docs: map[string]map[string]string{}}
+	nic := func(i int) string {
+		return fmt.Sprintf(`{"id":"/NIC%d","properties":{"ipConfigurations":[{"name":"c",
+			"properties":{"privateIPAddress":"10.213.7.%d","subnet":{"id":"%s/subnets/s"}}}]}}`, i, i+4, vnetID)
+	}
+	c.set(nics, "/nic0", nic(0))
+	changed := f.Follow(c)
+	followed := func(what string, interfaces, vnets int) {
+		t.Helper()
+		eventually(t, what, func() bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			return len(f.ix.Interfaces) == int(n)
+			return len(f.ix.Interfaces) == interfaces && len(f.ix.Networks) == vnets
 		})
 	}
+	followed("what exists at first", 1, 0)
+	for i := range 5 {
+		c.set(nics, fmt.Sprint("/nic", i), nic(i))
+		changed(nics, fmt.Sprint("/NIC", i))
+	}
+	followed("interfaces that were written", 5, 0)
+	c.set(networks, "/vnet", `{"id":"/vnet"}`)
+	changed(strings.ToUpper(networks), "/vnet")
+	followed("a network", 5, 1)
+	before := c.gets
+	c.set(nics, "/nic0", "")
+	changed("Microsoft.Compute/disks", "/disk")
+	changed(nics, "/nic0")
+	followed("an interface that was deleted", 4, 1)
+	if read := c.gets - before; read != 1 {
+		t.Errorf("the change of one interface read %d documents", read)
+	}
+	c.set(networks, "/vnet", "")
+	changed(networks, "/vnet")
+	followed("a network that was deleted", 4, 0)
 	if _, ok := f.addr.lookup(vnetKey(vnetID, ip("10.213.7.4"))); ok {
 		t.Error("the address of a machine that is gone is still held")
 	}

@@ -23,8 +23,6 @@ type program struct {
 	ports map[int32]func(port uint16) []string
 	// certDir is the flag that moves the webhooks' certificate.
 	certDir string
-	// before are flags that those of the pod replace.
-	before []string
 	// elsewhere are flags for a process outside of a cluster.
 	elsewhere func(namespace string) []string
 }
@@ -70,9 +68,6 @@ func known() map[string]program {
 			},
 			certDir:   "--webhook-cert-dir=",
 			elsewhere: func(namespace string) []string { return []string{"--leader-elect-namespace=" + namespace} },
-			// Longer than the defaults of 15, 10 and 2 s, for a machine whose processor others
-			// use too.
-			before: []string{"--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s", "--leader-elect-retry-period=4s"},
 		},
 	}
 }
@@ -130,12 +125,12 @@ func splitImage(image string) (name, tag string) {
 // it to this machine. Where a flag occurs twice the last one counts.
 func (p program) command(file string, pod *corev1.Pod, c corev1.Container, env map[string]string,
 	mounts map[string]string, ports map[int32]uint16) []string {
-	argv := append([]string{file}, p.before...)
+	argv := []string{file}
 	if len(c.Command) > 1 {
 		argv = append(argv, c.Command[1:]...)
 	}
 	argv = append(argv, c.Args...)
-	for i := 1 + len(p.before); i < len(argv); i++ {
+	for i := 1; i < len(argv); i++ {
 		argv[i] = moveMounts(expand(argv[i], env), mounts)
 	}
 	for _, port := range slices.Sorted(maps.Keys(ports)) {

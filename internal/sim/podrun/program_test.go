@@ -64,8 +64,7 @@ func TestCommand(t *testing.T) {
 	mounts := map[string]string{certMount: "/home/certs", "/etc/x": "/home/x"}
 	got := known()["casement-manager"].command("/bin/m", pod, c, map[string]string{"POD": "p"}, mounts,
 		map[int32]uint16{9443: 1, 9440: 2, 1234: 3})
-	want := []string{"/bin/m", "--leader-elect-lease-duration=40s", "--leader-elect-renew-deadline=30s",
-		"--leader-elect-retry-period=4s", "--first", "--leader-elect", "--name=p", "--config=/home/x/config.yaml",
+	want := []string{"/bin/m", "--first", "--leader-elect", "--name=p", "--config=/home/x/config.yaml",
 		"--health-addr=127.0.0.1:2", "--webhook-host=127.0.0.1", "--webhook-port=1",
 		"--webhook-cert-dir=/home/certs", "--leader-elect-namespace=ns"}
 	if diff := cmp.Diff(want, got); diff != "" {
