@@ -114,6 +114,9 @@ type NIC struct {
 	SubnetID   string
 	PrivateIPs []string
 	PublicIPID string
+	// DNSServers are those that the interface or its virtual network tells the machine to
+	// ask; none leaves it to Azure's.
+	DNSServers []string
 }
 
 // DataDisk is an attached data disk.

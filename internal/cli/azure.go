@@ -27,7 +27,7 @@ what passes between a client and the real one.`,
   eval "$(casement azure env --for az --state /tmp/az)" && az vm list
   casement azure log -f`,
 	}
-	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a),
+	c.AddCommand(newAzureServe(a), newAzureEnv(a), newAzureLog(a), newAzureResources(a), newAzureFaults(a), newAzureDomain(a),
 		newAzureReset(a), newAzureSnapshot(a), newAzureRestore(a), newAzurePermissions(a), newAzurePrepare(a),
 		newAzureRecord(a))
 	return c

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"encoding/base64"
+	"strings"
 
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/azuresim/internal/compute/catalogue"
@@ -64,7 +65,7 @@ func nic(t *engine.Tx, id string) host.NIC {
 	if d == nil {
 		return host.NIC{ID: id}
 	}
-	n := host.NIC{ID: d.ID}
+	n := host.NIC{ID: d.ID, DNSServers: value.Texts(d.Body, "properties", "dnsSettings", "dnsServers")}
 	for _, c := range value.Items(value.Props(d.Body), "ipConfigurations") {
 		if n.SubnetID == "" {
 			n.SubnetID = value.Str(value.Props(c), "subnet", "id")
@@ -72,6 +73,11 @@ func nic(t *engine.Tx, id string) host.NIC {
 		n.PrivateIPs = append(n.PrivateIPs, value.Str(value.Props(c), "privateIPAddress"))
 		if ip := value.Str(value.Props(c), "publicIPAddress", "id"); ip != "" {
 			n.PublicIPID = ip
+		}
+	}
+	if vnet, _, _ := strings.Cut(n.SubnetID, "/subnets/"); len(n.DNSServers) == 0 {
+		if v := t.Find(vnet); v != nil {
+			n.DNSServers = value.Texts(v.Body, "properties", "dhcpOptions", "dnsServers")
 		}
 	}
 	return n

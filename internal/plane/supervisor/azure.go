@@ -19,6 +19,7 @@ import (
 	"casement.dev/casement/azuresim"
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/internal/plane"
+	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/host"
 	"casement.dev/casement/internal/sim/stub"
@@ -29,6 +30,7 @@ type azure struct {
 	server   *azuresim.Azure
 	fabric   *fabric.Fabric
 	machines *host.Host
+	domains  *domain.Directory
 	endpoint string
 	proxy    string // its URL
 	gateway  string // its URL
@@ -47,9 +49,13 @@ func tunnel(f *fabric.Fabric) azuresim.Tunnel {
 
 // startAzure opens the state, takes its guests up and listens.
 func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(context.Context), error) {
+	domains, err := domain.Open(c.opts.Dir.Path("domains.json"))
+	if err != nil {
+		return nil, err
+	}
 	guests := host.New(host.Config{
 		Dir: string(c.opts.Dir), LogFile: c.opts.Dir.Log(), Images: c.opts.Images, Route: c.route,
-		Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
+		Directory: domains, Records: c.opts.Dir.Records(), Log: c.log.WithName("guest"),
 	})
 	network, err := fabric.New(fabric.Config{
 		Dir: c.opts.Dir.Path("fabric"), Log: slog.New(logr.ToSlogHandler(c.log.WithName("fabric"))),
@@ -58,7 +64,7 @@ func (c *supervisor) startAzure(ctx context.Context, failed chan<- error) (func(
 	if err != nil {
 		return nil, err
 	}
-	a := &azure{fabric: network, machines: guests}
+	a := &azure{fabric: network, machines: guests, domains: domains}
 	end := func(context.Context) { a.close(c.log) }
 	l, meets, err := c.openAzure(ctx, a)
 	if err != nil {

@@ -99,6 +99,7 @@ func (c *supervisor) controlAzure(mux *http.ServeMux) {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	})
+	controlDomains(handle)
 	handle("POST /azure/reset", func(a *azure, w http.ResponseWriter, _ *http.Request) error {
 		if err := a.server.Reset(); err != nil {
 			return err

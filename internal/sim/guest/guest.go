@@ -201,6 +201,9 @@ func (g *Guest) Boot(ctx context.Context) error {
 		}
 		g.m.TakeReboot()
 		g.m.TakeOverrun()
+		if err := g.m.SettleDomain(); err != nil {
+			return err
+		}
 		g.banner(reboots)
 		g.set(func(s *Status) { s.Phase = PhaseBooting; s.Boots++ })
 		g.m.Services.StartAutomatic()

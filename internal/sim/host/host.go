@@ -29,6 +29,7 @@ import (
 	"casement.dev/casement/azuresim/fault"
 	"casement.dev/casement/azuresim/host"
 	"casement.dev/casement/internal/process"
+	"casement.dev/casement/internal/sim/domain"
 	"casement.dev/casement/internal/sim/fabric"
 	"casement.dev/casement/internal/sim/guest"
 	"casement.dev/casement/internal/sim/kubelet"
@@ -76,6 +77,8 @@ type Config struct {
 	// Route returns where on this machine an address outside of the guests' networks
 	// leads, "" for nowhere; nil has no routes.
 	Route func(address string) string
+	// Directory has the simulated domains that machines may join; nil has none.
+	Directory *domain.Directory
 	// Records are of the processes that machines run.
 	Records process.Records
 	Log     logr.Logger

@@ -72,9 +72,10 @@ func (m *Host) run(ctx context.Context, g *machine) error {
 		cluster:   m.cluster(g.vm.ResourceGroup+"/"+name, vnet), folders: m.folders,
 		election: m.election(g.vm.ResourceGroup + "/" + name), records: m.config.Records, images: m.config.Images,
 	}
+	n.web = m.web(n.origin)
 	body, err := guest.New(guest.Config{
 		Machine: spec, Log: console, Commands: map[string]guest.Command{"kubeadm": n.kubeadm},
-		HTTP:     depot{corrupting{m.web(n.origin), faults}},
+		HTTP:     depot{corrupting{n.web, faults}},
 		OnChange: func(guest.Status) { m.changed(g.vm.ID) }, OnService: func(name string, action guest.Action) { n.service(name, action) },
 	})
 	if err != nil {
@@ -175,7 +176,7 @@ func (m *Host) spec(vm host.VM) (guest.Machine, error) {
 	}
 	spec := guest.Machine{
 		ID: vm.ID, Dir: m.home(vm.ID), OS: vm.OS, ComputerName: vm.ComputerName, AdminUsername: vm.AdminUsername,
-		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys,
+		CustomData: vm.CustomData, SSHPublicKeys: vm.SSHPublicKeys, Directory: m.config.Directory,
 		Image: guest.Image{
 			Name: contents.OSImage, Release: contents.Distribution, Build: contents.KernelVersion,
 			KubernetesVersion: contents.KubernetesVersion,
@@ -188,6 +189,9 @@ func (m *Host) spec(vm host.VM) (guest.Machine, error) {
 	}
 	if contents.KubeletService {
 		spec.Image.ServiceManager = guest.WindowsService
+	}
+	if len(vm.NICs) > 0 {
+		spec.DNS = vm.NICs[0].DNSServers
 	}
 	for _, nic := range vm.NICs {
 		for _, text := range nic.PrivateIPs {

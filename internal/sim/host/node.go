@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -43,6 +44,7 @@ type node struct {
 	runtime  *kubelet.Runtime
 	folders  *kubelet.Folders
 	ctx      context.Context
+	web      *http.Transport // of the machine's programs
 	work     sync.WaitGroup
 
 	mu        sync.Mutex
@@ -197,6 +199,7 @@ func (n *node) kubeletConfig() kubelet.Config {
 		Runtime:   n.runtime,
 		Folders:   n.folders,
 		Health:    n.health,
+		Identity:  n.containerIdentity,
 		Log:       n.console,
 	}
 }

@@ -82,14 +82,14 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 		return
 	}
 	w.sandbox.ports = nil
-	names := map[int32]string{}
+	answers := map[int32]*container{}
 	for _, c := range w.containers {
 		for _, port := range w.opens(c) {
 			w.sandbox.ports = append(w.sandbox.ports, port)
-			names[port] = w.page(c)
+			answers[port] = c
 		}
 	}
-	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports, func(port int32, conn net.Conn) { servePage(conn, names[port]) })
+	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports, func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
 }
 
 // page is what a simulated container says on its ports and first in its log.
@@ -98,12 +98,36 @@ func (w *worker) page(c *container) string {
 		c.spec.Name, c.spec.Image, w.k.nodeName)
 }
 
-// servePage answers HTTP on one connection with a page that names the container.
-func servePage(conn net.Conn, page string) {
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte(page))
-	})}
+// answer answers a connection to a container's port: its program does where it listens, and
+// else a page that names the container.
+func (w *worker) answer(conn net.Conn, port int32, c *container) {
+	if handler, ok := c.handlers.Load(port); ok {
+		serveHTTP(conn, handler.(http.Handler)) //nolint:forcetypeassert // handle stores nothing else
+		return
+	}
+	page := w.page(c)
+	serveHTTP(conn, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = rw.Write([]byte(page + negotiated(r, c)))
+	}))
+}
+
+// negotiated is what a container says to a client that offers a Kerberos ticket: whom the
+// ticket has to be for. No ticket is read.
+func negotiated(r *http.Request, c *container) string {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Negotiate") {
+		return ""
+	}
+	if name := c.identity.Load(); name != nil {
+		return "casement: simulated Kerberos: the container answers as " + *name + "\n"
+	}
+	return "casement: simulated Kerberos: the container has no domain identity\n"
+}
+
+// serveHTTP answers HTTP on one connection.
+func serveHTTP(conn net.Conn, handler http.Handler) {
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: handler}
 	l := &oneListener{conn: conn, closed: make(chan struct{})}
 	server.ConnState = func(_ net.Conn, s http.ConnState) {
 		if s == http.StateClosed || s == http.StateHijacked {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +30,11 @@ type container struct {
 	probes probers // of the run
 	// vars are the environment of the newest run; commands beside it, which other
 	// goroutines run, have the same.
-	vars      atomic.Pointer[map[string]string]
+	vars atomic.Pointer[map[string]string]
+	// identity is the domain account that the container runs as, if any.
+	identity atomic.Pointer[string]
+	// handlers answer on ports, http.Handler by int32, where the container's program does.
+	handlers  sync.Map
 	last      *corev1.ContainerStateTerminated // of the run before
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
 	waiting   corev1.ContainerStateWaiting
@@ -214,7 +220,7 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 		return
 	}
 	c.vars.Store(&vars)
-	run, err := w.execute(ctx, pod, c)
+	run, err := w.identified(ctx, pod, c)
 	if err != nil {
 		c.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerError", Message: err.Error()}
 		w.event(ctx, corev1.EventTypeWarning, "Failed", "Error: "+err.Error(), c.fieldPath())
@@ -229,6 +235,35 @@ func (w *worker) start(ctx context.Context, pod *corev1.Pod, c *container) {
 	c.waiting = corev1.ContainerStateWaiting{}
 	w.event(ctx, corev1.EventTypeNormal, "Started", "Started container "+c.spec.Name, c.fieldPath())
 	w.follow(ctx, run)
+}
+
+// identified runs a container as the group managed service account of its credential spec,
+// if it has one.
+func (w *worker) identified(ctx context.Context, pod *corev1.Pod, c *container) (*execution, error) {
+	spec := credentialSpec(pod, &c.spec)
+	if spec == "" || w.k.c.OS != "windows" {
+		return w.execute(ctx, pod, c)
+	}
+	if w.k.c.Identity == nil {
+		return nil, fmt.Errorf("this node has no Container Credential Guard")
+	}
+	name, err := w.k.c.Identity(ctx, string(w.uid)+"-"+c.spec.Name, spec)
+	if err != nil {
+		return nil, err
+	}
+	c.identity.Store(&name)
+	return w.execute(ctx, pod, c)
+}
+
+// credentialSpec is the container's own, or else the pod's.
+func credentialSpec(pod *corev1.Pod, c *corev1.Container) string {
+	if s := c.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.GMSACredentialSpec != nil {
+		return *s.WindowsOptions.GMSACredentialSpec
+	}
+	if s := pod.Spec.SecurityContext; s != nil && s.WindowsOptions != nil && s.WindowsOptions.GMSACredentialSpec != nil {
+		return *s.WindowsOptions.GMSACredentialSpec
+	}
+	return ""
 }
 
 // execute runs a static pod's container as a process, a known image as its
@@ -327,5 +362,6 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
 		InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
+		Handle: func(port int32, handler http.Handler) { c.handlers.Store(port, handler) },
 	}
 }

@@ -89,6 +89,9 @@ type Config struct {
 	// Health says what is wrong with the machine; nil is nothing. It is asked before
 	// each status and each new pod, and must not block.
 	Health func() Health
+	// Identity takes the identity that a container's credential spec names, on Windows, and
+	// returns it as DOMAIN\ACCOUNT$. Nil refuses every spec. Its error is the runtime's.
+	Identity func(ctx context.Context, container, credentialSpec string) (string, error)
 	// Stages are the durations of simulated steps; zero is at once.
 	Stages Stages
 	// Clock paces everything; nil is the real one.

@@ -59,6 +59,8 @@ type Env struct {
 	// Touched tells the kubelet that files of the node have changed, so that it
 	// looks for a CNI configuration at once.
 	Touched func()
+	// Handle has requests to a port of the pod answered by a handler; nil opens none.
+	Handle func(port int32, handler http.Handler)
 	// Out is the container's log.
 	Out io.Writer
 }

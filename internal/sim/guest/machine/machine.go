@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/utils/clock"
+
+	"casement.dev/casement/internal/sim/domain"
 )
 
 // The operating systems, spelled as Azure's osDisk.osType.
@@ -60,6 +62,10 @@ type Spec struct {
 	SSHPublicKeys []string
 	Image         Image
 	DataDisks     []DataDisk
+	// DNS are the servers that the network tells the guest to ask, none for Azure's.
+	DNS []string
+	// Directory has the domains that the guest may find; nil has none.
+	Directory *domain.Directory
 	// Speed is how many seconds of what scripts wait for pass in one real second; 0 is
 	// the shell's default.
 	Speed float64

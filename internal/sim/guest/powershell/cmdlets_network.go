@@ -151,7 +151,7 @@ func getConfiguration(c *call) error {
 		}
 	}
 	dns := newArray()
-	for _, s := range c.dnsServers() {
+	for _, s := range c.m.DNSServers() {
 		dns.items = append(dns.items, s)
 	}
 	gateway := system("CimInstance#MSFT_NetRoute", []string{"NextHop"}, "NextHop", c.gateway())
@@ -272,15 +272,6 @@ func testConnection(c *call) error {
 	return c.emit(o)
 }
 
-const dnsKey = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\casement`
-
-func (r *run) dnsServers() []string {
-	if v, ok := r.m.Registry().Value(dnsKey, "NameServer"); ok && v.Text != "" {
-		return strings.Split(v.Text, ",")
-	}
-	return []string{"168.63.129.16"}
-}
-
 func setDNS(c *call) error {
 	if !c.has("interfacealias") && !c.has("interfaceindex") && !c.has("inputobject") && !c.piped {
 		return c.need("interfacealias")
@@ -311,13 +302,13 @@ func setDNS(c *call) error {
 	if !c.has("serveraddresses") && !c.is("resetserveraddresses") {
 		return c.need("serveraddresses")
 	}
-	return diskError(c.m.Registry().Set(dnsKey, "NameServer", machine.Value{Kind: "String", Text: strings.Join(servers, ",")}), dnsKey)
+	return diskError(c.m.SetDNSServers(servers), "the registry")
 }
 
 func getDNS(c *call) error {
 	name, index := c.adapter()
 	servers := newArray()
-	for _, s := range c.dnsServers() {
+	for _, s := range c.m.DNSServers() {
 		servers.items = append(servers.items, s)
 	}
 	o := system("Microsoft.Management.Infrastructure.CimInstance#MSFT_DNSClientServerAddress",

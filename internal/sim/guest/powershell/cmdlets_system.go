@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
@@ -14,9 +15,6 @@ var systemCmdlets = []cmdlet{
 	{name: "Rename-Computer",
 		parameters: "NewName:0 ComputerName Force?~ Restart? PassThru? DomainCredential LocalCredential",
 		run:        renameComputer},
-	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force?~ " +
-		"Restart? NewName~ Options~ PassThru?~ ComputerName LocalCredential~ UnjoinDomainCredential~ " +
-		"Unsecure?~", run: addComputer},
 	{name: "Get-ComputerInfo", parameters: "Property:0", run: getComputerInfo},
 	{name: "Get-Volume", parameters: "DriveLetter:0", run: getVolume},
 	{name: "Get-PSDrive", parameters: "Name:0 PSProvider", run: getDrive},
@@ -74,20 +72,6 @@ func renameComputer(c *call) error {
 		return nil
 	}
 	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
-}
-
-// addComputer fails as in a network without a domain controller, which every simulated
-// network is.
-func addComputer(c *call) error {
-	if c.has("workgroupname") {
-		return lacking("Add-Computer -WorkgroupName")
-	}
-	f := broken("System.InvalidOperationException",
-		"FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand", "Computer "+
-			"'%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: "+
-			"The specified domain either does not exist or could not be "+
-			"contacted.", strings.ToUpper(c.m.ComputerName), c.textOf("domainname"))
-	return c.fault(f)
 }
 
 // buildNumber is the third part of a version.
@@ -326,8 +310,8 @@ func getInstance(c *call) error {
 			int64(3))
 	case "win32_computersystem":
 		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name",
-			strings.ToUpper(c.m.ComputerName), "Domain", "WORKGROUP", "PartOfDomain", false, "Workgroup",
-			"WORKGROUP", "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
+			strings.ToUpper(c.m.ComputerName), "Domain", cmp.Or(c.m.Domain(), workgroup), "PartOfDomain",
+			c.m.Domain() != "", "Workgroup", map[bool]any{true: workgroup}[c.m.Domain() == ""], "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
 			c.m.Hostname())
 	case "win32_service":
 		return c.serviceInstances()

@@ -129,7 +129,8 @@ var guestScripts = []script{
 		"InstallState", "True\n" +
 		"Install-WindowsFeature: simulated: no effect (the feature is recorded and nothing of it runs)\n" +
 		"Yes\nInstalled\n", 0},
-	{"domain join fails", "try { Add-Computer -DomainName corp.local -ErrorAction Stop } catch { 'failed'; exit 7 }", "failed\n", 7},
+	{"domain join fails", "$p = ConvertTo-SecureString 'p' -AsPlainText -Force; try { Add-Computer -DomainName " +
+		"corp.local -Credential (New-Object PSCredential 'u', $p) -ErrorAction Stop } catch { 'failed'; exit 7 }", "failed\n", 7},
 	{"users", "New-LocalUser -Name ops -Password (ConvertTo-SecureString 'P@ss1' -AsPlainText -Force) | " +
 		"Out-Null; Add-LocalGroupMember -Group Administrators -Member ops; (Get-LocalUser ops).Name; " +
 		"(Get-LocalGroupMember Administrators).Name", "ops\nNODE-1\\ops\n", 0},

@@ -23,7 +23,7 @@ func windowsCommands(image machine.Image) Table {
 		"scp": scp, "ctr": ctrWindows, "crictl": crictl, "kubelet": versioned("kubelet"),
 		"kubectl": versioned("kubectl"), "containerd": versioned("containerd"), "curl": curl,
 		"ping": refuseNetwork(1),
-		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm,
+		"tar":  tarCommand, "msiexec": msiexec, "dism": dism, "sysprep": sysprep, "nssm": nssm, "nltest": nltest,
 	}
 	for _, name := range []string{"icacls", "attrib", "w32tm", "wevtutil", "fsutil", "route", "certutil",
 		"schtasks", "wmic", "net1", "bcdedit", "takeown", "powercfg", "gpupdate", "auditpol", "winrm", "compact",

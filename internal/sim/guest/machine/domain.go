@@ -1,0 +1,93 @@
+package machine
+
+import (
+	"strings"
+
+	"casement.dev/casement/internal/sim/domain"
+)
+
+// Where Windows keeps how it asks for names and which domain it is in. What is in NV Domain
+// becomes Domain when the machine starts.
+const (
+	adapterKey   = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces\casement`
+	tcpipKey     = `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`
+	domainNow    = "Domain"
+	domainLater  = "NV Domain"
+	nameServer   = "NameServer"
+	azurePlatDNS = "168.63.129.16"
+)
+
+// DNSServers are those that the guest asks: its own setting, those of its interface or its
+// virtual network, or Azure's.
+func (m *Machine) DNSServers() []string {
+	if v, ok := m.Registry().Value(adapterKey, nameServer); ok && v.Text != "" {
+		return strings.Split(v.Text, ",")
+	}
+	if len(m.DNS) > 0 {
+		return m.DNS
+	}
+	return []string{azurePlatDNS}
+}
+
+// SetDNSServers makes the guest ask others; none leaves it to the network.
+func (m *Machine) SetDNSServers(servers []string) error {
+	return m.Registry().Set(adapterKey, nameServer, Value{Kind: "String", Text: strings.Join(servers, ",")})
+}
+
+// Domain is the DNS name of the domain that the machine is in, "" for a workgroup.
+func (m *Machine) Domain() string {
+	v, _ := m.Registry().Value(tcpipKey, domainNow)
+	return v.Text
+}
+
+// JoinedDomain is the domain that it will be in once it has restarted.
+func (m *Machine) JoinedDomain() string {
+	v, _ := m.Registry().Value(tcpipKey, domainLater)
+	return v.Text
+}
+
+// Computer is the machine's account in a domain.
+func (m *Machine) Computer() domain.Computer {
+	return domain.Computer{Name: strings.ToUpper(m.Hostname()), Owner: m.InstanceID}
+}
+
+// names are the DNS servers that answer: none where the machine is cut off.
+func (m *Machine) names() []string {
+	if !m.Pulse.Get().Network {
+		return nil
+	}
+	return m.DNSServers()
+}
+
+// Join joins the machine to a domain, which takes effect when it starts again.
+func (m *Machine) Join(name string, by domain.Credential) error {
+	joined, err := m.Directory.Join(name, m.names(), m.Computer(), by)
+	if err != nil {
+		return err
+	}
+	return m.Registry().Set(tcpipKey, domainLater, Value{Kind: "String", Text: joined})
+}
+
+// Trusted says whether the machine's domain answers and knows it.
+func (m *Machine) Trusted() error { return m.Directory.Trusts(m.Domain(), m.names(), m.Computer()) }
+
+// ManagedPassword asks for the password of a gMSA of a domain: as the machine, or as a user
+// where there is one.
+func (m *Machine) ManagedPassword(name, account string, by *domain.Credential) error {
+	if by != nil {
+		return m.Directory.AsUser(name, m.names(), *by, account)
+	}
+	if m.Domain() == "" {
+		return domain.ErrNoSuchDomain
+	}
+	return m.Directory.AsComputer(name, m.names(), m.Computer(), account)
+}
+
+// SettleDomain lets a join take effect, at the start of the machine.
+func (m *Machine) SettleDomain() error {
+	later := m.JoinedDomain()
+	if !m.IsWindows() || later == m.Domain() {
+		return nil
+	}
+	return m.Registry().Set(tcpipKey, domainNow, Value{Kind: "String", Text: later})
+}

@@ -1,0 +1,144 @@
+package powershell
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"casement.dev/casement/internal/sim/domain"
+)
+
+// workgroup is the one that a machine without a domain is in.
+const workgroup = "WORKGROUP"
+
+var domainCmdlets = []cmdlet{
+	{name: "Add-Computer", parameters: "DomainName|Domain:0 WorkgroupName Credential OUPath~ Server~ Force? Restart? " +
+		"NewName Options~ PassThru? ComputerName LocalCredential~ UnjoinDomainCredential~ Unsecure?", run: addComputer},
+	{name: "Remove-Computer", parameters: "UnjoinDomainCredential:0 WorkgroupName~ Force?~ Restart? PassThru?~",
+		run: func(*call) error { return lacking("leaving a domain (Remove-Computer)") }},
+	{name: "Test-ComputerSecureChannel", parameters: "Repair? Credential Server~", run: testChannel},
+	{name: "Install-ADServiceAccount", parameters: "Identity:0 Force?~ PassThru?~", run: installAccount},
+	{name: "Test-ADServiceAccount", parameters: "Identity:0", run: testAccount},
+}
+
+// netBIOSName is how many characters a computer's NetBIOS name has.
+const netBIOSName = 15
+
+// joinError says why a computer did not join, with the message of a system error.
+func (c *call) joinError(err error) error {
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		return diskError(err, "the registry")
+	}
+	return broken("System.InvalidOperationException", "FailToJoinDomainFromWorkgroup,Microsoft.PowerShell.Commands.AddComputerCommand",
+		"Computer '%s' failed to join domain '%s' from its current workgroup '%s' with following error message: %s",
+		strings.ToUpper(c.m.ComputerName), c.textOf("domainname"), workgroup, e.Message)
+}
+
+// addComputer joins the machine to a simulated domain.
+func addComputer(c *call) error {
+	for _, name := range []string{"workgroupname", "computername", "unsecure"} {
+		if c.has(name) {
+			return lacking("-%s of Add-Computer", name)
+		}
+	}
+	if err := c.need("domainname"); err != nil {
+		return err
+	}
+	if now := c.m.JoinedDomain(); now != "" {
+		return c.fault(broken("System.InvalidOperationException", "AddComputerToSameDomain,Microsoft.PowerShell.Commands.AddComputerCommand",
+			"Cannot add computer '%s' to domain '%s' because it is already in that domain.", strings.ToUpper(c.m.ComputerName), now))
+	}
+	if name := c.textOf("newname"); len(name) > netBIOSName && !c.is("force") {
+		// PowerShell asks whether it may, and nobody answers a script.
+		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.AddComputerCommand",
+			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The NetBIOS name will be shortened to "+
+				"\"%s\", which may cause conflicts under NetBIOS name resolution. Nobody answers whether to continue.", strings.ToUpper(name[:netBIOSName])))
+	}
+	by, err := c.credential()
+	if err != nil {
+		return err
+	}
+	if name := c.textOf("newname"); name != "" {
+		if err := c.m.SetHostname(name[:min(len(name), netBIOSName)]); err != nil {
+			return diskError(err, "the computer's name")
+		}
+	}
+	if err := c.m.Join(c.textOf("domainname"), by); err != nil {
+		return c.fault(c.joinError(err))
+	}
+	if c.is("passthru") {
+		if err := c.emit(system("Microsoft.PowerShell.Commands.ComputerChangeInfo", []string{"HasSucceeded", "ComputerName"},
+			"HasSucceeded", true, "ComputerName", strings.ToUpper(c.m.ComputerName))); err != nil {
+			return err
+		}
+	}
+	if c.is("restart") {
+		c.m.RequestReboot()
+		return nil
+	}
+	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
+}
+
+// credential reads -Credential. Without one Windows asks for it, which nobody answers.
+func (c *call) credential() (domain.Credential, error) {
+	if err := c.need("credential"); err != nil {
+		return domain.Credential{}, err
+	}
+	o, ok := c.given["credential"].(*object)
+	if !ok || o.kind != kindCredential {
+		return domain.Credential{}, lacking("-Credential that is no PSCredential")
+	}
+	name, _ := o.get("UserName")
+	password, _ := o.get("Password")
+	hidden, _ := password.(secret)
+	return domain.Credential{User: text(name), Password: hidden.text}, nil
+}
+
+// testChannel says whether the domain knows the machine.
+func testChannel(c *call) error {
+	if c.m.Domain() == "" {
+		return c.fault(broken("System.InvalidOperationException", "NotInDomain,Microsoft.PowerShell.Commands.TestComputerSecureChannelCommand",
+			"Cannot verify the secure channel for the local computer. Operation failed with the following exception: %s", domain.ErrNoSuchDomain))
+	}
+	if c.is("repair") {
+		by, err := c.credential()
+		if err != nil {
+			return err
+		}
+		return c.emit(c.m.Join(c.m.Domain(), by) == nil)
+	}
+	return c.emit(c.m.Trusted() == nil)
+}
+
+// account asks for the password of a gMSA as the machine.
+func (c *call) account() error {
+	return c.m.ManagedPassword(c.m.Domain(), strings.TrimSuffix(c.textOf("identity"), "$"), nil)
+}
+
+// installAccount fails as it does on a computer that may not have the password.
+func installAccount(c *call) error {
+	if err := c.needInput("identity"); err != nil {
+		return err
+	}
+	err := c.account()
+	if err == nil {
+		return nil
+	}
+	return c.fault(broken("Microsoft.ActiveDirectory.Management.ADException", "InstallADServiceAccount:PerformOperation:InstallServiceAcccountFailure,Microsoft.ActiveDirectory.Management.Commands.InstallADServiceAccount",
+		"Cannot install service account. Error Message: '%v'", err))
+}
+
+// testAccount says whether the machine can use a gMSA, and in a warning why not.
+func testAccount(c *call) error {
+	if err := c.needInput("identity"); err != nil {
+		return err
+	}
+	err := c.account()
+	if err != nil {
+		if werr := c.warn("Test failed for Managed Service Account " + cmp.Or(c.textOf("identity"), "?") + ": " + err.Error()); werr != nil {
+			return werr
+		}
+	}
+	return c.emit(err == nil)
+}
