@@ -30,6 +30,7 @@ type flavor struct {
 	Pools       bool // workers are machine pools, not machine deployments
 	Topology    bool // the cluster is made from the ClusterClass
 	AzureCNI    bool // pods have addresses of the virtual network
+	Joined      bool // Windows workers join a domain
 }
 
 // podsPerNode is how many pods a node of Azure's CNI takes, each with an address of the
@@ -66,6 +67,8 @@ func (f flavor) Addresses() int {
 type workers struct {
 	Suffix, Replicas, Size string
 	Windows                bool
+	// Joined is whether the machines join a domain.
+	Joined bool
 	// Class is the group's in the ClusterClass, SizeVariable what chooses its VM size.
 	Class, SizeVariable string
 	// PodsPerNode and Addresses are the flavor's.
@@ -103,7 +106,7 @@ func (f flavor) Workers() []workers {
 		Size: "${AZURE_NODE_MACHINE_TYPE:=Standard_D2s_v3}"}}
 	if f.Windows {
 		out = append(out, workers{
-			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true,
+			Suffix: "win", Class: "windows", SizeVariable: "windowsNodeSize", Windows: true, Joined: f.Joined,
 			Replicas: "${WINDOWS_WORKER_MACHINE_COUNT:=${WORKER_MACHINE_COUNT:=1}}",
 			Size:     "${AZURE_WINDOWS_NODE_MACHINE_TYPE:=${AZURE_NODE_MACHINE_TYPE:=Standard_D4s_v3}}",
 		})
@@ -127,6 +130,8 @@ func all() []flavor {
 		{name: "windows", about: "Linux control plane and workers, and Windows workers", Windows: true},
 		{name: "windows-azure-cni", about: "as windows, with Azure CNI: pods have addresses of the virtual network",
 			Windows: true, AzureCNI: true},
+		{name: "windows-gmsa", about: "as windows, with Windows workers that join an Active Directory domain, for gMSA",
+			Windows: true, Joined: true},
 		{name: "windows-internal-lb", about: "as windows, with the API server behind an internal load balancer",
 			Windows: true, Private: true},
 	}

@@ -24,6 +24,8 @@ func values(extra ...string) func(string) (string, bool) {
 		"AZURE_LOCATION": "westeurope", "AZURE_SUBSCRIPTION_ID": "00000000-0000-0000-0000-000000000001",
 		"AZURE_CLIENT_ID": "client", "AZURE_TENANT_ID": "tenant",
 		"AZURE_CLUSTER_IDENTITY_SECRET_NAME": "secret", "AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default",
+		"DOMAIN_NAME": "corp.example", "DOMAIN_DNS_SERVERS": "10.1.0.4", "DOMAIN_JOIN_SECRET_URL": "https://v.vault.azure.net/secrets/join",
+		"GMSA_IDENTITY_ID": "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa",
 	}
 	for i := 0; i+1 < len(extra); i += 2 {
 		m[extra[i]] = extra[i+1]

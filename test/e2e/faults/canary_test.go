@@ -33,6 +33,7 @@ var planted = map[string]string{
 	"password of net user":     "C4n4ry.net.us3r",
 	"literal of PowerShell":    "C4n4ry.secure.str1ng",
 	"password of an address":   "c4n4ry-in-an-url",
+	"domain join password":     "C4n4ry-j0in-passw0rd",
 }
 
 // bootstrapPatch puts secrets where users put them in bootstrap data: a file, a
@@ -89,6 +90,9 @@ var invocations = [][]string{
 	{"azure", "log"}, {"azure", "log", "-o", "json", "--last", "2000", "--polls"},
 	{"azure", "resources", "-o", "yaml"}, {"azure", "faults", "list"}, {"azure", "faults", "add", "throttle"},
 	{"azure", "faults", "clear"}, {"azure", "faults", "guest-faults"},
+	{"azure", "domain", "add", "other.example", "--dns", "10.9.9.9", "--join-user", "u", "--join-password-file", "PASSWORD"},
+	{"azure", "domain", "gmsa", "other.example", "WebApp1"}, {"azure", "domain", "list", "-o", "yaml"},
+	{"azure", "domain", "remove", "other.example"},
 	{"azure", "env"}, {"azure", "env", "--for", "az"}, {"azure", "snapshot", "DIR/snapshot"}, {"azure", "restore", "--help"},
 	{"kubectl", "get", "events", "-A", "-o", "yaml"}, {"kubectl", "describe", "azuremachines,machines,clusters"},
 	{"kubectl", "get", "azuremachines,azureclusters", "-o", "yaml"},
@@ -165,7 +169,11 @@ func TestNoSecretIsShown(t *testing.T) {
 	if err := os.WriteFile(file, []byte(manifest+"\n---\n"+template), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	names := strings.NewReplacer("MACHINE", first, "FAILED", last, "NODE", s.node(), "FILE", file, "DIR", dir)
+	join := filepath.Join(dir, "join-password")
+	if err := os.WriteFile(join, []byte(planted["domain join password"]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names := strings.NewReplacer("PASSWORD", join, "MACHINE", first, "FAILED", last, "NODE", s.node(), "FILE", file, "DIR", dir)
 	shown := map[string]string{"events of the workload cluster": s.workload("get", "events", "-A", "-o", "yaml")}
 	log, err := os.ReadFile(filepath.Join(p.Home, "casement.log"))
 	if err != nil {
