@@ -114,7 +114,7 @@ type NIC struct {
 	SubnetID   string
 	PrivateIPs []string
 	PublicIPID string
-	// DNSServers are those that the interface or its virtual network tells the machine to
+	// DNSServers are those that the interface or its virtual network names for the machine to
 	// ask; none leaves it to Azure's.
 	DNSServers []string
 }

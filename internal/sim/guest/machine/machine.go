@@ -62,7 +62,7 @@ type Spec struct {
 	SSHPublicKeys []string
 	Image         Image
 	DataDisks     []DataDisk
-	// DNS are the servers that the network tells the guest to ask, none for Azure's.
+	// DNS are the servers that the network gives the guest to ask, none for Azure's.
 	DNS []string
 	// Directory has the domains that the guest may find; nil has none.
 	Directory *domain.Directory
