@@ -129,7 +129,8 @@ func TestDisksOfAVM(t *testing.T) {
 	a.carried("PUT", vm, `{"location": "westeurope", "identity": {"type": "SystemAssigned"}, "properties": `+
 		`{"hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "storageProfile": `+
 		`{"imageReference": `+image+`, "osDisk": {"createOption": "fromImage"}},
-		"osProfile": {"computerName": "w", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+
+		"osProfile": {"computerName": "w", "adminUsername": "u", "adminPassword": "Correct-Horse-1"},
+			"networkProfile": {"networkInterfaces": [{"id": "`+
 		nic+`"}]}}}`)
 	made := a.carried("GET", vm, "")
 	if got := value.Str(made, "properties", "storageProfile", "osDisk", "osType"); got != "Windows" ||

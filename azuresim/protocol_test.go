@@ -243,8 +243,11 @@ func TestDeployment(t *testing.T) {
 		`{"properties": {"mode": "Incremental", "parameters": {"secret": {"value": "hidden"}}, template: {
 		"parameters": {"secret": {"type": "secureString"}}, // never shown
 		"resources": [
-			{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "v", "location": "[resourceGroup().location]", "dependsOn": ["n"],
-			 "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24", "networkSecurityGroup": {"id": "[resourceId('Microsoft.Network/networkSecurityGroups', 'n')]"}}}]}},
+			{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "v",
+				"location": "[resourceGroup().location]", "dependsOn": ["n"],
+			 "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}, "subnets": [{"name": "s",
+			 	"properties": {"addressPrefix": "10.0.0.0/24",
+			 	"networkSecurityGroup": {"id": "[resourceId('Microsoft.Network/networkSecurityGroups', 'n')]"}}}]}},
 			{"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2020-11-01", "name": "n", "location": "westeurope"},
 		], "outputs": {"guid": {"type": "string", "value": "[reference('v').resourceGuid]"}}}}}`)
 	d := a.carried("GET", "resourcegroups/g/providers/Microsoft.Resources/deployments/d", "")

@@ -169,17 +169,18 @@ func windowsSet(capacity int64) armcompute.VirtualMachineScaleSet {
 					DataDisks: []*armcompute.VirtualMachineScaleSetDataDisk{{Lun: new(int32(0)),
 						DiskSizeGB: new(int32(8)), CreateOption: new(armcompute.DiskCreateOptionTypesEmpty)}},
 				},
-				NetworkProfile: &armcompute.VirtualMachineScaleSetNetworkProfile{NetworkInterfaceConfigurations: []*armcompute.VirtualMachineScaleSetNetworkConfiguration{{
-					Name: new("win-nic-0"),
-					Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true),
-						EnableIPForwarding: new(true),
-						IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{
-							Name: new("ipConfig0"),
-							Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{
-								Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)},
-							},
-						}}},
-				}}},
+				NetworkProfile: &armcompute.VirtualMachineScaleSetNetworkProfile{
+					NetworkInterfaceConfigurations: []*armcompute.VirtualMachineScaleSetNetworkConfiguration{{
+						Name: new("win-nic-0"),
+						Properties: &armcompute.VirtualMachineScaleSetNetworkConfigurationProperties{Primary: new(true),
+							EnableIPForwarding: new(true),
+							IPConfigurations: []*armcompute.VirtualMachineScaleSetIPConfiguration{{
+								Name: new("ipConfig0"),
+								Properties: &armcompute.VirtualMachineScaleSetIPConfigurationProperties{
+									Primary: new(true), Subnet: &armcompute.APIEntityReference{ID: new(subnetID)},
+								},
+							}}},
+					}}},
 			},
 		}}
 }

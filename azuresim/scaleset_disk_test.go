@@ -16,8 +16,10 @@ func TestInstanceDisks(t *testing.T) {
 	nic := a.network()
 	thief := "resourceGroups/g/providers/Microsoft.Compute/virtualMachines/thief"
 	a.carried("PUT", thief, `{"location": "westeurope", "properties": {"hardwareProfile": {"vmSize": "Standard_D2s_v3"},
-		"storageProfile": {"imageReference": {"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer", "sku": "2022-datacenter-core-smalldisk", "version": "latest"}, "osDisk": {"createOption": "fromImage"}},
-		"osProfile": {"computerName": "thief", "adminUsername": "u", "adminPassword": "Correct-Horse-1"}, "networkProfile": {"networkInterfaces": [{"id": "`+
+		"storageProfile": {"imageReference": {"publisher": "MicrosoftWindowsServer", "offer": "WindowsServer",
+			"sku": "2022-datacenter-core-smalldisk", "version": "latest"}, "osDisk": {"createOption": "fromImage"}},
+		"osProfile": {"computerName": "thief", "adminUsername": "u", "adminPassword": "Correct-Horse-1"},
+			"networkProfile": {"networkInterfaces": [{"id": "`+
 		nic+`"}]}}}`)
 	a.putSet(windowsSet(1))
 	instance := *a.listed()["0"].ID

@@ -73,7 +73,10 @@ func (a *app) sdkEnv(z plane.Azure, secret string) {
 	})
 	// printf is the shell's own: the secret is on no command line.
 	fmt.Fprintf(a.Out,
-		`export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials -d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
+		`export AZURE_ACCESS_TOKEN="$(printf 'client_secret=%%s' "$AZURE_CLIENT_SECRET" | `+
+			`curl -sS "${AZURE_AUTHORITY_HOST}${AZURE_TENANT_ID}/oauth2/v2.0/token" -d grant_type=client_credentials `+
+			`-d client_id="$AZURE_CLIENT_ID" -d @- -d scope="$AZURE_RESOURCE_MANAGER_AUDIENCE/.default" | `+
+			`sed 's/.*"access_token":"\([^"]*\)".*/\1/')"
 `)
 }
 

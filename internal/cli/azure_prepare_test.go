@@ -33,12 +33,14 @@ spec:
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureMachineTemplate
 metadata: {name: demo}
-spec: {template: {spec: {userAssignedIdentities: [{providerID: "azure:///subscriptions/s/resourceGroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}}}
+spec: {template: {spec: {userAssignedIdentities: [{providerID:
+  "azure:///subscriptions/s/resourceGroups/ci/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}}}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureMachinePool
 metadata: {name: demo}
-spec: {userAssignedIdentities: [{providerID: "/subscriptions/s/resourceGroups/CI/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}
+spec: {userAssignedIdentities: [{providerID:
+  "/subscriptions/s/resourceGroups/CI/providers/Microsoft.ManagedIdentity/userAssignedIdentities/nodes"}]}
 `
 	set, unread := lint.Read([]string{"-"}, lint.Options{Stdin: strings.NewReader(manifest)})
 	if len(unread) > 0 {

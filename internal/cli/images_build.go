@@ -213,8 +213,9 @@ func newImagesDiff(a *app) *cobra.Command {
 programs that were found on a machine of each, which are tags of the version.
 
 ` + accountHelp,
-		Example: `  casement images diff /subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.0.0 \
-    /subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.1.0`,
+		Example: "  casement images diff " +
+			"/subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.0.0 \\\n" +
+			"    /subscriptions/S/resourceGroups/images/providers/Microsoft.Compute/galleries/nodes/images/win-2022/versions/1.1.0",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, err := a.open(cmd.Context(), t)

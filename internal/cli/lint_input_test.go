@@ -66,7 +66,8 @@ func TestLintStandardInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s"}, "spec": {"nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [
+	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s"},
+  "spec": {"nodeSelector": {"kubernetes.io/os": "windows"}, "containers": [
   {"name": "a", "image": "contoso.example/a:1", "resources": {"limits": {"memory": "800m"}}}]}}`
 	list := "apiVersion: v1\nkind: List\nitems:\n" + "-   " + strings.TrimPrefix(indent(deployment), "    ") + "- " +
 		"apiVersion: v1\n  kind: PodList\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: " +

@@ -227,9 +227,15 @@ func (l *load) fill(vms int) ([]time.Duration, error) {
 		}
 		vm, err := l.do(http.MethodPut, vmID(i),
 			fmt.Sprintf(
-				`{"location":"westeurope","tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned","sigs.k8s.io_cluster-api-provider-azure_role":"node"},
-			"properties":{"hardwareProfile":{"vmSize":"Standard_B1s"},"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},"osDisk":{"name":"vm%[1]d_OSDisk","osType":"Windows","createOption":"FromImage","deleteOption":"Delete","diskSizeGB":128,"managedDisk":{"storageAccountType":"Premium_LRS"}}},
-			"osProfile":{"computerName":"vm%[1]d","adminUsername":"capi","adminPassword":"Correct-Horse-1","customData":%[2]q,"windowsConfiguration":{"enableAutomaticUpdates":false}},
+				`{"location":"westeurope","tags":{"sigs.k8s.io_cluster-api-provider-azure_cluster_bench":"owned",
+					"sigs.k8s.io_cluster-api-provider-azure_role":"node"},
+			"properties":{"hardwareProfile":{"vmSize":"Standard_B1s"},
+				"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer",
+				"sku":"2019-Datacenter","version":"latest"},"osDisk":{"name":"vm%[1]d_OSDisk","osType":"Windows",
+				"createOption":"FromImage","deleteOption":"Delete","diskSizeGB":128,
+				"managedDisk":{"storageAccountType":"Premium_LRS"}}},
+			"osProfile":{"computerName":"vm%[1]d","adminUsername":"capi","adminPassword":"Correct-Horse-1",
+				"customData":%[2]q,"windowsConfiguration":{"enableAutomaticUpdates":false}},
 			"networkProfile":{"networkInterfaces":[{"id":%[3]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`,
 				i, customData, nicID(i)))
 		return []time.Duration{nic, vm}, err

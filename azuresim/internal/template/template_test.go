@@ -59,7 +59,8 @@ func TestExpressions(t *testing.T) {
 			text, _ := json.Marshal(expr)
 			tmpl, err := New(decode(t,
 				`{"parameters": {"p": {"type": "object"}}, "variables": {"v": "[concat('p-', variables('w'))]", "w": "x"},
-				"resources": [{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-01-01", "name": "v"}], "outputs": {"o": {"type": "string", "value": `+
+				"resources": [{"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-01-01", "name": "v"}],
+					"outputs": {"o": {"type": "string", "value": `+
 					string(text)+`}}}`),
 				decode(t, `{"p": {"value": {"list": [{"name": "first"}, {"name": "second"}]}}}`), here)
 			if err != nil {
@@ -78,10 +79,14 @@ func TestExpressions(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	tmpl, err := New(decode(t, `{"resources": [
-		{"type": "A.B/vm", "apiVersion": "1", "name": "[concat('vm', copyIndex(1))]", "copy": {"name": "vms", "count": 2}, "dependsOn": ["[resourceId('A.B/nic', concat('nic', copyIndex()))]"], "properties": {"i": "[copyIndex('vms')]"}},
-		{"type": "A.B/nic", "apiVersion": "1", "name": "[concat('nic', copyIndex())]", "copy": {"name": "nics", "count": 2}, "properties": {"ip": "[reference('ip').address]"}},
+		{"type": "A.B/vm", "apiVersion": "1", "name": "[concat('vm', copyIndex(1))]", "copy": {"name": "vms",
+			"count": 2}, "dependsOn": ["[resourceId('A.B/nic', concat('nic', copyIndex()))]"],
+			"properties": {"i": "[copyIndex('vms')]"}},
+		{"type": "A.B/nic", "apiVersion": "1", "name": "[concat('nic', copyIndex())]", "copy": {"name": "nics",
+			"count": 2}, "properties": {"ip": "[reference('ip').address]"}},
 		{"type": "A.B/ip", "apiVersion": "1", "name": "ip"},
-		{"type": "A.B/last", "apiVersion": "1", "name": "last", "dependsOn": ["vms"], "resources": [{"type": "child", "apiVersion": "1", "name": "c"}]},
+		{"type": "A.B/last", "apiVersion": "1", "name": "last", "dependsOn": ["vms"], "resources": [{"type": "child",
+			"apiVersion": "1", "name": "c"}]},
 		{"type": "A.B/never", "apiVersion": "1", "name": "never", "condition": "[equals(1, 2)]"}
 	]}`), nil, here)
 	if err != nil {

@@ -61,10 +61,16 @@ const skuPath = "/subscriptions/s/providers/Microsoft.Compute/skus"
 
 func skus() []string {
 	return []string{
-		`{"resourceType":"virtualMachines","name":"Standard_D4s_v3","family":"standardDSv3Family","capabilities":[{"name":"vCPUs","value":"4"},{"name":"MemoryGB","value":"16"},{"name":"AcceleratedNetworkingEnabled","value":"True"},{"name":"EphemeralOSDiskSupported","value":"True"}],
-		  "locationInfo":[{"location":"westeurope","zones":["2","1","3"],"zoneDetails":[{"name":["1"],"capabilities":[{"name":"UltraSSDAvailable","value":"True"}]}]}],
-		  "restrictions":[{"type":"Zone","values":["westeurope"],"reasonCode":"NotAvailableForSubscription","restrictionInfo":{"locations":["westeurope"],"zones":["3"]}}]}`,
-		`{"resourceType":"virtualMachines","name":"Standard_B1s","capabilities":[{"name":"vCPUs","value":"1"},{"name":"MemoryGB","value":"0.5"},{"name":"TrustedLaunchDisabled","value":"True"}],"locationInfo":[{"location":"WestEurope","zones":["3"]}],
+		`{"resourceType":"virtualMachines","name":"Standard_D4s_v3","family":"standardDSv3Family",
+			"capabilities":[{"name":"vCPUs","value":"4"},{"name":"MemoryGB","value":"16"},
+			{"name":"AcceleratedNetworkingEnabled","value":"True"},{"name":"EphemeralOSDiskSupported","value":"True"}],
+		  "locationInfo":[{"location":"westeurope","zones":["2","1","3"],"zoneDetails":[{"name":["1"],
+		  	"capabilities":[{"name":"UltraSSDAvailable","value":"True"}]}]}],
+		  "restrictions":[{"type":"Zone","values":["westeurope"],"reasonCode":"NotAvailableForSubscription",
+		  	"restrictionInfo":{"locations":["westeurope"],"zones":["3"]}}]}`,
+		`{"resourceType":"virtualMachines","name":"Standard_B1s","capabilities":[{"name":"vCPUs","value":"1"},
+			{"name":"MemoryGB","value":"0.5"},{"name":"TrustedLaunchDisabled","value":"True"}],
+			"locationInfo":[{"location":"WestEurope","zones":["3"]}],
 		  "restrictions":[{"type":"Location","values":["westeurope"],"reasonCode":"NotAvailableForSubscription"}]}`,
 		`{"resourceType":"virtualMachines","name":"Standard_DC4as_v5","capabilities":[{"name":"vCPUs",` +
 			`"value":"4"},{"name":"MemoryGB","value":"16"},{"name":"ConfidentialComputingType","value":"SNP"}],` +

@@ -88,8 +88,10 @@ func TestReport(t *testing.T) {
 
 func TestWhatGoesWithTheVM(t *testing.T) {
 	vm, err := parseVM(json.RawMessage(`{"properties":{
-		"networkProfile":{"networkInterfaces":[{"id":"/NIC-A","properties":{"deleteOption":"Delete"}},{"id":"/nic-b","properties":{"primary":true}}]},
-		"storageProfile":{"osDisk":{"deleteOption":"Detach","managedDisk":{"id":"/os"}},"dataDisks":[{"deleteOption":"Delete","managedDisk":{"id":"/data"}}]}}}`))
+		"networkProfile":{"networkInterfaces":[{"id":"/NIC-A","properties":{"deleteOption":"Delete"}},{"id":"/nic-b",
+			"properties":{"primary":true}}]},
+		"storageProfile":{"osDisk":{"deleteOption":"Detach","managedDisk":{"id":"/os"}},
+			"dataDisks":[{"deleteOption":"Delete","managedDisk":{"id":"/data"}}]}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func TestClosedPort(t *testing.T) {
 
 func TestClosedRoutes(t *testing.T) {
 	got := ClosedRoutes(json.RawMessage(`{"name":"rt","properties":{"routes":[
-		{"name":"out","properties":{"addressPrefix":"0.0.0.0/0","nextHopType":"Internet"}},{"name":"hole","properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"None"}}]}}`))
+		{"name":"out","properties":{"addressPrefix":"0.0.0.0/0","nextHopType":"Internet"}},{"name":"hole",
+			"properties":{"addressPrefix":"10.0.0.0/16","nextHopType":"None"}}]}}`))
 	if len(got) != 1 || got[0] != "route hole of rt drops what goes to 10.0.0.0/16" {
 		t.Errorf("got %q", got)
 	}

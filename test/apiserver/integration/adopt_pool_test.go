@@ -103,15 +103,22 @@ func (p *pool) scaleSetAsOfCAPZ(name string, mode infrav1.OrchestrationMode) []s
 		"OF_IT", ofMode, "NET_API", network,
 		"SUBNET", p.group().ID()+"/providers/Microsoft.Network/virtualNetworks/"+p.name+"-vnet/subnets/"+p.name+"-node-subnet")
 	p.put(set, fill.Replace(`{"location": "LOCATION", "sku": {"name": "Standard_D2s_v3", "tier": "Standard", "capacity": 2},
-		"tags": {"sigs.k8s.io_cluster-api-provider-azure_cluster_CLUSTER": "owned", "sigs.k8s.io_cluster-api-provider-azure_role": "node", "Name": "NAME",
+		"tags": {"sigs.k8s.io_cluster-api-provider-azure_cluster_CLUSTER": "owned",
+			"sigs.k8s.io_cluster-api-provider-azure_role": "node", "Name": "NAME",
 			"kubernetes.io_cluster_CLUSTER": "owned", "capz-custom-data-hash": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"},
 		"properties": {"orchestrationMode": "MODE", "singlePlacementGroup": false, OF_IT "virtualMachineProfile": {
-			"osProfile": {"computerNamePrefix": "NAME", "adminUsername": "capi", "adminPassword": "Not-a-real-one-1", "customData": "IyB3YXM=", "windowsConfiguration": {"enableAutomaticUpdates": false}},
-			"storageProfile": {"imageReference": {"communityGalleryImageId": "/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/1.34.2"},
-				"osDisk": {"osType": "Windows", "diskSizeGB": 128, "createOption": "FromImage", "caching": "None", "managedDisk": {"storageAccountType": "Premium_LRS"}}},
+			"osProfile": {"computerNamePrefix": "NAME", "adminUsername": "capi", "adminPassword": "Not-a-real-one-1",
+				"customData": "IyB3YXM=", "windowsConfiguration": {"enableAutomaticUpdates": false}},
+			"storageProfile": {"imageReference": {
+				"communityGalleryImageId":
+					"/CommunityGalleries/ClusterAPI-f72ceb4f-5159-4c26-a0fe-2ea738f0d019/Images/capi-win-2022-containerd/Versions/1.34.2"},
+				"osDisk": {"osType": "Windows", "diskSizeGB": 128, "createOption": "FromImage", "caching": "None",
+					"managedDisk": {"storageAccountType": "Premium_LRS"}}},
 			"diagnosticsProfile": {"bootDiagnostics": {"enabled": true}},
-			"networkProfile": {NET_API "networkInterfaceConfigurations": [{"name": "NAME-nic-0", "properties": {"primary": true, "enableAcceleratedNetworking": true, "enableIPForwarding": true,
-				"ipConfigurations": [{"name": "ipConfig0", "properties": {"primary": true, "privateIPAddressVersion": "IPv4", "subnet": {"id": "SUBNET"}}}]}}]}}}}`))
+			"networkProfile": {NET_API "networkInterfaceConfigurations": [{"name": "NAME-nic-0",
+				"properties": {"primary": true, "enableAcceleratedNetworking": true, "enableIPForwarding": true,
+				"ipConfigurations": [{"name": "ipConfig0", "properties": {"primary": true,
+					"privateIPAddressVersion": "IPv4", "subnet": {"id": "SUBNET"}}}]}}]}}}}`))
 	if mode != infrav1.FlexibleOrchestrationMode {
 		return []string{set + "/virtualMachines/0", set + "/virtualMachines/1"}
 	}

@@ -16,7 +16,8 @@ func TestForeignVNet(t *testing.T) {
 	vnet := b.group().Network("virtualNetworks", "theirs")
 	b.put(b.group().ID(), `{"location": "westeurope"}`)
 	b.put(vnet, `{"location": "westeurope", "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
-		"subnets": [{"name": "cp", "properties": {"addressPrefix": "10.0.0.0/16"}}, {"name": "nodes", "properties": {"addressPrefix": "10.1.0.0/16"}}]}}`)
+		"subnets": [{"name": "cp", "properties": {"addressPrefix": "10.0.0.0/16"}}, {"name": "nodes",
+			"properties": {"addressPrefix": "10.1.0.0/16"}}]}}`)
 	b.azureC.Spec.NetworkSpec.Vnet.Name = "theirs"
 	controlPlane, node := infrav1.SubnetSpec{}, infrav1.SubnetSpec{}
 	controlPlane.Name, controlPlane.Role = "cp", infrav1.SubnetControlPlane

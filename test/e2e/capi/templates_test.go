@@ -134,7 +134,8 @@ map=$2/api/v1/namespaces/$3/configmaps/mhc-test
 until [ "$(curl -sk -H "Authorization: Bearer $1" $map | jq -r .data.signal)" = pass ]; do
   sleep 1
 done
-curl -sk -X PATCH -H "Authorization: Bearer $1" -H "Content-Type: application/strategic-merge-patch+json" --data '{"data":{"signal":"ack-pass"}}' $map
+curl -sk -X PATCH -H "Authorization: Bearer $1" -H "Content-Type: application/strategic-merge-patch+json" \
+  --data '{"data":{"signal":"ack-pass"}}' $map
 `
 
 // behindGate lets control plane machines wait for the signal of the remediation spec, and

@@ -57,7 +57,8 @@ spec:
       terminationGracePeriodSeconds: 0
       nodeSelector: {kubernetes.io/os: windows}
       tolerations: [{operator: Exists}]
-      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", ports: [{containerPort: 80}], readinessProbe: {tcpSocket: {port: 80}}}]
+      containers: [{name: c, image: "mcr.microsoft.com/windows/nanoserver:ltsc2022", ports: [{containerPort: 80}],
+        readinessProbe: {tcpSocket: {port: 80}}}]
 `
 
 // again makes the Windows pod again.
@@ -67,8 +68,8 @@ func (s *scene) again() { s.workload("delete", "pod", "-l", "app=win", "--now") 
 func nowhere(set string) func(*scene) {
 	return func(s *scene) {
 		s.patch(set, `{"spec":{"updateStrategy":{"type":"OnDelete"},`+
-			`"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.`+
-			`io/hostname","operator":"In","values":["`+s.node()+`"]}]}]}}}}}}}`)
+			`"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":`+
+			`{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["`+s.node()+`"]}]}]}}}}}}}`)
 	}
 }
 
@@ -167,7 +168,8 @@ kind: TigeraStatus
 metadata: {name: calico-windows}
 status:
   conditions:
-  - {type: Degraded, status: "True", reason: ResourceValidationError, message: "StrictAffinity is false, it must be set to 'true' in the default IPAMConfig if using Calico IPAM on Windows"}
+  - {type: Degraded, status: "True", reason: ResourceValidationError,
+     message: "StrictAffinity is false, it must be set to 'true' in the default IPAMConfig if using Calico IPAM on Windows"}
 `
 
 // tigera lets Calico's operator say that it does not install Calico for Windows;

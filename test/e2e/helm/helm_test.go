@@ -128,7 +128,8 @@ func runs(t *testing.T, p *plane.Plane, version string) {
 // defaulted holds that the webhooks answer: one refuses a machine template that cannot be.
 func defaulted(t *testing.T, p *plane.Plane) {
 	t.Helper()
-	const wrong = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"AzureMachineTemplate","metadata":{"name":"wrong","namespace":"default"},
+	const wrong = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta1","kind":"AzureMachineTemplate",
+"metadata":{"name":"wrong","namespace":"default"},
 "spec":{"template":{"spec":{"vmSize":"Standard_D2s_v3","osDisk":{"osType":"Windows","diskSizeGB":128},"sshPublicKey":"not base64!"}}}}`
 	deadline := time.Now().Add(time.Minute)
 	for {

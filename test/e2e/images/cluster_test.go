@@ -153,7 +153,8 @@ func (b *bench) withoutKubelet() {
 		"networkProfile": map[string]any{"networkInterfaces": []any{id(nic)}},
 	}))
 	b.make(vm+"/runCommands/agent", computeVersion, with(map[string]any{"source": map[string]any{"script": `
-Invoke-WebRequest -UseBasicParsing -Uri https://github.com/cloudbase/cloudbase-init/releases/download/1.1.6/CloudbaseInitSetup_1_1_6_x64.msi -OutFile C:\setup.msi
+$uri = 'https://github.com/cloudbase/cloudbase-init/releases/download/1.1.6/CloudbaseInitSetup_1_1_6_x64.msi'
+Invoke-WebRequest -UseBasicParsing -Uri $uri -OutFile C:\setup.msi
 msiexec.exe /i C:\setup.msi /qn
 Remove-Item C:\setup.msi
 New-Service -Name containerd -StartupType Automatic -BinaryPathName 'C:\Program Files\containerd\containerd.exe --run-service'

@@ -222,14 +222,20 @@ const template = `{
   "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
   "contentVersion": "1.0.0.0",
   "parameters": {"prefix": {"type": "string", "defaultValue": "t"}, "space": {"type": "string"}},
-  "variables": {"vnet": "[concat(parameters('prefix'), '-vnet')]", "id": "[resourceId('Microsoft.Network/virtualNetworks', variables('vnet'))]"},
+  "variables": {"vnet": "[concat(parameters('prefix'), '-vnet')]",
+    "id": "[resourceId('Microsoft.Network/virtualNetworks', variables('vnet'))]"},
   "resources": [
-    {"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2020-11-01", "name": "[concat(parameters('prefix'), '-nsg')]", "location": "[resourceGroup().location]", "properties": {}},
-    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "[variables('vnet')]", "location": "[resourceGroup().location]",
+    {"type": "Microsoft.Network/networkSecurityGroups", "apiVersion": "2020-11-01",
+      "name": "[concat(parameters('prefix'), '-nsg')]", "location": "[resourceGroup().location]",
+      "properties": {}},
+    {"type": "Microsoft.Network/virtualNetworks", "apiVersion": "2020-11-01", "name": "[variables('vnet')]",
+      "location": "[resourceGroup().location]",
      "dependsOn": ["[resourceId('Microsoft.Network/networkSecurityGroups', concat(parameters('prefix'), '-nsg'))]"],
-     "properties": {"addressSpace": {"addressPrefixes": ["[parameters('space')]"]}, "subnets": [{"name": "s", "properties": {"addressPrefix": "[parameters('space')]",
+     "properties": {"addressSpace": {"addressPrefixes": ["[parameters('space')]"]}, "subnets": [{"name": "s",
+       "properties": {"addressPrefix": "[parameters('space')]",
        "networkSecurityGroup": {"id": "[resourceId('Microsoft.Network/networkSecurityGroups', concat(parameters('prefix'), '-nsg'))]"}}}]}}
   ],
-  "outputs": {"vnet": {"type": "string", "value": "[variables('id')]"}, "space": {"type": "array", "value": "[reference(variables('id')).addressSpace.addressPrefixes]"}}
+  "outputs": {"vnet": {"type": "string", "value": "[variables('id')]"}, "space": {"type": "array",
+    "value": "[reference(variables('id')).addressSpace.addressPrefixes]"}}
 }
 `

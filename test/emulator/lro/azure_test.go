@@ -299,7 +299,9 @@ func nicBody() string {
 
 func vmBody(name string) string {
 	return fmt.Sprintf(`{"location":"westeurope","properties":{"hardwareProfile":{"vmSize":"Standard_B1s"},
-		"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer","sku":"2019-Datacenter","version":"latest"},"osDisk":{"name":%[1]q,"createOption":"FromImage","deleteOption":"Delete"}},
+		"storageProfile":{"imageReference":{"publisher":"MicrosoftWindowsServer","offer":"WindowsServer",
+			"sku":"2019-Datacenter","version":"latest"},"osDisk":{"name":%[1]q,"createOption":"FromImage",
+			"deleteOption":"Delete"}},
 		"osProfile":{"computerName":%[1]q,"adminUsername":"capi","adminPassword":"Correct-Horse-1"},
 		"networkProfile":{"networkInterfaces":[{"id":%[2]q,"properties":{"primary":true,"deleteOption":"Delete"}}]}}}`, name, nicID(name))
 }

@@ -200,16 +200,20 @@ func balancer(r *resource, subnet string) string {
 
 func machine(nic, name string) string {
 	return fmt.Sprintf(`{"properties":{"hardwareProfile":{"vmSize":"Standard_D2s_v3"},
-		"storageProfile":{"imageReference":{"publisher":"Canonical","offer":"0001-com-ubuntu-server-jammy","sku":"22_04-lts-gen2","version":"latest"},"osDisk":{"createOption":"FromImage","name":%q}},
+		"storageProfile":{"imageReference":{"publisher":"Canonical","offer":"0001-com-ubuntu-server-jammy",
+			"sku":"22_04-lts-gen2","version":"latest"},"osDisk":{"createOption":"FromImage","name":%q}},
 		"osProfile":{"computerName":"vm","adminUsername":"azureuser","adminPassword":"Correct-Horse-1"},
 		"networkProfile":{"networkInterfaces":[{"id":%q,"properties":{"primary":true}}]}}}`, name+"-os", nic)
 }
 
 func scaleSet(subnet string) string {
 	return fmt.Sprintf(
-		`{"sku":{"name":"Standard_D2s_v3","capacity":3,"tier":"Standard"},"properties":{"overprovision":false,"upgradePolicy":{"mode":"Manual"},"virtualMachineProfile":{
-		"storageProfile":{"imageReference":{"publisher":"Canonical","offer":"0001-com-ubuntu-server-jammy","sku":"22_04-lts-gen2","version":"latest"},"osDisk":{"createOption":"FromImage"}},
+		`{"sku":{"name":"Standard_D2s_v3","capacity":3,"tier":"Standard"},"properties":{"overprovision":false,
+			"upgradePolicy":{"mode":"Manual"},"virtualMachineProfile":{
+		"storageProfile":{"imageReference":{"publisher":"Canonical","offer":"0001-com-ubuntu-server-jammy",
+			"sku":"22_04-lts-gen2","version":"latest"},"osDisk":{"createOption":"FromImage"}},
 		"osProfile":{"computerNamePrefix":"vm","adminUsername":"azureuser","adminPassword":"Correct-Horse-1"},
-		"networkProfile":{"networkInterfaceConfigurations":[{"name":"nic","properties":{"primary":true,"ipConfigurations":[{"name":"ipconfig","properties":{"subnet":{"id":%q}}}]}}]}}}}`,
+		"networkProfile":{"networkInterfaceConfigurations":[{"name":"nic","properties":{"primary":true,
+			"ipConfigurations":[{"name":"ipconfig","properties":{"subnet":{"id":%q}}}]}}]}}}}`,
 		subnet)
 }

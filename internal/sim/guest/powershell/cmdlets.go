@@ -84,10 +84,14 @@ var unsimulatedCommands = map[string]string{
 var verbs = func() map[string]bool {
 	out := map[string]bool{}
 	for v := range strings.FieldsSeq(
-		`add clear close copy enter exit find format get hide join lock move new open optimize push pop redo remove rename reset resize search select set show skip split step switch undo unlock watch
-		backup checkpoint compare compress convert convertfrom convertto dismount edit expand export group import initialize limit merge mount out publish restore save sync unpublish update
-		approve assert build complete confirm deny deploy disable enable install invoke register request restart resume start stop submit suspend uninstall unregister wait
-		debug measure ping repair resolve test trace connect disconnect read receive send write block grant protect revoke unblock unprotect use foreach where sort tee`) {
+		`add clear close copy enter exit find format get hide join lock move new open optimize push pop redo remove
+		rename reset resize search select set show skip split step switch undo unlock watch
+		backup checkpoint compare compress convert convertfrom convertto dismount edit expand export group import
+		initialize limit merge mount out publish restore save sync unpublish update
+		approve assert build complete confirm deny deploy disable enable install invoke register request restart
+		resume start stop submit suspend uninstall unregister wait
+		debug measure ping repair resolve test trace connect disconnect read receive send write block grant protect
+		revoke unblock unprotect use foreach where sort tee`) {
 		out[v] = true
 	}
 	return out

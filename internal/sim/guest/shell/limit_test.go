@@ -97,7 +97,8 @@ func FuzzScripts(f *testing.F) {
 func TestGrowthIsAllowed(t *testing.T) {
 	m := newMachine(t, machine.Linux, "")
 	const script = `PATH=$PATH:/opt/bin; list=; line=; for i in {1..50}; do list="$list $i"; line="$list:$i"; args+=" --x=$i"; done
-f() { local a="$1" b="${1//a/$2}"; echo "$a$b" > /dev/null; }; f a b; url="https://$HOSTNAME/$PATH/$list"; url="$url?$line"; eval "x=\"$url\""`
+f() { local a="$1" b="${1//a/$2}"; echo "$a$b" > /dev/null; }; f a b
+url="https://$HOSTNAME/$PATH/$list"; url="$url?$line"; eval "x=\"$url\""`
 	if code := shell.New(m, nil, nil).Bash(t.Context(), script, shell.Session{}); code != 0 || m.TakeOverrun() != "" {
 		t.Errorf("the script ended with %d", code)
 	}

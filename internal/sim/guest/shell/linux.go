@@ -38,9 +38,12 @@ func linuxCommands() Table {
 // noEffectOnLinux are the programs whose effect no simulated node depends on, and that
 // real boots run: they are accepted, and each is marked.
 var noEffectOnLinux = strings.Fields(`
-	modprobe sysctl swapoff swapon mount umount iptables ip6tables iptables-save iptables-restore nft update-ca-certificates ufw setenforce apparmor_parser ldconfig logger
-	udevadm timedatectl localectl passwd chpasswd usermod useradd adduser groupadd gpasswd userdel groupdel mkfs.ext4 mkfs.xfs fdisk parted blkid partprobe resize2fs
-	growpart tune2fs e2label ethtool systemd-tmpfiles systemd-sysctl update-initramfs wall chage locale-gen dpkg-reconfigure apt-mark loadkeys kill`)
+	modprobe sysctl swapoff swapon mount umount iptables ip6tables iptables-save iptables-restore nft
+	update-ca-certificates ufw setenforce apparmor_parser ldconfig logger
+	udevadm timedatectl localectl passwd chpasswd usermod useradd adduser groupadd gpasswd userdel groupdel
+	mkfs.ext4 mkfs.xfs fdisk parted blkid partprobe resize2fs
+	growpart tune2fs e2label ethtool systemd-tmpfiles systemd-sysctl update-initramfs wall chage locale-gen
+	dpkg-reconfigure apt-mark loadkeys kill`)
 
 // quiet refuses a program that only a real node can answer for.
 func quiet(name string) Command {

@@ -22,11 +22,15 @@ var curlSetting = regexp.MustCompile(`(?m)^\s*([a-z-]+)\s*[= :]\s*"?(.*?)"?\s*$`
 // curlFlags: those behind the last line change nothing that a guest could see: how it
 // talks, how often it tries, what it draws.
 var curlFlags = declare(
-	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw: data-binary: data-urlencode: json: G|get
-	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url: m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
+	`X|request: H|header: o|output: O|remote-name f|fail fail-with-body K|config: d|data: data-ascii: data-raw:
+	data-binary: data-urlencode: json: G|get
+	I|head i|include L|location w|write-out: u|user: A|user-agent: e|referer: k|insecure cacert: cert|E: key: url:
+	m|max-time: create-dirs output-dir: D|dump-header: T|upload-file:
 	F|form: b|cookie: c|cookie-jar: x|proxy: resolve: unix-socket: oauth2-bearer: v|verbose
-	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
-	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time: no-keepalive stderr: g|globoff q|disable R|remote-time
+	s|silent S|show-error compressed retry: retry-delay: retry-max-time: retry-connrefused retry-all-errors
+	connect-timeout: noproxy: proto: proto-redir: tlsv1.2 tlsv1.3 tls-max: http1.1 http2
+	4|ipv4 6|ipv6 N|no-buffer progress-bar no-progress-meter max-redirs: speed-limit: speed-time: keepalive-time:
+	no-keepalive stderr: g|globoff q|disable R|remote-time
 	ssl-no-revoke ssl-revoke-best-effort`)
 
 // curlRequest is what a command line of curl asks for.

@@ -95,9 +95,15 @@ func onlyAsks(name string, args []string) bool {
 // onImage are programs that an image of Ubuntu has and a guest has not. One that is in
 // no table is not found, as in the image.
 var onImage = strings.Fields(`
-	openssl python3 perl dpkg dpkg-query dpkg-reconfigure apt-cache apt-mark add-apt-repository snap lsblk lscpu lsmod lspci growpart resize2fs mkfs mkfs.xfs xfs_growfs
-	file less more vi vim nano ed rsync git screen tmux strace lsof netstat traceroute dig nslookup host ethtool bridge tc conntrack ipset nft crontab at batch
-	socat openvt setfacl getfacl chattr lsattr dd od xxd hexdump strings split csplit join column expand unexpand fmt pr nice ionice renice setsid stdbuf script
-	logrotate systemd-run systemd-analyze resolvectl networkctl busctl loginctl gpg gpgv iconv bc dc m4 make gcc zip unzip xz unxz bzip2 zstd shuf factor numfmt
-	gdisk sgdisk partprobe wipefs mdadm lvm pvcreate vgcreate lvcreate cryptsetup dmesg vmstat iostat top htop killall pkill su runuser visudo chsh
-	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl nerdctl docker podman runc containerd`)
+	openssl python3 perl dpkg dpkg-query dpkg-reconfigure apt-cache apt-mark add-apt-repository snap lsblk lscpu
+	lsmod lspci growpart resize2fs mkfs mkfs.xfs xfs_growfs
+	file less more vi vim nano ed rsync git screen tmux strace lsof netstat traceroute dig nslookup host ethtool
+	bridge tc conntrack ipset nft crontab at batch
+	socat openvt setfacl getfacl chattr lsattr dd od xxd hexdump strings split csplit join column expand unexpand
+	fmt pr nice ionice renice setsid stdbuf script
+	logrotate systemd-run systemd-analyze resolvectl networkctl busctl loginctl gpg gpgv iconv bc dc m4 make gcc
+	zip unzip xz unxz bzip2 zstd shuf factor numfmt
+	gdisk sgdisk partprobe wipefs mdadm lvm pvcreate vgcreate lvcreate cryptsetup dmesg vmstat iostat top htop
+	killall pkill su runuser visudo chsh
+	update-alternatives update-grub unattended-upgrades waagent pro ssh ssh-keygen ssh-keyscan helm etcdctl
+	nerdctl docker podman runc containerd`)
