@@ -178,11 +178,11 @@ func (a *app) logsByKubelet(ctx context.Context, o logsOptions, r sshroute.Route
 	if err != nil {
 		return err
 	}
-	set, err := a.workload(ctx, c, r.Cluster)
+	core, err := a.workload(ctx, c, r.Cluster)
 	if err != nil {
 		return err
 	}
-	k := logs.Kubelet{Client: set.CoreV1().RESTClient(), Node: r.Node, Windows: r.Windows}
+	k := logs.Kubelet{Client: core, Node: r.Node, Windows: r.Windows}
 	if err := k.Check(ctx); err != nil {
 		return err
 	}

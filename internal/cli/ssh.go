@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/term"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,19 +54,19 @@ func (a *app) located(ctx context.Context, c client.Client, r sshroute.Route) ss
 	if !r.Pool || r.Node == "" || r.Address != "" {
 		return r
 	}
-	set, err := a.workload(ctx, c, r.Cluster)
+	core, err := a.workload(ctx, c, r.Cluster)
 	if err != nil {
 		return r
 	}
-	node, err := set.CoreV1().Nodes().Get(ctx, r.Node, metav1.GetOptions{})
-	if err != nil {
+	var node corev1.Node
+	if err := core.Get().Resource("nodes").Name(r.Node).Do(ctx).Into(&node); err != nil {
 		return r
 	}
-	return r.At(node)
+	return r.At(&node)
 }
 
-// workload is a client of a workload cluster.
-func (a *app) workload(ctx context.Context, c client.Client, cluster client.ObjectKey) (*kubernetes.Clientset, error) {
+// workload is a client of the core API group of a workload cluster.
+func (a *app) workload(ctx context.Context, c client.Client, cluster client.ObjectKey) (rest.Interface, error) {
 	data, err := workloadKubeconfig(ctx, c, cluster)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (a *app) workload(ctx context.Context, c client.Client, cluster client.Obje
 		return nil, fmt.Errorf("kubeconfig of cluster %s: %w", cluster.Name, err)
 	}
 	facts.Tune(cfg)
-	return kubernetes.NewForConfig(cfg)
+	return facts.Core(cfg)
 }
 
 // asksPlane says whether the management cluster is the local plane's.

@@ -24,10 +24,6 @@ func (b *machineBuilder) virtualMachine() error {
 		Location: b.location(),
 		Tags:     b.tags(b.VMName, role, b.spec.AdditionalTags, b.cloudProviderTags()),
 	}
-	needs := NICIDs(b.Cluster, b.Machine, b.VMName)
-	if b.AvailabilitySet != nil {
-		needs = append(needs, b.availabilitySetID())
-	}
 	if !b.Exists {
 		if err := b.fillVM(&vm); err != nil {
 			return err
@@ -35,7 +31,8 @@ func (b *machineBuilder) virtualMachine() error {
 	}
 	b.add(Resource{
 		ID: VMID(b.Cluster, b.VMName), APIVersion: ComputeAPIVersion, Body: vm,
-		Policy: CreateOnly, Condition: infrav1.VMRunningCondition, Field: "spec", Needs: needs,
+		Policy: CreateOnly, Condition: infrav1.VMRunningCondition, Field: "spec",
+		Needs: append(NICIDs(b.Cluster, b.Machine, b.VMName), b.needs...),
 	})
 	return nil
 }

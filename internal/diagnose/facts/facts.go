@@ -7,6 +7,7 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -336,6 +337,17 @@ func Tune(cfg *rest.Config) {
 	}
 }
 
+// Core returns a client of the core API group, for what the client of package
+// controller-runtime does not reach: logs, and a single read without discovery. The typed
+// clients are a megabyte of each program.
+func Core(cfg *rest.Config) (rest.Interface, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent())
+	return rest.RESTClientFor(cfg)
+}
+
 // maxLogs bounds how many containers' logs are read, lines how many lines of each.
 const (
 	maxLogs = 10
@@ -346,14 +358,15 @@ const (
 func logs(cfg *rest.Config) func(*corev1.Pod, string) string {
 	left := maxLogs
 	return func(p *corev1.Pod, container string) string {
-		core, err := corev1client.NewForConfig(cfg)
+		core, err := Core(cfg)
 		if left--; left < 0 || err != nil {
 			return ""
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		data, err := core.Pods(p.Namespace).GetLogs(p.Name,
-			&corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}).DoRaw(ctx)
+		data, err := core.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("log").
+			VersionedParams(&corev1.PodLogOptions{Container: container, TailLines: new(int64(lines))}, scheme.ParameterCodec).
+			DoRaw(ctx)
 		if err != nil {
 			return "" // the events have to do
 		}
