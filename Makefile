@@ -141,6 +141,7 @@ release-check: ## Make a release twice, in two places, and compare all bytes; AR
 
 lint: ## Static analysis (deprecated API versions are ours to convert, hence not SA1019)
 	$(TOOL) staticcheck -checks inherit,-SA1019 $(OWN)
+	go tool -modfile=hack/tools/golangci/go.mod golangci-lint run ./...
 	go test -count=1 -run TestWords .
 
 vet-client: ## Vet the client for systems without a local plane; with -trimpath, as a release compiles it

@@ -62,7 +62,7 @@ func main() {
 }
 
 func kubectl() {
-	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // nolint:errcheck
+	logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}
