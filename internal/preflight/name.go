@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/windows"
 )
@@ -70,7 +71,7 @@ func (c checker) names() []lint.Rule {
 				missing(cluster.Object, root.At("spec", "infrastructureRef"))
 				missing(cluster.Object, root.At("spec", "controlPlaneRef"))
 				for _, m := range cluster.Machines {
-					spec := m.Owner.Root.At(owners()[m.Owner.Kind]...)
+					spec := m.Owner.Root.At(kind.Makers()[m.Owner.Kind]...)
 					missing(m.Owner, infraRef(m.Owner, spec))
 					missing(m.Owner, spec.At("bootstrap", "configRef"))
 				}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	infrav1 "casement.dev/casement/api/v1beta1"
+	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 	"casement.dev/casement/internal/webhook"
 )
@@ -84,19 +85,6 @@ func (m *Machines) Annotations() map[string]string {
 	return all
 }
 
-// owners are the kinds that make machines, and where the machine's spec is.
-func owners() map[string][]string {
-	template := []string{"spec", "template", "spec"}
-	return map[string][]string{"MachineDeployment": template, "MachineSet": template, "MachinePool": template,
-		"Machine": {"spec"}, "KubeadmControlPlane": {"spec"}}
-}
-
-// machineSpecs are the kinds of infrastructure, and where the VM's spec is.
-func machineSpecs() map[string][]string {
-	return map[string][]string{"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"},
-		"AzureMachinePool": {"spec", "template"}}
-}
-
 // Read finds the clusters of a set. The error is one of the build: the schemas are
 // part of it.
 func Read(set *lint.Set) (*Plan, error) {
@@ -123,7 +111,7 @@ func Read(set *lint.Set) (*Plan, error) {
 		}
 	}
 	for _, o := range set.Objects {
-		if path, ok := owners()[o.Kind]; ok && p.has(o) {
+		if path, ok := kind.Makers()[o.Kind]; ok && p.has(o) {
 			m := p.machines(o, o.Root.At(path...))
 			if c := clusters[key("", o.Namespace, p.clusterOf(o, clusters))]; c != nil {
 				c.Machines = append(c.Machines, m)
@@ -234,7 +222,7 @@ func (p *Plan) machines(o *lint.Object, spec lint.Value) *Machines {
 		m.Replicas = int(n)
 	}
 	if m.Infra != nil {
-		path := machineSpecs()[m.Infra.Kind]
+		path := kind.VMs(false)[m.Infra.Kind]
 		m.At = m.Infra.Root.At(path...)
 		// What cannot be read, PRE501 reports.
 		if raw, err := json.Marshal(p.admitted[m.Infra].place(path)); err == nil {

@@ -11,6 +11,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/kind"
 )
 
 // Object is what a user named: an object of a cluster, with the cluster that it belongs to.
@@ -33,10 +35,16 @@ var kinds = map[string]string{
 }
 
 // ours are the words for Cluster API's own sets of machines.
-var ours = map[string]string{
-	"machinedeployment": "MachineDeployment", "md": "MachineDeployment", "machineset": "MachineSet", "ms": "MachineSet",
-	"kubeadmcontrolplane": "KubeadmControlPlane", "kcp": "KubeadmControlPlane",
-}
+var ours = func() map[string]string {
+	out := map[string]string{}
+	for _, k := range kind.All {
+		// A Machine and a MachinePool have steps of their own.
+		if k.Machine != nil && k.Name != "Machine" && k.Name != "MachinePool" {
+			out[strings.ToLower(k.Name)], out[k.Short] = k.Name, k.Name
+		}
+	}
+	return out
+}()
 
 // known lists the kinds in an error.
 const known = "cluster, machine, machinedeployment (md), machineset (ms), machinepool (mp), kubeadmcontrolplane " +

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -39,7 +40,7 @@ var workloads = []schema.GroupResource{
 }
 
 // machineOwners are the kinds of Cluster API that make others, owners first.
-var machineOwners = []string{"clusters", "kubeadmcontrolplanes", "machinedeployments", "machinesets", "machinepools", "machines"}
+var machineOwners = kind.Matching(func(k kind.Kind) bool { return k.Machine != nil || k.Name == "Cluster" })
 
 // choose orders what to read of what is served: what decides about pods, kinds with pod
 // templates that the user named, workloads, and Cluster API with its providers.
@@ -94,7 +95,7 @@ func concerns(group string) bool {
 
 // rank puts the owners of machines first.
 func rank(r resource) int {
-	if i := slices.Index(machineOwners, r.Resource); i >= 0 {
+	if i := slices.IndexFunc(machineOwners, func(k kind.Kind) bool { return k.Resource == r.Resource }); i >= 0 {
 		return i
 	}
 	return len(machineOwners)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"casement.dev/casement/internal/kind"
 	"casement.dev/casement/internal/lint"
 )
 
@@ -23,24 +24,21 @@ type machines struct {
 }
 
 // owners are the kinds that make machines, and where they keep the machine's spec.
-var owners = map[string][]string{
-	"MachineDeployment": {"spec", "template", "spec"}, "MachineSet": {"spec", "template", "spec"}, "MachinePool": {"spec",
-		"template", "spec"}, "Machine": {"spec"},
-	"KubeadmControlPlane": {"spec"},
-}
+var owners = kind.Makers()
 
 // azureMachines are the kinds of infrastructure, and where they keep the VM's spec.
-var azureMachines = map[string][]string{
-	"AzureMachineTemplate": {"spec", "template", "spec"}, "AzureMachine": {"spec"}, "AzureMachinePool": {"spec", "template"},
-	"AzureManagedMachinePool": {"spec"},
-}
+var azureMachines = kind.VMs(true)
 
 // machineKinds are all kinds that groups looks at, in the order of an input that is
 // written from the top.
-var machineKinds = []string{
-	"Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "KubeadmConfigTemplate",
-	"KubeadmConfig",
-	"AzureMachineTemplate", "AzureMachine", "AzureMachinePool", "AzureManagedMachinePool",
+var machineKinds = namesOf(kind.Matching(func(k kind.Kind) bool { return k.Group != kind.Infrastructure || k.VM != nil }))
+
+func namesOf(kinds []kind.Kind) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.Name)
+	}
+	return out
 }
 
 // ofKind are the Cluster API objects of some kinds.
