@@ -6,6 +6,7 @@
 # servers. Methods that nobody calls stay linked, because text/template calls any by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+mkdir -p "$(dirname "$3")"
 CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -tags client -gcflags all=-l -ldflags '-s -w -buildid=' \
   -o "$3" ./cmd/casement
 size=$(wc -c < "$3")

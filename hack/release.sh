@@ -23,13 +23,14 @@ pack() { # ARCHIVE DIR FILE...: an archive that is the same for the same files
 pack "$dir/casement-${version#v}.tgz" "$dir" casement && rm -r "$dir/casement"
 pack "$dir/casement-namespaced.tgz" "$dir" casement-namespaced && rm -r "$dir/casement-namespaced"
 
-build() { # PROGRAM OS ARCH FILE [LDFLAGS [TAGS]]
-  CGO_ENABLED=0 GOOS=$2 GOARCH=$3 go build -trimpath -buildvcs=false -tags "${6:-}" -ldflags "-s -w -buildid= ${5:-}" -o "$dir/$4" "./cmd/$1"
+build() { # PROGRAM OS ARCH FILE [LDFLAGS]
+  CGO_ENABLED=0 GOOS=$2 GOARCH=$3 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= ${5:-}" -o "$dir/$4" "./cmd/$1"
   go run ./hack/release --sbom "$dir/$4" --version "$version" > "$dir/$4.cdx.json"
 }
 
 client() { # OS ARCH FILE NAME: the client, and an archive of it under the name that users call
-  build casement "$1" "$2" "$3" "" client
+  hack/client.sh "$1" "$2" "$dir/$3"
+  go run ./hack/release --sbom "$dir/$3" --version "$version" > "$dir/$3.cdx.json"
   local files
   files=$(mktemp -d)
   cp "$dir/$3" "$files/$4"

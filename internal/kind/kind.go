@@ -59,7 +59,7 @@ func Makers() map[string][]string {
 	return paths(func(k Kind) []string { return k.Machine })
 }
 
-// VMs are the kinds that stand for virtual machines, each with where it keeps their spec;
+// VMs are the kinds of virtual machines, each with where it keeps their spec;
 // aks says whether those of managed clusters are among them.
 func VMs(aks bool) map[string][]string {
 	return paths(func(k Kind) []string {

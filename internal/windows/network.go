@@ -76,12 +76,15 @@ func Networks() []Network {
 		{Name: "Azure CNI v1", Mode: "L2Bridge", Plugin: "azure-vnet", IPAM: "azure-vnet-ipam", Labels: map[string]string{"cni": "azure"},
 			Addons: []string{"azure-cni", "azure-cni-windows"}, Exceptions: []string{"pods", "services"}, From: hostProcess,
 			Rules: []string{"WIN823", "PRE202"}},
-		{Name: "Flannel VXLAN (win-overlay)", Mode: "Overlay", Plugin: "win-overlay", IPAM: "host-local", Labels: map[string]string{"cni": "flannel-windows"},
+		{Name: "Flannel VXLAN (win-overlay)", Mode: "Overlay", Plugin: "win-overlay", IPAM: "host-local",
+			Labels: map[string]string{"cni": "flannel-windows"},
 			Addons: []string{"flannel", "flannel-windows"}, VNI: WindowsVNI, VXLANPort: WindowsVXLANPort, MTU: OverlayMTU,
 			Exceptions: []string{"services", "pods"}, Ports: vxlan(), Releases: []string{"2019"}, Until: lastDocker,
 			Rules: []string{"WIN821", "WIN822", "WIN823", "PRE207", "PRE208"}},
-		{Name: "Flannel host-gw (win-bridge)", Mode: "L2Bridge", Plugin: "win-bridge", IPAM: "host-local", Exceptions: []string{"pods", "services", "nodes"},
-			Refused: "Azure delivers a packet only to an address of an interface or by a route of the subnet's table, so hosts are not adjacent: " +
+		{Name: "Flannel host-gw (win-bridge)", Mode: "L2Bridge", Plugin: "win-bridge", IPAM: "host-local",
+			Exceptions: []string{"pods", "services", "nodes"},
+			Refused: "Azure delivers a packet only to an address of an interface or by a route of the subnet's " +
+				"table, so hosts are not adjacent: " +
 				"each node would need a route of its own and IP forwarding, and Flannel writes no routes of Azure",
 			Rules: []string{"WIN823", "PRE208"}},
 		{Name: "Calico with BGP or IP in IP", Mode: "L2Bridge", Plugin: "calico", IPAM: "calico-ipam",
@@ -159,7 +162,8 @@ func (n Network) CNIConfig(r Ranges) []byte {
 		conf["policies"] = []object{endpoint(object{"Type": "OutBoundNAT", "ExceptionList": []string{r.Services}})}
 	case n.Plugin == "azure-vnet" && n.Refused == "":
 		conf["name"] = "azure"
-		conf["plugins"] = []object{{"type": "azure-vnet", "mode": "bridge", "bridge": "azure0", "ipam": object{"type": n.IPAM}, "dns": dns, "AdditionalArgs": policies}}
+		conf["plugins"] = []object{{"type": "azure-vnet", "mode": "bridge", "bridge": "azure0",
+			"ipam": object{"type": n.IPAM}, "dns": dns, "AdditionalArgs": policies}}
 	case n.Plugin == "win-overlay":
 		conf["name"], conf["type"] = "flannel.4096", "flannel"
 		conf["delegate"] = object{"type": n.Plugin, "policies": policies}

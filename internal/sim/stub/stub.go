@@ -180,7 +180,9 @@ func entries() []entry {
 			"initialises the node from the metadata service: provider ID, addresses, labels, taint"}, (*Cluster).nodeManager, nil},
 		{Description{"node-problem-detector", []string{"node-problem-detector/node-problem-detector-windows"},
 			"sets the conditions of a Windows node that has no problem; detects nothing"}, (*Cluster).problemDetector, nil},
-		{Description{"windows-exporter", []string{"prometheus-community/windows-exporter"}, "runs and measures nothing"}, (*Cluster).idle, nil},
+		{Description{
+			"windows-exporter", []string{"prometheus-community/windows-exporter"}, "runs and measures nothing",
+		}, (*Cluster).idle, nil},
 		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},
 		{Description{"idle", []string{
 			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",

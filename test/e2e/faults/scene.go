@@ -69,7 +69,9 @@ func nowhere(set string) func(*scene) {
 	return func(s *scene) {
 		s.patch(set, `{"spec":{"updateStrategy":{"type":"OnDelete"},`+
 			`"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":`+
-			`{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["`+s.node()+`"]}]}]}}}}}}}`)
+
+			`{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname","operator":"In","values":["`+
+			s.node()+`"]}]}]}}}}}}}`)
 	}
 }
 
