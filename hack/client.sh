@@ -3,7 +3,7 @@
 # hack/client.sh OS ARCH FILE
 #
 # Inlining is off: it would add 7 MB, most of them tables, and a client waits for files and
-# servers. Methods that nobody calls stay linked, because text/template calls any by name.
+# servers. Methods that no code calls stay linked, because text/template calls any by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "$(dirname "$3")"
