@@ -48,12 +48,15 @@ plug-in of Container Credential Guard may use on machines that are not joined.`,
 			}
 			d.Users = []plane.DomainUser{{Name: user, Password: password, MayJoin: true}}
 			for _, name := range accounts {
-				d.Accounts = append(d.Accounts, plane.ManagedAccount{Name: strings.TrimSuffix(name, "$"), Allowed: []string{plane.DomainComputers, user}})
+				d.Accounts = append(d.Accounts, plane.ManagedAccount{
+					Name: strings.TrimSuffix(name, "$"), Allowed: []string{plane.DomainComputers, user},
+				})
 			}
 			if err := plane.NewClient(a.dir).AddDomain(cmd.Context(), d); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "The domain %s is there (simulated). Machines whose DNS server is %s may join it.\n", d.Name, strings.Join(d.DNS, " or "))
+			fmt.Fprintf(a.Out, "The domain %s is there (simulated). Machines whose DNS server is %s may join it.\n",
+				d.Name, strings.Join(d.DNS, " or "))
 			return nil
 		},
 	}

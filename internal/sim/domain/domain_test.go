@@ -11,8 +11,9 @@ import (
 func corp() Domain {
 	return Domain{
 		Name: "Corp.example", DNS: []string{"10.1.0.4"},
-		Users:    []User{{Name: "joiner", Password: "right", MayJoin: true}, {Name: "reader", Password: "other"}},
-		Accounts: []Account{{Name: "WebApp1", Allowed: []string{DomainComputers, "reader"}}, {Name: "Old", Allowed: []string{"web-1"}, Expired: true}},
+		Users: []User{{Name: "joiner", Password: "right", MayJoin: true}, {Name: "reader", Password: "other"}},
+		Accounts: []Account{{Name: "WebApp1", Allowed: []string{DomainComputers, "reader"}},
+			{Name: "Old", Allowed: []string{"web-1"}, Expired: true}},
 	}
 }
 

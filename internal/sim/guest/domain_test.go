@@ -22,16 +22,30 @@ func TestDomain(t *testing.T) {
 		want   []string
 		code   int
 	}{
-		"joins":           {[]string{"10.1.0.4"}, credential + add, "(Get-CimInstance Win32_ComputerSystem).Domain; Test-ComputerSecureChannel; Test-ADServiceAccount WebApp1", []string{"corp.example", "True\r\nTrue"}, 0},
-		"asks nltest":     {[]string{"10.1.0.4"}, credential + add, "nltest /sc_query:corp.example", []string{"0x0 NERR_Success"}, 0},
-		"after a restart": {[]string{"10.1.0.4"}, "", credential + add + "; (Get-CimInstance Win32_ComputerSystem).PartOfDomain", []string{"after you restart", "False"}, 0},
-		"twice":           {[]string{"10.1.0.4"}, credential + add, credential + add, []string{"already in that domain"}, 1},
-		"wrong password":  {[]string{"10.1.0.4"}, "", strings.Replace(credential, "right", "wrong", 1) + add, []string{"failed to join domain 'corp.example' from its current workgroup 'WORKGROUP' with following error message: The user name or password is incorrect."}, 1},
-		"other DNS":       {nil, "", credential + add, []string{"The specified domain either does not exist or could not be contacted."}, 1},
-		"DNS by script":   {nil, "", "Set-DnsClientServerAddress -InterfaceAlias Ethernet -ServerAddresses 10.1.0.4; " + credential + add, []string{"after you restart"}, 0},
-		"long name":       {[]string{"10.1.0.4"}, "", credential + add + " -NewName a-name-of-17-char", []string{"limited to 15 bytes"}, 1},
-		"not joined":      {[]string{"10.1.0.4"}, "", "Test-ADServiceAccount WebApp1; nltest /sc_query:corp.example", []string{"False", "0x54b"}, 1},
-		"account unknown": {[]string{"10.1.0.4"}, credential + add, "Install-ADServiceAccount Nobody -ErrorAction Stop", []string{"Cannot install service account. Error Message: 'The specified account does not exist.'"}, 1},
+		"joins": {[]string{"10.1.0.4"}, credential + add,
+			"(Get-CimInstance Win32_ComputerSystem).Domain; Test-ComputerSecureChannel; Test-ADServiceAccount WebApp1",
+			[]string{"corp.example", "True\r\nTrue"}, 0},
+		"asks nltest": {[]string{"10.1.0.4"}, credential + add, "nltest /sc_query:corp.example", []string{"0x0 NERR_Success"}, 0},
+		"after a restart": {
+			[]string{"10.1.0.4"}, "", credential + add + "; (Get-CimInstance Win32_ComputerSystem).PartOfDomain",
+			[]string{"after you restart", "False"}, 0,
+		},
+		"twice": {[]string{"10.1.0.4"}, credential + add, credential + add, []string{"already in that domain"}, 1},
+		"wrong password": {[]string{"10.1.0.4"}, "", strings.Replace(credential, "right", "wrong", 1) + add, []string{"failed " +
+			"to join domain 'corp.example' from its current workgroup 'WORKGROUP' with following error " +
+			"message: The user name or password is incorrect."}, 1},
+		"other DNS": {nil, "", credential + add,
+			[]string{"The specified domain either does not exist or could not be contacted."}, 1},
+		"DNS by script": {nil, "",
+			"Set-DnsClientServerAddress -InterfaceAlias Ethernet -ServerAddresses 10.1.0.4; " + credential + add,
+			[]string{"after you restart"}, 0},
+		"long name": {[]string{"10.1.0.4"}, "", credential + add + " -NewName a-name-of-17-char", []string{"limited to 15 bytes"}, 1},
+		"not joined": {[]string{"10.1.0.4"}, "",
+			"Test-ADServiceAccount WebApp1; nltest /sc_query:corp.example", []string{"False", "0x54b"}, 1},
+		"account unknown": {
+			[]string{"10.1.0.4"}, credential + add, "Install-ADServiceAccount Nobody -ErrorAction Stop",
+			[]string{"Cannot install service account. Error Message: 'The specified account does not exist.'"}, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := domain.Open("")
@@ -45,7 +59,8 @@ func TestDomain(t *testing.T) {
 				t.Fatal(err)
 			}
 			g, err := New(Config{Machine: Machine{
-				ID: "/vm", Dir: t.TempDir(), OS: Windows, ComputerName: "web-1", IPs: []netip.Addr{netip.MustParseAddr("10.1.0.9")}, DNS: tc.dns, Directory: d,
+				ID: "/vm", Dir: t.TempDir(), OS: Windows, ComputerName: "web-1",
+				IPs: []netip.Addr{netip.MustParseAddr("10.1.0.9")}, DNS: tc.dns, Directory: d,
 				Image: Image{Name: "Windows Server 2022", Build: "10.0.20348.2700"},
 			}})
 			if err != nil {

@@ -44,7 +44,8 @@ func (n *node) containerIdentity(ctx context.Context, container, text string) (s
 	}
 	join, plugin := spec.DomainJoinConfig, spec.ActiveDirectoryConfig.HostAccountConfig
 	if join.DnsName == "" || join.MachineAccountName == "" {
-		return "", refusedIdentity(container, "The parameter is incorrect.: the credential spec has no DomainJoinConfig with DnsName and MachineAccountName")
+		return "", refusedIdentity(container, "The parameter is incorrect.: the credential spec has no "+
+			"DomainJoinConfig with DnsName and MachineAccountName")
 	}
 	var by *domain.Credential
 	if plugin != nil {
@@ -57,7 +58,8 @@ func (n *node) containerIdentity(ctx context.Context, container, text string) (s
 	if err := n.body.Machine().ManagedPassword(join.DnsName, join.MachineAccountName, by); err != nil {
 		var e *domain.Error
 		if errors.As(err, &e) {
-			return "", refusedIdentity(container, fmt.Sprintf("%s (0x%x): the credential spec's account %s", e.Message, 0x80070000|e.Code, join.MachineAccountName))
+			return "", refusedIdentity(container, fmt.Sprintf("%s (0x%x): the credential spec's account %s",
+				e.Message, 0x80070000|e.Code, join.MachineAccountName))
 		}
 		return "", err
 	}
@@ -67,13 +69,15 @@ func (n *node) containerIdentity(ctx context.Context, container, text string) (s
 
 // refusedIdentity is what containerd says of a container that has no identity.
 func refusedIdentity(container, why string) error {
-	return fmt.Errorf("failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem %s: %s: unknown", container, why)
+	return fmt.Errorf("failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem "+
+		"%s: %s: unknown", container, why)
 }
 
 // pluginCredential asks a plug-in for the user that fetches passwords.
 func (n *node) pluginCredential(ctx context.Context, id, input string) (c domain.Credential, err error) {
 	if _, installed := n.body.Machine().Registry().Key(pluginKey + id); !installed {
-		return c, fmt.Errorf("Container Credential Guard failed to instantiate the plugin: %s. Error: Object was not found in registry", id) //nolint:staticcheck // the words of Windows
+		return c, fmt.Errorf("Container Credential Guard failed to instantiate the plugin: %s. Error: Object "+
+			"was not found in registry", id) //nolint:staticcheck // the words of Windows
 	}
 	if !strings.EqualFold(id, keyVaultPlugin) {
 		return c, fmt.Errorf("the plug-in %s is not simulated; the one of key vaults is %s", id, keyVaultPlugin)

@@ -89,7 +89,8 @@ func (k *Kubelet) expose(w *worker, pod *corev1.Pod) {
 			answers[port] = c
 		}
 	}
-	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports, func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
+	k.c.Network.AddPod(w.namespace, w.name, w.sandbox.ip, w.sandbox.ports,
+		func(port int32, conn net.Conn) { w.answer(conn, port, answers[port]) })
 }
 
 // page is what a simulated container says on its ports and first in its log.

@@ -39,17 +39,21 @@ func shared(t *testing.T, p *plane.Plane) []string {
 		Properties struct{ PrincipalID, ClientID, TenantID string }
 	}
 	p.ARM(identity, "2023-01-31", &made)
-	p.Put(vault, "2023-07-01", object{"location": "westeurope", "properties": object{"tenantId": made.Properties.TenantID, "enableRbacAuthorization": true,
-		"sku": object{"family": "A", "name": "standard"}}})
+	p.Put(vault, "2023-07-01", object{"location": "westeurope",
+		"properties": object{"tenantId": made.Properties.TenantID, "enableRbacAuthorization": true,
+			"sku": object{"family": "A", "name": "standard"}}})
 	p.Put(secret, "2023-07-01", object{"properties": object{"value": `CORP\joiner:` + password}})
-	p.Put(secret+"/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a", "2022-04-01", object{"properties": object{
-		"principalId": made.Properties.PrincipalID, "roleDefinitionId": sub + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser}})
+	p.Put(secret+"/providers/Microsoft.Authorization/roleAssignments/00000000-0000-0000-0000-00000000000a",
+		"2022-04-01", object{"properties": object{
+			"principalId":      made.Properties.PrincipalID,
+			"roleDefinitionId": sub + "/providers/Microsoft.Authorization/roleDefinitions/" + secretsUser}})
 	var v struct {
 		Properties struct{ VaultURI string }
 	}
 	p.ARM(vault, "2023-07-01", &v)
 	return []string{
-		"DOMAIN_NAME=" + domainName, "DOMAIN_DNS_SERVERS=" + dnsServer, "DOMAIN_JOIN_SECRET_URL=" + strings.TrimSuffix(v.Properties.VaultURI, "/") + "/secrets/join",
+		"DOMAIN_NAME=" + domainName, "DOMAIN_DNS_SERVERS=" + dnsServer,
+		"DOMAIN_JOIN_SECRET_URL=" + strings.TrimSuffix(v.Properties.VaultURI, "/") + "/secrets/join",
 		"GMSA_IDENTITY_ID=" + sub + identity, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1",
 	}
 }
@@ -61,7 +65,8 @@ func TestGMSA(t *testing.T) {
 	}
 	p := plane.New(t)
 	p.Run(nil, "up")
-	p.Run([]byte(password+"\n"), "azure", "domain", "add", domainName, "--dns", dnsServer, "--join-user", "joiner", "--join-password-file", "-", "--gmsa", "WebApp1")
+	p.Run([]byte(password+"\n"), "azure", "domain", "add", domainName, "--dns", dnsServer, "--join-user", "joiner",
+		"--join-password-file", "-", "--gmsa", "WebApp1")
 	for _, v := range shared(t, p) {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)

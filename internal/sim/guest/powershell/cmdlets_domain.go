@@ -46,14 +46,17 @@ func addComputer(c *call) error {
 		return err
 	}
 	if now := c.m.JoinedDomain(); now != "" {
-		return c.fault(broken("System.InvalidOperationException", "AddComputerToSameDomain,Microsoft.PowerShell.Commands.AddComputerCommand",
+		return c.fault(broken("System.InvalidOperationException",
+			"AddComputerToSameDomain,Microsoft.PowerShell.Commands.AddComputerCommand",
 			"Cannot add computer '%s' to domain '%s' because it is already in that domain.", strings.ToUpper(c.m.ComputerName), now))
 	}
 	if name := c.textOf("newname"); len(name) > netBIOSName && !c.is("force") {
 		// PowerShell asks whether it may, and nobody answers a script.
 		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.AddComputerCommand",
-			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The NetBIOS name will be shortened to "+
-				"\"%s\", which may cause conflicts under NetBIOS name resolution. Nobody answers whether to continue.", strings.ToUpper(name[:netBIOSName])))
+			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The "+
+				"NetBIOS name will be shortened to "+
+				"\"%s\", which may cause conflicts under NetBIOS name resolution. Nobody answers whether to continue.",
+			strings.ToUpper(name[:netBIOSName])))
 	}
 	by, err := c.credential()
 	if err != nil {
@@ -98,8 +101,10 @@ func (c *call) credential() (domain.Credential, error) {
 // testChannel says whether the domain knows the machine.
 func testChannel(c *call) error {
 	if c.m.Domain() == "" {
-		return c.fault(broken("System.InvalidOperationException", "NotInDomain,Microsoft.PowerShell.Commands.TestComputerSecureChannelCommand",
-			"Cannot verify the secure channel for the local computer. Operation failed with the following exception: %s", domain.ErrNoSuchDomain))
+		return c.fault(broken("System.InvalidOperationException",
+			"NotInDomain,Microsoft.PowerShell.Commands.TestComputerSecureChannelCommand",
+			"Cannot verify the secure channel for the local computer. Operation failed with the following "+
+				"exception: %s", domain.ErrNoSuchDomain))
 	}
 	if c.is("repair") {
 		by, err := c.credential()
@@ -125,7 +130,9 @@ func installAccount(c *call) error {
 	if err == nil {
 		return nil
 	}
-	return c.fault(broken("Microsoft.ActiveDirectory.Management.ADException", "InstallADServiceAccount:PerformOperation:InstallServiceAcccountFailure,Microsoft.ActiveDirectory.Management.Commands.InstallADServiceAccount",
+	return c.fault(broken("Microsoft.ActiveDirectory.Management.ADException",
+		"InstallADServiceAccount:PerformOperation:InstallServiceAcccountFailure,"+
+			"Microsoft.ActiveDirectory.Management.Commands.InstallADServiceAccount",
 		"Cannot install service account. Error Message: '%v'", err))
 }
 
@@ -136,7 +143,8 @@ func testAccount(c *call) error {
 	}
 	err := c.account()
 	if err != nil {
-		if werr := c.warn("Test failed for Managed Service Account " + cmp.Or(c.textOf("identity"), "?") + ": " + err.Error()); werr != nil {
+		if werr := c.warn("Test failed for Managed Service Account " + cmp.Or(c.textOf("identity"), "?") + ": " +
+			err.Error()); werr != nil {
 			return werr
 		}
 	}

@@ -311,7 +311,8 @@ func getInstance(c *call) error {
 	case "win32_computersystem":
 		o = system("Win32_ComputerSystem", []string{"Name", "Domain", "Model"}, "Name",
 			strings.ToUpper(c.m.ComputerName), "Domain", cmp.Or(c.m.Domain(), workgroup), "PartOfDomain",
-			c.m.Domain() != "", "Workgroup", map[bool]any{true: workgroup}[c.m.Domain() == ""], "Model", "Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
+			c.m.Domain() != "", "Workgroup", map[bool]any{true: workgroup}[c.m.Domain() == ""], "Model",
+			"Virtual Machine", "Manufacturer", "Microsoft Corporation", "DNSHostName",
 			c.m.Hostname())
 	case "win32_service":
 		return c.serviceInstances()

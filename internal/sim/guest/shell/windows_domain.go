@@ -35,7 +35,9 @@ func channel(p *Process, name string) int {
 	var e *domain.Error
 	switch {
 	case err == nil:
-		p.Printf("Flags: 30 HAS_IP  HAS_TIMESERV\r\nTrusted DC Name \\\\dc.%s (simulated)\r\nTrusted DC Connection Status Status = 0 0x0 NERR_Success\r\nThe command completed successfully\r\n", m.Domain())
+		p.Printf("Flags: 30 HAS_IP  HAS_TIMESERV\r\nTrusted DC Name \\\\dc.%s (simulated)\r\n"+
+			"Trusted DC Connection Status Status = 0 0x0 NERR_Success\r\n"+
+			"The command completed successfully\r\n", m.Domain())
 		return 0
 	case errors.As(err, &e):
 		return p.Fail(1, "I_NetLogonControl failed: Status = %d 0x%x: %s", e.Code, e.Code, e.Message)
