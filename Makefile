@@ -91,6 +91,9 @@ e2e-images: build ## Node images on a local plane: three releases, 20 kills, fai
 e2e-gmsa: build ## gMSA on a local plane: machines join a simulated domain, an IIS pod has its identity, each failure is named
 	go test -timeout 30m -count=1 -v ./test/e2e/gmsa -full
 
+e2e-powershell: ## PowerShell of image builds, addons and flavors, parsed by tree-sitter's grammar (node, npm's registry)
+	go test -timeout 10m -count=1 -v ./test/e2e/powershell -full
+
 e2e-helm: build programs ## Helm itself installs, upgrades and uninstalls our chart on a bare plane
 	go test -timeout 10m -count=1 -v ./test/e2e/helm -full
 
@@ -161,4 +164,4 @@ bump-k8s: ## Move Kubernetes and its staging modules together: make bump-k8s V=1
 	hack/bump-k8s.sh $(V)
 
 FORCE:
-.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE
+.PHONY: help build programs demo down test unit e2e e2e-docs e2e-ssh e2e-ui e2e-faults e2e-images e2e-gmsa e2e-powershell e2e-helm e2e-clusterctl e2e-capi e2e-capz e2e-azure e2e-chaos e2e-sdk e2e-recordings e2e-templates e2e-guests e2e-wine vet-client client-size bench release release-check lint generate verify bump-k8s FORCE

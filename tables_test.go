@@ -29,6 +29,11 @@ func TestWindowsTables(t *testing.T) {
 		rows++
 		shown := strings.TrimSpace(cells[2])
 		tests := shownTest.FindAllStringSubmatch(shown, -1)
+		for _, m := range shownRule.FindAllStringSubmatch(shown, -1) {
+			if _, err := os.Stat("docs/rules/" + m[1] + ".md"); err != nil {
+				t.Errorf("%s: %v", strings.TrimSpace(cells[0]), err)
+			}
+		}
 		if len(tests) == 0 && !shownRule.MatchString(shown) && !strings.HasPrefix(shown, "Refused: ") {
 			t.Errorf("%s: neither a rule, nor a test, nor a reason: %q", strings.TrimSpace(cells[0]), shown)
 		}
@@ -38,7 +43,18 @@ func TestWindowsTables(t *testing.T) {
 			}
 		}
 	}
-	if rows < 40 {
+	if guide, err := os.ReadFile("docs/windows.md"); err != nil {
+		t.Error(err)
+	} else {
+		for line := range strings.Lines(string(text)) {
+			title, is := strings.CutPrefix(strings.TrimSpace(line), "## ")
+			anchor := "windows-tables.md#" + strings.ToLower(strings.ReplaceAll(title, " ", "-"))
+			if is && title != "Not here yet" && !strings.Contains(string(guide), anchor) {
+				t.Errorf("docs/windows.md does not link %s", anchor)
+			}
+		}
+	}
+	if rows < 50 {
 		t.Errorf("the page has %d rows", rows)
 	}
 }

@@ -71,7 +71,7 @@ func (b *builder) parts() []part {
 	add("prepare", "directories, the Containers feature, firewall", "", "Initialize-Node")
 	for _, d := range s.downloads() {
 		fix := fmt.Sprintf("correct spec.components[name=%s] (url, sha256), or the file at %s", d.Name, d.URL)
-		call := fmt.Sprintf("Install-Component -Url %s -Sha256 %s -Path %s -As %s -Signer %s", quote(d.URL),
+		call := fmt.Sprintf("Install-Component -Url %s -Checksum %s -Path %s -As %s -Signer %s", quote(d.URL),
 			quote(d.SHA256), quote(d.Path), quote(d.as), quote(d.Signer))
 		add(d.Name, "download and install", fix, call)
 	}

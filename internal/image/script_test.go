@@ -48,7 +48,7 @@ func TestScriptsInGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	install := func(sum, path string) string {
-		return "Install-Component -Url " + quote(url) + " -Sha256 " + quote(sum) + " -Path " + quote(path) + " -As 'file' -Signer ''"
+		return "Install-Component -Url " + quote(url) + " -Checksum " + quote(sum) + " -Path " + quote(path) + " -As 'file' -Signer ''"
 	}
 	for _, tc := range []struct {
 		name, call string

@@ -34,9 +34,9 @@ function Set-BuildProxy {
 
 # Get-Verified downloads a file, unless it is there, and throws where its SHA-256 is another.
 function Get-Verified {
-  param([string]$Url, [string]$Sha256, [string]$File)
+  param([string]$Url, [string]$Checksum, [string]$File)
   if (Test-Path -Path $File) {
-    if ((Get-FileHash -Path $File -Algorithm SHA256).Hash -eq $Sha256) { return }
+    if ((Get-FileHash -Path $File -Algorithm SHA256).Hash -eq $Checksum) { return }
     Remove-Item -Force -Path $File
   }
   $last = ''
@@ -52,18 +52,18 @@ function Get-Verified {
   }
   if ($last -ne '') { throw "download of $Url failed: $last" }
   $found = (Get-FileHash -Path $File -Algorithm SHA256).Hash.ToLower()
-  if ($found -ne $Sha256) {
+  if ($found -ne $Checksum) {
     Remove-Item -Force -Path $File
-    throw "the SHA-256 of $Url is $found, not $Sha256"
+    throw "the SHA-256 of $Url is $found, not $Checksum"
   }
 }
 
 # Install-Component downloads a component and puts it in its place.
 function Install-Component {
-  param([string]$Url, [string]$Sha256, [string]$Path, [string]$As, [string]$Signer)
+  param([string]$Url, [string]$Checksum, [string]$Path, [string]$As, [string]$Signer)
   New-Folder -Path 'C:\ProgramData\casement\downloads'
   $file = 'C:\ProgramData\casement\downloads\' + $Url.Split('/')[-1]
-  Get-Verified -Url $Url -Sha256 $Sha256 -File $file
+  Get-Verified -Url $Url -Checksum $Checksum -File $file
   if ($Signer -ne '') {
     $signature = Get-AuthenticodeSignature -FilePath $file
     if ($signature.Status -ne 'Valid') { throw "$Url has no valid signature: $($signature.Status)" }

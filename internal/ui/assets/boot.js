@@ -34,16 +34,35 @@ function draw(item) {
     mark(b.state), h("span", { class: "name" }, b.name), bar, h("span", { class: "why" }, text));
 }
 
+// fleetOf is a cluster's stages over all of its machines, and what would save seconds.
+function fleetOf(f) {
+  const row = (st) => h("tr", {}, h("td", {}, h("span", { class: "key " + stageColor(st.name), "aria-hidden": "true" }), st.name),
+    ...[String(st.machines), took(st.median), took(st.slowest), st.by].map((text) => h("td", {}, text)));
+  return h("details", { class: "fleet", "data-cluster": f.cluster },
+    h("summary", {}, `${f.cluster}: ${f.stages.length} stages over all machines`, f.advice ? `, ${f.advice.length} ways to start faster` : ""),
+    h("table", {}, h("thead", {}, h("tr", {}, ...["Stage", "Machines", "Median", "Slowest", "By"].map((t) => h("th", { scope: "col" }, t)))), h("tbody", {}, ...f.stages.map(row))),
+    f.advice ? h("ul", {}, ...f.advice.map((text) => h("li", {}, text))) : "");
+}
+
 // makeBoots shows where the time of every machine's boot went.
 export function makeBoots(root) {
   const legend = h("p", { class: "legend" }, ...stageNames.map((name) => h("span", {}, h("span", { class: "key " + stageColor(name), "aria-hidden": "true" }), name)));
   const axis = h("div", { class: "boot axis", "aria-hidden": "true" });
   const box = h("div", { id: "boot-list" }), empty = h("p", { class: "empty" });
-  root.append(legend, axis, box, empty);
+  const fleets = h("div", { class: "fleets" });
+  let fleetSign = "";
+  root.append(legend, fleets, axis, box, empty);
   const list = new VirtualList(box, { height: 30, draw, role: "listbox", label: "Machines and the stages of their boot", pick: (item) => select(item.b.machine) });
   let shown = 0;
   return (changed) => {
-    if (!["boot", "view", "all", "meta"].some((name) => changed.has(name))) return;
+    if (!["boot", "fleet", "view", "all", "meta"].some((name) => changed.has(name))) return;
+    const some = [...rows("fleet")].map(([, f]) => f), sign = JSON.stringify(some);
+    if (fleetSign !== sign) {
+      fleetSign = sign;
+      const open = new Set([...fleets.querySelectorAll("details[open]")].map((d) => d.dataset.cluster));
+      fleets.replaceChildren(...some.map(fleetOf));
+      for (const d of fleets.querySelectorAll("details")) d.open = open.has(d.dataset.cluster);
+    }
     const all = [...rows("boot")], scale = scaleOf(all);
     all.sort(([, a], [, b]) => stateRank[a.state] - stateRank[b.state] || b.at - a.at || (a.name < b.name ? -1 : 1));
     empty.hidden = all.length > 0;

@@ -152,10 +152,44 @@ type progress struct {
 	Now  string `json:"now,omitempty"`
 }
 
+// fleet is where the time of the boots of a cluster's machines went, and what would save some.
+type fleet struct {
+	Cluster string       `json:"cluster"`
+	Stages  []fleetStage `json:"stages"`
+	Advice  []string     `json:"advice,omitempty"`
+}
+
+// fleetStage is a stage over the machines that have passed it, in seconds.
+type fleetStage struct {
+	Name     string  `json:"name"`
+	Machines int     `json:"machines"`
+	Median   float64 `json:"median"`
+	Slowest  float64 `json:"slowest"`
+	By       string  `json:"by"`
+}
+
 func (b *builder) boots(c *Cluster) {
+	whole := timeline.OfFleet(c.Snapshot)
+	lines := map[string]timeline.Timeline{}
+	for _, line := range whole.Machines {
+		lines[line.Machine] = line
+	}
+	if len(whole.Stages) > 0 {
+		row := fleet{Cluster: c.Snapshot.Cluster.Name}
+		for _, s := range whole.Stages {
+			row.Stages = append(row.Stages, fleetStage{s.Name, s.Machines, s.Median, s.Slowest, s.By})
+		}
+		for _, a := range whole.Advice {
+			row.Advice = append(row.Advice, a.Text())
+		}
+		b.put("fleet/"+c.Snapshot.Cluster.Namespace+"/"+row.Cluster, row)
+	}
 	for i := range c.Snapshot.Machines {
 		m := &c.Snapshot.Machines[i]
-		t := timeline.Of(c.Snapshot, m)
+		t, ok := lines[m.Name]
+		if !ok {
+			t = timeline.Of(c.Snapshot, m)
+		}
 		row := boot{Cluster: c.Snapshot.Cluster.Name, Machine: objectKey("Machine", m.Namespace, m.Name), Name: m.Name,
 			State: b.state(c, m), At: m.CreationTimestamp.Unix(), Missing: t.Missing}
 		for _, s := range t.Stages {

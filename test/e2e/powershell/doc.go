@@ -1,0 +1,6 @@
+// Package powershell parses the PowerShell of image builds, addons and flavors with a grammar that
+// others wrote, tree-sitter-powershell of npm, beside the PowerShell of simulated guests which runs
+// it. The grammar is fetched with npm, by a lock file with checksums.
+//
+// It holds tests only.
+package powershell
