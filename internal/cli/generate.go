@@ -24,10 +24,11 @@ func newGenerate(a *app) *cobra.Command {
 		Use:   "generate",
 		Short: "Print manifests to apply",
 		Example: `  casement generate cluster demo --flavor windows
-  casement generate addons`,
+  casement generate addons
+  casement generate gmsa WebApp1 --domain corp.example`,
 		Args: cobra.NoArgs,
 	}
-	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a), newGenerateLintWebhook(a))
+	c.AddCommand(newGenerateCluster(a), newGenerateAddons(a), newGenerateLintWebhook(a), newGenerateGMSA(a))
 	return c
 }
 

@@ -124,6 +124,7 @@ func follows(name, pattern, says, fix string) Cause {
 
 // known are the causes by step; within a step those that bring others about come first.
 var known = map[Step][]Cause{
-	Azure: azure, Data: data, Guest: guest, Node: node, Reach: reach, Admission: admission, Schedule: schedule, Pull: pull,
-	Sandbox: sandbox, Volume: volume, Container: container, Log: log, Probe: probe, Service: service, Deletion: deletion,
+	Azure: azure, Data: data, Guest: slices.Concat(joining, guest), Node: node, Reach: reach,
+	Admission: slices.Concat(specs, admission), Schedule: schedule, Pull: pull,
+	Sandbox: sandbox, Volume: volume, Container: slices.Concat(identities, container), Log: log, Probe: probe, Service: service, Deletion: deletion,
 }

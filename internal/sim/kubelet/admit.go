@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -102,8 +103,9 @@ func (w *worker) page(c *container) string {
 // answer answers a connection to a container's port: its program does where it listens, and
 // else a page that names the container.
 func (w *worker) answer(conn net.Conn, port int32, c *container) {
-	if handler, ok := c.handlers.Load(port); ok {
-		serveHTTP(conn, handler.(http.Handler)) //nolint:forcetypeassert // handle stores nothing else
+	if l, ok := c.handlers.Load(port); ok {
+		l := l.(listening) //nolint:forcetypeassert // Handle stores nothing else
+		serveHTTP(tls.Server(conn, l.secure), l.handler)
 		return
 	}
 	page := w.page(c)

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,7 +34,7 @@ type container struct {
 	vars atomic.Pointer[map[string]string]
 	// identity is the domain account that the container runs as, if any.
 	identity atomic.Pointer[string]
-	// handlers answer on ports, http.Handler by int32, where the container's program does.
+	// handlers answer on ports, listening by int32, where the container's program does.
 	handlers  sync.Map
 	last      *corev1.ContainerStateTerminated // of the run before
 	ended     *corev1.ContainerStateTerminated // of the newest run, once over
@@ -50,6 +51,12 @@ type execution struct {
 	done    <-chan struct{}
 	code    func() int
 	stop    func(ctx context.Context)
+}
+
+// listening is what answers on a port.
+type listening struct {
+	secure  *tls.Config
+	handler http.Handler
 }
 
 func (c *container) environment() map[string]string {
@@ -362,6 +369,8 @@ func (w *worker) env(pod *corev1.Pod, c *container, out io.Writer) stub.Env {
 		Pod: pod, Container: &c.spec, Vars: c.environment(), NodeName: w.k.nodeName, OS: w.k.c.OS,
 		InternalIP: w.k.c.InternalIP, Path: w.k.c.Path,
 		Config: w.account, NodeConfig: w.k.nodeConfig, Dial: w.k.c.Dial, Touched: w.k.touched, Out: out,
-		Handle: func(port int32, handler http.Handler) { c.handlers.Store(port, handler) },
+		Handle: func(port int32, secure *tls.Config, handler http.Handler) {
+			c.handlers.Store(port, listening{secure, handler})
+		},
 	}
 }

@@ -13,6 +13,7 @@ package stub
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -59,8 +60,9 @@ type Env struct {
 	// Touched tells the kubelet that files of the node have changed, so that it
 	// looks for a CNI configuration at once.
 	Touched func()
-	// Handle has requests to a port of the pod answered by a handler; nil opens none.
-	Handle func(port int32, handler http.Handler)
+	// Handle has requests to a port of the pod answered by a handler, over TLS; nil opens
+	// none.
+	Handle func(port int32, secure *tls.Config, handler http.Handler)
 	// Out is the container's log.
 	Out io.Writer
 }
@@ -183,6 +185,8 @@ func entries() []entry {
 		{Description{
 			"windows-exporter", []string{"prometheus-community/windows-exporter"}, "runs and measures nothing",
 		}, (*Cluster).idle, nil},
+		{Description{"gmsa-webhook", []string{"gmsa-webhook/k8s-gmsa-webhook"},
+			"admission: writes credential specs into pods that name them and may use them"}, (*Cluster).gmsaWebhook, nil},
 		{Description{"calico-typha", []string{"calico/typha"}, "runs and does nothing"}, (*Cluster).idle, []int32{9098}},
 		{Description{"idle", []string{
 			"calico/kube-controllers", "calico/csi", "calico/node-driver-registrar", "calico/apiserver", "tigera/operator",

@@ -226,7 +226,16 @@ func workload() []failure {
 			creating("FailedMount", `MountVolume.SetUp failed for volume "tls" : secret "gzip-cert" not found`)),
 		pod("image runs as root", "RunAsRoot", "runAsNonRoot", waits("CreateContainerConfigError",
 			`container has runAsNonRoot and image will run as root (pod: "web-1-x_why(x)", container: web)`)),
-		pod("gMSA password expired", "GMSARefused", "password", waits("CreateContainerError", `failed to create `+
+		pod("gMSA denied to the node", "GMSADenied", "Access is denied", waits("CreateContainerError", `failed to create `+
+			`containerd task: failed to create shim task: hcs::CreateComputeSystem web: Access is denied. (0x80070005): `+
+			`the credential spec's account WebApp1: unknown`)),
+		pod("gMSA of a node in no domain", "GMSADomainNotFound", "could not be contacted", waits("CreateContainerError",
+			`failed to create containerd task: failed to create shim task: hcs::CreateComputeSystem web: The specified `+
+				`domain either does not exist or could not be contacted. (0x8007054b): the credential spec's account WebApp1: unknown`)),
+		pod("gMSA plug-in missing", "GMSAPluginMissing", "instantiate", waits("CreateContainerError", `failed to create `+
+			`containerd task: failed to create shim task: hcs::CreateComputeSystem web: Container Credential Guard failed to `+
+			`instantiate the plugin: {CCC2A336-D7F3-4818-A213-272B7924213E}. Error: Object was not found in registry: unknown`)),
+		pod("gMSA password expired", "GMSAPasswordExpired", "password", waits("CreateContainerError", `failed to create `+
 			`containerd task: hcs::CreateComputeSystem web: The specified account's password has expired. `+
 			`(credential spec contoso-web)`)),
 		pod("command missing", "CommandMissing", "cannot find the file", waits("RunContainerError", `failed to `+

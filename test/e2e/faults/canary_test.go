@@ -103,7 +103,7 @@ var invocations = [][]string{
 	{"cp", "MACHINE:C:/k/kubeadm-flags.env", "DIR/"}, {"cp", "FILE", "MACHINE:C:/copy.yaml"},
 	{"rdp", "MACHINE", "--file", "DIR/x.rdp", "--open"}, {"fetch", "service/none", "--kubeconfig", "DIR/kubeconfig", "--timeout", "1s"},
 	{"generate", "cluster", "demo", "--flavor", "windows"}, {"generate", "addons"},
-	{"generate", "lint-webhook", "--image", "x"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"},
+	{"generate", "lint-webhook", "--image", "x"}, {"generate", "gmsa", "W", "--domain", "none.example"}, {"adopt", "demo"}, {"azure", "permissions"}, {"lint", "FILE"},
 	{"lint", "FILE", "-o", "sarif"}, {"preflight", "FILE"}, {"preflight", "checks"},
 	{"preflight", "explain", "PRE202"}, {"lint", "rules"}, {"lint", "explain", "WIN001"},
 	{"preflight", "FILE", "-o", "yaml"},

@@ -1,0 +1,100 @@
+package gmsa
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"casement.dev/casement/internal/testing/plane"
+)
+
+// scene is the cluster whose Windows machines are in the domain.
+type scene struct {
+	*plane.Plane
+	t *testing.T
+	// workload is kubectl of the cluster.
+	workload func(args ...string) string
+}
+
+// manage is kubectl of the management cluster.
+func (s *scene) manage(args ...string) string {
+	return s.Run(nil, append([]string{"kubectl"}, args...)...)
+}
+
+// set is the MachineDeployment of the Windows machines.
+const set = cluster + "-md-win"
+
+func (s *scene) machines() []string {
+	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+set, "-o", "jsonpath={.items[*].metadata.name}"))
+}
+
+// patience bounds what a scene waits for.
+const patience = 3 * time.Minute
+
+// until asks until an answer is right; the last one is in the failure.
+func (s *scene) until(what string, right func() (bool, string)) {
+	s.t.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	last := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); <-tick.C {
+		ok, answer := right()
+		if ok {
+			return
+		}
+		last = answer
+	}
+	s.t.Fatalf("%s: not within %s; last:\n%s", what, patience, last)
+}
+
+// why waits until the diagnosis of an object names a cause.
+func (s *scene) why(cause string, object ...string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("why %v is %s", object, cause), func() (bool, string) {
+		out := s.Everything(append(append([]string{"why"}, object...), "-o", "json")...)
+		var answer struct{ Cause string }
+		_ = json.Unmarshal([]byte(out[:strings.LastIndexByte(out, '}')+1]), &answer) // what is no answer has no cause
+		return answer.Cause == cause, out
+	})
+}
+
+// fails adds a machine whose cause the diagnosis has to name, and takes it away.
+func (s *scene) fails(cause string) {
+	s.t.Helper()
+	before := s.machines()
+	s.manage("scale", "machinedeployment", set, "--replicas=2")
+	added := ""
+	s.until("a second machine", func() (bool, string) {
+		for _, m := range s.machines() {
+			if m != before[0] {
+				added = m
+			}
+		}
+		return added != "", ""
+	})
+	s.why(cause, added)
+	s.manage("annotate", "machine", added, "cluster.x-k8s.io/delete-machine=yes")
+	s.manage("scale", "machinedeployment", set, "--replicas=1")
+	s.until("one machine again", func() (bool, string) { left := s.machines(); return len(left) == 1, strings.Join(left, " ") })
+}
+
+// iis is a web server with the identity of a credential spec.
+const iis = `
+apiVersion: v1
+kind: Pod
+metadata: {name: iis, labels: {app: iis}}
+spec:
+  terminationGracePeriodSeconds: 0
+  nodeSelector: {kubernetes.io/os: windows}
+  tolerations: [{operator: Exists}]
+  securityContext: {windowsOptions: {gmsaCredentialSpecName: webapp1}}
+  containers: [{name: iis, image: "mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022", ports: [{containerPort: 80}]}]
+`
+
+// again makes the pod again.
+func (s *scene) again(kubeconfig string) {
+	s.workload("delete", "pod", "iis", "--ignore-not-found", "--now")
+	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
+}
