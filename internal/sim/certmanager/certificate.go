@@ -20,7 +20,7 @@ import (
 	"casement.dev/casement/internal/pki"
 )
 
-// Life of a certificate and when it is made anew: cert-manager's defaults (90 days,
+// Life of a certificate and when it is renewed: cert-manager's defaults (90 days,
 // renewed at two thirds). Source: cert-manager.io/docs/usage/certificate.
 const (
 	life    = 90 * 24 * time.Hour

@@ -1,4 +1,4 @@
-// Package certmanager stands for cert-manager in a management cluster of the local
+// Package certmanager acts as cert-manager in a management cluster of the local
 // plane: it issues the self-signed certificates that providers' webhooks serve with
 // and injects their authorities into webhook configurations and CRDs, as
 // cert-manager's controller and cainjector do.

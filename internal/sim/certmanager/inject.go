@@ -93,7 +93,7 @@ func (i *injector) askers(ctx context.Context, certificate client.Object) []ctrl
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(i.kind)
 	if err := i.client.List(ctx, list); err != nil {
-		return nil // the next change of either tells again
+		return nil // the next change of either is another event
 	}
 	var out []ctrl.Request
 	for _, item := range list.Items {

@@ -58,7 +58,7 @@ type Account struct {
 	Expired bool `json:"expired,omitempty"`
 }
 
-// Computer is one that joined. Owner tells a machine from another of the same name.
+// Computer is one that joined. Owner distinguishes a machine from another of the same name.
 type Computer struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner"`

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// claimPort is the port on which a held loopback address is claimed. It lies above
+// claimPort is the port on which a held loopback address is claimed. It is above
 // the range that Linux gives out by itself (32768-60999). Nothing is served there.
 const claimPort = 61999
 
@@ -155,7 +155,7 @@ func (a *addresses) public(id string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s for public IP %s", publicRange, id)
 }
 
-// take maps key to addr if nobody has it.
+// take maps key to addr if it is free.
 func (a *addresses) take(key string, addr netip.Addr) (bool, error) {
 	if a.closed {
 		return false, errClosed
@@ -213,7 +213,7 @@ func (a *addresses) lookup(key string) (netip.Addr, bool) {
 	return addr, ok
 }
 
-// vnetOf returns what a loopback address stands for.
+// vnetOf returns the address in a virtual network that a loopback address maps to.
 func (a *addresses) vnetOf(addr netip.Addr) (vnetID string, ip netip.Addr, ok bool) {
 	a.mu.Lock()
 	key := a.byAddr[addr]

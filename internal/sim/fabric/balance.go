@@ -19,7 +19,7 @@ type binding struct {
 	public, basic bool
 	uncarried     bool // not TCP; reason says so
 	backends      []backend
-	listener      *openListener // nil while nobody could answer
+	listener      *openListener // nil while no member could answer
 	reason        string        // why there is none
 	healthy       int
 	next          int
@@ -378,7 +378,7 @@ func (f *Fabric) suspect(m backend) {
 }
 
 // dialFloating delivers to the frontend's own address on a machine: its kube-proxy
-// answers for it, or nobody does.
+// answers for it, or no port does.
 func (f *Fabric) dialFloating(ctx context.Context, at place, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
 	f.mu.Lock()
 	var clusters []*Cluster

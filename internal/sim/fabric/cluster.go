@@ -183,7 +183,7 @@ func (c *Cluster) dialPod(p *pod, source netip.Addr, to netip.AddrPort) (net.Con
 	return podConn{near, from, at}, nil
 }
 
-// podConn is one end of a socket pair under the addresses that it stands for.
+// podConn is one end of a socket pair under the addresses of the connection it simulates.
 type podConn struct {
 	*net.UnixConn
 	local, remote net.Addr

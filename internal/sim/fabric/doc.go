@@ -18,7 +18,7 @@
 //     by itself, so rules bind it at frontends and public addresses only.
 //   - Traffic between pods is encapsulated and passes no security rule, as with
 //     VXLAN inside one virtual network.
-//   - An internal frontend also listens for the host, which stands in for a
+//   - An internal frontend also listens for the host, in place of a
 //     peered network there.
 //
 // The simulator and internal/plane may import it; the provider may not.

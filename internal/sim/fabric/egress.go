@@ -63,7 +63,7 @@ func (f *Fabric) ServeEgress(ctx context.Context, socketPath string, from Origin
 
 // ServeGateway answers HTTP CONNECT on a listener until ctx ends, for programs on the
 // host that want to reach what has a name in a private DNS zone, such as the API server
-// of a private cluster. It stands for a management network that is peered with all
+// of a private cluster. It simulates a management network that is peered with all
 // others: each name is looked up, and dialled from, the network that its zone belongs to.
 // Every user of this machine reaches the listener; it admits those with the password,
 // which is not empty (proxy.URL).

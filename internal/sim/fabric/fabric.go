@@ -69,7 +69,7 @@ type Fabric struct {
 	conns    map[net.Conn]struct{}
 }
 
-// New makes a fabric and takes up the addresses of an earlier run in the same
+// New makes a fabric and keeps the addresses of an earlier run in the same
 // directory.
 func New(c Config) (*Fabric, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -122,7 +122,7 @@ func (f *Fabric) Close() error {
 	return f.addr.close()
 }
 
-// Loopback returns the loopback address that stands for ip in the virtual network
+// Loopback returns the loopback address of ip in the virtual network
 // with that ARM ID: the same digits behind 127 where those are free on this host,
 // else a neighbour. The same question has the same answer until Release, or until
 // a Sync no longer has an interface or frontend at it.

@@ -217,7 +217,7 @@ func (ix *index) space(vnet string) []netip.Prefix {
 	return out
 }
 
-// locate finds the network in which ip lies, as seen from vnet.
+// locate finds the network that ip is in, as seen from vnet.
 func (ix *index) locate(vnet string, ip netip.Addr) (place, bool) {
 	own := place{vnet, ip}
 	if ix.has(own) {

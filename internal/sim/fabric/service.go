@@ -136,7 +136,7 @@ type Proxy struct {
 
 // StartProxy runs the kube-proxy of a node until Close: node ports open on the
 // node's address, and traffic for ingress addresses that a load balancer delivers
-// to the node is taken up.
+// to the node is accepted.
 func (c *Cluster) StartProxy(node string, origin Origin) *Proxy {
 	origin.VNetID = fold(origin.VNetID)
 	p := &Proxy{
@@ -245,7 +245,7 @@ func (p *Proxy) serve(port uint16, conn net.Conn) {
 	p.c.f.proxy(conn, to)
 }
 
-// dial takes up a connection to an ingress address.
+// dial accepts a connection to an ingress address.
 func (p *Proxy) dial(ctx context.Context, to netip.AddrPort, source netip.Addr) (net.Conn, error) {
 	p.c.mu.Lock()
 	t, ok := p.c.virtual[to]

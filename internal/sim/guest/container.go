@@ -28,7 +28,7 @@ type ContainerSpec struct {
 	IPs        []netip.Addr
 }
 
-// Container is a file tree and a shell that stand for a container's inside: what
+// Container is a file tree and a shell that simulate a container's inside: what
 // its real processes would have done there is not known, and nothing is run.
 type Container struct {
 	spec ContainerSpec
@@ -36,7 +36,7 @@ type Container struct {
 	sh   *shell.Shell
 }
 
-// NewContainer makes the tree, or takes up what is there.
+// NewContainer makes the tree, or keeps what is there.
 func NewContainer(spec ContainerSpec) (*Container, error) {
 	m, err := machine.New(machine.Spec{
 		ID: spec.Dir, Dir: spec.Dir, OS: spec.OS, ComputerName: spec.Hostname, IPs: spec.IPs,

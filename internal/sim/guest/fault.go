@@ -120,7 +120,7 @@ func Faults() []Fault {
 			corrupt: func(s string) string { return tokenText.ReplaceAllString(s, "zzzzzz.0000000000000000") }},
 		{Name: "wrong-ca", fetched: true, Does: "the pinned key is not that of the cluster's CA",
 			corrupt: func(s string) string { return pinText.ReplaceAllString(s, "sha256:"+strings.Repeat("0", 64)) }},
-		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is told of a socket that is not there",
+		{Name: "wrong-cri-socket", fetched: true, Does: "kubeadm is given a socket that is not there",
 			corrupt: func(s string) string { return socketText.ReplaceAllString(s, "${1}./pipe/dockershim") }},
 		{Name: "taints-twice", fetched: true, Does: "the kubelet registers with the cloud provider's taint twice",
 			corrupt: func(s string) string {

@@ -64,7 +64,7 @@ var ErrDamaged = errors.New("its state is damaged")
 // gets ready, and Azure gives up on it.
 const maxReboots = 5
 
-// Phase is where a guest stands.
+// Phase is how far a guest is.
 type Phase string
 
 // The phases of a guest. Failed means that it runs and its bootstrap did not
@@ -137,7 +137,7 @@ type Guest struct {
 // Capture reads the disk of a Windows guest that is off, for images that are made of it.
 func Capture(dir string) ([]byte, error) { return machine.Capture(dir) }
 
-// New makes a guest, or takes up the one in the machine's directory. A guest
+// New makes a guest, or resumes the one in the machine's directory. A guest
 // whose last boot did not end starts from nothing.
 func New(c Config) (*Guest, error) {
 	if c.Clock == nil {
@@ -158,7 +158,7 @@ func New(c Config) (*Guest, error) {
 // Machine is the guest's body: paths, services, users.
 func (g *Guest) Machine() *machine.Machine { return g.m }
 
-// Path maps a guest path to the host path that stands for it. It refuses paths
+// Path maps a guest path to the host path of it. It refuses paths
 // that lead out of the guest.
 func (g *Guest) Path(guestPath string) (string, error) { return g.m.Path(guestPath) }
 
@@ -296,7 +296,7 @@ func (g *Guest) runIgnition(ctx context.Context, ready func()) (bool, error) {
 	return g.m.TakeReboot(), nil
 }
 
-// note takes a run's findings into the status. asks tells an exit code that is a
+// note takes a run's findings into the status. asks marks an exit code that is a
 // request and no failure.
 func (s *Status) note(code int, asks bool, problems []string) {
 	s.ExitCode, s.Message = code, strings.Join(problems, "; ")
@@ -305,7 +305,7 @@ func (s *Status) note(code int, asks bool, problems []string) {
 	}
 }
 
-// stuck ends a guest that restarts for ever: Azure's provisioning times out.
+// stuck ends a guest that restarts without end: Azure's provisioning times out.
 func (g *Guest) stuck() {
 	g.set(func(s *Status) {
 		s.Provisioned = ProvisionedFailed
@@ -321,7 +321,7 @@ func (g *Guest) overran(reason string) {
 	fmt.Fprintf(g.m.Console, "guest: %s\n", g.Status().Message)
 }
 
-// finish keeps the result. again tells a guest whose bootstrap had ended before.
+// finish keeps the result. again marks a guest whose bootstrap had ended before.
 func (g *Guest) finish(again bool) error {
 	s := g.Status()
 	failed := s.Provisioned == ProvisionedFailed || (!s.Sentinel && s.Message != "")

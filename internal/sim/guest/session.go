@@ -16,13 +16,13 @@ import (
 	"casement.dev/casement/internal/sim/guest/shell"
 )
 
-// pipe copies both ways until one side has ended and the other was told.
+// pipe copies both ways until one side has ended and the other was notified.
 func pipe(ctx context.Context, ch ssh.Channel, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { conn.Close(); ch.Close() })
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, _ = io.Copy(conn, ch) // an end is all that an error tells here
+		_, _ = io.Copy(conn, ch) // an end is all that an error says here
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite() // the peer may be gone
 		} else {
@@ -88,7 +88,7 @@ func (g *Guest) session(ctx context.Context, user string, nc ssh.NewChannel) {
 	}
 }
 
-// resize tells a terminal, if there is one, the size that a request of either kind
+// resize gives a terminal, if there is one, the size that a request of either kind
 // carries (RFC 4254 sections 6.2 and 6.7).
 func resize(terminal *tty, r *ssh.Request) {
 	var pty struct {

@@ -112,7 +112,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"gzip is not undone", zip(join + joinCommand), want{provisioned: failed, message: "no header could be found"}},
 		{"a byte order mark hides the first line", "\ufeff" + join + joinCommand, want{provisioned: ready, message: "byte order mark"}},
 		{"a leading newline hides the first line", "\n#cloud-config\nruncmd:\n- kubeadm x\n",
-			want{provisioned: ready, message: "blanks stand before"}},
+			want{provisioned: ready, message: "blanks precede"}},
 		{"a missing parent fails provisioning",
 			header + "write_files:\n- path: c:/x\n  content: '{{ ds.meta.hostname }}'\n",
 			want{provisioned: failed, message: "a parent of a variable", files: map[string]string{"c:/x": "-"}}},
@@ -244,7 +244,7 @@ func TestWindowsTraps(t *testing.T) {
 		{"1001 in runcmd replays once a marker is set",
 			"#cloud-config\nruncmd:\n- if exist C:\\m exit 0\n- echo x>C:\\m\n- exit 1001\n",
 			want{provisioned: ready, boots: 2, files: map[string]string{"/m": "x\r\n"}}},
-		{"1003 for ever times out", "#cloud-config\nruncmd:\n- exit 1003\n",
+		{"1003 without end times out", "#cloud-config\nruncmd:\n- exit 1003\n",
 			want{provisioned: failed, exit: 1003, boots: 6, message: "provisioning times out"}},
 		{"1002 in runcmd is lost", "#cloud-config\nruncmd:\n- exit 1002\n", want{provisioned: ready, exit: 1002, boots: 1}},
 	} {

@@ -38,7 +38,7 @@ func (n *node) elected(args []string, start func(alone bool) (*staticProcess, er
 	return start(false)
 }
 
-// enter starts an instance of a program on a machine by start, which is told whether it
+// enter starts an instance of a program on a machine by start, which gets whether it
 // is alone. One that was alone until now is ended before, and its kubelet starts it again
 // as a candidate.
 func (e *election) enter(n *node, program string, start func(alone bool) (*staticProcess, error)) (*staticProcess, error) {

@@ -149,7 +149,7 @@ func (m *Host) find(id string) *machine {
 	return m.byID[machineKey(id)]
 }
 
-// Has tells whether a VM has a machine here.
+// Has reports whether a VM has a machine here.
 func (m *Host) Has(id string) bool { return m.find(id) != nil }
 
 // body is the guest of a VM that has one by now.

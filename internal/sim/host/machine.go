@@ -30,7 +30,7 @@ type machine struct {
 	done     chan struct{}
 	err      error
 	turn     *turn // of a guest of an earlier run
-	// injected holds the fault rules that have struck the guest.
+	// injected holds the fault rules that have matched the guest.
 	injected map[string]bool
 }
 

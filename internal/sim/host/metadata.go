@@ -22,7 +22,7 @@ const metadataAddress = "169.254.169.254:80"
 const IdentityPath = "/metadata/identity/oauth2/token"
 
 // External answers what a guest dials outside of its network: the metadata
-// service, the hosts of Azure that the local one stands for, such as key vaults,
+// service, the hosts of Azure that the local one simulates, such as key vaults,
 // and what Config.Route declares reachable. Everything else is refused, so that nothing
 // leaves this machine.
 func (m *Host) External(ctx context.Context, from fabric.Origin, _, address string) (net.Conn, error) {

@@ -54,7 +54,7 @@ type node struct {
 	processes map[processKey]*staticProcess
 }
 
-// Guest paths that tell whether kubeadm has set the kubelet up.
+// Guest paths that say whether kubeadm has set the kubelet up.
 const (
 	kubeletConfig = "/var/lib/kubelet/config.yaml"
 	kubeletFlags  = "/var/lib/kubelet/kubeadm-flags.env"

@@ -20,14 +20,14 @@ import (
 // one is missing, the supervisor dies while the guest boots, and would again at each
 // start. So a boot leaves a mark on the disk for as long as it lasts, and a guest
 // with the mark of a dead supervisor is a suspect: it is not booted any more after
-// maxStrikes deaths from within, or one that was clearly its own. A supervisor that was
+// maxDeaths deaths from within, or one that was clearly its own. A supervisor that was
 // ended from outside, by a user or with the machine, says nothing about a guest.
 // Suspects of a death from within begin one after the other, so that the next death
 // has one alone.
 type bootMark struct {
-	// Strikes counts the supervisors that died from within while the guest booted,
+	// Deaths counts the supervisors that died from within while the guest booted,
 	// this one included for as long as it lives.
-	Strikes int `json:"strikes"`
+	Deaths int `json:"strikes"`
 	// Process says which one it was last.
 	Process string `json:"conductor"`
 	// Log is the size of the supervisor's log when the boot began, in bytes.
@@ -39,8 +39,8 @@ type bootMark struct {
 	Quarantine string `json:"quarantine,omitempty"`
 }
 
-// maxStrikes is how many supervisors may die from within while a guest boots.
-const maxStrikes = 3
+// maxDeaths is how many supervisors may die from within while a guest boots.
+const maxDeaths = 3
 
 // suspectLead is how long a suspect boots before the next one begins; it harms
 // within moments. suspectWait bounds the wait for that.
@@ -55,7 +55,7 @@ var errQuarantine = errors.New("the guest is in quarantine")
 // broken says whether a guest cannot run on this host until somebody acts.
 func broken(err error) bool { return errors.Is(err, errQuarantine) || errors.Is(err, guest.ErrDamaged) }
 
-// thisProcess tells this process from those before it.
+// thisProcess distinguishes this process from those before it.
 var thisProcess = fmt.Sprintf("%d at %s", os.Getpid(), time.Now().Format(time.RFC3339Nano))
 
 func (m *Host) markFile(id string) string { return filepath.Join(m.home(id), "booting.json") }
@@ -67,7 +67,7 @@ func (m *Host) readMark(id string) (bootMark, bool) {
 		return mark, false
 	}
 	if err != nil || json.Unmarshal(data, &mark) != nil {
-		return bootMark{Strikes: 1}, true // cut off while it was written
+		return bootMark{Deaths: 1}, true // cut off while it was written
 	}
 	return mark, true
 }
@@ -86,7 +86,7 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 	mark, suspect := m.readMark(id)
 	suspect = suspect && mark.Process != thisProcess
 	if suspect && !m.fromWithin(mark) {
-		mark.Strikes = max(0, mark.Strikes-1)
+		mark.Deaths = max(0, mark.Deaths-1)
 	}
 	if suspect && mark.Quarantine == "" {
 		if mark.Quarantine = m.judge(mark); mark.Quarantine != "" {
@@ -103,7 +103,7 @@ func (m *Host) beginBoot(ctx context.Context, id string) (done func(), err error
 		m.awaitSuspects(ctx)
 	}
 	if mark.Process != thisProcess {
-		mark.Strikes++
+		mark.Deaths++
 	}
 	mark.Process, mark.OutOfMemory = thisProcess, outOfMemory()
 	if info, err := os.Stat(m.config.LogFile); err == nil {
@@ -160,8 +160,8 @@ func (m *Host) judge(mark bootMark) string {
 	switch {
 	case died != "" && len(marks) == 1:
 		return fmt.Sprintf("the plane died while this guest alone booted (%s)", died)
-	case mark.Strikes >= maxStrikes:
-		return fmt.Sprintf("the plane died %d times while this guest booted", mark.Strikes)
+	case mark.Deaths >= maxDeaths:
+		return fmt.Sprintf("the plane died %d times while this guest booted", mark.Deaths)
 	}
 	return ""
 }

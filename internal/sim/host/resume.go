@@ -51,7 +51,7 @@ func (t *turn) waits() bool {
 	}
 }
 
-// booted tells that the boot is over, well or not, or will not be.
+// booted reports that the boot is over, well or not, or will not be.
 func (g *machine) booted() {
 	if g.turn != nil {
 		g.turn.once.Do(func() { close(g.turn.booted) })
@@ -66,7 +66,7 @@ func atOnce() int { return max(2, runtime.NumCPU()) }
 const resumeTurn = 45 * time.Second
 
 // Resume lets the guests of an earlier run start, control planes first, a few at a time.
-// It returns at once; progress is told how many of all have begun.
+// It returns at once; progress gets how many of all have begun.
 func (m *Host) Resume(ctx context.Context, progress func(begun, all int)) {
 	m.mu.Lock()
 	held := m.waiting

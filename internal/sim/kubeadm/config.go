@@ -115,7 +115,7 @@ type wire struct {
 const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // ParseJoin reads the first JoinConfiguration of a YAML stream. The hostname
-// names a node that the configuration does not. Notes tell what was read and is
+// names a node that the configuration does not. Notes say what was read and is
 // not acted on. An error says which field is wrong; it never quotes a token.
 func ParseJoin(data []byte, hostname string) (JoinConfig, []string, error) {
 	w, notes, err := decode(data)

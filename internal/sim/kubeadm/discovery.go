@@ -119,7 +119,7 @@ func (j *join) discoverByFile() (*cluster, error) {
 	return c, nil
 }
 
-// fatal marks an error that no retry can mend.
+// fatal marks an error that no retry can fix.
 type fatal struct{ error }
 
 func (f fatal) Unwrap() error { return f.error }

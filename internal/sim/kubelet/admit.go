@@ -182,7 +182,7 @@ func (w *worker) exposes() bool {
 
 func cutRuntime(version string) (name, number string, ok bool) { return strings.Cut(version, "://") }
 
-// backoffEvent tells of a container that waits.
+// backoffEvent reports a container that waits.
 func (w *worker) backoffEvent(ctx context.Context, c *container) {
 	if c.waiting.Reason == "ImagePullBackOff" {
 		w.event(ctx, corev1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", c.spec.Image), c.fieldPath())

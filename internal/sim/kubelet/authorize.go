@@ -23,7 +23,7 @@ const (
 	keptDecisions = 256
 )
 
-// alwaysAllow is the authorization mode that asks nobody; the other one is Webhook.
+// alwaysAllow is the authorization mode that asks no server; the other one is Webhook.
 const alwaysAllow = "AlwaysAllow"
 
 // guarded lets in who has a client certificate of the cluster's CA and may do what is

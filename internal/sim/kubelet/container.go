@@ -356,7 +356,7 @@ func (w *worker) logFile(c *container) (string, error) {
 func (k *Kubelet) removeFiles(w *worker) {
 	for _, folder := range []func() (string, error){w.logFolder, w.podFolder} {
 		if dir, err := folder(); err == nil {
-			_ = os.RemoveAll(dir) // what is left over harms nobody
+			_ = os.RemoveAll(dir) // what is left over does no harm
 		}
 	}
 }

@@ -61,7 +61,7 @@ var lostFlags = map[string]uint{
 	"pod-infra-container-image":              36,
 }
 
-// boolFlags may stand without a value.
+// boolFlags may be without a value.
 var boolFlags = map[string]bool{
 	"windows-service": true, "fail-swap-on": true, "register-node": true, "enable-server": true,
 	"anonymous-auth": true, "rotate-certificates": true, "cgroups-per-qos": true, "runonce": true,

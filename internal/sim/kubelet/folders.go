@@ -8,7 +8,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Folders tells the kubelets of one process of changes in folders. They share it, because
+// Folders notifies the kubelets of one process of changes in folders. They share it, because
 // Linux gives a user few watchers of many folders each. Its methods may be called
 // concurrently.
 type Folders struct {
@@ -18,7 +18,7 @@ type Folders struct {
 }
 
 // NewFolders makes one that watches nothing yet. Where the kernel gives no watcher, because
-// the user has as many as there may be (fs.inotify.max_user_instances), it tells of
+// the user has as many as there may be (fs.inotify.max_user_instances), it reports
 // nothing, and kubelets look as rarely as the real one does then.
 func NewFolders() *Folders {
 	f := &Folders{waiting: map[string]map[chan struct{}]bool{}}
@@ -43,8 +43,8 @@ func (f *Folders) run() {
 			if !ok {
 				return
 			}
-			f.tell(e.Name)
-			f.tell(filepath.Dir(e.Name))
+			f.notify(e.Name)
+			f.notify(filepath.Dir(e.Name))
 		case _, ok := <-f.watcher.Errors:
 			if !ok {
 				return
@@ -54,7 +54,7 @@ func (f *Folders) run() {
 	}
 }
 
-func (f *Folders) tell(dir string) {
+func (f *Folders) notify(dir string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for c := range f.waiting[dir] {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestFolders holds that a folder tells of what happens in it, even where it has yet to be
+// TestFolders holds that a folder reports what happens in it, even where it has yet to be
 // made, and nothing of another one.
 func TestFolders(t *testing.T) {
 	f := NewFolders()
@@ -46,7 +46,7 @@ func TestFolders(t *testing.T) {
 	}
 	select {
 	case <-quiet:
-		t.Error("the other folder tells of a change")
+		t.Error("the other folder reports a change")
 	default:
 	}
 }

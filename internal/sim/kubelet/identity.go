@@ -66,7 +66,7 @@ func (i *identity) try(ctx context.Context) error {
 	return nil
 }
 
-// load takes up kubelet.conf and its certificate.
+// load reads kubelet.conf and its certificate.
 func (i *identity) load() error {
 	cluster, user, err := i.kubeconfig(kubeletConf)
 	if err != nil {

@@ -61,7 +61,7 @@ type Config struct {
 	Args []string
 	// Cores, MemoryMiB and DiskGiB are what the machine has.
 	Cores, MemoryMiB, DiskGiB int
-	// BootID changes when the machine reboots; its containers then start anew.
+	// BootID changes when the machine reboots; its containers then start again.
 	BootID string
 	// Cloud is what the in-tree Azure provider of old kubelets writes.
 	Cloud Cloud
@@ -83,7 +83,7 @@ type Config struct {
 	PodIPs PodIPs
 	// Runtime holds the containers; nil ends them with the kubelet.
 	Runtime *Runtime
-	// Folders tells of changes in the folder of static pods; nil makes one for this
+	// Folders reports changes in the folder of static pods; nil makes one for this
 	// kubelet alone.
 	Folders *Folders
 	// Health says what is wrong with the machine; nil is nothing. It is asked before

@@ -26,7 +26,7 @@ func (k *Kubelet) checkNetwork() bool {
 	return changed
 }
 
-// cniConfigured says whether one valid configuration lies in /etc/cni/net.d.
+// cniConfigured says whether one valid configuration is in /etc/cni/net.d.
 // Docker with kubenet or its own NAT would not need one, but every template
 // that names Docker brings a CNI.
 func (k *Kubelet) cniConfigured() bool {

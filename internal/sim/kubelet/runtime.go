@@ -82,7 +82,7 @@ func (r *Runtime) sweep(keep map[types.UID]bool) {
 	}
 }
 
-// adopt takes up what the pod had before the kubelet restarted: its containers where
+// adopt keeps what the pod had before the kubelet restarted: its containers where
 // the machine still has them, else its address.
 func (w *worker) adopt(ctx context.Context) {
 	if w.static {

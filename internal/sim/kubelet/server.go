@@ -100,7 +100,7 @@ func (k *Kubelet) servePods(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "PodList", "apiVersion": "v1", "items": list})
 }
 
-// serveFiles serves what lies below /var/log, as enableSystemLogHandler has it by
+// serveFiles serves what is below /var/log, as enableSystemLogHandler has it by
 // default; log queries (enableSystemLogQuery) are off by default and not simulated.
 func (k *Kubelet) serveFiles(w http.ResponseWriter, r *http.Request) {
 	dir, err := k.c.Path("/var/log")

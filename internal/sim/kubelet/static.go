@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifestPeriod is how often the folder of static pods is looked at when nothing tells
+// manifestPeriod is how often the folder of static pods is looked at when nothing reports
 // of a change (fileCheckFrequency of the KubeletConfiguration's defaults).
 const manifestPeriod = 20 * time.Second
 
@@ -152,7 +152,7 @@ func (k *Kubelet) completeStatic(pod *corev1.Pod, hash string) {
 		corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 }
 
-// ensureMirror makes the API object that stands for a static pod; nil as long as
+// ensureMirror makes the API object of a static pod; nil as long as
 // there is none.
 func (w *worker) ensureMirror(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 	api := w.k.api.Load()

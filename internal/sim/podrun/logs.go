@@ -40,7 +40,7 @@ func (r *Runner) serveLogs(w http.ResponseWriter, req *http.Request) {
 		if _, err := io.Copy(w, f); err != nil || !follow {
 			return
 		}
-		_ = flush.Flush() // the client may be gone, which the context tells
+		_ = flush.Flush() // the client may be gone, which the context reports
 		select {
 		case <-req.Context().Done():
 			return

@@ -166,7 +166,7 @@ func TestUnknownImage(t *testing.T) {
 		}
 		w := p.Status.ContainerStatuses[0].State.Waiting
 		return fmt.Sprint(w), p.Status.Phase == corev1.PodPending && w != nil && w.Reason == "ErrImagePull" &&
-			strings.Contains(w.Message, "no program stands for image nginx:1")
+			strings.Contains(w.Message, "no program runs for image nginx:1")
 	})
 }
 

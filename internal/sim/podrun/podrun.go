@@ -1,5 +1,5 @@
 // Package podrun is the only node of a bare management plane: a kubelet that runs
-// a pod's containers as processes of this machine, from programs that stand for
+// a pod's containers as processes of this machine, from programs in place of
 // their images. Deployments, ReplicaSets, Services and EndpointSlices stay the
 // work of Kubernetes' own controllers.
 //
@@ -38,7 +38,7 @@ type Config struct {
 	REST *rest.Config
 	// Dir keeps the pods' directories and logs.
 	Dir string
-	// Programs are directories with the programs that stand for images: a file is
+	// Programs are directories with the programs that run for images: a file is
 	// named as the last element of the image, with _TAG for one tag alone. What the
 	// image has beside its program is in a directory of that name with .files.
 	Programs []string
@@ -85,7 +85,7 @@ func New(cfg Config) (*Runner, error) {
 }
 
 // Run registers the node and runs its pods until ctx ends. Every process has
-// ended when it returns; the pods stay in the API, to be taken up again.
+// ended when it returns; the pods stay in the API, to be resumed.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.register(ctx); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (r *Runner) bind(ctx context.Context, pod *corev1.Pod) {
 		Target:     corev1.ObjectReference{Kind: "Node", Name: NodeName},
 	}, metav1.CreateOptions{})
 	if err != nil && ctx.Err() == nil {
-		// A conflict is a pod that was bound or deleted meanwhile; the next event tells.
+		// A conflict is a pod that was bound or deleted meanwhile; the next event says.
 		r.cfg.Log.Info("bind pod", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
 	}
 }

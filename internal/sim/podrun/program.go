@@ -17,7 +17,7 @@ import (
 // certificate, and so where manifests mount it.
 const certMount = "/tmp/k8s-webhook-server/serving-certs"
 
-// program is what stands for an image.
+// program is what runs for an image.
 type program struct {
 	// ports are the flags that move a container port to a port of this machine.
 	ports map[int32]func(port uint16) []string
@@ -77,7 +77,7 @@ func find(image string, dirs []string) (program, string, error) {
 	name, tag := splitImage(image)
 	p, ok := known()[name]
 	if !ok {
-		return program{}, "", fmt.Errorf("no program stands for image %s: this node knows %s", image,
+		return program{}, "", fmt.Errorf("no program runs for image %s: this node knows %s", image,
 			strings.Join(slices.Sorted(maps.Keys(known())), ", "))
 	}
 	for _, dir := range dirs {

@@ -48,7 +48,7 @@ func (w *worker) volumeData(ctx context.Context, v corev1.Volume) (map[string][]
 	core := w.r.client.CoreV1()
 	switch {
 	case v.EmptyDir != nil, v.Projected != nil && strings.HasPrefix(v.Name, "kube-api-access-"):
-		return nil, nil // the token lies beside the kubeconfig
+		return nil, nil // the token is beside the kubeconfig
 	case v.Secret != nil:
 		secret, err := core.Secrets(w.pod.Namespace).Get(ctx, v.Secret.SecretName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) && v.Secret.Optional != nil && *v.Secret.Optional {
@@ -194,7 +194,7 @@ func (w *worker) token(ctx context.Context, request authenticationv1.TokenReques
 	return []byte(token.Status.Token), time.Now().Add(life * 4 / 5), nil
 }
 
-// writeKubeconfig stands for what a container finds in
+// writeKubeconfig writes, in place of a mount, what a container finds in
 // /var/run/secrets/kubernetes.io/serviceaccount.
 func (w *worker) writeKubeconfig() (string, error) {
 	path := filepath.Join(w.dir, "kubeconfig")

@@ -20,7 +20,7 @@ func URL(address, password string) string {
 }
 
 // Authorized says whether a request to a proxy has its password (RFC 7617). An empty
-// password admits nobody.
+// password admits no client.
 func Authorized(r *http.Request, password string) bool {
 	scheme, encoded, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")
 	data, err := base64.StdEncoding.DecodeString(encoded)

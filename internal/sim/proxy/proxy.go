@@ -3,7 +3,7 @@
 // the hosts it knows, with certificates of the caller's CA, in the place of
 // those hosts.
 //
-// It is no proxy otherwise: it dials nobody, but what its caller connects to on this
+// It is no proxy otherwise: it dials no server, but what its caller connects to on this
 // machine. A host that neither knows is refused, so that nothing leaves the machine.
 // It answers only those who have its password. The local plane, package fabric and tests may import it; it imports
 // package limit alone.
@@ -30,12 +30,12 @@ type Config struct {
 	// Handler answers the requests to them; Request.Host is the name that the
 	// client asked for.
 	Handler http.Handler
-	// Serves tells whether HTTPS to a host (without its port) is answered.
+	// Serves reports whether HTTPS to a host (without its port) is answered.
 	Serves func(host string) bool
 	// Dial connects to a target, host and port, that is on this machine under a name
 	// of Azure; false, or no Dial, refuses it.
 	Dial func(ctx context.Context, target string) (conn net.Conn, known bool, err error)
-	// Plain returns who answers a request in plain HTTP, nil for nobody; without it
+	// Plain returns who answers a request in plain HTTP, nil for no one; without it
 	// none is answered.
 	Plain func(*http.Request) http.Handler
 	// Password is what clients present in Proxy-Authorization (see URL).
@@ -148,7 +148,7 @@ func (f *front) tunnel(w http.ResponseWriter, give func(net.Conn) bool) {
 	}
 	conn, buffered, err := hijacker.Hijack()
 	if err != nil {
-		return // the connection is lost, and with it whom to tell
+		return // the connection is lost, and with it the reader of an error
 	}
 	_ = conn.SetDeadline(time.Time{})
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {

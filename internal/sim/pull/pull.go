@@ -21,7 +21,7 @@ const (
 	// Known refuses what the table says does not exist: a tag that a repository of the
 	// table cannot have, a repository in a namespace of which the table has all, and a
 	// registry under a name that never resolves. It takes the images of all others, since
-	// a plane on which nobody's own images run would be of little use.
+	// a plane that runs no user's own images would be of little use.
 	Known = "known"
 	// Listed refuses every image that is not in the table.
 	Listed = "listed"
@@ -34,7 +34,7 @@ type Policy struct {
 }
 
 // New returns a policy. The images that a pattern matches exist in every mode; a pattern
-// is a reference, as users or containerd write it, in which * stands for any characters.
+// is a reference, as users or containerd write it, in which * matches any characters.
 // It fails on an unknown mode.
 func New(mode string, patterns []string) (Policy, error) {
 	switch mode {

@@ -40,7 +40,7 @@ type reader struct {
 	read   func(name string) ([]byte, error)
 }
 
-// content is a value or, without one, what is in the file that stands for it.
+// content is a value or, without one, what is in the file that holds it.
 func (r reader) content(field string, value []byte, name string) ([]byte, error) {
 	if len(value) > 0 || name == "" {
 		return value, nil

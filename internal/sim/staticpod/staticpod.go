@@ -1,11 +1,11 @@
 // Package staticpod turns the container of a kubeadm static pod into a command
 // line that runs on this machine: the guest's paths become paths below its root,
-// its addresses the loopback address that stands for it, and what only older
+// its addresses the loopback address of it, and what only older
 // Kubernetes understood is left out and named.
 //
 // What may run is a closed table: four programs, and for each flag that names a
 // file what becomes of it (see flags.go). A configuration that could name further
-// files, or a program to run, is read here and written anew from the parts that
+// files, or a program to run, is read here and written again from the parts that
 // are known; anything else is refused by name. The package reads the guest's files
 // through Mapping alone and runs nothing. The simulator (internal/sim,
 // internal/controlplane, internal/plane) may import it; the provider may not.

@@ -39,7 +39,7 @@ type CloudController struct {
 	Metadata func(ctx context.Context, path string, into any) error
 	// ClusterName is --cluster-name, after which load balancers are named.
 	ClusterName string
-	// Identity tells candidates for the lead apart: the node's name.
+	// Identity distinguishes candidates for the lead: the node's name.
 	Identity string
 	// Out is the log.
 	Out io.Writer

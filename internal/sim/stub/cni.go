@@ -18,7 +18,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// write puts a file on the node, and tells the kubelet.
+// write puts a file on the node, and notifies the kubelet.
 func (e Env) write(guest, content string) error {
 	path, err := e.Path(guest)
 	if err != nil {

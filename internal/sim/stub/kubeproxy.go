@@ -60,7 +60,7 @@ func proxyArguments(env Env) error {
 // confDir is where a node keeps its CNI configuration, on C: on Windows.
 const confDir = "/etc/cni/net.d"
 
-// networkReady says whether a CNI configuration lies on the node.
+// networkReady says whether a CNI configuration is on the node.
 func networkReady(env Env) bool {
 	dir, err := env.Path(confDir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 var lists = [...]string{"frontendIPConfigurations", "backendAddressPools", "loadBalancingRules", "probes",
 	"inboundNatRules", "outboundRules"}
 
-// balancer is the document to put: what lives there and belongs to nobody here,
+// balancer is the document to put: what lives there and belongs to no service here,
 // and one frontend with rules and probes per service. The pool lists nodes by
 // address and is named after the cluster, as the real one's is.
 func (k *controller) balancer(path string, live document, services []*corev1.Service) document {

@@ -108,7 +108,7 @@ func (k *controller) ensureFinalizer(ctx context.Context, s *corev1.Service) (*c
 	if err != nil {
 		return nil, err
 	}
-	// The cloud provider may patch services' status alone; metadata goes with it.
+	// The cloud provider may patch services' status alone; metadata comes with it.
 	out, err := k.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return nil, fmt.Errorf("service %s/%s: add the finalizer: %w", s.Namespace, s.Name, err)

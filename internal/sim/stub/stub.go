@@ -1,4 +1,4 @@
-// Package stub holds small programs that stand in for containers which a
+// Package stub holds small programs in place of containers which a
 // cluster on the local plane itself needs: kube-proxy, CNI installers, CoreDNS and
 // the Azure cloud provider. They do what others can observe of the real ones (files
 // on the node, annotations, taints, addresses, Azure resources) through the same
@@ -30,7 +30,7 @@ import (
 	"casement.dev/casement/internal/sim/fabric"
 )
 
-// Program stands in for a container. Run returns when ctx is over or there is
+// Program runs in place of a container. Run returns when ctx is over or there is
 // nothing left to do (exit 0), or with an error (exit 1).
 type Program interface {
 	Run(ctx context.Context, env Env) error
@@ -57,7 +57,7 @@ type Env struct {
 	Config, NodeConfig func(ctx context.Context) (*rest.Config, error)
 	// Dial opens connections from inside the machine.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Touched tells the kubelet that files of the node have changed, so that it
+	// Touched notifies the kubelet that files of the node have changed, so that it
 	// looks for a CNI configuration at once.
 	Touched func()
 	// Handle has requests to a port of the pod answered by a handler, over TLS; nil opens
@@ -159,7 +159,7 @@ type entry struct {
 func entries() []entry {
 	return []entry{
 		{Description{"kube-proxy", []string{"kube-proxy", "kube-proxy-amd64"},
-			"opens node ports and takes up load balancer traffic; waits for the CNI on Windows"},
+			"opens node ports and accepts load balancer traffic; waits for the CNI on Windows"},
 			(*Cluster).kubeProxy, []int32{10249, 10256}},
 		{Description{"calico-install", []string{"calico/cni", "calico/cni-windows", "sigwindowstools/calico-install"},
 			"writes the CNI configuration"}, (*Cluster).calicoInstall, nil},

@@ -192,7 +192,7 @@ func TestCalicoInstaller(t *testing.T) {
 				t.Errorf("VNI in the configuration: %t", overlay)
 			}
 			if !networkReady(env) || touched != 2 {
-				t.Errorf("ready %t, %d changes told, want 2", networkReady(env), touched)
+				t.Errorf("ready %t, %d changes reported, want 2", networkReady(env), touched)
 			}
 		})
 	}

@@ -138,7 +138,7 @@ func (w *serviceWatch) resolve(name string) (netip.Addr, bool) {
 	return ip, ok
 }
 
-// slim drops what nobody reads.
+// slim drops what is not read.
 func slim(obj any) (any, error) {
 	if m, err := meta.Accessor(obj); err == nil {
 		m.SetManagedFields(nil)

@@ -154,7 +154,7 @@ type matching interface {
 	Split(string, int) []string
 }
 
-// pattern is what stands for a regular expression: itself, or a text that holds one.
+// pattern is what is used as a regular expression: itself, or a text that holds one.
 func (r *run) pattern(n *node) matching {
 	if n.op == "pattern" {
 		return r.compile(n.text)

@@ -118,7 +118,7 @@ func lex(src string) (out []token, err error) {
 	return append(out, token{end, ""}), nil
 }
 
-// regexMayFollow tells a pattern from a division.
+// regexMayFollow distinguishes a pattern from a division.
 func regexMayFollow(before []token) bool {
 	if len(before) == 0 {
 		return true

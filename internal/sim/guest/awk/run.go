@@ -22,7 +22,7 @@ const (
 )
 
 // Output writes what print sends elsewhere than to standard output: to a file, with
-// append or anew. It is nil where nothing may be written.
+// append or from the start. It is nil where nothing may be written.
 type Output func(name, text string, appended bool) error
 
 // Input is a file that the program reads.

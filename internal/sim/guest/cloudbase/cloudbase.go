@@ -1,5 +1,5 @@
 // Package cloudbase boots a simulated Windows guest as cloudbase-init does on
-// Azure images: plugins in the configured order with a state each, user data told
+// Azure images: plugins in the configured order with a state each, user data recognized
 // apart by its first bytes, cloud-config keys in their fixed order, one batch for
 // runcmd, reboots and replays. What the real agent refuses, ignores or swallows is
 // refused, ignored or swallowed here. Only internal/sim/guest imports it.
@@ -178,7 +178,7 @@ func (a *agent) createUser(context.Context) (outcome, error) {
 	return outcome{}, nil
 }
 
-// setPassword sets another random password that nobody learns.
+// setPassword sets another random password that is written nowhere.
 func (a *agent) setPassword(context.Context) (outcome, error) {
 	a.infof("cloudbaseinit.plugins.common.setuserpassword", "Set a random password for user '%s'", a.m.AdminUsername)
 	return outcome{}, nil

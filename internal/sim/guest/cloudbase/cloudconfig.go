@@ -261,7 +261,7 @@ func (a *agent) groups(_ context.Context, v any) (bool, error) {
 
 const runcmdModule = cloudConfigModule + "plugins.runcmd"
 
-// runcmd makes one batch of the entries and runs it. Its code tells nothing but
+// runcmd makes one batch of the entries and runs it. Its code says nothing but
 // whether a reboot is wanted: 1002 is lost, and no other is an error.
 func (a *agent) runcmd(ctx context.Context, v any) (bool, error) {
 	script, err := batchOf(v)

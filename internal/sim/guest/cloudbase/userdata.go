@@ -22,7 +22,7 @@ const (
 	rebootAgain = 1003
 )
 
-// Asks says whether an exit code asks the agent for something, and so tells no
+// Asks says whether an exit code asks the agent for something, and so reports no
 // failure.
 func Asks(code int) bool { return result(code) != outcome{} }
 
@@ -49,7 +49,7 @@ var (
 	ec2Powershell  = regexp.MustCompile(`(?s)<powershell>(.+?)</powershell>`)
 )
 
-// userData tells custom data apart by its first bytes: neither gzip is undone nor a byte
+// userData recognizes custom data by its first bytes: neither gzip is undone nor a byte
 // order mark or a blank skipped. What is no UTF-8 fails the plugin.
 func (a *agent) userData(ctx context.Context) (outcome, error) {
 	a.res.Ran = true
@@ -111,7 +111,7 @@ func (a *agent) unsupported(data []byte) {
 		hint = " (it starts with a byte order mark)"
 	case strings.HasPrefix(strings.TrimSpace(string(data)), "#cloud-config"),
 		strings.HasPrefix(strings.TrimSpace(string(data)), "## template:"):
-		hint = " (blanks stand before its first line)"
+		hint = " (blanks precede its first line)"
 	}
 	text := "unsupported user data format" + hint + ": nothing of it was run"
 	a.res.Problems = append(a.res.Problems, text)

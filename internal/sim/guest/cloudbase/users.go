@@ -67,7 +67,7 @@ func (a *agent) user(item map[string]any) error {
 	}
 	switch {
 	case exists:
-		a.infof(usersModule, "User '%s' already exists; its password is set anew", name)
+		a.infof(usersModule, "User '%s' already exists; its password is set again", name)
 	case passwd == "":
 		a.infof(usersModule, "Created user '%s' with a random password", name)
 	default:

@@ -55,7 +55,7 @@ const maxTemplates = 16
 
 type script struct{ name, body string }
 
-// Run does one boot. ready is called when the agent tells Azure that the VM is
+// Run does one boot. ready is called when the agent reports to Azure that the VM is
 // provisioned, which cloud-init does before it looks at user data: nothing in it
 // can fail provisioning. The error is one of the simulator or of ctx.
 func Run(ctx context.Context, m *machine.Machine, sh *shell.Shell, ready func()) (Result, error) {
@@ -121,7 +121,7 @@ func (a *agent) modules() []module {
 	}
 }
 
-// once runs a module unless its semaphore stands, and sets it. A module that
+// once runs a module unless its semaphore exists, and sets it. A module that
 // fails is logged and not run again, as cloud-init's are.
 func (a *agent) once(name string, f func() error) error {
 	if a.m.Journal.Done(name) {
@@ -193,7 +193,7 @@ func cmpName(name string, i int) string {
 	return fmt.Sprintf("part-%03d", i+1)
 }
 
-// part handles one leaf. The first characters tell the kind; those that say
+// part handles one leaf. The first characters are the kind; those that say
 // nothing leave it to the declared type.
 func (a *agent) part(ctx context.Context, declared, name string, body []byte) {
 	if userdata.IsGzip(body) && strings.HasPrefix(declared, "application/") {

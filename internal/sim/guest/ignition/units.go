@@ -209,7 +209,7 @@ func (a *agent) runService(ctx context.Context, s started) {
 var extension = regexp.MustCompile(`^kubernetes-(v\d+\.\d+\.\d+)-x86-64\.raw$`)
 
 // mergeExtensions gives the image the programs of its system extensions, which systemd
-// merges into /usr at each boot. The name of Kubernetes' tells its version.
+// merges into /usr at each boot. The name of Kubernetes' has its version.
 func (a *agent) mergeExtensions() {
 	entries, err := a.m.Root.ReadDir("/etc/extensions")
 	if err != nil {

@@ -32,7 +32,7 @@ func NewConsole(out io.Writer) *Console {
 	return &Console{out: out}
 }
 
-// Write passes whole lines on. It never fails: a console nobody reads stops no
+// Write passes whole lines on. It never fails: a console without a reader stops no
 // machine.
 func (c *Console) Write(b []byte) (int, error) {
 	c.mu.Lock()

@@ -136,7 +136,7 @@ func windowsImage(s Spec) ([]string, map[string]string) {
 		`C:\image-builder-release.txt`:               "This guest is simulated by casement.\n",
 	}
 	if s.Image.ServiceManager == WindowsService {
-		files[`C:\k\RestartKubelet.ps1`] = "# simulated by casement: makes the kubelet service anew with the flags of kubeadm-flags.env\n"
+		files[`C:\k\RestartKubelet.ps1`] = "# simulated by casement: makes the kubelet service again with the flags of kubeadm-flags.env\n"
 	} else {
 		files[`C:\k\nssm.exe`] = program("nssm", "")
 		files[`C:\k\StartKubelet.ps1`] = "# simulated by casement: starts kubelet with the flags of kubeadm-flags.env\n"

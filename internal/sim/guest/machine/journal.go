@@ -25,7 +25,7 @@ type journalData struct {
 	Done map[string]bool `json:"done,omitempty"`
 	// Finished is set when the agent came to its end, well or not.
 	Finished bool `json:"finished"`
-	// Complete stands for all steps, in a journal that was made anew.
+	// Complete means all steps, in a journal that was made again.
 	Complete bool `json:"complete,omitempty"`
 	// Damage says what is wrong with a journal that could not be read and of whose
 	// bootstrap nothing is known.
@@ -72,7 +72,7 @@ func openJournal(dir, instance string) (*Journal, error) {
 }
 
 // recover replaces a journal that cannot be read, which is kept aside. What the guest
-// has on its disk tells whether its bootstrap succeeded; without that nobody knows
+// has on its disk says whether its bootstrap succeeded; without that it is unknown
 // what of it was done, and it is not done again over a disk that may be in use.
 func (j *Journal) recover(dir string) error {
 	aside := j.file + ".damaged"
@@ -91,7 +91,7 @@ func (j *Journal) recover(dir string) error {
 	return j.Finish(provisionedFailed, 1, j.data.Damage)
 }
 
-// What a journal that was made anew says of the provisioning.
+// What a journal that was made again says of the provisioning.
 const (
 	provisionedReady  = "ready"
 	provisionedFailed = "failed"

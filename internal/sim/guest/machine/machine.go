@@ -102,7 +102,7 @@ type DataDisk struct {
 	SizeGB int
 }
 
-// HasLUN tells whether the VM has a data disk with that number.
+// HasLUN reports whether the VM has a data disk with that number.
 func (s Spec) HasLUN(lun string) bool {
 	return slices.ContainsFunc(s.DataDisks, func(d DataDisk) bool { return strconv.Itoa(d.LUN) == lun })
 }
@@ -124,7 +124,7 @@ type Machine struct {
 	marks        marks
 }
 
-// New makes the guest's file tree as its image has it, or takes up what is there.
+// New makes the guest's file tree as its image has it, or keeps what is there.
 func New(spec Spec, console io.Writer, clk clock.Clock, onService func(name string, action Action)) (*Machine, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Path maps a guest path to the host path that stands for it. It refuses a path
+// Path maps a guest path to the host path of it. It refuses a path
 // that leads out of the guest, by .. or by a link.
 func (m *Machine) Path(guestPath string) (string, error) { return m.Root.Host(guestPath) }
 
@@ -230,7 +230,7 @@ func (m *Machine) SetHostname(name string) error {
 	return m.Root.WriteFile("/etc/hostname", []byte(name+"\n"), 0o644)
 }
 
-// hostnameFile stands for the registry's ComputerName.
+// hostnameFile holds what is the registry's ComputerName.
 func (m *Machine) hostnameFile() string { return filepath.Join(m.Dir, "hostname") }
 
 // RequestReboot asks that the guest restarts when what runs now has ended.
@@ -297,7 +297,7 @@ func (m *Machine) Users() []string {
 func (m *Machine) Close() error { return m.Root.Close() }
 
 // UnitLog is the guest path of a service's log: its file on Windows, and on Linux
-// one that stands for the journal of the unit.
+// one in place of the journal of the unit.
 func (m *Machine) UnitLog(unit string) string {
 	if m.OS == Windows {
 		return `C:\var\log\` + unit + `\` + unit + ".log"

@@ -33,7 +33,7 @@ type Vitals struct {
 	PodNetwork bool `json:"podNetwork"`
 	// ManagementIP says whether the HNS networks have the machine's address.
 	ManagementIP bool `json:"managementIP"`
-	// Waiting are the connections that nobody answers, each ADDRESS:PORT.
+	// Waiting are the connections that have no answer, each ADDRESS:PORT.
 	Waiting []string `json:"waiting,omitempty"`
 }
 

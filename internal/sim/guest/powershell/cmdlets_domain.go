@@ -51,11 +51,11 @@ func addComputer(c *call) error {
 			"Cannot add computer '%s' to domain '%s' because it is already in that domain.", strings.ToUpper(c.m.ComputerName), now))
 	}
 	if name := c.textOf("newname"); len(name) > netBIOSName && !c.is("force") {
-		// PowerShell asks whether it may, and nobody answers a script.
+		// PowerShell asks whether it may, and a script has no answer.
 		return c.fault(broken("System.InvalidOperationException", "FailToRenameComputer,Microsoft.PowerShell.Commands.AddComputerCommand",
 			"The NetBIOS name of the computer is limited to 15 bytes, which is 15 characters in this case. The "+
 				"NetBIOS name will be shortened to "+
-				"\"%s\", which may cause conflicts under NetBIOS name resolution. Nobody answers whether to continue.",
+				"\"%s\", which may cause conflicts under NetBIOS name resolution. A script cannot answer whether to continue.",
 			strings.ToUpper(name[:netBIOSName])))
 	}
 	by, err := c.credential()
@@ -83,7 +83,7 @@ func addComputer(c *call) error {
 	return c.warn("The changes will take effect after you restart the computer " + strings.ToUpper(c.m.ComputerName) + ".")
 }
 
-// credential reads -Credential. Without one Windows asks for it, which nobody answers.
+// credential reads -Credential. Without one Windows asks for it, which a script cannot answer.
 func (c *call) credential() (domain.Credential, error) {
 	if err := c.need("credential"); err != nil {
 		return domain.Credential{}, err

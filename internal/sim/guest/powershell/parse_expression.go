@@ -17,7 +17,7 @@ var levels = [][]string{
 // folds are the operators that have forms for -c and -i.
 const folds = " -eq -ne -gt -ge -lt -le -like -notlike -match -notmatch -replace -split -contains -notcontains -in -notin "
 
-// startsExpression tells an expression from a command.
+// startsExpression distinguishes an expression from a command.
 func (p *parser) startsExpression() bool {
 	p.spaces()
 	c, next := p.peek(), p.ahead(1)

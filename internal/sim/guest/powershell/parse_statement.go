@@ -65,7 +65,7 @@ func (p *parser) statement() (node, error) {
 	return p.assignment()
 }
 
-// declares tells a keyword that begins a declaration from a command of that name.
+// declares distinguishes a keyword that begins a declaration from a command of that name.
 func (p *parser) declares(word string) bool {
 	from := p.pos
 	defer func() { p.pos = from }()

@@ -53,7 +53,7 @@ func (p *printer) flush() {
 	fmt.Fprint(p.writer(), render(list))
 }
 
-// asText tells objects that are shown as a line.
+// asText reports objects that are shown as a line.
 func asText(o *object) bool {
 	switch o.kind {
 	case "System.Version", kindIPAddress, kindMatch, kindUri, kindFormatted, kindBuilder,

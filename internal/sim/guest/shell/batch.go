@@ -34,7 +34,7 @@ type batch struct {
 	depth int
 	// typed says that the lines are of a command line and not of a file.
 	typed bool
-	// watch is told which lines fail; nil watches nothing.
+	// watch gets which lines fail; nil watches nothing.
 	watch *watch
 	// jumped and ended say that a goto, or the end, leaves what runs.
 	jumped, ended bool

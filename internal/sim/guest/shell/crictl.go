@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// crictl lists what the simulated kubelet runs, as far as its log folders tell:
+// crictl lists what the simulated kubelet runs, as far as its log folders show:
 // pods, ps and logs CONTAINER. There is no runtime that it could ask.
 func crictl(ctx context.Context, p *Process) int {
 	args := slices.DeleteFunc(slices.Clone(p.Args[1:]), func(a string) bool { return strings.HasPrefix(a, "-") })

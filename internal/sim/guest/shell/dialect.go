@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The interpreter is bash's cousin. What dash or bash do otherwise is written anew in a
+// The interpreter is bash's cousin. What dash or bash do otherwise is rewritten in a
 // script's tree before it runs, and what the interpreter does not know is made a command
 // that refuses it by name.
 
@@ -32,7 +32,7 @@ type scriptRun struct {
 	// main is set while the script itself is adapted, and not a text that it evaluates.
 	main    bool
 	sourced scripts
-	// watch is told which commands fail; nil watches nothing.
+	// watch gets which commands fail; nil watches nothing.
 	watch *watch
 	// sinks are programs that read what is written to >(program).
 	mu    sync.Mutex
@@ -202,7 +202,7 @@ func quotesBlanks(w *syntax.Word) bool {
 	return false
 }
 
-// unquotedLet is an expression of let that stands in quotes, as the expression itself.
+// unquotedLet is an expression of let in quotes, as the expression itself.
 func unquotedLet(x syntax.ArithmExpr) syntax.ArithmExpr {
 	w, ok := x.(*syntax.Word)
 	if !ok || len(w.Parts) != 1 {
@@ -273,7 +273,7 @@ func literalStart(w *syntax.Word) string {
 	return ""
 }
 
-// edit writes anew what the interpreter does otherwise.
+// edit rewrites what the interpreter does otherwise.
 func (d *dialect) edit(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Stmt:
@@ -392,7 +392,7 @@ func apart(s *syntax.Stmt) *syntax.Stmt {
 
 func (d *dialect) command(c syntax.Command) syntax.Command {
 	switch c := c.(type) {
-	case *syntax.TimeClause: // how long it takes is not told
+	case *syntax.TimeClause: // how long it takes is not reported
 		if c.Stmt != nil {
 			return &syntax.Block{Stmts: []*syntax.Stmt{c.Stmt}}
 		}

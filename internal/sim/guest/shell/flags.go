@@ -136,7 +136,7 @@ func usageCode(name string) int {
 	return 1
 }
 
-// parse tells flags from operands. unknown is the first flag that is not declared, or
+// parse separates flags from operands. unknown is the first flag that is not declared, or
 // with a colon one that lacks its value.
 func (d declaration) parse(args []string) (o options, unknown string) {
 	for i := 0; i < len(args); i++ {

@@ -8,7 +8,7 @@ import (
 )
 
 // defaultSpeed is how many seconds of a guest's waits pass in one real second: a
-// waiting loop is no hot loop, and nobody waits for minutes.
+// waiting loop is no hot loop, and no test waits for minutes.
 const defaultSpeed = 20
 
 var errTimeout = errors.New("the time is over")

@@ -12,7 +12,7 @@ import (
 	"casement.dev/casement/internal/sim/guest/regex"
 )
 
-// matcher tells the lines that grep selects.
+// matcher finds the lines that grep selects.
 type matcher struct {
 	match func(line string) bool
 	find  func(line string) []string

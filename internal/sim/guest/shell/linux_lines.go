@@ -259,7 +259,7 @@ func comm(_ context.Context, p *Process, o options) int {
 	return 0
 }
 
-// yes repeats a line until nobody reads it.
+// yes repeats a line until its reader ends.
 func yes(ctx context.Context, p *Process, o options) int {
 	line := "y"
 	if len(o.operands) > 0 {

@@ -148,7 +148,7 @@ func (s *Shell) programPath(name string) string {
 	return "/usr/bin/" + name
 }
 
-// whichCommand tells where programs are.
+// whichCommand prints where programs are.
 func whichCommand(_ context.Context, p *Process, o options) int {
 	code := 0
 	for _, n := range o.operands {

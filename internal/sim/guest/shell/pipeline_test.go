@@ -81,7 +81,7 @@ func FuzzPipeline(f *testing.F) {
 	sh := shell.New(m, nil, nil)
 	f.Fuzz(func(t *testing.T, script string) {
 		if strings.Contains(strings.ToLower(script), "-wait") {
-			return // it waits until it is told to end
+			return // it waits until its context ends
 		}
 		if code := sh.PowerShell(t.Context(), script, shell.Session{}); code < 0 && strings.TrimSpace(script) == "" {
 			t.Errorf("nothing ended with %d", code)

@@ -59,7 +59,7 @@ func (s *Shell) sh(ctx context.Context, lang syntax.LangVariant, script string, 
 		fmt.Fprintf(o.Stderr, "%s: %v\n", o.Name, err)
 		return 2
 	}
-	// A shell reads as it goes: what stands before a syntax error has run when it
+	// A shell reads as it goes: what precedes a syntax error has run when it
 	// finds the error.
 	file := &syntax.File{Name: o.Name}
 	complaint := ""
@@ -294,7 +294,7 @@ func (s *Shell) launch(ctx context.Context, p *Process, where string) int {
 	return s.start(ctx, c, p)
 }
 
-// isProgram tells the image's stub for a program from a script.
+// isProgram distinguishes the image's stub for a program from a script.
 func isProgram(data []byte) bool { return strings.HasPrefix(string(data), "simulated by casement") }
 
 func isBin(file string) bool {

@@ -130,7 +130,7 @@ func (s *Shell) evaluated(ctx context.Context, posix bool, args []string) []stri
 	return append([]string{own + args[0]}, args[1:]...)
 }
 
-// lookup tells what a name is to a shell: a word for its kind, and where it is.
+// lookup says what a name is to a shell: a word for its kind, and where it is.
 func (s *Shell) lookup(r *interp.Runner, posix bool, name string) (kind, where string) {
 	switch {
 	case syntax.IsKeyword(name) &&

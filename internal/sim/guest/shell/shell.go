@@ -35,7 +35,7 @@ type Process struct {
 	shell *Shell
 	// posix is set for what dash runs, which differs from bash's builtins.
 	posix bool
-	// isSet tells whether the shell that runs the process has a variable.
+	// isSet reports whether the shell that runs the process has a variable.
 	isSet func(name string) bool
 	// skipped is the time that the run slept through without waiting.
 	skipped *atomic.Int64

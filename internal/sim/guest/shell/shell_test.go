@@ -143,7 +143,7 @@ func TestBatch(t *testing.T) {
 		{"if block", "if exist C:\\k (\r\necho 1\r\necho 2\r\n) else (\r\necho 3\r\n)", "1\r\n2\r\n", 0},
 		{"errorlevel", "fail\r\nif errorlevel 8 echo 8\r\nif errorlevel 7 echo 7", "7\r\n", 7},
 		{"goto", "goto end\r\necho no\r\n:end\r\necho yes", "yes\r\n", 0},
-		{"goto for ever", ":a\r\ngoto a", "the script was ended, because it runs more than 20000 lines (a bound of the simulation)\r\n", 1},
+		{"goto without end", ":a\r\ngoto a", "the script was ended, because it runs more than 20000 lines (a bound of the simulation)\r\n", 1},
 		{"caret", "echo a ^& b", "a & b\r\n", 0},
 		{"pipe", "echo some text | findstr text", "some text \r\n", 0},
 		{"mkdir -p makes -p", "mkdir -p C:\\a\\b\r\nif exist C:\\Windows\\System32\\-p echo trap", "trap\r\n", 0},

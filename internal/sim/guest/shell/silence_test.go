@@ -17,7 +17,7 @@ var unmodelled = []string{
 	"(Get-Date).IsDaylightSavingTime()", "('a' -split { $_ })", "([xml]'<a/>')",
 }
 
-// holes are statements in which an expression stands at %; each ends well unless the
+// holes are statements with an expression at %; each ends well unless the
 // expression ends it.
 var holes = []string{
 	"%", "$x = %; \"got $x\"", "% | Set-Content C:\\k\\never.txt", "% > C:\\k\\never.txt",

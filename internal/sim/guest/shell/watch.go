@@ -89,7 +89,7 @@ func (w *watch) end(code int) {
 }
 
 // call follows a shell command by command. It says whether the call is the trap by which
-// the interpreter tells of a failure.
+// the interpreter reports a failure.
 func (w *watch) call(args []string, line int) bool {
 	if args[0] == own+"failed" {
 		code := 1

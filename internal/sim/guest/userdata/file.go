@@ -131,7 +131,7 @@ func IsTrue(v any) bool {
 }
 
 // Mode reads permissions, an octal string or an integer; 0644 when there are none
-// or they cannot be read, which the second result tells.
+// or they cannot be read, which the second result reports.
 func Mode(v any) (fs.FileMode, bool) {
 	switch p := v.(type) {
 	case nil:

@@ -30,7 +30,7 @@ type TemplateError struct {
 	// Line counts from 1 after the marker line; 0 when it is not known.
 	Line   int
 	Reason string
-	// Syntax tells an error of the template from one of its data.
+	// Syntax distinguishes an error of the template from one of its data.
 	Syntax bool
 }
 

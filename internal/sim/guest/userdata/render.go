@@ -32,7 +32,7 @@ const (
 	renderWall   = 2 * time.Minute
 )
 
-// renderMarker tells a process that it is the one that renders.
+// renderMarker says to a process that it is the one that renders.
 const renderMarker = "CASEMENT_RENDER"
 
 // LimitError says which bound a template was ended by.

@@ -27,7 +27,7 @@ const maxSize = 16 << 20
 // maxDepth bounds multipart documents inside each other.
 const maxDepth = 8
 
-// IsGzip tells gzip by its magic number.
+// IsGzip recognizes gzip by its magic number.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
 // Plain returns data, uncompressed where it is compressed with gzip.

@@ -10,7 +10,7 @@ import (
 )
 
 // Load reads a YAML document into maps with string keys, lists and scalars. Of a
-// key that stands twice the last one counts, as in both agents' parser. Errors
+// key that occurs twice the last one counts, as in both agents' parser. Errors
 // name lines and nothing of the content.
 func Load(data []byte) (any, error) {
 	var doc yaml.Node
