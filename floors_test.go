@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -268,5 +269,45 @@ func TestModule(t *testing.T) {
 		if versions[path] != staging {
 			t.Errorf("%s is %s, but Kubernetes %s is of one release with %s: use make bump-k8s", path, versions[path], kubernetes, staging)
 		}
+	}
+}
+
+// TestDependencies: each module that go.mod requires directly has its reason in the docs,
+// and they are one block.
+func TestDependencies(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/design/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.+) \\|$").FindAllStringSubmatch(string(page), -1) {
+		reasons[row[1]] = true
+	}
+	blocks := regexp.MustCompile(`(?ms)^require \(\n(.*?)^\)`).FindAllStringSubmatch(string(mod), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("go.mod has %d blocks of requirements, want the direct ones and the indirect ones", len(blocks))
+	}
+	for i, block := range blocks {
+		for line := range strings.Lines(block[1]) {
+			path, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			indirect := strings.Contains(line, "// indirect")
+			switch {
+			case path == "" || strings.HasPrefix(path, "//"):
+			case indirect != (i == 1):
+				t.Errorf("%s is in the wrong block of go.mod", path)
+			case !indirect && !reasons[path]:
+				t.Errorf("%s has no reason in docs/design/dependencies.md", path)
+			}
+			if !indirect {
+				delete(reasons, path)
+			}
+		}
+	}
+	for path := range reasons {
+		t.Errorf("docs/design/dependencies.md has %s, which go.mod does not require directly", path)
 	}
 }
