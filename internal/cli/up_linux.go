@@ -66,7 +66,7 @@ such as CAPZ or Azure Service Operator, run beside it unchanged: 'casement azure
 --for proxy' prints their environment.`,
 		Example: `  casement up
   casement up --latency azure
-  casement up --foreground
+  casement up --foreground --v 4
   casement up --feature-gates MachineTaintPropagation=true
   casement up --images listed --image 'contoso.azurecr.io/*'
   casement up --charts ./charts
@@ -105,6 +105,7 @@ type planeKind struct {
 	admit   []string
 	route   bool
 	charts  string
+	verbose int
 	public  azurePublic
 }
 
@@ -121,14 +122,22 @@ func (k *planeKind) addFlags(f *pflag.FlagSet) {
 		"let simulated machines reach the management API server as https://management.casement.internal:6443")
 	f.StringVar(&k.charts, "charts", "", "take the Helm charts of HelmChartProxies from this folder "+
 		"(NAME-VERSION.tgz, NAME.tgz or NAME) where it has them")
+	f.IntVar(&k.verbose, "v", 0, "log what the code logs up to this level, 0 to 5: 2 has steps, 4 has details")
 	k.public.flags(f)
 }
+
+// maxVerbosity is the highest level of --v: above it client-go logs URLs, then bodies.
+// Source: https://kubernetes.io/docs/reference/kubectl/quick-reference/#kubectl-output-verbosity-and-debugging
+const maxVerbosity = 5
 
 // args are the flags of the background process.
 func (k planeKind) args() ([]string, error) {
 	args := []string{"--bare=" + strconv.FormatBool(k.bare), "--audit=" + strconv.FormatBool(k.audit),
 		"--feature-gates=" + k.gates, "--proxy=" + k.public.proxy, "--azure=" + k.azure,
-		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route)}
+		"--images=" + k.images, "--management-route=" + strconv.FormatBool(k.route), "--v=" + strconv.Itoa(k.verbose)}
+	if k.verbose < 0 || k.verbose > maxVerbosity {
+		return nil, usagef("--v is 0 to %d, not %d", maxVerbosity, k.verbose)
+	}
 	for _, pattern := range k.admit {
 		args = append(args, "--image="+pattern)
 	}
@@ -346,7 +355,7 @@ func (a *app) conduct(ctx context.Context, factor float64, kind planeKind, foreg
 	}
 	opts := supervisor.Options{Dir: a.dir, Log: a.Err, Latency: factor, Bare: kind.bare, Audit: kind.audit,
 		AzureOf: plane.Dir(kind.azureOf), FeatureGates: kind.gates,
-		ManagementRoute: kind.route, Charts: kind.charts}
+		ManagementRoute: kind.route, Charts: kind.charts, Verbosity: kind.verbose}
 	var err error
 	if opts.Outside, err = kind.outside(); err != nil {
 		return err

@@ -11,6 +11,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,6 +40,8 @@ type Options struct {
 	Dir plane.Dir
 	// Log receives the plane's log.
 	Log io.Writer
+	// Verbosity is the level up to which is logged what the code logs at V(level).
+	Verbosity int
 	// Latency scales the durations of Azure's operations; zero is at once.
 	Latency float64
 	// Throttle limits requests to the local Azure: 0 not at all, 1 as Azure does.
@@ -102,6 +106,16 @@ type supervisor struct {
 // errStopped is the cause of an end that was asked for.
 var errStopped = errors.New("asked to stop")
 
+// logger writes to Log what is logged up to Verbosity. logr's V(4) is slog's level -4; klog
+// has a level of its own.
+func (o Options) logger() (logr.Logger, error) {
+	level := &slog.HandlerOptions{Level: slog.Level(-o.Verbosity)}
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	err := flags.Set("v", strconv.Itoa(o.Verbosity))
+	return logr.FromSlogHandler(slog.NewTextHandler(o.Log, level)), err
+}
+
 // Run runs the plane until ctx ends or it is asked to stop. Everything that it
 // started has ended when it returns; the state stays.
 func Run(ctx context.Context, opts Options) error {
@@ -116,7 +130,10 @@ func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	kubeproc.CollectLess()
-	log := logr.FromSlogHandler(slog.NewTextHandler(opts.Log, nil))
+	log, err := opts.logger()
+	if err != nil {
+		return err
+	}
 	// The libraries below log through these globals; there is one plane per process.
 	klog.SetLogger(log.WithName("klog"))
 	ctrl.SetLogger(log)
