@@ -293,6 +293,15 @@ func TestChecks(t *testing.T) {
 				"windowsServerVersion: windows-2022", "windowsServerVersion: windows-2019"}},
 		{name: "Flannel by routes", badMore: flannelOf("host-gw"), goodMore: flannelOf("vxlan"),
 			want: []string{`PRE208 ConfigMap/kube-system/kube-flannel-cfg data["net-conf.json"]`}},
+		{name: "domain of Azure's DNS", bad: joining("Add-Computer -DomainName corp.example"),
+			want: []string{"PRE404 " + strings.TrimSuffix(win, ".")},
+			good: append(joining("Add-Computer -DomainName corp.example"), "        osType: Windows\n",
+				"        osType: Windows\n      dnsServers: [10.1.0.4]\n")},
+		{name: "domain and a long name", bad: append(joining("Add-Computer -NewName windows-node-of-demo"), "        osType: Windows\n",
+			"        osType: Windows\n      dnsServers: [10.1.0.4]\n"),
+			want: []string{"PRE405 KubeadmConfigTemplate/default/demo-md-win spec.template.spec.preKubeadmCommands[0]"},
+			good: append(joining("Add-Computer -NewName demo-win-1"), "        osType: Windows\n",
+				"        osType: Windows\n      dnsServers: [10.1.0.4]\n")},
 		{name: "version", bad: []string{"      version: v1.36.3", "      version: 1.36"}, want: []string{
 			"PRE301 MachineDeployment/default/demo-md-0 spec.template.spec.version",
 			"PRE301 MachineDeployment/default/demo-md-win spec.template.spec.version",
@@ -394,7 +403,10 @@ func TestFlavors(t *testing.T) {
 				"AZURE_SUBSCRIPTION_ID": azuresim.DefaultSubscription, "KUBERNETES_VERSION": "v1.36.3",
 				"CLUSTER_NAME": "demo", "NAMESPACE": "default",
 				"AZURE_CLUSTER_IDENTITY_SECRET_NAMESPACE": "default", "CONTROL_PLANE_MACHINE_COUNT": "3",
-				"WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey}
+				"WORKER_MACHINE_COUNT": "2", "AZURE_SSH_PUBLIC_KEY_B64": sshKey,
+				"DOMAIN_NAME": "corp.example", "DOMAIN_DNS_SERVERS": "10.1.0.4",
+				"DOMAIN_JOIN_SECRET_URL": "https://v.vault.azure.net/secrets/join", "GMSA_IDENTITY_ID": "/subscriptions/" +
+					azuresim.DefaultSubscription + "/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/gmsa"}
 			text, _, err := flavors.Fill(template, func(name string) (string, bool) {
 				value, ok := values[name]
 				if !ok && strings.HasPrefix(name, "AZURE_CL") || name == "AZURE_TENANT_ID" || name == "CLUSTER_IDENTITY_NAME" {
@@ -478,4 +490,10 @@ func TestDocumented(t *testing.T) {
 		seen[r.ID] = true
 		r.Check(&lint.Pass{Set: &lint.Set{}})
 	}
+}
+
+// joining has the Windows machines run a command before kubeadm.
+func joining(command string) []string {
+	const post = "      postKubeadmCommands:\n      - powershell"
+	return []string{post, "      preKubeadmCommands:\n      - powershell " + command + "\n" + post}
 }

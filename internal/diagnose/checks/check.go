@@ -111,6 +111,17 @@ var checks = []check{
 	{id: "D35", symptom: "outbound connections time out now and then", cause: "ports are used up",
 		fix: "expand the dynamic port range", onNode: "netsh int ipv4 show dynamicport tcp",
 		causes: []string{"PortsExhausted"}, inside: true},
+	{id: "D36", symptom: "a machine does not join its domain",
+		cause: "wrong credential, DNS servers that do not know the domain, or a name of more than 15 characters",
+		fix:   "see the evidence; docs/gmsa.md", onNode: "Test-ComputerSecureChannel -Verbose",
+		causes: []string{"DomainCredentialUnread", "DomainJoinPassword", "DomainNotFound", "DomainJoinDenied", "ComputerNameTooLong"}},
+	{id: "D37", symptom: "a container does not get the identity of its gMSA",
+		cause: "the node, or the plug-in's user, cannot have the account's password, or it has expired",
+		fix:   "see the evidence; docs/gmsa.md", onNode: "Test-ADServiceAccount ACCOUNT",
+		causes: []string{
+			"GMSARefused", "GMSAPasswordExpired", "GMSADomainNotFound", "GMSADenied", "GMSATrustBroken", "GMSAUnknown",
+			"GMSAPluginMissing", "GMSACredentialUnread", "GMSANotAuthorized", "GMSASpecMissing",
+		}},
 	{id: "A01", symptom: "Azure refuses a resource",
 		cause: "quota, size, capacity, image, rights, policy or addresses", fix: "see the evidence",
 		causes: []string{

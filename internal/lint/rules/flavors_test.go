@@ -24,7 +24,8 @@ func TestFlavors(t *testing.T) {
 				known := map[string]string{"CLUSTER_NAME": "demo", "KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_MACHINE_COUNT": "1",
 					"WORKER_MACHINE_COUNT": "1"}
 				value, ok := known[variable]
-				if !ok && (strings.HasPrefix(variable, "AZURE_") || variable == "CLUSTER_IDENTITY_NAME") &&
+				if !ok && (strings.HasPrefix(variable, "AZURE_") || variable == "CLUSTER_IDENTITY_NAME" ||
+					strings.HasPrefix(variable, "DOMAIN_") || variable == "GMSA_IDENTITY_ID") &&
 					variable != "AZURE_NODE_MACHINE_TYPE" && variable != "AZURE_CONTROL_PLANE_MACHINE_TYPE" {
 					return "example", true
 				}
