@@ -19,6 +19,9 @@ func Schema() map[string]any {
 	spec := fields["spec"].(object)["properties"].(object)
 	spec["kubeletService"].(object)["enum"] = []string{"sc", "nssm"}
 	spec["updates"].(object)["enum"] = []string{"none", "security", "all"}
+	spec["hardening"].(object)["items"].(object)["enum"] = hardening
+	service := spec["services"].(object)["items"].(object)["properties"].(object)
+	service["start"].(object)["enum"] = []string{"Automatic", "Manual", "Disabled"}
 	spec["source"].(object)["properties"].(object)["release"].(object)["enum"] = windows.ServerReleases()
 	return s
 }

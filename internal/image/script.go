@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -86,8 +87,30 @@ func (b *builder) parts() []part {
 	add("kubelet-service", "kubelet as a service: "+s.KubeletService, "", "Register-Kubelet -Mode "+quote(s.KubeletService))
 	add("cloudbase-config", "the configuration of cloudbase-init", "", "Set-CloudbaseConfig")
 	add("ssh", "OpenSSH", "", "Enable-OpenSSH")
+	if calls := s.switches(); len(calls) > 0 {
+		add("switches", "features, services, firewall, hardening",
+			"correct spec.features, spec.services, spec.firewall or spec.hardening", calls...)
+	}
 	b.own(&out, "after", s.Scripts.After)
 	return out
+}
+
+// switches are the calls for features, services, ports and hardening.
+func (s Spec) switches() (calls []string) {
+	for _, name := range s.Features {
+		calls = append(calls, "Add-Feature -Name "+quote(name))
+	}
+	for _, one := range s.Services {
+		calls = append(calls, fmt.Sprintf("Set-ServiceStart -Name %s -Start %s", quote(one.Name), quote(one.Start)))
+	}
+	for _, r := range s.Firewall {
+		calls = append(calls, fmt.Sprintf("Add-FirewallRule -Name %s -Protocol %s -Port '%d'", quote(r.Name),
+			quote(cmp.Or(r.Protocol, "TCP")), r.Port))
+	}
+	for _, name := range s.Hardening {
+		calls = append(calls, "Set-Hardening -What "+quote(name))
+	}
+	return calls
 }
 
 // own adds one's own scripts, which run without the library.

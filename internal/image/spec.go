@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -64,11 +65,34 @@ type Spec struct {
 	// Updates are the Windows updates to install: none (the default), security or all.
 	Updates string  `json:"updates,omitempty"`
 	Scripts Scripts `json:"scripts,omitzero"`
+	// Features are those of Windows to install, by the names of Get-WindowsFeature.
+	Features []string `json:"features,omitempty"`
+	// Services are how services of Windows start.
+	Services []Service `json:"services,omitempty"`
+	// Firewall are ports to let in, beside those of kubelet and SSH.
+	Firewall []FirewallRule `json:"firewall,omitempty"`
+	// Hardening are switches to turn: no-smb1, no-old-tls, no-llmnr, strong-crypto.
+	Hardening []string `json:"hardening,omitempty"`
 	// CACertificates are certificates in PEM that the machine trusts.
 	CACertificates []string `json:"caCertificates,omitempty"`
 	Proxy          Proxy    `json:"proxy,omitzero"`
 	Builder        Builder  `json:"builder,omitzero"`
 	Timeouts       Timeouts `json:"timeouts,omitzero"`
+}
+
+// Service is how a service of Windows starts.
+type Service struct {
+	Name string `json:"name"`
+	// Start is Automatic, Manual or Disabled.
+	Start string `json:"start"`
+}
+
+// FirewallRule lets a port in.
+type FirewallRule struct {
+	Name string `json:"name"`
+	// Protocol is TCP (the default) or UDP.
+	Protocol string `json:"protocol,omitempty"`
+	Port     int    `json:"port"`
 }
 
 // Source is the image that the build begins with.
@@ -108,6 +132,8 @@ type Component struct {
 	Path string `json:"path,omitempty"`
 	// Signer is the subject that the file's Authenticode signature has to name.
 	Signer string `json:"signer,omitempty"`
+	// License is its licence, as SPDX writes it, for the bill of materials.
+	License string `json:"license,omitempty"`
 }
 
 // Scripts are one's own, in PowerShell. Each may run twice. Exit code 3010 restarts the
@@ -235,6 +261,12 @@ var (
 	sumForm     = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
+// featureForm is the name of a feature of Windows.
+var featureForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+
+// hardening are the switches that Set-Hardening of the scripts has.
+var hardening = []string{"no-smb1", "no-old-tls", "no-llmnr", "strong-crypto"}
+
 // Validate returns all that is wrong with a build, by field.
 func (b *ImageBuild) Validate() error {
 	var errs []error
@@ -272,6 +304,28 @@ func (b *ImageBuild) Validate() error {
 	}
 	oneOf("spec.kubeletService", s.KubeletService, "sc", "nssm")
 	oneOf("spec.updates", s.Updates, "none", "security", "all")
+	for i, name := range s.Features {
+		if !featureForm.MatchString(name) {
+			bad(fmt.Sprintf("spec.features[%d]", i), "%q is no name of a feature such as Telnet-Client", name)
+		}
+	}
+	for i, svc := range s.Services {
+		field := fmt.Sprintf("spec.services[%d]", i)
+		if svc.Name == "" {
+			bad(field+".name", "is missing")
+		}
+		oneOf(field+".start", cmp.Or(svc.Start, "none"), "Automatic", "Manual", "Disabled")
+	}
+	for i, rule := range s.Firewall {
+		field := fmt.Sprintf("spec.firewall[%d]", i)
+		if rule.Name == "" || rule.Port < 1 || rule.Port > 65535 {
+			bad(field, "it needs a name and a port from 1 to 65535")
+		}
+		oneOf(field+".protocol", rule.Protocol, "TCP", "UDP")
+	}
+	for i, name := range s.Hardening {
+		oneOf(fmt.Sprintf("spec.hardening[%d]", i), cmp.Or(name, "none"), hardening...)
+	}
 	if err := address(s.Mirror); err != nil {
 		bad("spec.mirror", "%v", err)
 	}

@@ -209,6 +209,64 @@ function Install-Updates {
   if ($result.RebootRequired) { exit 3010 }
 }
 
+# Add-Feature installs a feature of Windows. One that needs a restart asks for it, and is there
+# when the script runs again.
+function Add-Feature {
+  param([string]$Name)
+  $feature = Get-WindowsFeature -Name $Name
+  if (-not $feature) { throw "Windows has no feature $Name" }
+  if ($feature.Installed) { return }
+  $result = Install-WindowsFeature -Name $Name
+  if ("$($result.RestartNeeded)" -eq 'Yes') { exit 3010 }
+}
+
+# Set-ServiceStart sets how a service of Windows starts, and ends one that is disabled.
+function Set-ServiceStart {
+  param([string]$Name, [string]$Start)
+  if (-not (Get-Service -Name $Name -ErrorAction SilentlyContinue)) { throw "there is no service $Name" }
+  Set-Service -Name $Name -StartupType $Start
+  if ($Start -eq 'Disabled') { Stop-Service -Name $Name -Force -ErrorAction SilentlyContinue }
+}
+
+# Add-FirewallRule lets a port in, unless a rule of its name is there.
+function Add-FirewallRule {
+  param([string]$Name, [string]$Protocol, [string]$Port)
+  if (Get-NetFirewallRule -Name $Name -ErrorAction SilentlyContinue) { return }
+  New-NetFirewallRule -Name $Name -DisplayName $Name -Direction Inbound -Action Allow -Protocol $Protocol -LocalPort $Port | Out-Null
+}
+
+# Set-RegistryNumber sets a number in the registry, and makes the key.
+function Set-RegistryNumber {
+  param([string]$Key, [string]$Name, [int]$Number)
+  if (-not (Test-Path -Path $Key)) { New-Item -Path $Key -Force | Out-Null }
+  New-ItemProperty -Path $Key -Name $Name -Value $Number -PropertyType DWORD -Force | Out-Null
+}
+
+# Set-Hardening turns a switch of the machine. Sources: learn.microsoft.com, how to detect, enable
+# and disable SMBv1; TLS registry settings; LLMNR of the DNS client's policies.
+function Set-Hardening {
+  param([string]$What)
+  if ($What -eq 'no-smb1') {
+    Set-RegistryNumber -Key 'HKLM:\SYSTEM\CurrentControlSet\Services\LanmanServer\Parameters' -Name 'SMB1' -Number 0
+  } elseif ($What -eq 'no-old-tls') {
+    foreach ($version in @('SSL 3.0', 'TLS 1.0', 'TLS 1.1')) {
+      foreach ($side in @('Client', 'Server')) {
+        $key = "HKLM:\SYSTEM\CurrentControlSet\Control\SecurityProviders\SCHANNEL\Protocols\$version\$side"
+        Set-RegistryNumber -Key $key -Name 'Enabled' -Number 0
+        Set-RegistryNumber -Key $key -Name 'DisabledByDefault' -Number 1
+      }
+    }
+  } elseif ($What -eq 'no-llmnr') {
+    Set-RegistryNumber -Key 'HKLM:\SOFTWARE\Policies\Microsoft\Windows NT\DNSClient' -Name 'EnableMulticast' -Number 0
+  } elseif ($What -eq 'strong-crypto') {
+    foreach ($key in @('HKLM:\SOFTWARE\Microsoft\.NETFramework\v4.0.30319', 'HKLM:\SOFTWARE\Wow6432Node\Microsoft\.NETFramework\v4.0.30319')) {
+      Set-RegistryNumber -Key $key -Name 'SchUseStrongCrypto' -Number 1
+    }
+  } else {
+    throw "there is no switch $What"
+  }
+}
+
 # Test-Node checks services and files, and prints a line "holds PROGRAM VERSION" for each
 # program.
 function Test-Node {

@@ -109,7 +109,7 @@ var invocations = [][]string{
 	{"preflight", "FILE", "-o", "yaml"},
 	{"addons", "list"}, {"addons", "install", "calico", "--cluster", "demo"}, {"azure", "prepare", "FILE"}, {"azure", "record", "--help"},
 	{"images", "list"}, {"images", "show", "v1.36.3"}, {"images", "build", "DIR/none.yaml"},
-	{"images", "pins", "DIR/none.yaml"}, {"images", "diff", "/a", "/b"}, {"images", "prune", "--list"},
+	{"images", "pins", "DIR/none.yaml"}, {"images", "sbom", "DIR/none.yaml"}, {"images", "diff", "/a", "/b"}, {"images", "prune", "--list"},
 	{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 	{"version"}, {"help", "why"}, {"docs", "DIR/docs"}, {"up"},
 	{"support", "demo", "--file", "DIR/support.tgz"}, {"ui", "--save", "DIR/ui.html"},

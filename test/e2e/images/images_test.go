@@ -71,6 +71,12 @@ spec:
     version: %[3]s
   kubernetesVersion: %[4]s
   containerdVersion: %[5]s
+  features: [Telnet-Client]
+  services:
+  - {name: sshd, start: Automatic}
+  firewall:
+  - {name: exporter, port: 9182}
+  hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
   images:
   - mcr.microsoft.com/oss/kubernetes/pause:3.10
 %[6]s`, b.release, gallery, b.version, kubernetes, containerd, scripts)
