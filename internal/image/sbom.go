@@ -81,7 +81,7 @@ var licenses = map[string]string{
 
 // SBOM lists what goes onto the image, with licences: Windows, each download with its checksum, and
 // the container images that are pulled in advance. A component of one's own has the licence that
-// the file gives it; what nobody has said is NOASSERTION.
+// the file gives it; one without a licence is NOASSERTION.
 func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err
