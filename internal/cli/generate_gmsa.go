@@ -35,7 +35,8 @@ has the name; else give them.`,
 		Example: `  casement generate gmsa | kubectl apply -f -
   casement generate gmsa WebApp1 --domain corp.example --service-account shop/default > gmsa.yaml
   casement generate gmsa WebApp1 --domain corp.example --sid S-1-5-21-1-2-3 --guid 630a7dd3-2d3e-4471-ae91-1d9ea2556cd5
-  casement generate gmsa WebApp1 --domain corp.example --secret https://v.vault.azure.net/secrets/user --identity 11111111-2222-3333-4444-555555555555`,
+  casement generate gmsa WebApp1 --domain corp.example --secret https://v.vault.azure.net/secrets/user \
+    --identity 11111111-2222-3333-4444-555555555555`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

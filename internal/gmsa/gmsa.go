@@ -91,7 +91,8 @@ func (s Spec) check() error {
 	if s.Secret == "" && s.Identity == "" {
 		return nil
 	}
-	if u, err := url.Parse(s.Secret); err != nil || u.Scheme != "https" || !strings.HasPrefix(u.Path, "/secrets/") || strings.ContainsAny(s.Secret, "; \n'\"") {
+	if u, err := url.Parse(s.Secret); err != nil || u.Scheme != "https" ||
+		!strings.HasPrefix(u.Path, "/secrets/") || strings.ContainsAny(s.Secret, "; \n'\"") {
 		return fmt.Errorf("secret %q: give the address https://VAULT/secrets/NAME", s.Secret)
 	}
 	if !guidText.MatchString(s.Identity) {

@@ -26,9 +26,11 @@ var joining = []Cause{
 var identities = []Cause{
 	row("GMSAPasswordExpired", `(hcs|credential ?spec).*password (for this account )?has expired|0x80070532`,
 		"the password of the pod's group managed service account has expired",
-		"look at the account with Get-ADServiceAccount -Properties PasswordExpired,PasswordLastSet, and at the domain's KDS root key; make the account again"),
+		"look at the account with Get-ADServiceAccount -Properties PasswordExpired,PasswordLastSet, and at the "+
+			"domain's KDS root key; make the account again"),
 	row("GMSADomainNotFound", `(hcs|credential ?spec).*does not exist or could not be contacted|0x8007054b`,
-		"the node finds no domain controller for the pod's group managed service account: it is in no domain, or its DNS servers do not know it",
+		"the node finds no domain controller for the pod's group managed service account: it is in no domain, "+
+			"or its DNS servers do not know it",
 		"join the node (flavor windows-gmsa), or give the credential spec a HostAccountConfig; set dnsServers to the domain's"),
 	row("GMSADenied", `hcs.*Access is denied.*credential spec`,
 		"the node, or the plug-in's user, may not have the password of the pod's group managed service account",
@@ -40,10 +42,12 @@ var identities = []Cause{
 		"correct MachineAccountName and the domain in the GMSACredentialSpec, or make the account"),
 	row("GMSAPluginMissing", `failed to instantiate the plugin`,
 		"the node has no plug-in of Container Credential Guard with the ID that the credential spec names",
-		"install it in the node's image and register it below HKLM\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses, or correct PluginGUID"),
+		"install it in the node's image and register it below "+
+			"HKLM\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses, or correct PluginGUID"),
 	row("GMSACredentialUnread", `plug-in \{.*\}(:| cannot)`,
 		"the plug-in of Container Credential Guard cannot read the user that PluginInput names",
-		"give the identity of ObjectId to the machines and the role Key Vault Secrets User on the secret; its value is DOMAIN\\USER:PASSWORD"),
+		"give the identity of ObjectId to the machines and the role Key Vault Secrets User on the secret; its "+
+			"value is DOMAIN\\USER:PASSWORD"),
 }
 
 // specs are why admission refuses a pod with a credential spec.

@@ -121,7 +121,9 @@ func (w *gmsaAdmission) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	response, err := w.review(r.Context(), review.Request, r.URL.Path == "/mutate")
 	if err != nil {
-		response = &admissionv1.AdmissionResponse{Result: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: http.StatusForbidden}}
+		response = &admissionv1.AdmissionResponse{
+			Result: &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: http.StatusForbidden},
+		}
 		w.env.printf("%s/%s is refused: %v", review.Request.Namespace, review.Request.Name, err)
 	}
 	response.UID = review.Request.UID
@@ -252,7 +254,8 @@ func unchangedGMSA(now, before map[string]*corev1.WindowsSecurityContextOptions)
 		if was == nil {
 			was = &corev1.WindowsSecurityContextOptions{}
 		}
-		if !reflect.DeepEqual(o.GMSACredentialSpecName, was.GMSACredentialSpecName) || !reflect.DeepEqual(o.GMSACredentialSpec, was.GMSACredentialSpec) {
+		if !reflect.DeepEqual(o.GMSACredentialSpecName, was.GMSACredentialSpecName) ||
+			!reflect.DeepEqual(o.GMSACredentialSpec, was.GMSACredentialSpec) {
 			return fmt.Errorf("cannot update an existing pod's GMSA settings: %s", at)
 		}
 	}

@@ -87,7 +87,8 @@ func TestGMSA(t *testing.T) {
 	s.workload("wait", "crd/gmsacredentialspecs.windows.k8s.io", "--for=condition=Established", "--timeout=1m")
 	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName))
 	s.workload("rollout", "status", "-n", "gmsa-webhook", "deployment/gmsa-webhook", "--timeout=2m")
-	if _, err := p.Try([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "not authorized to `use`") {
+	if _, err := p.Try([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-"); err == nil ||
+		!strings.Contains(err.Error(), "not authorized to `use`") {
 		t.Errorf("admission: %v", err)
 	}
 
@@ -95,11 +96,13 @@ func TestGMSA(t *testing.T) {
 	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName, "--service-account", "default/default"))
 	s.again(kubeconfig)
 	s.workload("wait", "pod/iis", "--for=condition=Ready", "--timeout=2m")
-	if spec := s.workload("get", "pod", "iis", "-o", "jsonpath={.spec.securityContext.windowsOptions.gmsaCredentialSpec}"); !strings.Contains(spec, `"MachineAccountName":"WebApp1"`) {
+	if spec := s.workload("get", "pod", "iis", "-o", "jsonpath={.spec.securityContext.windowsOptions."+
+		"gmsaCredentialSpec}"); !strings.Contains(spec, `"MachineAccountName":"WebApp1"`) {
 		t.Errorf("admission wrote no contents: %q", spec)
 	}
 	address := s.workload("get", "pod", "iis", "-o", "jsonpath={.status.podIP}")
-	if out := p.Run(nil, "ssh", s.machines()[0], "--", `curl.exe -s -H "Authorization: Negotiate YIIF" http://`+address+`/`); !strings.Contains(out, `simulated Kerberos: the container answers as CORP\WebApp1$`) {
+	if out := p.Run(nil, "ssh", s.machines()[0], "--", `curl.exe -s -H "Authorization: Negotiate YIIF" http://`+
+		address+`/`); !strings.Contains(out, `simulated Kerberos: the container answers as CORP\WebApp1$`) {
 		t.Errorf("the pod answers:\n%s", out)
 	}
 
@@ -119,13 +122,15 @@ func TestGMSA(t *testing.T) {
 
 	t.Log("DNS servers that do not know the domain")
 	p.Run(nil, "azure", "domain", "remove", domainName)
-	p.Run([]byte(password), "azure", "domain", "add", domainName, "--dns", "10.9.9.9", "--join-user", "joiner", "--join-password-file", "-", "--gmsa", "WebApp1")
+	p.Run([]byte(password), "azure", "domain", "add", domainName, "--dns", "10.9.9.9", "--join-user", "joiner",
+		"--join-password-file", "-", "--gmsa", "WebApp1")
 	s.fails("DomainNotFound")
 	s.again(kubeconfig)
 	s.why("GMSADomainNotFound", "pod/iis", "--cluster", cluster)
 
 	t.Log("a computer name of more than 15 characters")
-	s.manage("patch", "kubeadmconfigtemplate", set, "--type=json", "-p", `[{"op": "replace", "path": "/spec/template/spec/preKubeadmCommands", "value": [
+	s.manage("patch", "kubeadmconfigtemplate", set, "--type=json", "-p",
+		`[{"op": "replace", "path": "/spec/template/spec/preKubeadmCommands", "value": [
 		"powershell -Command \"Add-Computer -DomainName corp.example -NewName windows-node-of-demo\"", "if errorlevel 1 exit /b 1"]}]`)
 	s.fails("ComputerNameTooLong")
 }

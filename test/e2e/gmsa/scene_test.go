@@ -27,7 +27,8 @@ func (s *scene) manage(args ...string) string {
 const set = cluster + "-md-win"
 
 func (s *scene) machines() []string {
-	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+set, "-o", "jsonpath={.items[*].metadata.name}"))
+	return strings.Fields(s.manage("get", "machines", "-l", "cluster.x-k8s.io/deployment-name="+set, "-o",
+		"jsonpath={.items[*].metadata.name}"))
 }
 
 // patience bounds what a scene waits for.
