@@ -2,9 +2,11 @@ package gmsa
 
 import (
 	"flag"
+	"os"
 	"strings"
 	"testing"
 
+	"casement.dev/casement/internal/gmsa"
 	"casement.dev/casement/internal/testing/plane"
 )
 
@@ -28,8 +30,8 @@ const (
 )
 
 // shared makes the identity and the vault with the credential, as an operator would, and
-// returns the variables of the flavor.
-func shared(t *testing.T, p *plane.Plane) []string {
+// returns the variables of the flavor and the identity's principal ID.
+func shared(t *testing.T, p *plane.Plane) (variables []string, principal string) {
 	t.Helper()
 	type object = map[string]any
 	sub := "/subscriptions/" + p.Subscription()
@@ -55,7 +57,7 @@ func shared(t *testing.T, p *plane.Plane) []string {
 		"DOMAIN_NAME=" + domainName, "DOMAIN_DNS_SERVERS=" + dnsServer,
 		"DOMAIN_JOIN_SECRET_URL=" + strings.TrimSuffix(v.Properties.VaultURI, "/") + "/secrets/join",
 		"GMSA_IDENTITY_ID=" + sub + identity, "WINDOWS_WORKER_MACHINE_COUNT=1", "WORKER_MACHINE_COUNT=1", "CONTROL_PLANE_MACHINE_COUNT=1",
-	}
+	}, made.Properties.PrincipalID
 }
 
 // TestGMSA is the whole path.
@@ -67,7 +69,8 @@ func TestGMSA(t *testing.T) {
 	p.Run(nil, "up")
 	p.Run([]byte(password+"\n"), "azure", "domain", "add", domainName, "--dns", dnsServer, "--join-user", "joiner",
 		"--join-password-file", "-", "--gmsa", "WebApp1")
-	for _, v := range shared(t, p) {
+	variables, principal := shared(t, p)
+	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
@@ -115,6 +118,20 @@ func TestGMSA(t *testing.T) {
 	s.why("GMSADenied", "pod/iis", "--cluster", cluster)
 	s.workload("delete", "pod", "iis", "--now")
 
+	t.Log("a plug-in that reads a user from the key vault")
+	p.Run(nil, "azure", "domain", "gmsa", domainName, "WebApp1", "--allow", "joiner")
+	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName, "--secret", os.Getenv("DOMAIN_JOIN_SECRET_URL"),
+		"--identity", principal, "--service-account", "default/default"))
+	s.again(kubeconfig)
+	s.why("GMSAPluginMissing", "pod/iis", "--cluster", cluster)
+	p.Run(nil, "ssh", s.machines()[0], "--", `reg add "HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`+gmsa.KeyVaultPlugin+`" /f`)
+	s.again(kubeconfig)
+	s.workload("wait", "pod/iis", "--for=condition=Ready", "--timeout=2m")
+	s.noPassword()
+	p.Run(nil, "azure", "domain", "gmsa", domainName, "WebApp1")
+	apply(p.Run(nil, "generate", "gmsa", "WebApp1", "--domain", domainName, "--service-account", "default/default"))
+	s.workload("delete", "pod", "iis", "--now")
+
 	t.Log("a wrong join password")
 	p.Put(secret, "2023-07-01", map[string]any{"properties": map[string]any{"value": `CORP\joiner:not-the-password`}})
 	s.fails("DomainJoinPassword")
@@ -133,4 +150,5 @@ func TestGMSA(t *testing.T) {
 		`[{"op": "replace", "path": "/spec/template/spec/preKubeadmCommands", "value": [
 		"powershell -Command \"Add-Computer -DomainName corp.example -NewName windows-node-of-demo\"", "if errorlevel 1 exit /b 1"]}]`)
 	s.fails("ComputerNameTooLong")
+	s.noPassword()
 }

@@ -1,8 +1,11 @@
 package gmsa
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -98,4 +101,47 @@ spec:
 func (s *scene) again(kubeconfig string) {
 	s.workload("delete", "pod", "iis", "--ignore-not-found", "--now")
 	s.Run([]byte(iis), "kubectl", "--kubeconfig", kubeconfig, "apply", "-f", "-")
+}
+
+// noPassword looks for the password in all that a machine, the plane and the clusters write
+// down or show: consoles, logs, events, specs, custom data and command lines.
+func (s *scene) noPassword() {
+	s.t.Helper()
+	shown := map[string]string{
+		"events":    s.manage("get", "events", "-A", "-o", "yaml") + s.workload("get", "events", "-A", "-o", "yaml"),
+		"objects":   s.manage("get", "azuremachines,machines,kubeadmconfigs", "-A", "-o", "yaml") + s.workload("get", "pods,gmsacredentialspecs", "-A", "-o", "yaml"),
+		"calls":     s.Run(nil, "azure", "log", "-o", "json", "--last", "2000"),
+		"resources": s.Run(nil, "azure", "resources", "-o", "json"),
+		"boot logs": s.Everything("logs", "--all", "boot"),
+		"bootstrap": s.manage("get", "secrets", "-A", "-o", "jsonpath={.items[?(@.type=='cluster.x-k8s.io/secret')].data.value}"),
+		"files":     s.Run(nil, "ssh", s.machines()[0], "--", "powershell", "Get-Content C:/join-domain.ps1"),
+		"processes": strings.Join(s.Processes(s.Home), "\n"),
+	}
+	logs, err := filepath.Glob(filepath.Join(s.Home, "vms", "*", "*", "console.log"))
+	if err != nil || len(logs) == 0 {
+		s.t.Fatalf("no console is found: %v", err)
+	}
+	for _, file := range append(logs, filepath.Join(s.Home, "casement.log")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		shown[file] = string(data)
+	}
+	// Bootstrap data is a Secret, in base64.
+	for word := range strings.FieldsSeq(shown["bootstrap"]) {
+		data, err := base64.StdEncoding.DecodeString(word)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		shown["bootstrap"] += string(data)
+	}
+	for where, text := range shown {
+		if text == "" {
+			s.t.Errorf("%s: there is nothing to look at", where)
+		}
+		if strings.Contains(text, password) {
+			s.t.Errorf("%s shows the password of the user who joins", where)
+		}
+	}
 }
