@@ -20,7 +20,8 @@ func newImages(a *app) *cobra.Command {
 		Example: "  casement images list\n  casement images show v1.34.1 --release 2025\n" +
 			"  casement images build windows-2022.yaml --pins windows-2022.sha256",
 	}
-	c.AddCommand(newImagesList(a), newImagesShow(a), newImagesBuild(a), newImagesPins(a), newImagesSBOM(a), newImagesDiff(a), newImagesPrune(a))
+	c.AddCommand(newImagesList(a), newImagesShow(a), newImagesBuild(a), newImagesPins(a), newImagesSBOM(a),
+		newImagesDiff(a), newImagesPrune(a))
 	return c
 }
 

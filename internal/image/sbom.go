@@ -114,7 +114,8 @@ func (b *ImageBuild) SBOM(created time.Time) ([]byte, error) {
 	}
 	add(spdxPackage{
 		ID: spdxID("windows"), Name: rel.OSImage, Version: s.Source.Version, Declared: windowsLicense,
-		Purpose: "OPERATING-SYSTEM", From: noAssertion, Comment: fmt.Sprintf("marketplace image %s:%s:%s; updates: %s", rel.Publisher, marketOffer,
+		Purpose: "OPERATING-SYSTEM", From: noAssertion,
+		Comment: fmt.Sprintf("marketplace image %s:%s:%s; updates: %s", rel.Publisher, marketOffer,
 			cmp.Or(s.Source.SKU, rel.SKU), s.Updates),
 	})
 	for _, d := range s.downloads() {

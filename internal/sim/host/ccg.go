@@ -76,8 +76,9 @@ func refusedIdentity(container, why string) error {
 // pluginCredential asks a plug-in for the user that fetches passwords.
 func (n *node) pluginCredential(ctx context.Context, id, input string) (c domain.Credential, err error) {
 	if _, installed := n.body.Machine().Registry().Key(pluginKey + id); !installed {
+		//lint:ignore ST1005 the words of Windows
 		return c, fmt.Errorf("Container Credential Guard failed to instantiate the plugin: %s. Error: Object "+
-			"was not found in registry", id) //nolint:staticcheck // the words of Windows
+			"was not found in registry", id)
 	}
 	if !strings.EqualFold(id, keyVaultPlugin) {
 		return c, fmt.Errorf("the plug-in %s is not simulated; the one of key vaults is %s", id, keyVaultPlugin)

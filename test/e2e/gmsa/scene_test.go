@@ -108,8 +108,10 @@ func (s *scene) again(kubeconfig string) {
 func (s *scene) noPassword() {
 	s.t.Helper()
 	shown := map[string]string{
-		"events":    s.manage("get", "events", "-A", "-o", "yaml") + s.workload("get", "events", "-A", "-o", "yaml"),
-		"objects":   s.manage("get", "azuremachines,machines,kubeadmconfigs", "-A", "-o", "yaml") + s.workload("get", "pods,gmsacredentialspecs", "-A", "-o", "yaml"),
+		"events": s.manage("get", "events", "-A", "-o", "yaml") +
+			s.workload("get", "events", "-A", "-o", "yaml"),
+		"objects": s.manage("get", "azuremachines,machines,kubeadmconfigs", "-A", "-o", "yaml") +
+			s.workload("get", "pods,gmsacredentialspecs", "-A", "-o", "yaml"),
 		"calls":     s.Run(nil, "azure", "log", "-o", "json", "--last", "2000"),
 		"resources": s.Run(nil, "azure", "resources", "-o", "json"),
 		"boot logs": s.Everything("logs", "--all", "boot"),
