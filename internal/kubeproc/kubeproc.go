@@ -176,6 +176,9 @@ func (p *Plane) apiServerFlags(etcd string) []string {
 		"--service-cluster-ip-range=10.255.0.0/24", "--authorization-mode=RBAC", "--allow-privileged=true",
 		"--endpoint-reconciler-type=none", "--profiling=false",
 	}
+	for _, f := range IdleFlags() {
+		flags = append(flags, "--"+f)
+	}
 	if p.cfg.AuditOf != "" {
 		flags = append(flags, "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path="+p.AuditLog(),
 			"--audit-log-maxsize=100", "--audit-log-maxbackup=1")

@@ -45,6 +45,7 @@ func TestPlane(t *testing.T) {
 	if err := kubeproc.InstallCRDs(ctx, plane.Config(), crds); err != nil {
 		t.Fatal(err)
 	}
+	servesIdle(t, client)
 	// Garbage collection and namespace deletion need the controller manager.
 	namespaces := client.CoreV1().Namespaces()
 	if _, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "gone"}},
@@ -83,6 +84,37 @@ func TestPlane(t *testing.T) {
 	}
 	if _, err := client.CoreV1().Namespaces().Get(ctx, "kept", metav1.GetOptions{}); err != nil {
 		t.Errorf("the data was not resumed again: %v", err)
+	}
+}
+
+// servesIdle fails where a resource without a watch cache is one that Kubernetes and casement
+// do not have. The kinds of Cluster API and of addons are not installed here.
+func servesIdle(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	_, lists, err := client.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, list := range lists {
+		group, _, versioned := strings.Cut(list.GroupVersion, "/")
+		for _, r := range list.APIResources {
+			if name := r.Name + "." + group; versioned {
+				served[name] = true
+			} else {
+				served[r.Name] = true
+			}
+		}
+	}
+	flags := kubeproc.IdleFlags()
+	_, sizes, _ := strings.Cut(flags[len(flags)-1], "=")
+	for name := range strings.SplitSeq(sizes, ",") {
+		name = strings.TrimSuffix(name, "#0")
+		_, group, _ := strings.Cut(name, ".")
+		ours := group == "infrastructure.cluster.x-k8s.io" || !strings.HasSuffix(group, ".x-k8s.io") && group != "crd.projectcalico.org"
+		if ours && !served[name] {
+			t.Errorf("idle.go names %s, which is not served", name)
+		}
 	}
 }
 

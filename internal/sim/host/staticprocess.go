@@ -53,7 +53,8 @@ func (n *node) runStatic(spec kubelet.ProcessSpec, args []string, alone bool) (*
 	private := filepath.Join(n.home, "static", processFolder(spec.ID))
 	command, err := staticpod.Translate(args, staticpod.Mapping{
 		Files: n.body.Machine().Root, Private: private, Address: n.origin.IP.String(), Loopback: n.loopback.String(),
-		EgressConfig: filepath.Join(n.home, "egress.yaml"), Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
+		EgressConfig: filepath.Join(n.home, "egress.yaml"), APIServer: kubeproc.IdleFlags(),
+		Version: n.body.Machine().Image.KubernetesVersion, Alone: alone})
 	if err != nil {
 		fmt.Fprintf(n.console, "casement: the static pod %s does not run: %v\n", spec.ID, err)
 		return nil, err

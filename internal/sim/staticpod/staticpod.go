@@ -51,6 +51,9 @@ type Mapping struct {
 	// EgressConfig is the path, on this machine, of the API server's egress
 	// selector configuration; empty gives none.
 	EgressConfig string
+	// APIServer are further flags of an API server, each as NAME=VALUE, where the guest
+	// does not have them itself.
+	APIServer []string
 	// Version is the Kubernetes version that was asked for ("v1.34.2"); empty
 	// means the embedded one. See Emulated for what runs.
 	Version string
@@ -260,6 +263,10 @@ func (t *translation) additions() []flag {
 		}
 		if t.EgressConfig != "" {
 			add = append(add, flag{name: "egress-selector-config-file", value: t.EgressConfig})
+		}
+		for _, f := range t.APIServer {
+			name, value, _ := strings.Cut(f, "=")
+			add = append(add, flag{name: name, value: value})
 		}
 		return append(add, flag{name: "cert-dir", value: t.inside("/var/run/kubernetes")})
 	case controllerManager, scheduler:

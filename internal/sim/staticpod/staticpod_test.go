@@ -37,6 +37,7 @@ func (t tree) ReadFile(guest string) ([]byte, error) {
 func TestTranslate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		command, want, dropped string
+		apiServer              []string
 		version                string
 	}{
 		"API server": {
@@ -117,6 +118,11 @@ func TestTranslate(t *testing.T) {
 			want: "kube-apiserver --etcd-servers=https://10.0.0.40:2379 --bind-address=127.0.0.4 " +
 				"--egress-selector-config-file=/vm/egress.yaml --cert-dir=/vm/var/run/kubernetes",
 		},
+		"flags of this machine": {
+			command: "kube-apiserver --b=guest", apiServer: []string{"a=1", "b=2"},
+			want: "kube-apiserver --b=guest --bind-address=127.0.0.4 --egress-selector-config-file=/vm/egress.yaml --a=1 " +
+				"--cert-dir=/vm/var/run/kubernetes",
+		},
 		"controller manager": {
 			command: "kube-controller-manager --bind-address=127.0.0.1 --leader-elect=true " +
 				"--cloud-provider=external --root-ca-file=/etc/kubernetes/ca.crt",
@@ -143,7 +149,7 @@ func TestTranslate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := mapping()
-			m.Version = tc.version
+			m.Version, m.APIServer = tc.version, tc.apiServer
 			got, err := Translate(strings.Fields(tc.command), m)
 			if err != nil {
 				t.Fatal(err)
