@@ -21,7 +21,7 @@ import (
 func newImagesBuild(a *app) *cobra.Command {
 	var t account
 	var pins string
-	var show, keep bool
+	var show, keep, join bool
 	c := &cobra.Command{
 		Use:   "build FILE",
 		Short: "Build a node image from a file, into a Compute Gallery",
@@ -30,6 +30,12 @@ image, install on it by Run Command, generalize and capture it, boot a machine o
 version to check that, and publish the version. Only Azure Resource Manager is asked; no
 port of the machine is open.
 
+--join makes a throw-away cluster with a machine of the version before that is published,
+in a namespace and a resource group of its own, and waits until the machine is a Ready
+node (spec.timeouts.join). It needs a management cluster with casement: that of
+--kubeconfig, else $KUBECONFIG, else the local plane. The variables of the cluster's
+template are those of 'casement generate cluster'.
+
 The same command resumes a build that was ended. A build that fails deletes what it has
 made; --keep leaves it to look at. Each download has a SHA-256, in the file or in the list
 of --pins, which 'casement images pins' writes.
@@ -37,6 +43,7 @@ of --pins, which 'casement images pins' writes.
 ` + accountHelp,
 		Example: `  casement images pins windows-2022.yaml > windows-2022.sha256
   casement images build windows-2022.yaml --pins windows-2022.sha256
+  casement images build windows-2022.yaml --pins windows-2022.sha256 --join
   casement images build windows-2022.yaml --print`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +59,11 @@ of --pins, which 'casement images pins' writes.
 				return err
 			}
 			fmt.Fprintf(a.Out, "building %s in %s\n", b.Metadata.Name, from.name)
-			result, err := image.Run(cmd.Context(), image.Config{Client: from.client, Build: b, Out: a.Out, Keep: keep})
+			config := image.Config{Client: from.client, Build: b, Out: a.Out, Keep: keep}
+			if join {
+				config.Join = trials{a, t.target}
+			}
+			result, err := image.Run(cmd.Context(), config)
 			if err != nil {
 				return err
 			}
@@ -64,6 +75,7 @@ of --pins, which 'casement images pins' writes.
 	f := c.Flags()
 	f.StringVar(&pins, "pins", "", `list of checksums, a line "SHA256  URL" for each download`)
 	f.BoolVar(&show, "print", false, "print the steps and the scripts, and ask and change nothing")
+	f.BoolVar(&join, "join", false, "let a machine of the version join a throw-away cluster before it is published")
 	f.BoolVar(&keep, "keep", false, "keep what a build that fails has made, which costs money")
 	return c
 }
@@ -269,7 +281,8 @@ func newImagesPrune(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune NAME...",
 		Short: "Delete what image builds have left in Azure",
-		Long: `Delete the resource groups of image builds, and the versions that they have not published:
+		Long: `Delete the resource groups of image builds, their throw-away clusters, and the versions
+that they have not published:
 those of the names, or with --all those of all builds of the subscription, also of builds
 under way elsewhere. --list names them and deletes nothing.
 
@@ -292,7 +305,7 @@ under way elsewhere. --list names them and deletes nothing.
 				return nil
 			}
 			if !list {
-				return image.Prune(cmd.Context(), from.client, a.Out, args...)
+				return image.Prune(cmd.Context(), from.client, trials{a, t.target}, a.Out, args...)
 			}
 			for _, l := range left {
 				fmt.Fprintf(a.Out, "%s: resource group %s, last step %s\n", l.Name, l.Group, orNone(l.Step))

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"casement.dev/casement/internal/diagnose/facts"
 	"casement.dev/casement/internal/diagnose/walk"
@@ -42,25 +44,9 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 			if err != nil {
 				return err
 			}
-			snapshot, err := a.snapshot(cmd.Context(), c, object)
+			answer, err := a.answer(cmd.Context(), t, c, object)
 			if err != nil {
 				return err
-			}
-			answer, err := walk.Object(snapshot, object)
-			if err != nil {
-				return err
-			}
-			if answer.Cause == "NoRouteToAPI" {
-				a.rulesOf(cmd.Context(), t, snapshot)
-				if answer, err = walk.Object(snapshot, object); err != nil {
-					return err
-				}
-			}
-			if answer.Healthy || answer.Waiting || answer.Step == "node" {
-				a.lookInside(cmd.Context(), t, snapshot, object)
-				if answer, err = walk.Object(snapshot, object); err != nil {
-					return err
-				}
 			}
 			if err := a.print(output, answer, func(w io.Writer) {
 				writeAnswer(w, answer, a.room(answerWidth, answerAt))
@@ -77,6 +63,30 @@ boots, waits and is not wrong, until it takes longer than it should.`,
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the pod or other workload, where there are several")
 	c.Flags().StringVarP(&output, "output", "o", "table", "table, json or yaml")
 	return c
+}
+
+// answer says what is wrong first with an object, and looks further where the first look does not
+// say it.
+func (a *app) answer(ctx context.Context, t target, c client.Client, object facts.Object) (walk.Answer, error) {
+	snapshot, err := a.snapshot(ctx, c, object)
+	if err != nil {
+		return walk.Answer{}, err
+	}
+	answer, err := walk.Object(snapshot, object)
+	if err != nil {
+		return walk.Answer{}, err
+	}
+	if answer.Cause == "NoRouteToAPI" {
+		a.rulesOf(ctx, t, snapshot)
+		if answer, err = walk.Object(snapshot, object); err != nil {
+			return walk.Answer{}, err
+		}
+	}
+	if answer.Healthy || answer.Waiting || answer.Step == "node" {
+		a.lookInside(ctx, t, snapshot, object)
+		return walk.Object(snapshot, object)
+	}
+	return answer, nil
 }
 
 // answerWidth is what the texts of an answer have at most, answerAt where they begin.

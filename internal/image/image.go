@@ -33,6 +33,9 @@ type Config struct {
 	Now func() time.Time
 	// Keep leaves the build's resource group after a failure, to look at.
 	Keep bool
+	// Join lets a machine of the version join a throw-away cluster before the version is
+	// published; nil does not.
+	Join Joiner
 }
 
 // Step is one part of a build. What it does twice has the effect of once.
@@ -52,8 +55,10 @@ func Steps() []Step {
 		{"verify", "compare what is installed with what the file asks for", (*builder).verify},
 		{"generalise", "run sysprep, deallocate and generalize the machine", (*builder).generalise},
 		{"capture", "make the image version, excluded from latest", (*builder).capture},
-		{"publish", "boot a machine from the version, check it, and publish the version", (*builder).publish},
-		{"prune", "delete the resource group", (*builder).prune},
+		{"trial", "boot a machine from the version and check it", (*builder).tryOut},
+		{"join", "let a machine of the version join a throw-away cluster, where asked for", (*builder).join},
+		{"publish", "let the version be latest", (*builder).publish},
+		{"prune", "delete the throw-away cluster and the resource group", (*builder).prune},
 	}
 }
 
@@ -118,6 +123,7 @@ type builder struct {
 	sum      string // of the file
 	warnings []string
 	holds    map[string]string
+	trial    string // name of the throw-away cluster, once there may be one
 }
 
 // Run builds the image, or resumes the build of that name after its last step. Where ctx ends,

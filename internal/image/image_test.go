@@ -294,7 +294,7 @@ func TestFailures(t *testing.T) {
 			[]string{"kubelet is v1.30.0, not v1.36.3", "containerd is missing"}},
 		{"sysprep", nil, says("Invoke-Sysprep", 1, "FAILED: sysprep did not succeed"), "generalise",
 			[]string{"script sysprep", "setuperr.log"}},
-		{"a machine that does not boot", nil, func(s *stage) { s.rack.fails["trial"] = true }, "publish",
+		{"a machine that does not boot", nil, func(s *stage) { s.rack.fails["trial"] = true }, "trial",
 			[]string{"script trial", "it does not boot", "--keep"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -354,10 +354,10 @@ func TestPrune(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	var out strings.Builder
-	if err := Prune(t.Context(), s.client, &out, "other"); err != nil || len(s.left()) == 0 {
+	if err := Prune(t.Context(), s.client, nil, &out, "other"); err != nil || len(s.left()) == 0 {
 		t.Errorf("prune of another one: %v, left %v", err, s.left())
 	}
-	if err := Prune(t.Context(), s.client, &out); err != nil {
+	if err := Prune(t.Context(), s.client, nil, &out); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := s.version(t); ok || len(s.left()) > 0 {

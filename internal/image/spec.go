@@ -171,10 +171,11 @@ type Builder struct {
 	DiskGiB int `json:"diskGiB,omitempty"`
 }
 
-// Timeouts bound a script, and the step of updates.
+// Timeouts bound a script, the step of updates, and how long a machine may take to join.
 type Timeouts struct {
 	Script  metav1.Duration `json:"script,omitzero"`
 	Updates metav1.Duration `json:"updates,omitzero"`
+	Join    metav1.Duration `json:"join,omitzero"`
 }
 
 // Defaults of a build.
@@ -185,6 +186,7 @@ const (
 	defaultCloudbase  = "1.1.6"
 	defaultScript     = 30 * time.Minute
 	defaultUpdates    = 90 * time.Minute
+	defaultJoin       = 45 * time.Minute
 )
 
 // withDefaults completes a spec.
@@ -208,6 +210,9 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.Timeouts.Updates.Duration == 0 {
 		s.Timeouts.Updates.Duration = defaultUpdates
+	}
+	if s.Timeouts.Join.Duration == 0 {
+		s.Timeouts.Join.Duration = defaultJoin
 	}
 	s.Target.Replicas = max(1, s.Target.Replicas)
 	if !slices.Contains(s.Target.Regions, s.Location) {

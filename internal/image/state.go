@@ -18,6 +18,7 @@ const (
 	tagFile    = "casement-image-file"    // checksum of the file
 	tagStep    = "casement-image-step"    // the last step that is done
 	tagVersion = "casement-image-version" // ID of the version that is made
+	tagTrial   = "casement-image-trial"   // name of the throw-away cluster that there may be
 	tagState   = "casement-image-state"   // of the version: verified
 	tagHolds   = "casement-holds-"        // of the version: what is on it
 )
@@ -87,6 +88,10 @@ func (b *builder) lastDone(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("a build %s of another file is under way: delete it by casement images prune "+
 			"%[1]s, or give another metadata.name", b.Build.Metadata.Name)
 	}
+	if b.trial = group.Tags[tagTrial]; b.trial != "" && b.Join == nil {
+		return 0, fmt.Errorf("the build began with --join and has a throw-away cluster %s: give --join again, or delete "+
+			"it by casement images prune %s", b.trial, b.Build.Metadata.Name)
+	}
 	return indexOf(group.Tags[tagStep]), nil
 }
 
@@ -95,6 +100,9 @@ func (b *builder) mark(ctx context.Context, step string) error {
 	tags := map[string]string{tagBuild: b.Build.Metadata.Name, tagFile: b.sum, tagVersion: b.versionID()}
 	if step != "" {
 		tags[tagStep] = step
+	}
+	if b.trial != "" {
+		tags[tagTrial] = b.trial
 	}
 	return b.azure.put(ctx, b.group(), groupsVersion, object{"location": b.spec.Location, "tags": tags})
 }
@@ -105,7 +113,7 @@ func (b *builder) discard(ctx context.Context) error {
 	if err != nil || !ok || group.Tags[tagBuild] != b.Build.Metadata.Name {
 		return err
 	}
-	return remove(ctx, b.azure, group)
+	return remove(ctx, b.azure, b.Join, group)
 }
 
 // Left is a build that has a resource group.
@@ -140,8 +148,9 @@ func Leftovers(ctx context.Context, client *arm.Client) ([]Left, error) {
 }
 
 // Prune deletes the builds of some names, or all of them, with their unpublished versions.
-// It waits until they are gone.
-func Prune(ctx context.Context, client *arm.Client, out io.Writer, names ...string) error {
+// It waits until they are gone. joiner deletes their throw-away clusters; nil refuses to delete a
+// build that may have one.
+func Prune(ctx context.Context, client *arm.Client, joiner Joiner, out io.Writer, names ...string) error {
 	left, err := Leftovers(ctx, client)
 	if err != nil {
 		return err
@@ -152,7 +161,7 @@ func Prune(ctx context.Context, client *arm.Client, out io.Writer, names ...stri
 			continue
 		}
 		fmt.Fprintf(out, "deleting the build %s: resource group %s\n", l.Name, l.Group)
-		if err := remove(ctx, azure{client, sleep}, l.group); err != nil {
+		if err := remove(ctx, azure{client, sleep}, joiner, l.group); err != nil {
 			errs = append(errs, fmt.Errorf("build %s: %w", l.Name, err))
 		}
 	}
@@ -168,8 +177,12 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// remove deletes the group of a build, and its version where that is not published.
-func remove(ctx context.Context, a azure, group resource) error {
+// remove deletes the group of a build, its throw-away cluster, and its version where that is not
+// published.
+func remove(ctx context.Context, a azure, joiner Joiner, group resource) error {
+	if err := leave(ctx, joiner, group.Tags[tagTrial]); err != nil {
+		return err
+	}
 	if id := group.Tags[tagVersion]; id != "" {
 		version, ok, err := a.settled(ctx, id, galleryVersion)
 		if err != nil {

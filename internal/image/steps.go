@@ -337,23 +337,27 @@ func (b *builder) publishing(excluded bool) object {
 	return object{"targetRegions": regions, "excludeFromLatest": excluded, "replicaCount": b.spec.Target.Replicas}
 }
 
-// publish boots a machine of the version, and publishes the version if that is as it should
-// be.
-func (b *builder) publish(ctx context.Context) error {
+// tryOut boots a machine of the version and checks it.
+func (b *builder) tryOut(ctx context.Context) error {
 	if err := b.machine(ctx, "trial", object{"id": b.versionID()}, 0); err != nil {
 		return &fixed{part: "trial",
 			fix: "look at its serial console with --keep: sysprep may have left a machine that does not boot",
 			err: err}
 	}
-	if err := b.check(ctx, b.vmID("trial"), "trial"); err != nil {
-		return err
-	}
+	return b.check(ctx, b.vmID("trial"), "trial")
+}
+
+// publish lets the version be what machines that ask for the latest get.
+func (b *builder) publish(ctx context.Context) error {
 	return b.azure.patch(ctx, b.versionID(), galleryVersion, object{"tags": b.versionTags("verified"),
 		"properties": object{"publishingProfile": b.publishing(b.spec.Target.ExcludeFromLatest)}})
 }
 
-// prune deletes the group of the build.
+// prune deletes what the build has beside the version.
 func (b *builder) prune(ctx context.Context) error {
+	if err := leave(ctx, b.Join, b.trial); err != nil {
+		return err
+	}
 	return b.azure.delete(ctx, b.group(), groupsVersion)
 }
 

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -42,6 +43,8 @@ type build struct {
 	release, version, containerd, gallery string
 	// after is an own script.
 	after string
+	// join bounds how long a machine may take to join.
+	join string
 }
 
 func (b build) file() string {
@@ -79,7 +82,8 @@ spec:
   hardening: [no-smb1, no-old-tls, no-llmnr, strong-crypto]
   images:
   - mcr.microsoft.com/oss/kubernetes/pause:3.10
-%[6]s`, b.release, gallery, b.version, kubernetes, containerd, scripts)
+  timeouts: {join: %[7]s}
+%[6]s`, b.release, gallery, b.version, kubernetes, containerd, scripts, cmp.Or(b.join, "5m"))
 }
 
 // bench is a plane with a gallery.
@@ -206,6 +210,7 @@ func TestImages(t *testing.T) {
 		t.Log("the failures, the kills and the cluster run with -full alone")
 		return
 	}
+	t.Run("join", b.joins)
 	t.Run("failures", b.failures)
 	t.Run("kills", b.kills)
 	t.Run("cluster", b.cluster)
@@ -291,7 +296,7 @@ func (b *bench) failures(t *testing.T) {
 			"step resolve", "the gallery none in resource group images does not exist", "az sig create",
 		}},
 		{name: "a trial that does not boot", fault: []string{"boot-failure", "--name", "trial"},
-			want: []string{"step publish, script trial", "--keep"}},
+			want: []string{"step trial, script trial", "--keep"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b.t = t

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"casement.dev/casement/internal/addons"
+	"casement.dev/casement/internal/diagnose/rollout"
+	"casement.dev/casement/internal/flavors"
+	"casement.dev/casement/internal/image"
+)
+
+// trialLabel marks the namespace of a throw-away cluster, so that no other one is deleted.
+const trialLabel = "image.casement.dev/trial"
+
+// trials make the throw-away clusters of image builds in a management cluster. Each has a
+// namespace and a resource group of its own, of the cluster's name.
+type trials struct {
+	a *app
+	t target
+}
+
+// trialPause is the time between two looks at a throw-away cluster.
+const trialPause = 2 * time.Second
+
+// Join implements image.Joiner.
+func (j trials) Join(ctx context.Context, trial image.Trial) error {
+	c, err := j.a.client(j.t)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(j.a.Out, "      cluster %s in a namespace and a resource group of that name\n", trial.Name)
+	if err := j.settle(ctx, c, trial.Name); err != nil {
+		return err
+	}
+	objects, err := j.objects(ctx, trial)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, o)); err != nil {
+			return fmt.Errorf("create %s %s of the throw-away cluster: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
+		}
+	}
+	return j.joined(ctx, c, trial)
+}
+
+// settle waits for the end of a deletion that an earlier process began.
+func (j trials) settle(ctx context.Context, c client.Client, name string) error {
+	var n corev1.Namespace
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, &n); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if n.Labels[trialLabel] != name {
+		return fmt.Errorf("the namespace %s is there and no image build's: give another metadata.name", name)
+	}
+	var cluster clusterv1.Cluster
+	err := c.Get(ctx, client.ObjectKey{Namespace: name, Name: name}, &cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if n.DeletionTimestamp.IsZero() && (err != nil || cluster.DeletionTimestamp.IsZero()) {
+		return nil
+	}
+	return j.Leave(ctx, name)
+}
+
+// objects are the namespace, the addons and the cluster.
+func (j trials) objects(ctx context.Context, trial image.Trial) ([]client.Object, error) {
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: trial.Name, Labels: map[string]string{trialLabel: trial.Name}}}
+	sets, err := addons.ClusterResourceSets(trial.Name, addons.Params{KubernetesVersion: trial.KubernetesVersion})
+	if err != nil {
+		return nil, err
+	}
+	template, err := flavors.Get("windows")
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]string{
+		"AZURE_LOCATION": trial.Location, "AZURE_RESOURCE_GROUP": trial.Name, "AZURE_VNET_NAME": trial.Name,
+		"AZURE_SUBSCRIPTION_ID": trial.SubscriptionID, "WINDOWS_WORKER_MACHINE_COUNT": "1",
+		"WINDOWS_SERVER_VERSION": "windows-" + trial.Release,
+	}
+	values := j.a.lookup(ctx, generateOptions{name: trial.Name, namespace: trial.Name,
+		kubernetes: trial.KubernetesVersion, controlPlanes: 1, workers: 0})
+	manifest, _, err := flavors.Fill(template, func(name string) (string, bool) {
+		if v, ok := own[name]; ok {
+			return v, true
+		}
+		return values(name)
+	})
+	if err == nil {
+		manifest, err = flavors.InNamespace(manifest, trial.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the throw-away cluster: %w", j.a.suggestUp(ctx, err))
+	}
+	out := append([]client.Object{namespace}, sets...)
+	for documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := documents.Decode(o); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read the throw-away cluster: %w", err)
+		}
+		if o.GetKind() == "AzureMachineTemplate" && o.GetName() == trial.Name+"-md-win" {
+			err := unstructured.SetNestedMap(o.Object, map[string]any{
+				"gallery": trial.Gallery, "name": trial.Definition, "version": trial.Version,
+				"resourceGroup": trial.ResourceGroup, "subscriptionID": trial.SubscriptionID,
+			}, "spec", "template", "spec", "image", "computeGallery")
+			if err != nil {
+				return nil, fmt.Errorf("name the version in the throw-away cluster: %w", err)
+			}
+		}
+		out = append(out, o)
+	}
+}
+
+// joined waits until the cluster's machines are all Ready nodes.
+func (j trials) joined(ctx context.Context, c client.Client, trial image.Trial) error {
+	key := client.ObjectKey{Namespace: trial.Name, Name: trial.Name}
+	bound, cancel := context.WithTimeout(ctx, trial.Timeout)
+	defer cancel()
+	missing := "it is not there"
+	for {
+		o, err := rollout.Read(bound, c, key)
+		switch {
+		case err == nil && o.Missing() == "" && o.NodesReady() > 1:
+			fmt.Fprintf(j.a.Out, "      %d machines are Ready nodes\n", o.NodesReady())
+			return nil
+		case err == nil:
+			missing = cmp.Or(o.Missing(), "not all of its machines are nodes")
+		case bound.Err() == nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("look at the throw-away cluster: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-bound.Done():
+			return fmt.Errorf("no machine of the version is a Ready node after %s (spec.timeouts.join): %s",
+				trial.Timeout, j.cause(ctx, c, key, missing))
+		case <-time.After(trialPause):
+		}
+	}
+}
+
+// cause is what casement why says of a cluster, or what it waits for.
+func (j trials) cause(ctx context.Context, c client.Client, key client.ObjectKey, missing string) string {
+	answer, err := j.a.answer(ctx, j.t, c, clusterObject(key.Namespace, key.Name))
+	if err != nil || answer.Healthy {
+		return sentence(missing)
+	}
+	text := fmt.Sprintf("%s at %s: %s", answer.Cause, answer.At, answer.Says)
+	if len(answer.Evidence) > 0 {
+		text += " (" + strings.Join(answer.Evidence, "; ") + ")"
+	}
+	return text
+}
+
+// Leave implements image.Joiner.
+func (j trials) Leave(ctx context.Context, name string) error {
+	c, err := j.a.client(j.t)
+	if err != nil {
+		return err
+	}
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(n), n); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if n.Labels[trialLabel] != name {
+		return fmt.Errorf("the namespace %s is no image build's", name)
+	}
+	fmt.Fprintf(j.a.Out, "      deleting the throw-away cluster %s\n", name)
+	// The namespace has what the deletion of the cluster needs, such as its identity, and goes after it.
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name}}
+	for _, o := range []client.Object{cluster, n} {
+		if err := gone(ctx, c, o); err != nil {
+			return fmt.Errorf("delete %T %s: %w", o, name, err)
+		}
+	}
+	return nil
+}
+
+// gone deletes an object and waits until it is not there.
+func gone(ctx context.Context, c client.Client, o client.Object) error {
+	for {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if o.GetDeletionTimestamp().IsZero() {
+			if err := c.Delete(ctx, o); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(trialPause):
+		}
+	}
+}
